@@ -1,0 +1,76 @@
+# make run     set-up, the workflow, and where its report is      (make run CONFIG=config/paper.yaml ARGS=--dry-run)
+# make smoke   the same on a tiny configuration, in seconds, in results of its own
+# make test    set-up, the tests                                   (make test ARGS="-k sequences")
+# make lint    set-up, ruff, snakefmt, snakemake --lint, mypy
+# make test-gpu  the tests that need a GPU, which fail where none answers
+# make envs    envs/*.yaml from requirements*.txt
+# make clean   removes what runs and tests made; the environment (.venv) stays
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := run
+.PHONY: run smoke test test-gpu lint envs clean
+MAKEFLAGS += --no-print-directory
+
+# Relative paths only: a checkout may lie in a folder with spaces.
+VENV := .venv
+PY := $(VENV)/bin/python
+CONFIG ?=
+ARGS ?=
+
+GPU := $(shell nvidia-smi -L 2>/dev/null | grep -c GPU)
+RUN_REQUIREMENTS := requirements.txt $(if $(filter-out 0,$(GPU)),requirements-gpu.txt)
+DEV_REQUIREMENTS := $(RUN_REQUIREMENTS) requirements-dev.txt
+# A stamp carries the checksum of its requirements: a changed pin installs anew, a touched file does not.
+RUN_STAMP := $(VENV)/run-$(shell cat $(RUN_REQUIREMENTS) | cksum | cut -d' ' -f1)
+DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1)
+
+SNAKEMAKE := $(PY) -m snakemake
+SNAKEFILES := Snakefile workflow/rules
+PYTHON_FILES := workflow/scripts tests tools
+
+run: $(RUN_STAMP)
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
+	@if [ -e results/report.html ]; then echo "The report is $$PWD/results/report.html"; fi
+
+smoke: $(RUN_STAMP)
+	@mkdir -p results/smoke
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(SNAKEMAKE) $(ARGS) --directory results/smoke --configfile config/smoke.yaml
+	@echo "The report is $$PWD/results/smoke/results/report.html"
+
+test: $(DEV_STAMP)
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(PY) -m pytest -m "not gpu" $(ARGS)
+
+test-gpu: $(DEV_STAMP)
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" WARPSEED_REQUIRE_GPU=1 $(PY) -m pytest -m gpu $(ARGS)
+
+lint: $(DEV_STAMP)
+	@$(PY) -m ruff check $(PYTHON_FILES)
+	@$(PY) -m ruff format --check $(PYTHON_FILES)
+	@$(PY) -m snakefmt --check -l 110 $(SNAKEFILES)
+	@$(SNAKEMAKE) --lint
+	@$(PY) -m mypy
+	@$(PY) tools/make_envs.py --check
+
+envs:
+	@$(or $(wildcard $(PY)),python3) tools/make_envs.py
+
+clean:
+	rm -rf results logs benchmarks .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(PY):
+	@for python in $${PYTHON:-} python3.12 python3.11 python3; do \
+	    if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then \
+	        echo "Setting up $(VENV) with $$("$$python" --version) ..."; exec "$$python" -m venv $(VENV); \
+	    fi; \
+	done; echo "Python 3.11 or 3.12 was not found: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+
+$(RUN_STAMP): | $(PY)
+	@echo "Installing $(RUN_REQUIREMENTS) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$(RUN_REQUIREMENTS))
+	@rm -f $(VENV)/run-* && touch "$@"
+
+$(DEV_STAMP): | $(PY)
+	@echo "Installing $(DEV_REQUIREMENTS) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$(DEV_REQUIREMENTS))
+	@rm -f $(VENV)/dev-* $(VENV)/run-* && touch "$@" "$(RUN_STAMP)"

@@ -1,0 +1,102 @@
+"""Fixtures and Hypothesis profiles that all tests share.
+
+Environment variables: WARPSEED_DATA (folder of real data), WARPSEED_REQUIRE_GPU=1 (GPU tests run and fail
+where no GPU answers, instead of being skipped), HYPOTHESIS_PROFILE (dev, ci, thorough;
+ci wherever CI is set).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+REAL_GENOME = "ecoli_k12_mg1655.fa.gz"
+
+COMMON = {
+    # The first call of a function compiles it: no example may be called slow for that.
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("dev", max_examples=60, **COMMON)
+settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **COMMON)
+settings.register_profile("thorough", max_examples=1000, **COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def gpu_answers() -> bool:
+    """Whether the NVIDIA driver is there and counts at least one device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip GPU tests where no GPU answers, unless one is required."""
+    if os.environ.get("WARPSEED_REQUIRE_GPU") == "1" or gpu_answers():
+        return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU answers on this machine"))
+
+
+@pytest.fixture
+def write_reference(tmp_path: Path) -> Callable[..., Path]:
+    """A function that writes contigs as a FASTA file and returns its path.
+
+    Called as write_reference(contigs, width=60); the contigs are named c0, c1, …. Each call overwrites the
+    file of the one before.
+    """
+
+    def write(contigs: Sequence[str], width: int = 60) -> Path:
+        path = tmp_path / "reference.fa"
+        lines = []
+        for number, contig in enumerate(contigs):
+            lines.append(f">c{number} written by the tests")
+            lines += [contig[i : i + width] for i in range(0, len(contig), width)]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def real_genome(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """E. coli K-12 MG1655 where the data folder has it, else a simulated genome of its size.
+
+    The simulated one has three contigs, repeats and runs of N, so every test on it still means something.
+    """
+    folder = Path(os.environ.get("WARPSEED_DATA") or REPOSITORY.parent / "shared" / "data")
+    if (folder / REAL_GENOME).is_file():
+        return folder / REAL_GENOME
+    from warpseed.simulate import simulate_reference
+
+    path = tmp_path_factory.mktemp("genome") / "simulated.fa"
+    simulate_reference(path, size=4_641_652, contigs=3, seed=11)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_references() -> dict[str, list[str]]:
+    """Named references of a few hundred bases at most, each with one property that breaks weak code."""
+    return {
+        "one base": ["A"],
+        "one base of each": ["A", "C", "G", "T"],
+        "homopolymer": ["A" * 200],
+        "two letters": ["AT" * 70],
+        "tandem repeat": ["ACGTTGCA" + "GATTACA" * 20 + "CCGGT"],
+        "palindrome": ["GAATTC" * 3 + "ACGCGT" * 4],
+        "holes": ["NNACGTNACGTACGNNNNGTACRYGGTACCN"],
+        "lower case": ["acgtNNacgtTTga", "ttgaCCA"],
+        "contigs that join to a hit": ["ACGTAC", "GTACGT", "AC", "GT"],
+        "block borders": ["ACGTTGCATGCCATGA" * 4, "ACGTTGCATGCCATGA" * 8, "G" * 63, "C" * 65],
+        "thousands of contigs": ["ACGTTGCA"[i % 8 :] + "ACG" * (i % 3) + "T" for i in range(3000)],
+    }

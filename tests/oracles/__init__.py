@@ -1,0 +1,1 @@
+"""The readable, slow truth: brute force in plain Python and NumPy, for small inputs."""

@@ -1,0 +1,48 @@
+# The index of each reference.
+#
+# Needs: a reference; the configuration's `index`.
+# Makes: results/index/<reference>/ (the index), results/index/<reference>.verified,
+#        results/measurements/<reference>/index.tsv (seconds a stage, bytes a part).
+# Steps: build, then compare every file with its SHA-256 once.
+
+
+rule build_fm_index:
+    """Build the index that both tiers search, and record its time and the size of each part."""
+    input:
+        fasta=reference_path,
+        lib=library("build_fm_index.py"),
+    output:
+        index=directory("results/index/{reference}"),
+        records="results/measurements/{reference}/index.tsv",
+    log:
+        "logs/measurements/{reference}/index.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/index.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    threads: CORES
+    resources:
+        bench=1,
+    params:
+        occ_interval=config["index"]["occ_interval"],
+        sa_interval=config["index"]["sa_interval"],
+        table_length=config["index"]["table_length"],
+    script:
+        "../scripts/build_fm_index.py"
+
+
+rule verify_index:
+    """Compare every file of an index with the SHA-256 that the index holds for it."""
+    input:
+        index="results/index/{reference}",
+        lib=library("verify_index.py"),
+    output:
+        verified="results/index/{reference}.verified",
+    log:
+        "logs/index/{reference}.verified.log",
+    benchmark:
+        "benchmarks/index/{reference}.verified.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    script:
+        "../scripts/verify_index.py"

@@ -1,0 +1,36 @@
+# Bowtie beside us: the same k-mers, the same machine, its hits compared with ours by their digest.
+#
+# Needs: a reference, the k-mers of Table I; bowtie 1.3 on PATH, or --use-conda.
+# Makes: results/measurements/<reference>/kmer_seeds/bowtie.tsv.
+
+
+rule time_bowtie:
+    """Build bowtie's index, and time bowtie with every data set of Table I, alone on the machine."""
+    input:
+        reference=reference_path,
+        kmers=expand("results/kmers/{{reference}}/{dataset}.fa", dataset=TABLE_DATASETS),
+        lib=library("time_bowtie.py"),
+    output:
+        records="results/measurements/{reference}/kmer_seeds/bowtie.tsv",
+    log:
+        "logs/measurements/{reference}/kmer_seeds/bowtie.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/kmer_seeds/bowtie.tsv"
+    conda:
+        "../../envs/peers.yaml"
+    threads: CORES
+    resources:
+        bench=1,
+    params:
+        cases=[
+            {
+                "case": DATASETS[name]["case"],
+                "max_mismatches": DATASETS[name]["mismatches"],
+            }
+            for name in TABLE_DATASETS
+        ],
+        threads=config["measure"]["threads"],
+        repeats=config["measure"]["repeats"],
+        max_hits=config["measure"]["max_hits"],
+    script:
+        "../scripts/time_bowtie.py"

@@ -1,0 +1,44 @@
+# References: simulated or downloaded. A file of the user's is used where it lies and needs no rule.
+#
+# Needs: the configuration's `reference`, `simulated_reference` and `samples`; resources/genomes.yaml.
+# Makes: results/reference/<reference>.fa (simulated) or .fa.gz (downloaded, verified).
+
+
+rule simulate_reference:
+    """Write a genome with repeats in both orientations, tandem repeats and runs of N, the same for the same seed."""
+    input:
+        lib=library("simulate_reference.py"),
+    output:
+        fasta="results/reference/{reference}.fa",
+    log:
+        "logs/reference/{reference}.fa.log",
+    benchmark:
+        "benchmarks/reference/{reference}.fa.tsv"
+    wildcard_constraints:
+        reference="simulated",
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        simulation=config["simulated_reference"],
+    script:
+        "../scripts/simulate_reference.py"
+
+
+rule get_reference:
+    """Download a genome of the catalogue or of a URL, resuming and retrying, and verify what came."""
+    input:
+        catalogue=str(SOURCE / "resources" / "genomes.yaml"),
+        lib=library("get_reference.py"),
+    output:
+        fasta="results/reference/{reference}.fa.gz",
+    log:
+        "logs/reference/{reference}.fa.gz.log",
+    benchmark:
+        "benchmarks/reference/{reference}.fa.gz.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        source=lambda wildcards: REFERENCES[wildcards.reference],
+        sha256=reference_sha256,
+    script:
+        "../scripts/get_reference.py"

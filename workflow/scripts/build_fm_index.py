@@ -1,0 +1,51 @@
+"""Build an index, and record the seconds of each stage and the bytes of each part.
+
+Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`. Output: `index` (a folder), `records`.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from warpseed.fm_index.build import build_index
+from warpseed.fm_index.store import save_index
+from warpseed.job import rule_log
+from warpseed.measure import index_rows, write_records
+from warpseed.provenance import machine_name, usable_cores
+
+
+def warm_up(parameters: dict[str, Any]) -> None:
+    """Build the index of a tiny genome, so that what is timed afterwards is compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        fasta = Path(folder) / "tiny.fa"
+        fasta.write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
+        build_index(fasta, threads=2, **parameters)
+
+
+def main(snakemake: Any) -> None:
+    """Build, save, record."""
+    params, threads = snakemake.params, usable_cores()
+    parameters = {"q": params.occ_interval, "p": params.sa_interval, "table_length": params.table_length}
+    warm_up(parameters)
+    index = build_index(snakemake.input.fasta, threads=threads, **parameters)
+    began = time.perf_counter()
+    save_index(index, snakemake.output.index)
+    saved = time.perf_counter() - began
+
+    fields = {"system": "kmer_seeds", "tool": "warpseed", "tier": "-", "device": "cpu", "threads": threads}
+    fields |= {"repeat": 0, "machine": machine_name()}
+    records = index_rows(index.report(), bases=index.bases, **fields)
+    build = fields | {"item": "Index", "case": "build", "metric": "time", "unit": "s"}
+    records += [
+        build | {"stage": stage, "value": seconds} for stage, seconds in [*index.seconds.items(), ("save", saved)]
+    ]
+    write_records(snakemake.output.records, records)
+    for record in records:
+        print(record["case"], record["stage"], record["metric"], record["value"], record["unit"])
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)

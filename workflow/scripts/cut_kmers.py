@@ -1,0 +1,29 @@
+"""Cut k-mers from reads.
+
+Input: `reads` (FASTA or FASTQ). Params: `k`, `count`, `seed`, `deduplicate`. Output: `kmers`
+(FASTA).
+"""
+
+from typing import Any
+
+from warpseed.job import rule_log
+from warpseed.sequences import cut_kmers, read_queries, write_fasta
+
+
+def main(snakemake: Any) -> None:
+    """Cut the k-mers and write them."""
+    params = snakemake.params
+    kmers = cut_kmers(
+        read_queries(snakemake.input.reads),
+        k=params.k,
+        count=params.count,
+        seed=params.seed,
+        deduplicate=params.deduplicate,
+    )
+    write_fasta(kmers, snakemake.output.kmers)
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)

@@ -1,0 +1,29 @@
+"""Simulate reads on a reference.
+
+Input: `fasta`. Params: `number`, `length`, `error_rate`, `seed`. Output: `reads` (FASTA).
+"""
+
+from typing import Any
+
+from warpseed.job import rule_log
+from warpseed.sequences import read_reference, write_fasta
+from warpseed.simulate import simulate_reads
+
+
+def main(snakemake: Any) -> None:
+    """Draw the reads and write them."""
+    params = snakemake.params
+    reads = simulate_reads(
+        read_reference(snakemake.input.fasta),
+        count=params.number,
+        length=params.length,
+        error_rate=params.error_rate,
+        seed=params.seed,
+    )
+    write_fasta(reads, snakemake.output.reads)
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)

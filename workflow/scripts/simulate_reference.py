@@ -1,0 +1,20 @@
+"""Simulate a genome.
+
+Params: `simulation` (the arguments of warpseed.simulate.simulate_reference). Output: `fasta`.
+"""
+
+from typing import Any
+
+from warpseed.job import rule_log
+from warpseed.simulate import simulate_reference
+
+
+def main(snakemake: Any) -> None:
+    """Simulate the genome and write it."""
+    simulate_reference(snakemake.output.fasta, **snakemake.params.simulation)
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)

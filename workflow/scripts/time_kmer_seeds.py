@@ -1,0 +1,36 @@
+"""Time both tiers with one data set on every device and number of threads.
+
+Input: `index` (a folder), `kmers`. Params: `case`, `mismatches`, `table_items`, `threads` (numbers and "all"), `tiers`,
+`devices`, `repeats`, `max_hits`. Output: `records`.
+"""
+
+from typing import Any
+
+from warpseed.job import rule_log, thread_counts
+from warpseed.kmer_seeds.timing import time_dataset
+from warpseed.measure import write_records
+from warpseed.provenance import usable_cores
+
+
+def main(snakemake: Any) -> None:
+    """Time, and write the records."""
+    params = snakemake.params
+    records = time_dataset(
+        snakemake.input.index,
+        snakemake.input.kmers,
+        case=params.case,
+        max_mismatches=params.mismatches,
+        tiers=params.tiers,
+        devices=params.devices,
+        threads=thread_counts(params.threads, usable_cores()),
+        repeats=params.repeats,
+        max_hits=params.max_hits,
+        items=params.table_items,
+    )
+    write_records(snakemake.output.records, records)
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)

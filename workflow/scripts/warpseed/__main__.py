@@ -1,0 +1,7 @@
+"""``python -m warpseed``."""
+
+import sys
+
+from warpseed.cli import main
+
+sys.exit(main())

@@ -1,0 +1,119 @@
+"""Arithmetic on 2-bit packed bases, shared by every index, tier and device.
+
+32 bases to a uint64, the first base in the top two bits, so that comparing words as numbers compares strings.
+All functions are scalar and take and return uint64 (words) or int64 (positions and lengths); every mix of the two
+is cast, because Numba turns ``uint64 op int64`` into a float.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, uint64
+
+from warpseed.compiled import scalar
+from warpseed.intrinsics import popcount
+
+__all__ = [
+    "BASES_PER_WORD",
+    "count_mismatches",
+    "fetch_word",
+    "mismatch_bits",
+    "pack_codes",
+    "prefix_mask",
+    "reverse_complement_word",
+    "words_needed",
+]
+
+BASES_PER_WORD = 32
+_EVEN = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x00FF00FF00FF00FF)
+_SHORTS = np.uint64(0x0000FFFF0000FFFF)
+
+
+@scalar
+def words_needed(length):
+    """Words that hold `length` bases."""
+    return (int64(length) + int64(31)) >> int64(5)
+
+
+@scalar
+def fetch_word(words, position):
+    """The 32 bases from `position` on; reads `words[position // 32]` and the one behind it."""
+    word = uint64(position) >> uint64(5)
+    shift = (uint64(position) & uint64(31)) << uint64(1)
+    return (words[word] << shift) | ((words[word + uint64(1)] >> uint64(1)) >> (uint64(63) - shift))
+
+
+@scalar
+def prefix_mask(length):
+    """Ones over the first `length` bases of a word; `length` may be below 0 or above 32."""
+    if length <= int64(0):
+        return uint64(0)
+    if length >= int64(32):
+        return ~uint64(0)
+    return ~((~uint64(0)) >> uint64(int64(2) * length))
+
+
+@scalar
+def mismatch_bits(a, b):
+    """One bit (the low bit of its pair) for each base in which two words differ."""
+    difference = a ^ b
+    return (difference | (difference >> uint64(1))) & _EVEN
+
+
+@scalar
+def count_mismatches(a, b, mask):
+    """Number of bases under `mask` in which two words differ, int64."""
+    return popcount(mismatch_bits(a, b) & mask)
+
+
+@scalar
+def _reverse_pairs(word):
+    word = ((word >> uint64(2)) & _PAIRS) | ((word & _PAIRS) << uint64(2))
+    word = ((word >> uint64(4)) & _NIBBLES) | ((word & _NIBBLES) << uint64(4))
+    word = ((word >> uint64(8)) & _BYTES) | ((word & _BYTES) << uint64(8))
+    word = ((word >> uint64(16)) & _SHORTS) | ((word & _SHORTS) << uint64(16))
+    return (word >> uint64(32)) | (word << uint64(32))
+
+
+@scalar
+def reverse_complement_word(row, length, word, complement):
+    """Word `word` of the reverse complement of a packed string.
+
+    Parameters
+    ----------
+    row : uint64[W], the packed string, zero behind its end
+    length : int64, its bases
+    word : int64, which word of the result, < words_needed(length)
+    complement : uint64, all ones to complement the bases, 0 to reverse only (marks of bases that are no base)
+
+    Returns
+    -------
+    uint64, zero behind the end of the string.
+    """
+    start = int64(length) - int64(32) * (int64(word) + int64(1))
+    if start >= int64(0):
+        index = start >> int64(5)
+        shift = uint64(start & int64(31)) << uint64(1)
+        bases = row[index] << shift
+        if shift != uint64(0):
+            bases |= row[index + int64(1)] >> (uint64(64) - shift)
+    else:
+        bases = row[0] >> uint64(int64(-2) * start)
+    return _reverse_pairs(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
+
+
+@scalar
+def pack_codes(codes, words):
+    """Pack codes 0..3 (anything above 3 becomes 0) into `words`, which must hold zeros and be long enough."""
+    for first in range(0, codes.shape[0], 32):
+        last = min(first + 32, codes.shape[0])
+        word = uint64(0)
+        for i in range(first, last):
+            code = uint64(codes[i])
+            if code > uint64(3):
+                code = uint64(0)
+            word |= code << uint64(62 - 2 * (i - first))
+        words[first >> 5] = word

@@ -1,0 +1,295 @@
+"""References from the network: the catalogue of genomes, and downloads that resume and are verified."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import ConfigError, DownloadError, InputError
+from .files import open_for_writing, sha256_file
+
+__all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue", "resolve_reference"]
+
+_URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
+# What curl's exit codes mean to somebody who wants a genome.
+_CURL_REASONS = {
+    6: "the server's name is not known; is there a network?",
+    7: "the server does not answer; is there a network?",
+    18: "the connection broke before the end",
+    22: "the server refused it",
+    23: "it cannot be written; is the disk full?",
+    28: "the server stopped sending",
+    35: "no secure connection could be made",
+    37: "there is no such file",
+    56: "the connection broke",
+    60: "the server's certificate is not trusted",
+    78: "there is no such file on the server",
+}
+_CANNOT_RESUME = (33, 36)
+_WORTH_ANOTHER_TRY = (6, 7, 16, 18, 28, 35, 52, 55, 56, 92)
+_STALL_SECONDS = 60
+_FIRST_WAIT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """One genome of the catalogue, or a URL.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the catalogue; for a URL, the URL.
+    url : str
+        A FASTA file, plain or gzip.
+    description : str
+    contigs : mapping of str to int
+        Names and lengths that the file must have; empty when nothing is known.
+    other_contigs : bool
+        Whether the file may have contigs that are not listed.
+    """
+
+    name: str
+    url: str
+    description: str = ""
+    contigs: Mapping[str, int] = field(default_factory=dict)
+    other_contigs: bool = True
+
+
+def load_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueEntry]:
+    """Read the catalogue of genomes (resources/genomes.yaml).
+
+    Raises
+    ------
+    ConfigError
+        When it is no YAML, or an entry lacks its URL.
+    """
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8") as handle:
+            entries = yaml.safe_load(handle)
+        return {
+            name: CatalogueEntry(
+                name,
+                entry["url"],
+                entry.get("description", ""),
+                {str(contig): int(length) for contig, length in entry.get("contigs", {}).items()},
+                bool(entry.get("other_contigs", True)),
+            )
+            for name, entry in entries.items()
+        }
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(
+            f"{path}: the catalogue of genomes cannot be used ({reason}); mend the file."
+        ) from None
+
+
+def resolve_reference(value: str, catalogue: Mapping[str, CatalogueEntry]) -> Path | CatalogueEntry:
+    """Tell what a reference's value in the configuration stands for.
+
+    Parameters
+    ----------
+    value : str
+        The name of a genome in the catalogue, a URL, or the path of a file. A catalogue name wins over a file
+        of the same name; write ``./name`` for the file.
+    catalogue : mapping of str to CatalogueEntry
+
+    Returns
+    -------
+    Path or CatalogueEntry
+        A file that exists, or what `fetch_reference` takes.
+
+    Raises
+    ------
+    ConfigError
+        When it is none of them: says what names there are.
+    """
+    if value in catalogue:
+        return catalogue[value]
+    if _URL.match(value):
+        return CatalogueEntry(value, value)
+    path = Path(value).expanduser()
+    if path.is_file():
+        return path
+    close = difflib.get_close_matches(value, catalogue, 1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise ConfigError(
+        f"The reference {value!r} is no file, no URL and no genome of the catalogue: {hint}"
+        f"The catalogue has {', '.join(catalogue)}."
+    )
+
+
+def fetch_reference(
+    source: CatalogueEntry | str,
+    destination: str | os.PathLike[str],
+    *,
+    retries: int = 5,
+    sha256: str | None = None,
+    contigs: Mapping[str, int] | None = None,
+) -> None:
+    """Download a FASTA file with curl, verify it, and only then give it its name.
+
+    Parameters
+    ----------
+    source : CatalogueEntry or str
+        A genome of the catalogue, or a URL.
+    destination : path-like
+        The final name. What has come so far lies beside it, with ``.part`` added, and a later call goes on
+        from there. When the name ends in ``.gz`` and the file that came is plain, it is compressed.
+    retries : int
+        How often a broken or refused transfer is tried again.
+    sha256 : str, optional
+        Hexadecimal digest that the downloaded bytes must have.
+    contigs : mapping of str to int, optional
+        Names and lengths to verify; those of the entry when not given.
+
+    Raises
+    ------
+    DownloadError
+        When curl is missing, the transfer fails, or what came is not what was expected. A file that is wrong
+        is removed, so that the next try starts anew; one that is merely not complete is kept.
+    """
+    entry = source if isinstance(source, CatalogueEntry) else CatalogueEntry(source, source)
+    expected = entry.contigs if contigs is None else contigs
+    final = Path(destination)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    part = final.with_name(final.name + ".part")
+    _keep_only_part_of(entry.url, part)
+    resumed = part.exists()
+    try:
+        _get(entry, part, retries, sha256, expected)
+    except _WrongContentError:
+        if not resumed:
+            raise
+        # The part of an earlier call may be of an older version of the file: once more from the start.
+        _get(entry, part, retries, sha256, expected)
+    if final.suffix == ".gz" and not _is_gzip(part):
+        _compress(part)
+    os.replace(part, final)
+    _origin(part).unlink()
+
+
+class _WrongContentError(DownloadError):
+    """What came is not what was expected; trying to go on from it is of no use."""
+
+
+def _get(
+    entry: CatalogueEntry, part: Path, retries: int, sha256: str | None, contigs: Mapping[str, int]
+) -> None:
+    _origin(part).write_text(entry.url, encoding="utf-8")
+    _transfer(entry.url, part, retries)
+    try:
+        _verify(part, entry, sha256, contigs)
+    except _WrongContentError:
+        part.unlink()
+        _origin(part).unlink()
+        raise
+
+
+def _origin(part: Path) -> Path:
+    return part.with_name(part.name + ".url")
+
+
+def _keep_only_part_of(url: str, part: Path) -> None:
+    """Remove a part that came from another URL: it would be joined to this one."""
+    origin = _origin(part)
+    if not (origin.exists() and origin.read_text(encoding="utf-8") == url):
+        part.unlink(missing_ok=True)
+
+
+def _transfer(url: str, part: Path, retries: int) -> None:
+    """Run curl until the file is whole; each try goes on where the one before stopped."""
+    curl = shutil.which("curl")
+    if curl is None:
+        raise DownloadError(
+            f"{url}: downloads need the program curl, which is not installed; install it and run again."
+        )
+    command = [
+        *(curl, "--fail", "--location", "--silent", "--show-error", "--continue-at", "-"),
+        *("--connect-timeout", "30", "--speed-limit", "1000", "--speed-time", str(_STALL_SECONDS)),
+        *("--retry", str(retries), "--output", str(part), "--write-out", "%{http_code}", "--", url),
+    ]
+    for attempt in range(retries + 1):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        code, status = done.returncode, done.stdout[-3:]
+        # 416: the server has nothing to add, the part was whole; verifying tells whether that is so.
+        if (code == 0 or (code == 22 and status == "416")) and part.exists():
+            return
+        if code in _CANNOT_RESUME:
+            part.unlink(missing_ok=True)
+        elif code not in _WORTH_ANOTHER_TRY:
+            break
+        # curl's --retry is for servers that are busy. After a connection that broke it would start again from
+        # where this call began, and lose what came; so those are tried again here.
+        if attempt < retries:
+            time.sleep(min(_FIRST_WAIT_SECONDS * 2**attempt, 60))
+    reason = _CURL_REASONS.get(code, f"curl ended with code {code}")
+    if code == 22:
+        reason += f" with HTTP status {status}"
+    raise DownloadError(
+        f"{url}: the download failed: {reason}; check the address and the network, then run again "
+        "(what has come so far is kept)."
+    )
+
+
+def _verify(part: Path, entry: CatalogueEntry, sha256: str | None, contigs: Mapping[str, int]) -> None:
+    if sha256 is not None and (found := sha256_file(part)) != sha256.lower():
+        raise _WrongContentError(
+            f"{entry.url}: the downloaded file has SHA-256 {found} but {sha256.lower()} was expected; "
+            "check both, then run again."
+        )
+    seen: dict[str, int] = {}
+    try:
+        for name, length in _contig_lengths(part):
+            seen[name] = seen.get(name, 0) + length
+    except InputError as error:
+        reason = str(error).replace(str(part), "the downloaded file", 1)
+        raise _WrongContentError(f"{entry.url}: {reason}") from None
+    advice = "the archive has changed: give another URL or correct the catalogue."
+    for name, length in contigs.items():
+        if name not in seen:
+            first = next(iter(seen))
+            raise _WrongContentError(
+                f"{entry.url}: the downloaded file has no contig {name!r} (its first is {first!r}); {advice}"
+            )
+        if seen[name] != length:
+            raise _WrongContentError(
+                f"{entry.url}: contig {name!r} of the downloaded file has {seen[name]} bases but {length} "
+                f"were expected; {advice}"
+            )
+    others = [name for name in seen if name not in contigs]
+    if contigs and others and not entry.other_contigs:
+        raise _WrongContentError(
+            f"{entry.url}: the downloaded file has a contig {others[0]!r} that was not expected; {advice}"
+        )
+
+
+def _contig_lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield names and lengths of a FASTA file's contigs; reads all of it, which also checks the gzip data."""
+    from .sequences import iter_queries, sequence_format
+
+    if sequence_format(path) != "FASTA":
+        raise InputError(f"{path}: this is a FASTQ file; a reference must be a FASTA file.")
+    for batch in iter_queries(path):
+        for i, length in enumerate(batch.lengths):
+            yield batch.name(i), int(length)
+
+
+def _is_gzip(path: Path) -> bool:
+    with open(path, "rb") as handle:
+        return handle.read(2) == b"\x1f\x8b"
+
+
+def _compress(path: Path) -> None:
+    packed = path.with_name(path.name + ".gz")
+    with open(path, "rb") as source, open_for_writing(packed) as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    os.replace(packed, path)

@@ -1,0 +1,260 @@
+"""Reading bytes whatever their compression, and writing files so that half a file never has a final name."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import InputError
+
+__all__ = ["ByteStream", "atomic_path", "open_bytes", "open_for_writing", "sha256_file"]
+
+GZIP_MAGIC = b"\x1f\x8b"
+_READ_BYTES = 1 << 20
+_GZIP_WBITS = 31  # zlib: expect a gzip header and check its CRC and length
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, and rename it onto `path` when the block succeeds.
+
+    Parameters
+    ----------
+    path : path-like
+        The final name. Its folder is made when it does not exist.
+
+    Yields
+    ------
+    Path
+        A name that does not exist yet, in the same folder, with the same ending (so that code which chooses
+        a format by the ending still works). The block has to create it.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the block ends well without having written the temporary file.
+
+    Notes
+    -----
+    When the block raises, the temporary file is removed and `path` stays as it was.
+    """
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    # A random part keeps two jobs apart that write the same file; the dot hides it from glob patterns. It is
+    # not built from the final name, which may already be as long as the file system allows.
+    temporary = final.parent / f".tmp-{secrets.token_hex(8)}{final.suffix[:16]}"
+    try:
+        yield temporary
+        os.replace(temporary, final)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256_file(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file's bytes as 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    path : path-like
+        An ordinary file; it is read in pieces of 1 MiB.
+
+    Returns
+    -------
+    str
+        Lower-case hexadecimal digits.
+    """
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+@contextmanager
+def open_bytes(path: str | os.PathLike[str], *, digest: bool = False) -> Iterator[ByteStream]:
+    """Open a plain or gzip file, or standard input for ``-``, as a stream of uncompressed pieces.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or ``-`` for standard input.
+    digest : bool
+        Whether to take the SHA-256 of the file's own (compressed) bytes while they pass.
+
+    Yields
+    ------
+    ByteStream
+
+    Raises
+    ------
+    InputError
+        When the file does not exist, is a folder, or may not be read.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield ByteStream(sys.stdin.buffer, "standard input", 0, digest)
+        return
+    try:
+        handle = open(name, "rb", buffering=0)  # noqa: SIM115 (closed below)
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file; give the path of an existing file.") from None
+    except IsADirectoryError:
+        raise InputError(
+            f"{name}: this is a folder, but a file was expected; give the path of a file."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{name}: the file cannot be opened for reading ({reason}).") from None
+    with handle:
+        yield ByteStream(handle, name, os.fstat(handle.fileno()).st_size, digest)
+
+
+@contextmanager
+def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes, compressed when its name ends in ``.gz``.
+
+    The gzip header holds no time and no name: equal content gives equal files.
+    """
+    with open(path, "wb") as raw:
+        if os.fspath(path).endswith(".gz"):
+            with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        else:
+            yield raw
+
+
+class ByteStream:
+    """Uncompressed bytes of one file, piece by piece, in bounded memory.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open for reading, unbuffered where speed matters.
+    name : str
+        What error sentences call the file.
+    size : int
+        Bytes of the file, 0 when unknown (a pipe).
+    digest : bool
+        Whether to take the SHA-256 of the bytes as they are in the file.
+
+    Attributes
+    ----------
+    bytes_read, bytes_out : int
+        Bytes taken from the file so far, and handed out so far: their ratio predicts the uncompressed size.
+    """
+
+    def __init__(self, handle: BinaryIO, name: str, size: int, digest: bool = False) -> None:
+        self.name = name
+        self.size = size
+        self.bytes_read = 0
+        self.bytes_out = 0
+        self._handle = handle
+        self._hash = hashlib.sha256() if digest else None
+
+    @property
+    def hexdigest(self) -> str:
+        """SHA-256 of the file's bytes, in hexadecimal; complete once `pieces` is exhausted."""
+        if self._hash is None:
+            raise ValueError("this stream was opened without digest=True")
+        return self._hash.hexdigest()
+
+    def expected_size(self) -> int:
+        """Uncompressed bytes that the whole file is expected to hold, 0 when that cannot be said."""
+        if self.bytes_read == 0:
+            return 0
+        return int(self.bytes_out / self.bytes_read * max(self.size, self.bytes_read))
+
+    def pieces(self, piece_bytes: int = _READ_BYTES) -> Iterator[memoryview | bytes]:
+        """Yield the uncompressed bytes in pieces of at most about `piece_bytes`.
+
+        A piece is valid until the next one is asked for: plain files reuse one buffer.
+
+        Raises
+        ------
+        InputError
+            When gzip data are damaged, end too early, or are followed by something else.
+        """
+        buffer = bytearray(piece_bytes)
+        raw = self._raw_pieces(memoryview(buffer))
+        start = b""
+        for first in raw:  # a pipe may hand out a single byte at first: two are needed to tell gzip
+            start += bytes(first)
+            if len(start) >= len(GZIP_MAGIC):
+                break
+        packed = start.startswith(GZIP_MAGIC)
+        for piece in self._gunzip(start, raw, piece_bytes) if packed else _chain(start, raw):
+            self.bytes_out += len(piece)
+            yield piece
+
+    def _raw_pieces(self, buffer: memoryview) -> Iterator[memoryview]:
+        while count := self._read_into(buffer):
+            piece = buffer[:count]
+            self.bytes_read += count
+            if self._hash is not None:
+                self._hash.update(piece)
+            yield piece
+
+    def _read_into(self, buffer: memoryview) -> int:
+        try:
+            return self._handle.readinto(buffer)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise InputError(f"{self.name}: reading failed ({error.strerror}).") from None
+
+    def _gunzip(self, start: bytes, raw: Iterator[memoryview], piece_bytes: int) -> Iterator[bytes]:
+        """Decompress one or several gzip members (bgzip writes thousands) one after the other."""
+        data: bytes | memoryview = start
+        member = zlib.decompressobj(_GZIP_WBITS)
+        while True:
+            try:
+                out = member.decompress(data, piece_bytes)
+            except zlib.error:
+                raise InputError(
+                    f"{self.name}: the gzip data are damaged after {self.bytes_out} uncompressed bytes; "
+                    "get or compress the file again."
+                ) from None
+            if out:
+                yield out
+            if member.eof:
+                data = self._next_member(member.unused_data, raw)
+                if not data:
+                    return
+                member = zlib.decompressobj(_GZIP_WBITS)
+            else:
+                # With a full piece there may be more inside zlib although no input is left over.
+                data = member.unconsumed_tail or (b"" if len(out) == piece_bytes else next(raw, b""))
+                if not data and len(out) < piece_bytes:
+                    raise self._cut()
+
+    def _cut(self) -> InputError:
+        return InputError(
+            f"{self.name}: the gzip data end too early, after {self.bytes_out} uncompressed bytes; "
+            "the file was cut: get or compress it again."
+        )
+
+    def _next_member(self, rest: bytes, raw: Iterator[memoryview]) -> bytes:
+        """Bytes that start with the next gzip member's magic, or nothing at the end of the file."""
+        while True:
+            rest = rest.lstrip(b"\0")  # tapes and some tools pad with zeros
+            if len(rest) >= len(GZIP_MAGIC):
+                if not rest.startswith(GZIP_MAGIC):
+                    raise InputError(
+                        f"{self.name}: other bytes follow the gzip data; get or compress the file again."
+                    )
+                return rest
+            piece = next(raw, None)
+            if piece is None:
+                if rest:
+                    raise self._cut()
+                return b""
+            rest += bytes(piece)
+
+
+def _chain(start: bytes, rest: Iterator[memoryview]) -> Iterator[memoryview | bytes]:
+    if start:
+        yield start
+    yield from rest

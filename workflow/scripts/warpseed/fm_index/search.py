@@ -1,0 +1,77 @@
+"""Backward search on a BWT in the paper's layout (paper 000, section II.C and III.A).
+
+Intervals of rows are half-open: [low, high) here is [Ia, Ib] of Equation 1 with high = Ib + 1, so the number of
+occurrences, which the paper prints as Ia(0) - Ib(0) + 1 and means as Ib(0) - Ia(0) + 1, is high - low.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, uint64
+
+from warpseed.bits import mismatch_bits, prefix_mask
+from warpseed.compiled import scalar
+from warpseed.intrinsics import popcount
+
+__all__ = ["bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]
+
+_EVERY_BASE = np.uint64(0x5555555555555555)
+
+
+@scalar
+def separator_index(index, row):
+    """Position of the first entry of `separator_row` that is at least `row`, int64."""
+    block = row >> index.q_shift
+    low = int64(index.separators[block])
+    high = int64(index.separators[block + int64(1)])
+    while low < high:
+        middle = (low + high) >> int64(1)
+        if int64(index.separator_row[middle]) < row:
+            low = middle + int64(1)
+        else:
+            high = middle
+    return low
+
+
+@scalar
+def rank(index, base, row):
+    """Occurrences of `base` in the BWT's rows [0, row): Occ(base, row - 1), int64.
+
+    ROcc gives the count up to the block, popcounts over B the rest; separators, stored as A, are taken off.
+    """
+    block = row >> index.q_shift
+    first = block << index.q_shift
+    count = int64(index.rocc[int64(4) * block + base])
+    pattern = uint64(base) * _EVERY_BASE
+    word = first >> int64(5)
+    left = row - first
+    while left > int64(0):
+        equal = _EVERY_BASE & ~mismatch_bits(index.bwt[word], pattern)
+        count += popcount(equal & prefix_mask(left))
+        word += int64(1)
+        left -= int64(32)
+    if base == int64(0) and index.separators[block] != index.separators[block + int64(1)]:
+        count -= separator_index(index, row) - int64(index.separators[block])
+    return count
+
+
+@scalar
+def step(index, base, row):
+    """One border of Equation 1: C(base) + Occ(base, row - 1), int64."""
+    return int64(index.first_row[base]) + rank(index, base, row)
+
+
+@scalar
+def bwt_symbol(index, row):
+    """The 2-bit code stored for a row of the BWT (A for a separator), int64."""
+    return int64((index.bwt[row >> int64(5)] >> uint64(int64(62) - int64(2) * (row & int64(31)))) & uint64(3))
+
+
+@scalar
+def is_separator_row(index, row):
+    """Whether the BWT character of a row is a separator."""
+    block = row >> index.q_shift
+    if index.separators[block] == index.separators[block + int64(1)]:
+        return False
+    found = separator_index(index, row)
+    return found < int64(index.separators[block + int64(1)]) and int64(index.separator_row[found]) == row

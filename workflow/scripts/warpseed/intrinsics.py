@@ -1,0 +1,46 @@
+"""Instructions that Python has no word for: population count and prefetch, as LLVM intrinsics.
+
+`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); `prefetch` is for CPU code only.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["popcount", "prefetch"]
+
+
+@intrinsic
+def popcount(typing_context, word):
+    """Number of one bits of a uint64, as int64."""
+    if word != types.uint64:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typing_context, array, position):
+    """Ask for the cache line of ``array[position]`` (read, keep in all levels); position is not checked."""
+    if not (isinstance(array, types.Array) and isinstance(position, types.Integer)):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [ir.IntType(8).as_pointer()],
+            ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), i32, i32, i32]),
+        )
+        builder.call(function, [address, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen

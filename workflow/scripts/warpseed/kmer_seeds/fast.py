@@ -1,0 +1,317 @@
+"""The fast tier: windows of a k-mer looked up in the table of K bases, candidates verified in the packed text.
+
+Which windows: the generalised pigeonhole. Cut a k-mer into disjoint windows that allow e_1 … e_r mismatches with
+sum(e_i + 1) = D + 1; a match with at most D mismatches has at most e_i in some window i, since otherwise it had
+D + 1. So it is enough to look up, for every window, all strings within e_i mismatches. Thirds that match exactly,
+halves of which one may differ in one base, the whole neighbourhood of a short k-mer: all are such cuts, and
+`choose_windows` takes the cheapest by a model of its cost. A match that several windows find is reported by the first.
+
+The functions here are the steps of one query that both targets share; the order of the work is cpu.py's and gpu.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate, combinations, product
+from math import comb, log2
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64
+
+from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compiled import scalar
+from warpseed.fm_index.text import segment_of
+from warpseed.intrinsics import popcount
+from warpseed.kmer_seeds.kmers import MAX_LENGTH, oriented_marks, oriented_word
+
+__all__ = [
+    "MAX_MISMATCHES",
+    "Costs",
+    "Scheme",
+    "Window",
+    "accept",
+    "first_window",
+    "choose_windows",
+    "inside_segment",
+    "make_scheme",
+    "narrow",
+    "neighbour_patterns",
+]
+
+MAX_MISMATCHES = 3
+_MAX_WINDOWS = MAX_MISMATCHES + 1
+
+
+class Window(NamedTuple):
+    """Bases [offset, offset + length) of a k-mer, in which up to `errors` mismatches are looked up."""
+
+    offset: int
+    length: int
+    errors: int
+
+
+class Costs(NamedTuple):
+    """What a target pays, in units of one table look-up in a large batch."""
+
+    look_up: float
+    row: float
+    """one candidate: its suffix array entry and its text"""
+    narrowing: float
+    """one step of a binary search in a crowded bucket"""
+    narrow_above: int
+    """rows from which a bucket is narrowed by the bases behind the K of the table"""
+
+
+class Scheme(NamedTuple):
+    """The windows of every k-mer length in a set, as arrays for jitted code; row k is for k-mers of k bases."""
+
+    windows: np.ndarray
+    """int64[256], how many"""
+    offset: np.ndarray
+    """int64[256, 4]"""
+    length: np.ndarray
+    """int64[256, 4]"""
+    errors: np.ndarray
+    """int64[256, 4]"""
+    mask: np.ndarray
+    """uint64[256, 4], the pairs of a window's bases, as far as they lie in the first word"""
+    pattern_first: np.ndarray
+    """int64[256, 4], the window's neighbours are patterns[first : last]"""
+    pattern_last: np.ndarray
+    """int64[256, 4]"""
+    patterns: np.ndarray
+    """uint64[…], XOR masks on 2-bit codes of a window's look-up, ascending within a window"""
+    look_ups: np.ndarray
+    """int64[256], table look-ups for one strand of a k-mer"""
+    max_mismatches: int
+    table_length: int
+
+
+def _neighbours(length: int, errors: int) -> int:
+    return sum(comb(length, e) * 3**e for e in range(min(errors, length) + 1))
+
+
+@lru_cache(maxsize=64)
+def neighbour_patterns(length: int, errors: int) -> np.ndarray:
+    """XOR masks that turn a packed string of `length` bases into all strings within `errors` mismatches.
+
+    Returns
+    -------
+    uint64[sum over e of C(length, e)·3**e], ascending, so that neighbours share table sectors.
+    """
+    masks = [
+        sum(change << (2 * place) for place, change in zip(places, changes, strict=True))
+        for e in range(min(errors, length) + 1)
+        for places in combinations(range(length), e)
+        for changes in product((1, 2, 3), repeat=e)
+    ]
+    return np.array(sorted(masks), np.uint64)
+
+
+def _error_splits(total: int) -> list[tuple[int, ...]]:
+    """All descending tuples e with sum(e_i + 1) = total."""
+    if total == 0:
+        return [()]
+    return [
+        (first - 1, *rest)
+        for first in range(total, 0, -1)
+        for rest in _error_splits(total - first)
+        if not rest or rest[0] <= first - 1
+    ]
+
+
+def _lay_outs(length: int, errors: tuple[int, ...], table_length: int) -> Iterator[list[Window]]:
+    """All ways to lay windows out, for one split of the errors.
+
+    Windows with errors come first and take any length up to K; those without share what is left evenly.
+    """
+    inexact = sum(e > 0 for e in errors)
+    exact = len(errors) - inexact
+    for lengths in product(range(1, min(length, table_length) + 1), repeat=inexact):
+        left = length - sum(lengths)
+        if left < exact:
+            continue
+        shares = [(left + i) // exact for i in range(exact)]
+        ends = list(accumulate((*lengths, *shares), initial=0))
+        yield [Window(offset, end - offset, e) for offset, end, e in zip(ends, ends[1:], errors, strict=False)]
+
+
+def _cost(windows: list[Window], rows: int, table_length: int, costs: Costs) -> float:
+    total = 0.0
+    for window in windows:
+        seen = min(window.length, table_length)
+        bucket = rows / 4**seen
+        each = costs.look_up + costs.row * min(bucket, max(costs.narrow_above, 1.0))
+        if bucket > costs.narrow_above:
+            if window.length > table_length:
+                each += costs.narrowing * log2(bucket)
+            else:
+                each = costs.look_up + costs.row * bucket
+        total += _neighbours(seen, window.errors) * each
+    return total
+
+
+def choose_windows(
+    length: int, max_mismatches: int, rows: int, table_length: int, costs: Costs
+) -> list[Window]:
+    """The cheapest windows for k-mers of `length` bases in a text of `rows` positions."""
+    options = (
+        windows
+        for errors in _error_splits(max_mismatches + 1)
+        for windows in _lay_outs(length, errors, table_length)
+    )
+    return min(options, key=lambda windows: _cost(windows, rows, table_length, costs))
+
+
+def _first_word_mask(window: Window) -> int:
+    begin, end = min(window.offset, 32), min(window.offset + window.length, 32)
+    return ((1 << 2 * (end - begin)) - 1) << 2 * (32 - end)
+
+
+def make_scheme(
+    lengths: np.ndarray, max_mismatches: int, rows: int, table_length: int, costs: Costs
+) -> Scheme:
+    """Choose the windows for every length in a set.
+
+    Parameters
+    ----------
+    lengths : uint8[n], bases of the k-mers
+    max_mismatches : int, 0 to MAX_MISMATCHES
+    rows : int, length of the text
+    table_length : int, K
+    costs : Costs of the target
+    """
+    shape = (MAX_LENGTH + 1, _MAX_WINDOWS)
+    offset, length, errors, first, last = (np.zeros(shape, np.int64) for _ in range(5))
+    mask = np.zeros(shape, np.uint64)
+    windows = np.zeros(MAX_LENGTH + 1, np.int64)
+    look_ups = np.zeros(MAX_LENGTH + 1, np.int64)
+    places: dict[tuple[int, int], int] = {}
+    patterns: list[np.ndarray] = []
+    for k in map(int, np.flatnonzero(np.bincount(lengths, minlength=1))):
+        for i, window in enumerate(choose_windows(k, max_mismatches, rows, table_length, costs)):
+            seen = min(window.length, table_length)
+            key = (seen, window.errors)
+            masks = neighbour_patterns(*key)
+            if key not in places:
+                places[key] = sum(map(len, patterns))
+                patterns.append(masks)
+            offset[k, i], length[k, i], errors[k, i] = window
+            mask[k, i] = _first_word_mask(window)
+            first[k, i], last[k, i] = places[key], places[key] + len(masks)
+            windows[k] = i + 1
+            look_ups[k] += len(masks)
+    joined = np.concatenate(patterns) if patterns else np.zeros(1, np.uint64)
+    return Scheme(
+        windows, offset, length, errors, mask, first, last, joined, look_ups, max_mismatches, table_length
+    )
+
+
+@scalar
+def inside_segment(segments, position, length):
+    """Whether text positions [position, position + length) lie in one segment."""
+    if position < int64(0) or position + length > int64(segments.text_start[segments.contig.shape[0]]):
+        return False
+    segment = segment_of(segments, position)
+    return position + length < int64(segments.text_start[segment + int64(1)])
+
+
+@scalar
+def first_window(scheme, length, differ, window):
+    """Whether a match of at most 32 bases is reported by the window that led to it.
+
+    Parameters
+    ----------
+    differ : uint64, a bit for each mismatch of the k-mer, as from `mismatch_bits`
+    window : int64, the first window with at most its own mismatches reports
+    """
+    for i in range(window):
+        if popcount(differ & scheme.mask[length, i]) <= scheme.errors[length, i]:
+            return False
+    return popcount(differ & scheme.mask[length, window]) <= scheme.errors[length, window]
+
+
+@scalar
+def accept(fast, kmers, scheme, query, strand, position, window):
+    """Decide on one candidate.
+
+    Parameters
+    ----------
+    query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
+    position : int64, where the k-mer would begin in the text; may be outside
+
+    Returns
+    -------
+    int64, the Hamming distance, or -1: too far, across a segment's border, or another window reports it.
+    """
+    length = int64(kmers.lengths[query])
+    if not inside_segment(fast.segments, position, length):
+        return int64(-1)
+    distance = int64(0)
+    for w in range((length + int64(31)) >> int64(5)):
+        distance += _window_mismatches(fast, kmers, query, strand, position, int64(0), length, int64(w))
+        if distance > scheme.max_mismatches:
+            return int64(-1)
+    for i in range(window + int64(1)):
+        begin = scheme.offset[length, i]
+        end = begin + scheme.length[length, i]
+        found = int64(0)
+        for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
+            found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
+        if (found <= scheme.errors[length, i]) != (i == window):
+            return int64(-1)
+    return distance
+
+
+@scalar
+def _window_mismatches(fast, kmers, query, strand, position, begin, end, word):
+    """Mismatches in those bases of [begin, end) that lie in word `word` of the k-mer."""
+    mask = prefix_mask(end - int64(32) * word) & ~prefix_mask(begin - int64(32) * word)
+    text = fetch_word(fast.text, position + int64(32) * word)
+    differ = mismatch_bits(text, oriented_word(kmers, query, strand, word))
+    return popcount((differ | oriented_marks(kmers, query, strand, word)) & mask)
+
+
+@scalar
+def _compare_suffix(fast, row, wanted, length):
+    """-1, 0, 1: the first `length` (at most 32) bases of a row's suffix against a packed string."""
+    position = int64(fast.suffix_array[row])
+    end = int64(fast.segments.text_start[segment_of(fast.segments, position) + int64(1)]) - int64(1)
+    there = min(length, end - position)
+    mask = prefix_mask(there)
+    suffix = fetch_word(fast.text, position) & mask
+    if suffix != wanted & mask:
+        return int64(-1) if suffix < wanted & mask else int64(1)
+    return int64(0) if there == length else int64(-1)
+
+
+@scalar
+def narrow(fast, low, high, wanted, length):
+    """The rows of [low, high) whose suffixes begin with `wanted`, by binary search.
+
+    Parameters
+    ----------
+    wanted : uint64, packed, first base on top
+    length : int64, its bases, at most 32
+
+    Returns
+    -------
+    (low, high) : int64
+    """
+    first, last = low, high
+    while first < last:
+        middle = (first + last) >> int64(1)
+        if _compare_suffix(fast, middle, wanted, length) < int64(0):
+            first = middle + int64(1)
+        else:
+            last = middle
+    begin, last = first, high
+    while first < last:
+        middle = (first + last) >> int64(1)
+        if _compare_suffix(fast, middle, wanted, length) > int64(0):
+            last = middle
+        else:
+            first = middle + int64(1)
+    return begin, first

@@ -1,0 +1,316 @@
+"""Time, memory and the long-form records they are kept in (DESIGN, "Measuring").
+
+A record is one row of a TSV with the columns `RECORD_COLUMNS`. Raw repeats are kept, one row each; medians
+are taken where a table is drawn, never here.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+from .files import atomic_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "RECORD_COLUMNS",
+    "STAGES",
+    "Stopwatch",
+    "index_rows",
+    "measured_rows",
+    "peak_memory",
+    "read_records",
+    "write_records",
+]
+
+STAGES = (
+    # what comes before a search
+    "load",
+    "index_to_device",
+    # a search, from the k-mer file to hits in memory
+    "read",
+    "pack",
+    "host_to_device",
+    "kernel",
+    "search",
+    "locate",
+    "device_to_host",
+    "lookup",
+    "sort",
+    "write",
+    # building an index
+    "suffix_array",
+    "bwt",
+    "blocks",
+    "table",
+    "save",
+    # a peer's whole process, and the sum that tables show
+    "process",
+    "total",
+)
+"""Every stage name a record may carry, in the order in which figures stack them."""
+
+RECORD_COLUMNS = (
+    "system",
+    "item",
+    "tool",
+    "tier",
+    "device",
+    "threads",
+    "case",
+    "stage",
+    "repeat",
+    "metric",
+    "value",
+    "unit",
+    "queries",
+    "results",
+    "digest",
+    "machine",
+)
+"""Columns of a record, in file order."""
+
+_INTEGERS = ("threads", "repeat", "queries", "results")
+_DEFAULTS: dict[str, Any] = {
+    "tier": "-",
+    "device": "cpu",
+    "threads": 1,
+    "repeat": 0,
+    "metric": "time",
+    "unit": "s",
+    "queries": -1,
+    "results": -1,
+    "digest": "",
+}
+
+
+class Stopwatch:
+    """Seconds spent in named stages; the same stage twice adds up.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        Seconds for each stage that ran, in the order in which stages first ended.
+
+    Examples
+    --------
+    >>> watch = Stopwatch()
+    >>> with watch.stage("search"):
+    ...     pass
+    >>> watch.add("kernel", 0.25)
+    >>> sorted(watch.seconds)
+    ['kernel', 'search']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, synchronise: Callable[[], object] | None = None) -> Iterator[None]:
+        """Time a block with a monotonic clock, and add it to stage `name`.
+
+        Parameters
+        ----------
+        name : str
+            One of `STAGES`.
+        synchronise : callable, optional
+            Called before the clock is read at the end, so that work a device still does is counted here.
+
+        Raises
+        ------
+        ValueError
+            If `name` is not one of `STAGES`.
+        """
+        _check_stage(name)
+        start = time.perf_counter()
+        try:
+            yield
+            if synchronise is not None:
+                synchronise()
+        finally:
+            self.add(name, time.perf_counter() - start)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Add `seconds` measured elsewhere (CUDA events) to stage `name`.
+
+        Raises
+        ------
+        ValueError
+            If `name` is not one of `STAGES`.
+        """
+        _check_stage(name)
+        self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
+
+
+def _check_stage(name: str) -> None:
+    # A misspelt stage would drop out of every table and figure without a word.
+    if name not in STAGES:
+        raise ValueError(f"{name!r} is no stage; the stages are {', '.join(STAGES)}")
+
+
+def measured_rows(watch: Stopwatch, **fields: Any) -> list[dict[str, Any]]:
+    """Turn a stopwatch into records, one row a stage.
+
+    Parameters
+    ----------
+    watch : Stopwatch
+        Its seconds become rows with metric `time` and unit `s`.
+    **fields
+        The other columns of `RECORD_COLUMNS` (system, item, tool, case, ...), the same in each row.
+
+    Returns
+    -------
+    list of dict
+        Rows for `write_records`.
+    """
+    return [
+        {**fields, "stage": stage, "metric": "time", "value": seconds, "unit": "s"}
+        for stage, seconds in watch.seconds.items()
+    ]
+
+
+def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any) -> list[dict[str, Any]]:
+    """Turn an index's `report()` into records of its size, with item "Index".
+
+    Parameters
+    ----------
+    report : iterable of mapping
+        One entry a part: `part` (name), `bytes`, and `formula_bytes` (the paper's formula) or None.
+    bases : int
+        Bases of the reference.
+    **fields
+        The other columns of `RECORD_COLUMNS` (system, tool, ...), the same in each row.
+
+    Returns
+    -------
+    list of dict
+        Rows for `write_records`: the case "reference" counts bases, each case "part=NAME" has metric "size"
+        and, where the paper gives a formula, metric "formula", both in bytes.
+    """
+    shared = {"item": "Index", "stage": "-", **fields}
+    rows = [{**shared, "case": "reference", "metric": "count", "value": bases, "unit": "bases"}]
+    for entry in report:
+        part = {**shared, "case": f"part={entry['part']}", "unit": "bytes"}
+        rows.append({**part, "metric": "size", "value": entry["bytes"]})
+        if entry.get("formula_bytes") is not None:
+            rows.append({**part, "metric": "formula", "value": entry["formula_bytes"]})
+    return rows
+
+
+def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as a TSV with a header, under a temporary name first.
+
+    Parameters
+    ----------
+    path : path
+        The file to write.
+    rows : iterable of mapping
+        Keys from `RECORD_COLUMNS`. `system`, `item`, `tool`, `case`, `stage` and `value` must be there. The
+        others default to tier "-", device "cpu", threads 1, repeat 0, metric "time", unit "s", queries and
+        results -1 (does not apply), digest "" and this machine's name.
+
+    Raises
+    ------
+    ValueError
+        If a row lacks a column without default, or has one that records do not know.
+    """
+    from .provenance import machine_name
+
+    complete = [_complete(row, machine_name) for row in rows]
+    with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, RECORD_COLUMNS, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(complete)
+
+
+def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, Any]:
+    unknown = set(row) - set(RECORD_COLUMNS)
+    if unknown:
+        raise ValueError(
+            f"a record has no column {sorted(unknown)}; the columns are {', '.join(RECORD_COLUMNS)}"
+        )
+    full = {**_DEFAULTS, **row}
+    if "machine" not in full:
+        full["machine"] = machine()
+    missing = [column for column in RECORD_COLUMNS if column not in full]
+    if missing:
+        raise ValueError(f"a record needs a value for {', '.join(missing)}: {dict(row)}")
+    full["value"] = repr(float(full["value"]))
+    return full
+
+
+def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:
+    """Read record TSVs into one table.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files from `write_records`. None at all gives an empty table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `RECORD_COLUMNS`: `threads`, `repeat`, `queries`, `results` int64, `value` float64, the rest
+        str.
+
+    Raises
+    ------
+    InputError
+        If a file has other columns, or a number is none.
+    """
+    import pandas as pd
+
+    if isinstance(paths, str | Path):
+        paths = [paths]
+    frames = [_read_one(Path(path)) for path in paths]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return _typed(pd.DataFrame(columns=list(RECORD_COLUMNS), dtype=str), "")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _read_one(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        # QUOTE_MINIMAL on both sides: a contig or data set name may hold a quote.
+        frame = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no readable record table ({error}); measure again to make it") from error
+    if tuple(frame.columns) != RECORD_COLUMNS:
+        raise InputError(
+            f"{path} has the columns {', '.join(map(str, frame.columns))}, but a record table has "
+            f"{', '.join(RECORD_COLUMNS)}; measure again with this version"
+        )
+    return _typed(frame, str(path))
+
+
+def _typed(frame: pd.DataFrame, path: str) -> pd.DataFrame:
+    try:
+        return frame.astype({**dict.fromkeys(_INTEGERS, "int64"), "value": "float64"})
+    except ValueError as error:
+        raise InputError(
+            f"{path} holds a value that is no number ({error}); measure again to make it"
+        ) from error
+
+
+def peak_memory() -> int:
+    """Peak resident memory of this process so far, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # ru_maxrss survives exec on Linux, so it may be the parent's peak; VmHWM is this program's own.
+        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -1,0 +1,493 @@
+"""Sequences in memory: the reference, the queries, and how they are read, cut and written.
+
+Bases are codes: A C G T are 0 1 2 3, and every other IUPAC letter is 4, U included: write RNA with T. A code
+4 matches nothing. Coordinates are 0-based and half-open.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .errors import InputError
+from .files import ByteStream, atomic_path, open_bytes, open_for_writing
+
+__all__ = [
+    "BASE_CODE",
+    "DECODE",
+    "IS_IUPAC",
+    "Queries",
+    "Reference",
+    "cut_kmers",
+    "iter_queries",
+    "read_queries",
+    "numbered_names",
+    "read_reference",
+    "sequence_format",
+    "show_byte",
+    "write_fasta",
+]
+
+DECODE = np.frombuffer(b"ACGTN", np.uint8)
+"""uint8[5]: the letter of each code."""
+
+
+def _base_codes() -> np.ndarray:
+    codes = np.full(256, 4, np.uint8)
+    for code, letter in enumerate("ACGT"):
+        codes[[ord(letter), ord(letter.lower())]] = code
+    return codes
+
+
+BASE_CODE = _base_codes()
+"""uint8[256]: the code of each byte, 0-3 for A C G T in either case and 4 for everything else."""
+
+IS_IUPAC = np.isin(np.arange(256), np.frombuffer(b"ACGTURYSWKMBDHVNacgturyswkmbdhvn", np.uint8))
+"""bool[256]: whether a byte is an IUPAC letter for a nucleotide, in either case."""
+
+_PIECE_BYTES = 1 << 20  # stays in the second-level cache between reading, checksum and parsing
+_SNIFF_BYTES = 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_RECORDS_PER_BASE = 1 / 8  # a batch of one-base queries must not hold 64 million offsets
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One or more contigs, back to back.
+
+    Attributes
+    ----------
+    names : tuple of str
+        First token of each header; unique and not empty.
+    lengths : int64[c]
+        Bases of each contig.
+    codes : uint8[sum(lengths)]
+        Codes 0-4 of all contigs.
+    digest : str
+        SHA-256 of the file's bytes as they are on the disk, compressed or not.
+    path : str
+        The file, as it was named.
+    """
+
+    names: tuple[str, ...]
+    lengths: np.ndarray
+    codes: np.ndarray
+    digest: str
+    path: str
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """int64[c + 1]: contig i is ``codes[offsets[i]:offsets[i + 1]]``."""
+        return _offsets(self.lengths)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Sequences to search for, back to back.
+
+    Attributes
+    ----------
+    codes : uint8[total]
+        Codes 0-4 of all queries.
+    offsets : int64[n + 1]
+        Query i is ``codes[offsets[i]:offsets[i + 1]]``; `offsets` starts at 0 and ends at ``len(codes)``.
+    name_bytes : uint8[]
+        The names, back to back, as they are in the file.
+    name_offsets : int64[n + 1]
+        Name i is ``name_bytes[name_offsets[i]:name_offsets[i + 1]]``. Names may repeat and may be empty.
+    source : str
+        Where they come from, for error sentences.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    name_bytes: np.ndarray
+    name_offsets: np.ndarray
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """int64[n]: bases of each query."""
+        return np.diff(self.offsets)
+
+    def name(self, i: int) -> str:
+        """Return the name of query `i`; bytes that are no UTF-8 become replacement characters."""
+        i = self._index(i)
+        return (
+            self.name_bytes[self.name_offsets[i] : self.name_offsets[i + 1]]
+            .tobytes()
+            .decode("utf-8", "replace")
+        )
+
+    def sequence(self, i: int) -> str:
+        """Return query `i` as upper-case letters, N for every code 4."""
+        i = self._index(i)
+        return DECODE[self.codes[self.offsets[i] : self.offsets[i + 1]]].tobytes().decode("ascii")
+
+    def slice(self, start: int, stop: int) -> Queries:
+        """Return the queries ``[start, stop)``: bases and names are views, offsets are rebased."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        stop = max(start, stop)
+        codes, names = self.offsets[start : stop + 1], self.name_offsets[start : stop + 1]
+        return Queries(
+            self.codes[codes[0] : codes[-1]],
+            codes - codes[0],
+            self.name_bytes[names[0] : names[-1]],
+            names - names[0],
+            self.source,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Queries]) -> Queries:
+        """Return all queries of `parts` in their order; one part is returned as it is."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.from_sequences([])
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            _offsets(np.concatenate([part.lengths for part in parts])),
+            np.concatenate([part.name_bytes for part in parts]),
+            _offsets(np.concatenate([np.diff(part.name_offsets) for part in parts])),
+            parts[0].source,
+        )
+
+    @classmethod
+    def from_sequences(
+        cls,
+        sequences: Iterable[str | bytes],
+        names: Iterable[str] | None = None,
+        *,
+        source: str = "the sequences",
+    ) -> Queries:
+        """Make queries of Python strings.
+
+        Parameters
+        ----------
+        sequences : iterable of str or bytes
+            IUPAC letters in either case. No sequences at all give no queries.
+        names : iterable of str, optional
+            One for each sequence; ``"0"``, ``"1"``, … when not given.
+        source : str
+            What error sentences call them.
+
+        Raises
+        ------
+        InputError
+            When a sequence is empty or holds anything but IUPAC letters, or the names are not as many.
+        """
+        items = list(sequences)
+        codes, offsets = _encode(items, source)
+        labels = [str(i) for i in range(len(items))] if names is None else list(names)
+        if len(labels) != len(items):
+            raise InputError(
+                f"{source}: there are {len(items)} sequences but {len(labels)} names; give one each."
+            )
+        label_bytes = [label.encode() for label in labels]
+        name_offsets = _offsets(np.fromiter(map(len, label_bytes), np.int64, len(label_bytes)))
+        return cls(codes, offsets, np.frombuffer(b"".join(label_bytes), np.uint8), name_offsets, source)
+
+    def _index(self, i: int) -> int:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"query {i} of {len(self)}")
+        return int(i) % len(self)
+
+
+def read_reference(path: str | os.PathLike[str]) -> Reference:
+    """Read a genome from a FASTA file, plain or gzip.
+
+    Parameters
+    ----------
+    path : path-like
+        FASTA with lines of any length, LF or CRLF, either case; blank lines and a missing last newline are
+        allowed. Compression is told by the first bytes, not by the name. ``-`` is standard input.
+
+    Returns
+    -------
+    Reference
+        Takes one byte a base; while reading, the peak is about that as well when the file tells its size.
+
+    Raises
+    ------
+    InputError
+        With file, record and line, for: no such file, another format, an empty or cut file, damaged gzip
+        data, a contig without bases or name, two contigs of one name, anything in a sequence that is no IUPAC
+        letter.
+    """
+    with open_bytes(path, digest=True) as stream:
+        pieces = _sniffed_pieces(stream)
+        if next(pieces) == "FASTQ":
+            raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
+        (contigs,) = _parse_batches(stream, pieces, "FASTA", 1 << 62)
+        digest = stream.hexdigest
+    names = tuple(contigs.name(i) for i in range(len(contigs)))
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        if not name:
+            raise InputError(
+                f"{contigs.source}, record {number}: the contig has no name; put one right after its '>'."
+            )
+        if name in seen:
+            raise InputError(
+                f"{contigs.source}, record {number}: the contig name {name!r} is that of record {seen[name]} "
+                "too; contig names, up to the first space, must be unique."
+            )
+        seen[name] = number
+    return Reference(names, contigs.lengths, contigs.codes, digest, os.fspath(path))
+
+
+def iter_queries(
+    source: str | os.PathLike[str] | Queries | Iterable[str | bytes], *, batch_bases: int = 64 << 20
+) -> Iterator[Queries]:
+    """Yield queries in batches of bounded memory.
+
+    Parameters
+    ----------
+    source : path-like, Queries, or iterable of str or bytes
+        A FASTA file (lines of any length) or FASTQ file (four lines a record), plain or gzip, ``-`` for
+        standard input; or sequences in memory, which get the names ``"0"``, ``"1"``, ….
+    batch_bases : int
+        A batch ends soon after this many bases, and holds whole queries: at least one.
+
+    Yields
+    ------
+    Queries
+        At least one query each. A query's name is the first token of its header.
+
+    Raises
+    ------
+    InputError
+        With file, record and line, for: no such file, another format, no records, a cut file, damaged gzip
+        data, a query without bases, a quality string of another length, anything in a sequence that is no
+        IUPAC letter.
+    """
+    if batch_bases < 1:
+        raise ValueError("batch_bases must be at least 1")
+    if not isinstance(source, str | os.PathLike):
+        queries = source if isinstance(source, Queries) else Queries.from_sequences(source)
+        yield from _split(queries, batch_bases)
+        return
+    with open_bytes(source) as stream:
+        pieces = _sniffed_pieces(stream)
+        yield from _parse_batches(stream, pieces, str(next(pieces)), batch_bases)
+
+
+def read_queries(source: str | os.PathLike[str] | Queries | Iterable[str | bytes]) -> Queries:
+    """Read all queries of a source at once; see `iter_queries` for sources and errors."""
+    return Queries.concatenate(list(iter_queries(source, batch_bases=1 << 62)))
+
+
+def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
+    """Write queries as FASTA, each sequence on one line; compressed when `path` ends in ``.gz``.
+
+    Parameters
+    ----------
+    queries : Queries
+        Code 4 is written as N.
+    path : path-like
+        Written under a temporary name and renamed.
+    """
+    from .fastx import format_fasta
+
+    with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
+        for part in _split(queries, 16 << 20):
+            out = np.empty(len(part.codes) + len(part.name_bytes) + 3 * len(part), np.uint8)
+            format_fasta(part.codes, part.offsets, part.name_bytes, part.name_offsets, DECODE, out)
+            handle.write(out.data)
+
+
+def cut_kmers(
+    reads: Queries,
+    *,
+    k: int,
+    count: int,
+    seed: int,
+    deduplicate: bool = False,
+    error_if_few: bool = True,
+) -> Queries:
+    """Cut k-mers at places drawn uniformly, without replacement, from all windows of all reads.
+
+    Parameters
+    ----------
+    reads : Queries
+        Reads shorter than `k` give none. Windows with code 4 are allowed.
+    k : int
+        Bases of a k-mer.
+    count : int
+        How many k-mers to cut; with `deduplicate`, how many different ones.
+    seed : int
+        The same seed and reads give the same k-mers.
+    deduplicate : bool
+        Keep only the first of equal k-mers (a k-mer and its reverse complement are not equal).
+    error_if_few : bool
+        Whether too few windows are an error; otherwise all there are, in random order, are returned.
+
+    Returns
+    -------
+    Queries
+        Named ``k0``, ``k1``, …, in random order.
+
+    Raises
+    ------
+    InputError
+        When the reads have fewer than `count` (different) windows: says how many.
+    """
+    from .fastx import gather_windows
+
+    if k < 1 or count < 1:
+        raise InputError(f"k = {k} and count = {count} were asked for; both must be at least 1.")
+    windows = _offsets(np.maximum(reads.lengths - k + 1, 0))
+    total = int(windows[-1])
+    generator = np.random.default_rng(seed)
+    drawn = min(count, total)
+    while True:
+        chosen = _draw(generator, total, drawn)
+        read = np.searchsorted(windows, chosen, side="right") - 1
+        rows = gather_windows(reads.codes, reads.offsets[read] + chosen - windows[read], k)
+        if deduplicate:
+            rows = rows[_first_of_equal(rows)][:count]
+        if len(rows) == count or drawn == total:
+            break
+        drawn = min(total, 2 * drawn)
+    if len(rows) < count and error_if_few:
+        kind = "different windows" if deduplicate else "windows"
+        raise InputError(
+            f"{reads.source}: {count} k-mers of {k} bases were asked for, but the reads have only "
+            f"{len(rows)} {kind} of that length; ask for fewer, or give more or longer reads."
+        )
+    names = numbered_names(b"k", len(rows))
+    return Queries(rows.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * k, *names, reads.source)
+
+
+def show_byte(byte: int) -> str:
+    """Return a byte as people would write it in a sentence: the character in quotes, or its number."""
+    return repr(chr(byte)) if 32 <= byte < 127 else f"the byte 0x{byte:02x}"
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _encode(items: list[str | bytes], source: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        pieces = [item.encode("ascii") if isinstance(item, str) else bytes(item) for item in items]
+    except (UnicodeEncodeError, TypeError):
+        number = next(i for i, item in enumerate(items) if not _is_plain(item))
+        raise InputError(
+            f"{source}, number {number}: {items[number]!r:.60} is no sequence of bases."
+        ) from None
+    offsets = _offsets(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    letters = np.frombuffer(b"".join(pieces), np.uint8)
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if len(empty):
+        raise InputError(f"{source}, number {empty[0]}: the sequence is empty; remove it or give its bases.")
+    good = IS_IUPAC[letters]
+    if not good.all():
+        place = int(np.argmin(good))
+        number = int(np.searchsorted(offsets, place, side="right")) - 1
+        raise InputError(
+            f"{source}, number {number}: found {show_byte(int(letters[place]))} at position "
+            f"{place - offsets[number]}; only IUPAC letters (A, C, G, T, N, …) are allowed."
+        )
+    return BASE_CODE[letters], offsets
+
+
+def _is_plain(item: object) -> bool:
+    return isinstance(item, bytes | bytearray | memoryview) or (isinstance(item, str) and item.isascii())
+
+
+def _split(queries: Queries, batch_bases: int) -> Iterator[Queries]:
+    start = 0
+    while start < len(queries):
+        stop = int(np.searchsorted(queries.offsets, queries.offsets[start] + batch_bases))
+        stop = min(max(stop, start + 1), len(queries), start + max(1, int(batch_bases * _RECORDS_PER_BASE)))
+        yield queries.slice(start, stop)
+        start = stop
+
+
+def sequence_format(path: str | os.PathLike[str]) -> str:
+    """Return "FASTA" or "FASTQ" by a file's first bytes; raises InputError for anything else."""
+    with open_bytes(path) as stream:
+        return str(next(_sniffed_pieces(stream)))
+
+
+def _sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
+    """Yield the format first, "FASTA" or "FASTQ", and then the pieces of the file."""
+    from .fastx import sniff_format
+
+    pieces = stream.pieces(_PIECE_BYTES)
+    start = b""
+    for piece in pieces:
+        start += bytes(piece)
+        if len(start.lstrip()) >= _SNIFF_BYTES:
+            break
+    start = start.removeprefix(_BYTE_ORDER_MARK)
+    yield sniff_format(start.lstrip(), stream.name)
+    yield start
+    yield from pieces
+
+
+def _parse_batches(
+    stream: ByteStream, pieces: Iterator[memoryview | bytes | str], format: str, batch_bases: int
+) -> Iterator[Queries]:
+    from .fastx import FastxParser
+
+    parser = FastxParser(stream.name, format)
+    batch_records = max(1, int(batch_bases * _RECORDS_PER_BASE))
+    taken = 0  # bytes of the file, uncompressed, before this batch
+    parsed = 0
+    for piece in pieces:
+        assert not isinstance(piece, str)
+        # How much larger the arrays get: by the share of the file, or of the batch, that they hold now. The
+        # margin is for files whose later parts have fewer line ends; it takes no memory when it is not used.
+        of_file = (stream.expected_size() - taken) / max(parsed - taken, 1)
+        of_batch = batch_bases / max(parser.bases, 1)
+        parser.feed(piece, max(1.0, 1.05 * min(of_file, of_batch)))
+        parsed += len(piece)
+        if parser.bases >= batch_bases or parser.records >= batch_records:
+            if parser.complete_records() == 0:
+                continue  # one query larger than a batch
+            yield Queries(*parser.take(all_records=False), stream.name)
+            taken = parsed
+    parser.finish()
+    if parser.records:
+        yield Queries(*parser.take(all_records=True), stream.name)
+
+
+def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
+    """Return `count` different int64 below `total`, in random order."""
+    if 2 * count >= total:
+        return generator.permutation(total)[:count]
+    # generator.choice makes an array of `total` for some sizes; drawing again what came twice never does.
+    chosen = np.unique(generator.integers(total, size=count + count // 8, dtype=np.int64))
+    while len(chosen) < count:
+        chosen = np.union1d(chosen, generator.integers(total, size=count // 4 + 1, dtype=np.int64))
+    return generator.permutation(chosen)[:count]
+
+
+def _first_of_equal(rows: np.ndarray) -> np.ndarray:
+    """Return the row numbers (int64, increasing) of the first of each set of equal rows of uint8[n, k]."""
+    from .fastx import pack_rows
+
+    words = pack_rows(rows)
+    order = np.lexsort(words)  # stable: the first of equal rows comes first
+    ordered = words[:, order]
+    first = np.ones(len(rows), bool)
+    first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    return np.sort(order[first])
+
+
+def numbered_names(prefix: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the name bytes and name offsets of ``prefix0``, ``prefix1``, …."""
+    names = [b"%s%d" % (prefix, i) for i in range(count)]
+    lengths = np.fromiter(map(len, names), np.int64, count)
+    return np.frombuffer(b"".join(names), np.uint8), _offsets(lengths)
