@@ -12,9 +12,12 @@ SHELL := /bin/bash
 .PHONY: run smoke test test-gpu lint envs clean
 MAKEFLAGS += --no-print-directory
 
-# Relative paths only: a checkout may lie in a folder with spaces.
 VENV := .venv
-PY := $(VENV)/bin/python
+# Snakemake starts scripts by the unquoted path of its Python, so from a folder with spaces it is started through a link.
+EMPTY :=
+SPACED := $(findstring $(EMPTY) $(EMPTY),$(CURDIR))
+LINK := $(if $(SPACED),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/warpseed/venv-$(shell pwd | cksum | cut -d' ' -f1))
+PY := $(or $(LINK),$(VENV))/bin/python
 CONFIG ?=
 ARGS ?=
 
@@ -29,22 +32,22 @@ SNAKEMAKE := $(PY) -m snakemake
 SNAKEFILES := Snakefile workflow/rules
 PYTHON_FILES := workflow/scripts tests tools
 
-run: $(RUN_STAMP)
-	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
+run: $(RUN_STAMP) | $(LINK)
+	@$(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 	@if [ -e results/report.html ]; then echo "The report is $$PWD/results/report.html"; fi
 
-smoke: $(RUN_STAMP)
+smoke: $(RUN_STAMP) | $(LINK)
 	@mkdir -p results/smoke
-	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(SNAKEMAKE) $(ARGS) --directory results/smoke --configfile config/smoke.yaml
+	@$(SNAKEMAKE) $(ARGS) --directory results/smoke --configfile config/smoke.yaml
 	@echo "The report is $$PWD/results/smoke/results/report.html"
 
-test: $(DEV_STAMP)
-	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(PY) -m pytest -m "not gpu" $(ARGS)
+test: $(DEV_STAMP) | $(LINK)
+	@$(PY) -m pytest -m "not gpu" $(ARGS)
 
-test-gpu: $(DEV_STAMP)
-	@PATH="$$PWD/$(VENV)/bin:$$PATH" WARPSEED_REQUIRE_GPU=1 $(PY) -m pytest -m gpu $(ARGS)
+test-gpu: $(DEV_STAMP) | $(LINK)
+	@WARPSEED_REQUIRE_GPU=1 $(PY) -m pytest -m gpu $(ARGS)
 
-lint: $(DEV_STAMP)
+lint: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check $(PYTHON_FILES)
 	@$(PY) -m snakefmt --check -l 110 $(SNAKEFILES)
@@ -53,24 +56,29 @@ lint: $(DEV_STAMP)
 	@$(PY) tools/make_envs.py --check
 
 envs:
-	@$(or $(wildcard $(PY)),python3) tools/make_envs.py
+	@$(or $(wildcard $(VENV)/bin/python),python3) tools/make_envs.py
 
 clean:
 	rm -rf results logs benchmarks .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(PY):
+$(VENV)/bin/python:
 	@for python in $${PYTHON:-} python3.12 python3.11 python3; do \
 	    if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then \
 	        echo "Setting up $(VENV) with $$("$$python" --version) ..."; exec "$$python" -m venv $(VENV); \
 	    fi; \
 	done; echo "Python 3.11 or 3.12 was not found: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
 
-$(RUN_STAMP): | $(PY)
+$(RUN_STAMP): | $(VENV)/bin/python
 	@echo "Installing $(RUN_REQUIREMENTS) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$(RUN_REQUIREMENTS))
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check $(addprefix -r ,$(RUN_REQUIREMENTS))
 	@rm -f $(VENV)/run-* && touch "$@"
 
-$(DEV_STAMP): | $(PY)
+$(DEV_STAMP): | $(VENV)/bin/python
 	@echo "Installing $(DEV_REQUIREMENTS) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check $(addprefix -r ,$(DEV_REQUIREMENTS))
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check $(addprefix -r ,$(DEV_REQUIREMENTS))
 	@rm -f $(VENV)/dev-* $(VENV)/run-* && touch "$@" "$(RUN_STAMP)"
+
+ifneq ($(LINK),)
+$(LINK): | $(VENV)/bin/python
+	@mkdir -p "$(@D)" && ln -sfn "$$PWD/$(VENV)" "$@"
+endif

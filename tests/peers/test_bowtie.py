@@ -56,9 +56,7 @@ def kmers_of(reference: Any, k: int, count: int) -> Queries:
     return number_queries(Queries.concatenate([cut, Queries.from_sequences(strangers)]))
 
 
-def bowtie_rows(
-    prefix: Path, contigs: Sequence[str], kmers: Queries, folder: Path, **options: Any
-) -> np.ndarray:
+def bowtie_rows(prefix: Path, contigs: Sequence[str], kmers: Queries, folder: Path, **options: Any) -> np.ndarray:
     """What bowtie finds, as our rows."""
     write_fasta(kmers, folder / "kmers.fa")
     run = run_bowtie(prefix, folder / "kmers.fa", output=folder / "hits.tsv", **options)
@@ -94,9 +92,7 @@ def test_max_hits_is_dash_m(genome: tuple[Any, Any, Path], tmp_path: Path, tier:
 
 
 @pytest.mark.parametrize("max_mismatches", [0, 1, 2, 3])
-def test_bowtie_is_the_oracle(
-    write_reference: Callable[..., Path], tmp_path: Path, max_mismatches: int
-) -> None:
+def test_bowtie_is_the_oracle(write_reference: Callable[..., Path], tmp_path: Path, max_mismatches: int) -> None:
     """Small contigs with Ns and repeats, queries of 4 to 30 bases: bowtie's rows are the brute-force list."""
     draw = random.Random(max_mismatches)
     unit = "".join(draw.choices("ACGT", k=40))

@@ -68,9 +68,7 @@ def test_paper_tier_has_the_rule_as_printed(write_reference: Callable[..., Path]
                 bounds = np.zeros(255, np.uint8)
                 jitted_bounds(index.forward, kmers, number, strand, bounds)
                 assert bounds[: len(query)].tolist() == lower_bounds(twin, spelled)
-                different += lower_bounds(twin, spelled) != lower_bounds(
-                    twin, spelled, assign_after_increment=True
-                )
+                different += lower_bounds(twin, spelled) != lower_bounds(twin, spelled, assign_after_increment=True)
     assert different > 20
 
 
@@ -78,9 +76,10 @@ def test_paper_tier_has_the_rule_as_printed(write_reference: Callable[..., Path]
 def test_rule_as_printed_finds_everything(max_mismatches: int) -> None:
     for seed in range(25):
         contigs, queries = random_case(seed)
-        assert Figure4(contigs).find_kmers(queries, max_mismatches) == find_kmers(
-            contigs, queries, max_mismatches
-        ), (contigs, queries)
+        assert Figure4(contigs).find_kmers(queries, max_mismatches) == find_kmers(contigs, queries, max_mismatches), (
+            contigs,
+            queries,
+        )
 
 
 @pytest.mark.parametrize("max_mismatches", [1, 2])

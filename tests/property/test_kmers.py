@@ -33,9 +33,7 @@ LAYOUTS = [
 
 BASES = st.text("ACGT", min_size=1, max_size=60)
 HOLED = st.text("ACGTACGTACGTNRYSWKMacgtn", min_size=1, max_size=60)
-REPEATS = st.builds(
-    lambda unit, times: unit * times, st.text("ACGT", min_size=1, max_size=4), st.integers(1, 30)
-)
+REPEATS = st.builds(lambda unit, times: unit * times, st.text("ACGT", min_size=1, max_size=4), st.integers(1, 30))
 PALINDROMES = st.text("ACGT", min_size=1, max_size=20).map(lambda half: half + reverse_complement(half))
 MANY_SEGMENTS = st.lists(st.text("AC", min_size=1, max_size=6), min_size=2, max_size=30).map("N".join)
 CONTIG = st.one_of(BASES, HOLED, REPEATS, PALINDROMES, MANY_SEGMENTS)
@@ -144,9 +142,7 @@ def test_oracle_is_what_its_plain_twin_says(
 )
 @example(case=(["A"], ["A", "T", "C", "N", "AA"]), layout=LAYOUTS[0], mismatches=1, threads=1, max_hits=None)
 @example(case=(["ACGT"], ["ACGT", "CGTA"]), layout=LAYOUTS[-1], mismatches=0, threads=3, max_hits=1)
-@example(
-    case=(["NNA", "NTN"], ["A", "NNNA", "NN"]), layout=LAYOUTS[1], mismatches=3, threads=2, max_hits=None
-)
+@example(case=(["NNA", "NTN"], ["A", "NNNA", "NN"]), layout=LAYOUTS[1], mismatches=3, threads=2, max_hits=None)
 def test_any_input(
     built: Callable[..., Any],
     tier: str,
@@ -272,9 +268,7 @@ def test_counting_is_what_locating_finds(built: Callable[..., Any], tier: str) -
 
 
 @TIERS
-def test_any_kind_of_input_and_number_of_threads(
-    built: Callable[..., Any], tmp_path: Path, tier: str
-) -> None:
+def test_any_kind_of_input_and_number_of_threads(built: Callable[..., Any], tmp_path: Path, tier: str) -> None:
     """str, bytes, a FASTA file, Queries, an index folder, 1 to 3 threads: the same digest."""
     from warpseed import find_kmers as search
     from warpseed.sequences import Queries

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from warpseed import files, sequences
 from warpseed.errors import InputError
 from warpseed.files import atomic_path
@@ -88,9 +87,7 @@ def test_every_kind_of_line_end_gives_the_same_reference(
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda b: bgzip_like(b, 5), lambda b: gzip.compress(b) + bytes(99)])
 @pytest.mark.parametrize("piece_bytes", [1, 2, 5, 1 << 20])
-def test_gzip_is_told_by_its_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack, piece_bytes: int
-) -> None:
+def test_gzip_is_told_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack, piece_bytes: int) -> None:
     monkeypatch.setattr(sequences, "_PIECE_BYTES", piece_bytes)
     content = pack(b">a\nACGT\nACGT\n>b x\nNNN\n")
     reference = read_reference(save(tmp_path, content, "named_like_plain.fa"))

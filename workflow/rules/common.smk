@@ -363,7 +363,9 @@ MEASUREMENTS = [
     *(f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv" for name in TIMED),
 ]
 SEEDS = [f"results/seeds/{name}.bed" for name in SAMPLES]
-REFERENCE_MEASUREMENTS = sorted(str(path) for path in (SOURCE / "resources" / "measurements").glob("*/*.tsv"))
+MACHINES = SOURCE / "resources" / "measurements"
+REFERENCE_MEASUREMENTS = sorted(map(str, MACHINES.glob("*/*.tsv")))
+REFERENCE_PROVENANCE = sorted(map(str, MACHINES.glob("*/*.json")))
 TABLES = [
     f"results/tables/kmer_seeds/{name}.tsv"
     for name in (

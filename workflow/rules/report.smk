@@ -49,6 +49,7 @@ rule write_report:
         records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
         published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
+        reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
         lib=library("write_report.py"),

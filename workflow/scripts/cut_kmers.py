@@ -1,6 +1,6 @@
 """Cut k-mers from reads.
 
-Input: `reads` (FASTA or FASTQ). Params: `k`, `count`, `seed`, `deduplicate`. Output: `kmers`
+Input: `reads` (FASTA or FASTQ). Params: `k`, `number`, `seed`, `deduplicate`. Output: `kmers`
 (FASTA).
 """
 
@@ -16,7 +16,7 @@ def main(snakemake: Any) -> None:
     kmers = cut_kmers(
         read_queries(snakemake.input.reads),
         k=params.k,
-        count=params.count,
+        count=params.number,
         seed=params.seed,
         deduplicate=params.deduplicate,
     )

@@ -20,11 +20,11 @@ __all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue", "resolve_refer
 _URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
 # What curl's exit codes mean to somebody who wants a genome.
 _CURL_REASONS = {
-    6: "the server's name is not known; is there a network?",
-    7: "the server does not answer; is there a network?",
+    6: "the server's name is not known (is there a network?)",
+    7: "the server does not answer (is there a network?)",
     18: "the connection broke before the end",
     22: "the server refused it",
-    23: "it cannot be written; is the disk full?",
+    23: "it cannot be written (is the disk full?)",
     28: "the server stopped sending",
     35: "no secure connection could be made",
     37: "there is no such file",
@@ -87,9 +87,7 @@ def load_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueEntry]:
         }
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         reason = " ".join(str(error).split())
-        raise ConfigError(
-            f"{path}: the catalogue of genomes cannot be used ({reason}); mend the file."
-        ) from None
+        raise ConfigError(f"{path}: the catalogue of genomes cannot be used ({reason}); mend the file.") from None
 
 
 def resolve_reference(value: str, catalogue: Mapping[str, CatalogueEntry]) -> Path | CatalogueEntry:
@@ -181,9 +179,7 @@ class _WrongContentError(DownloadError):
     """What came is not what was expected; trying to go on from it is of no use."""
 
 
-def _get(
-    entry: CatalogueEntry, part: Path, retries: int, sha256: str | None, contigs: Mapping[str, int]
-) -> None:
+def _get(entry: CatalogueEntry, part: Path, retries: int, sha256: str | None, contigs: Mapping[str, int]) -> None:
     _origin(part).write_text(entry.url, encoding="utf-8")
     _transfer(entry.url, part, retries)
     try:

@@ -24,9 +24,7 @@ NEWLINE, RETURN, INVALID = 5, 6, 7
 MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, STATE_CELLS = range(9)
 
 # Modes: what the next byte is part of. START is the first byte of a line that may open a record.
-START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QUALITY_END, QUALITY_RETURN = (
-    range(10)
-)
+START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QUALITY_END, QUALITY_RETURN = range(10)
 
 # Errors; each has its sentence in FastxParser._fail.
 (

@@ -104,9 +104,7 @@ def open_bytes(path: str | os.PathLike[str], *, digest: bool = False) -> Iterato
     except FileNotFoundError:
         raise InputError(f"{name}: there is no such file; give the path of an existing file.") from None
     except IsADirectoryError:
-        raise InputError(
-            f"{name}: this is a folder, but a file was expected; give the path of a file."
-        ) from None
+        raise InputError(f"{name}: this is a folder, but a file was expected; give the path of a file.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name}: the file cannot be opened for reading ({reason}).") from None
@@ -242,9 +240,7 @@ class ByteStream:
             rest = rest.lstrip(b"\0")  # tapes and some tools pad with zeros
             if len(rest) >= len(GZIP_MAGIC):
                 if not rest.startswith(GZIP_MAGIC):
-                    raise InputError(
-                        f"{self.name}: other bytes follow the gzip data; get or compress the file again."
-                    )
+                    raise InputError(f"{self.name}: other bytes follow the gzip data; get or compress the file again.")
                 return rest
             piece = next(raw, None)
             if piece is None:

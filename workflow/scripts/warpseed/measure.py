@@ -234,9 +234,7 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, Any]:
     unknown = set(row) - set(RECORD_COLUMNS)
     if unknown:
-        raise ValueError(
-            f"a record has no column {sorted(unknown)}; the columns are {', '.join(RECORD_COLUMNS)}"
-        )
+        raise ValueError(f"a record has no column {sorted(unknown)}; the columns are {', '.join(RECORD_COLUMNS)}")
     full = {**_DEFAULTS, **row}
     if "machine" not in full:
         full["machine"] = machine()
@@ -297,9 +295,7 @@ def _typed(frame: pd.DataFrame, path: str) -> pd.DataFrame:
     try:
         return frame.astype({**dict.fromkeys(_INTEGERS, "int64"), "value": "float64"})
     except ValueError as error:
-        raise InputError(
-            f"{path} holds a value that is no number ({error}); measure again to make it"
-        ) from error
+        raise InputError(f"{path} holds a value that is no number ({error}); measure again to make it") from error
 
 
 def peak_memory() -> int:

@@ -53,9 +53,7 @@ def bowtie_version() -> str:
     done = subprocess.run([_program(ALIGNER), "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"version (\d[\w.]*)", done.stdout)
     if done.returncode != 0 or found is None:
-        raise PeerError(
-            f"{ALIGNER} --version printed no version (status {done.returncode}); install bowtie 1.3"
-        )
+        raise PeerError(f"{ALIGNER} --version printed no version (status {done.returncode}); install bowtie 1.3")
     return found.group(1)
 
 
@@ -156,9 +154,7 @@ def run_bowtie(
     }
 
 
-def parse_bowtie(
-    output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray
-) -> np.ndarray:
+def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
     """Bowtie's hits as our rows, in our output order.
 
     Parameters
@@ -253,9 +249,7 @@ def _timed(command: list[str]) -> float:
     seconds = time.perf_counter() - start
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").splitlines()
-        told = [
-            line.strip() for line in lines if line.strip() and not line.startswith(("Command:", "Warning:"))
-        ]
+        told = [line.strip() for line in lines if line.strip() and not line.startswith(("Command:", "Warning:"))]
         raise PeerError(
             f"{Path(command[0]).name} ended with status {done.returncode}"
             f"{' and said: ' + told[-1] if told else ''} (command: {' '.join(command)})"

@@ -102,9 +102,7 @@ def _gpus() -> tuple[dict[str, Any], ...]:
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) == 4:
             memory = int(cells[2]) * 2**20 if cells[2].isdigit() else None
-            gpus.append(
-                {"name": cells[0], "driver": cells[1], "memory": memory, "compute_capability": cells[3]}
-            )
+            gpus.append({"name": cells[0], "driver": cells[1], "memory": memory, "compute_capability": cells[3]})
     return tuple(gpus)
 
 
@@ -199,9 +197,7 @@ def _platform() -> str:
 @lru_cache(maxsize=1)
 def machine_name() -> str:
     """A short slug: the GPU's name ("nvidia-h200") where there is one, else the CPU's ("amd-epyc-9654")."""
-    name = gpu_description()["gpu"] or re.sub(
-        r"\(R\)|\(TM\)|@.*|\bCPU\b|\d+-Core Processor", " ", cpu_model()
-    )
+    name = gpu_description()["gpu"] or re.sub(r"\(R\)|\(TM\)|@.*|\bCPU\b|\d+-Core Processor", " ", cpu_model())
     return re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-") or "unknown-machine"
 
 

@@ -186,9 +186,7 @@ def simulate_reference(
     codes = np.empty(size, np.uint8)
     _fill_background(codes, seed, float(gc))
     if used[0]:
-        _place_repeats(
-            codes, seed, float(gc), repeat_families, repeat_length, repeat_copies, float(repeat_divergence)
-        )
+        _place_repeats(codes, seed, float(gc), repeat_families, repeat_length, repeat_copies, float(repeat_divergence))
     if tandem_repeats:
         _place_tandems(codes, seed, tandem_repeats, tandem_length, 12)
     if n_runs:
@@ -202,9 +200,7 @@ def simulate_reference(
                 handle.write(_lines(codes[first : min(first + LINE_BASES * _PIECE_LINES, stop)]))
 
 
-def simulate_reads(
-    reference: Reference, *, count: int, length: int, error_rate: float = 0.01, seed: int
-) -> Queries:
+def simulate_reads(reference: Reference, *, count: int, length: int, error_rate: float = 0.01, seed: int) -> Queries:
     """Draw reads from both strands of a reference and substitute bases.
 
     Parameters

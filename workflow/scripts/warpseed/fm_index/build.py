@@ -95,9 +95,7 @@ def _collect_separators(text, suffix_array, separators, q_shift, row_of, positio
                 found += 1
 
 
-def _paper_index(
-    text: np.ndarray, suffix_array: np.ndarray, segments: int, q_shift: int, p_shift: int
-) -> PaperIndex:
+def _paper_index(text: np.ndarray, suffix_array: np.ndarray, segments: int, q_shift: int, p_shift: int) -> PaperIndex:
     rows = text.shape[0]
     blocks = (rows >> q_shift) + 2
     rocc = np.zeros(4 * blocks, np.uint32)
@@ -110,9 +108,7 @@ def _paper_index(
     separator_position = np.empty(segments, np.uint32)
     _collect_separators(text, suffix_array, separators, q_shift, separator_row, separator_position)
     first_row = np.cumsum(counts).astype(np.uint32)
-    return PaperIndex(
-        rocc, bwt, separators, separator_row, separator_position, first_row, rsa, q_shift, p_shift
-    )
+    return PaperIndex(rocc, bwt, separators, separator_row, separator_position, first_row, rsa, q_shift, p_shift)
 
 
 @scalar

@@ -70,7 +70,7 @@ class PaperIndex(NamedTuple):
     """log2 of p, the distance between RSA entries"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SeedIndex:
     """An index in memory or mapped from a folder.
 

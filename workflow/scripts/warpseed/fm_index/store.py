@@ -51,9 +51,7 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
                 "p": 1 << index.forward.p_shift,
                 "table_length": index.table_length,
             },
-            "contigs": [
-                {"name": n, "length": int(b)} for n, b in zip(index.names, index.lengths, strict=True)
-            ],
+            "contigs": [{"name": n, "length": int(b)} for n, b in zip(index.names, index.lengths, strict=True)],
             "segments": len(index.fast.segments.contig),
             "bases": index.bases,
             "files": files,
@@ -127,9 +125,7 @@ def open_index(folder: str | os.PathLike[str], reference: str | os.PathLike[str]
     def group(kind: type, prefix: str, **scalars: int) -> Any:
         names = [field for field in kind._fields if field not in scalars]  # type: ignore[attr-defined]
         try:
-            return kind(
-                **{field: arrays[f"{prefix}.{field}.npy"].view(np.ndarray) for field in names}, **scalars
-            )
+            return kind(**{field: arrays[f"{prefix}.{field}.npy"].view(np.ndarray) for field in names}, **scalars)
         except KeyError as error:
             raise IndexFormatError(f"{path}: {error} is missing; build the index again.") from error
 

@@ -22,7 +22,7 @@ from warpseed.kmer_seeds import paper
 from warpseed.kmer_seeds.fast import Costs, accept, first_window, inside_segment, make_scheme, narrow
 from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack_hit
 
-__all__ = ["Found", "Intervals", "find_fast", "locate_intervals", "search_paper"]
+__all__ = ["Found", "Intervals", "find_fast", "locate_intervals", "look_up_pairs", "search_paper", "sort_hits"]
 
 _NARROW_ABOVE = 16
 COSTS = Costs(look_up=1.0, row=1.0, narrowing=3.0, narrow_above=_NARROW_ABOVE)
@@ -98,6 +98,40 @@ def _sort(hits, first, last):
         hits[first] = hits[first + end]
         hits[first + end] = largest
         _sift_down(hits, first, 0, end)
+
+
+@scalar
+def sort_hits(hits, counts):
+    """Order the hits of every k-mer by text position, strand, distance, in place; `counts` int64[n]."""
+    first = int64(0)
+    for query in range(counts.shape[0]):
+        if counts[query] > 1:
+            _sort(hits, first, first + counts[query])
+        first += counts[query]
+
+
+@scalar
+def look_up_pairs(index, lengths, on_reverse, pairs, hits):
+    """The pairs (j, t) of a device to packed hits: one RSA look-up and one addition each (paper 000, III.C).
+
+    Parameters
+    ----------
+    pairs : (uint32[i] rows of each interval, uint64[i] k-mer << 3 | strand << 2 | distance, uint32[h] j, uint32[h] t)
+    on_reverse : bool, whether the rows are of the reverse BWT
+    hits : uint64[h], written
+    """
+    size, kind, entry, steps = pairs
+    rows = int64(index.first_row[4])
+    to = int64(0)
+    for i in range(size.shape[0]):
+        tag = int64(kind[i] & uint64(7))
+        length = int64(lengths[int64(kind[i] >> uint64(3))])
+        for _ in range(int64(size[i])):
+            place = look_up(index, int64(entry[to]), int64(steps[to]))
+            if on_reverse:
+                place = rows - int64(1) - place - length
+            hits[to] = pack_hit(place, tag >> int64(2), tag & int64(3))
+            to += int64(1)
 
 
 @scalar
@@ -241,9 +275,7 @@ def _verify(fast, kmers, scheme, block, begin, gathered, max_hits, store, hits, 
         window = int64(block.place_window[c])
         if one_word:
             length = int64(kmers.lengths[query])
-            if not (
-                first_window(scheme, length, differ, window) and inside_segment(fast.segments, place, length)
-            ):
+            if not (first_window(scheme, length, differ, window) and inside_segment(fast.segments, place, length)):
                 continue
         else:
             distance = accept(fast, kmers, scheme, query, strand, place, window)
@@ -295,9 +327,7 @@ def _fast_range(fast, kmers, scheme, block, first, last, max_hits, store, hits, 
                 if place < int64(0) or place >= rows:
                     continue
                 if gathered == _CANDIDATES:
-                    stored = _verify(
-                        fast, kmers, scheme, block, begin, gathered, max_hits, store, hits, stored
-                    )
+                    stored = _verify(fast, kmers, scheme, block, begin, gathered, max_hits, store, hits, stored)
                     gathered = int64(0)
                 prefetch(fast.text, place >> int64(5))
                 block.place[gathered] = place
@@ -444,9 +474,7 @@ def search_paper(
     limit = _NO_LIMIT if max_hits is None else max_hits
     longest = int(kmers.lengths.max(initial=1))
 
-    def task(
-        first: int, last: int
-    ) -> tuple[list[tuple[np.ndarray, ...]], np.ndarray, np.ndarray, np.ndarray]:
+    def task(first: int, last: int) -> tuple[list[tuple[np.ndarray, ...]], np.ndarray, np.ndarray, np.ndarray]:
         counts, rows = np.zeros(last - first, np.int64), np.zeros(last - first, np.int64)
         dropped = np.zeros(2, np.int64)
         bounds = np.empty(longest, np.uint8)
@@ -489,9 +517,7 @@ def locate_intervals(
     hits = np.empty(int(hit_first[-1]), np.uint64)
 
     def task(first: int, last: int) -> None:
-        _locate_range(
-            bwt, kmers, max_mismatches > 0, first, last, intervals[:3], interval_first, hit_first, hits
-        )
+        _locate_range(bwt, kmers, max_mismatches > 0, first, last, intervals[:3], interval_first, hit_first, hits)
 
     _run_ranges(len(kmers.lengths), threads, _range_size(len(kmers.lengths), threads), task)
     return Found(hits, intervals.hits, intervals.dropped_queries, intervals.dropped_hits)

@@ -153,14 +153,10 @@ def _cost(windows: list[Window], rows: int, table_length: int, costs: Costs) -> 
     return total
 
 
-def choose_windows(
-    length: int, max_mismatches: int, rows: int, table_length: int, costs: Costs
-) -> list[Window]:
+def choose_windows(length: int, max_mismatches: int, rows: int, table_length: int, costs: Costs) -> list[Window]:
     """The cheapest windows for k-mers of `length` bases in a text of `rows` positions."""
     options = (
-        windows
-        for errors in _error_splits(max_mismatches + 1)
-        for windows in _lay_outs(length, errors, table_length)
+        windows for errors in _error_splits(max_mismatches + 1) for windows in _lay_outs(length, errors, table_length)
     )
     return min(options, key=lambda windows: _cost(windows, rows, table_length, costs))
 
@@ -170,9 +166,7 @@ def _first_word_mask(window: Window) -> int:
     return ((1 << 2 * (end - begin)) - 1) << 2 * (32 - end)
 
 
-def make_scheme(
-    lengths: np.ndarray, max_mismatches: int, rows: int, table_length: int, costs: Costs
-) -> Scheme:
+def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_length: int, costs: Costs) -> Scheme:
     """Choose the windows for every length in a set.
 
     Parameters
@@ -204,9 +198,7 @@ def make_scheme(
             windows[k] = i + 1
             look_ups[k] += len(masks)
     joined = np.concatenate(patterns) if patterns else np.zeros(1, np.uint64)
-    return Scheme(
-        windows, offset, length, errors, mask, first, last, joined, look_ups, max_mismatches, table_length
-    )
+    return Scheme(windows, offset, length, errors, mask, first, last, joined, look_ups, max_mismatches, table_length)
 
 
 @scalar

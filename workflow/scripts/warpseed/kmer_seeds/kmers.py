@@ -25,7 +25,7 @@ class Kmers(NamedTuple):
     words: np.ndarray
     """uint64[n, W], 2 bits a base, first base in the top bits, zeros behind the end and for what is no base"""
     marks: np.ndarray
-    """uint64[n, W], the low bit of a base's pair is 1 where it is no base; uint64[1, W] of zeros where all are"""
+    """uint64[n, W], the low bit of a base's pair is 1 where it is no base; uint64[0, W] where all are"""
     lengths: np.ndarray
     """uint8[n], bases of each k-mer, 1 to MAX_LENGTH"""
 
@@ -80,7 +80,7 @@ def pack_kmers(queries: Queries) -> Kmers:
     words = np.zeros((len(queries), max(1, (longest + 31) // 32)), np.uint64)
     packed_lengths = np.empty(len(queries), np.uint8)
     marked = bool(queries.codes.max(initial=0) > 3)
-    marks = np.zeros((len(queries) if marked else 1, words.shape[1]), np.uint64)
+    marks = np.zeros((len(queries) if marked else 0, words.shape[1]), np.uint64)
     if marked or words.shape[1] > 1:
         scratch = marks if marked else np.zeros_like(words)
         _pack(queries.codes, queries.offsets, words, scratch, packed_lengths)

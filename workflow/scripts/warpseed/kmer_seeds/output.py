@@ -132,9 +132,7 @@ def _pieces(hits: Hits, names: _Names, bed: bool, threads: int) -> Iterator[memo
         longest_name = int(np.diff(names.query_offsets[query : end + 2]).max(initial=1))
         room = (last - first) * (longest_contig + longest_name + _NUMBERS_BYTES)
         out = np.empty(room, np.uint8)
-        used = _format(
-            hits.packed, hit_first, query, first, last, lengths, hits.index.fast.segments, names, bed, out
-        )
+        used = _format(hits.packed, hit_first, query, first, last, lengths, hits.index.fast.segments, names, bed, out)
         return out[:used].data
 
     starts = range(0, len(hits), _HITS_AT_ONCE)

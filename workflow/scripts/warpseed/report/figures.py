@@ -84,7 +84,7 @@ def figure_5(measurements: Measurements) -> Drawn:
     for rank, t in enumerate(threads):
         offset = (rank - (len(threads) - 1) / 2) * width
         own = values[values["numerator_threads"] == t]
-        for row in own.to_dict("records"):
+        for row in tables.rows_of(own):
             x = list(names).index(row["case"]) + offset
             if row["status"] != "ok":
                 axes.text(
@@ -203,7 +203,7 @@ def _lanes(values: pd.DataFrame) -> dict[tuple[Any, ...], str]:
     """Rows of the bar chart: published first, then CPU, GPU and peers; only what was measured."""
     ranks = {"published": 0, "paper": 1, "fast": 2}
     lanes = {}
-    for row in values.to_dict("records"):
+    for row in tables.rows_of(values):
         method = _method(row)
         kind = "published" if row["source"] == "published" else row["tier"]
         label = method.label
@@ -226,7 +226,7 @@ def _lanes(values: pd.DataFrame) -> dict[tuple[Any, ...], str]:
 
 def _draw_lanes(axes: plt.Axes, values: pd.DataFrame, lanes: dict[tuple[Any, ...], str]) -> None:
     places = {(key[-1], key[3], key[4]): rank for rank, key in enumerate(lanes)}
-    for row in values.to_dict("records"):
+    for row in tables.rows_of(values):
         y = places[(_method(row), row["source"], row["machine"])]
         published = row["source"] == "published"
         colour = "white" if published else _colour(row["tool"], row["tier"], row["device"])
@@ -316,7 +316,7 @@ def _curves(values: pd.DataFrame, x: str, y: str) -> list[tuple[dict[str, Any], 
     curves = []
     for _, group in values.groupby(keys, sort=False):
         ordered = group.sort_values(x)
-        curves.append((ordered.iloc[-1].to_dict(), list(ordered[x]), list(ordered[y])))
+        curves.append((tables.rows_of(ordered)[-1], list(ordered[x]), list(ordered[y])))
     return curves
 
 
@@ -350,7 +350,7 @@ def _label_curves(
     for _, group in values.groupby(keys, sort=False):
         place = max(panel_values.index(value) for value in group[panel_key])
         in_panel = group[group[panel_key] == panel_values[place]].sort_values(x_name)
-        last = in_panel.iloc[-1].to_dict()
+        last = tables.rows_of(in_panel)[-1]
         ends[place].append((last, float(last[x_name]), float(last[y_name])))
     for place, axes in enumerate(panels):
         _label_panel(figure, axes, ends[place], outside=place == len(panel_values) - 1, with_threads=with_threads)
@@ -437,7 +437,7 @@ def _stage_panels(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for (tier, device), group in values.groupby(["tier", "device"], sort=False):
         threads = group["threads"].min() if device == "cpu" else group["threads"].max()
         chosen = group[group["threads"] == threads]
-        label = _method(chosen.iloc[0].to_dict()).label
+        label = _method(tables.rows_of(chosen)[0]).label
         if chosen["source"].iloc[0] == "reference":
             label += f" ({chosen['machine'].iloc[0]})"
         panels[(device, tier != "paper", label)] = chosen
@@ -477,7 +477,7 @@ def index_size(measurements: Measurements) -> Drawn:
     longest = max(len(part) for part in values["part"])
     figure.subplots_adjust(left=(0.5 + 0.085 * longest) / 8, right=0.97, top=1 - 0.95 / height, bottom=0.6 / height)
     has_formula = values["formula_bytes_per_base"].notna()
-    for y, row in enumerate(values.to_dict("records")):
+    for y, row in enumerate(tables.rows_of(values)):
         formula = row["formula_bytes_per_base"]
         axes.barh(y, row["bytes_per_base"], height=0.7, color="#56B4E9")
         text = tables.format_number(row["bytes_per_base"])
@@ -493,7 +493,7 @@ def index_size(measurements: Measurements) -> Drawn:
     axes.set_xlabel("bytes per base of the reference" + ("   (◇ the paper's formula)" if has_formula.any() else ""))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
-    row = values.iloc[0]
+    row = tables.rows_of(values)[0]
     total = values["bytes"].sum()
     subtitle = (
         f"{tables.machine_label(row['source'], row['machine'])}: {tables.format_bases(float(row['bases']))}, "

@@ -257,11 +257,11 @@ def _summary(measurements: Measurements) -> str:
     # Table II's speedups stand in its own table below.
     shown = shown[shown["item"] != "Table II"]
     for (source, machine, item, stage), group in shown.groupby(["source", "machine", "item", "stage"], sort=False):
-        title = f"{tables.machine_label(source, machine)}: {item}, {_STAGE_WORDS.get(stage, stage)}"
+        title = f"{tables.machine_label(str(source), str(machine))}: {item}, {_STAGE_WORDS.get(str(stage), stage)}"
         rows = [
             f'<tr><td>{escape(row["denominator"])}</td><td class="text">{escape(row["numerator"])}</td>'
             f"{_range_cells(row)}</tr>"
-            for row in group.to_dict("records")
+            for row in tables.rows_of(group)
         ]
         bodies.append(f'<tbody><tr><th colspan="6">{escape(title)}</th></tr>{"".join(rows)}</tbody>')
     parts.append(
@@ -321,7 +321,7 @@ def _kmer_seeds(measurements: Measurements, folder: Path, links: list[Path], pic
         "the paper's algorithm and data layout; the <b>fast tier</b> answers the same question in the best "
         "way we know, "
         "with the same hits.</p>",
-        f"<p><b>Sizes.</b> {escape(sizes) or 'Nothing was measured.'}. "
+        f"<p><b>Sizes.</b> {escape(sizes) or 'Nothing was measured'}. "
         f"Published: {tables.PUBLISHED_KMERS:,} k-mers a set on the human genome, AMD Opteron 2378 (4 "
         f"cores) and Tesla "
         "C2050.</p>",
@@ -339,6 +339,7 @@ def _kmer_seeds(measurements: Measurements, folder: Path, links: list[Path], pic
         _peers(measurements),
         "<h3>Figures</h3>",
         *(_figure(stem, caption, folder, pictures) for stem, caption in FIGURE_CAPTIONS.items()),
+        _index_build(measurements),
         _gpu_limits(measurements),
         "<h3>What differs from the paper, and why</h3>\n<dl>",
         *(f"<div><dt>{escape(what)}</dt><dd>{escape(why)}</dd></div>" for what, why in DIFFERENCES),
@@ -407,8 +408,8 @@ def _machine_rows(
         name = f"{tier} tier" if tool == "warpseed" else str(tool)
         cores = int(own.loc[own["device"] == "cpu", "threads"].max()) if (own["device"] == "cpu").any() else 0
         label = f"{place}: {escape(name)}" + (f", n = {cores}" if cores > 1 else "")
-        cpu = {int(r["threads"]): r for r in own[own["device"] == "cpu"].to_dict("records")}
-        gpu = own[own["device"] == "gpu"].to_dict("records")
+        cpu = {int(r["threads"]): r for r in tables.rows_of(own[own["device"] == "cpu"])}
+        gpu = tables.rows_of(own[own["device"] == "gpu"])
         cells = [_time_cell(cpu.get(1)), _time_cell(cpu.get(cores) if cores > 1 else None)]
         cells.append(_time_cell(gpu[-1] if gpu else None))
         over = {t: _speedup(speedups, name, t) for t in (1, cores)}
@@ -422,7 +423,7 @@ def _machine_rows(
 
 def _speedup(speedups: pd.DataFrame, name: str, threads: int) -> dict[str, Any] | None:
     chosen = speedups[(speedups["numerator_threads"] == threads) & speedups["numerator"].str.startswith(f"{name},")]
-    return chosen.iloc[0].to_dict() if len(chosen) else None
+    return tables.rows_of(chosen)[0] if len(chosen) else None
 
 
 def _time_cell(row: Mapping[str, Any] | None) -> str:
@@ -466,7 +467,7 @@ def _peers(measurements: Measurements) -> str:
     bodies = []
     for key, group in peers.groupby(["source", "machine", "numerator", "denominator"], sort=False):
         source, machine, peer, ours = key
-        title = f"{tables.machine_label(source, machine)}: {ours}, over {peer}"
+        title = f"{tables.machine_label(str(source), str(machine))}: {ours}, over {peer}"
         rows = []
         for case, own in group.groupby("case", sort=False):
             whole = own["kind"].str.contains("whole process")
@@ -489,9 +490,34 @@ def _peers(measurements: Measurements) -> str:
 def _peer_cells(chosen: pd.DataFrame) -> list[str]:
     if chosen.empty:
         return ["", "", ""]
-    row = chosen.iloc[0].to_dict()
+    row = tables.rows_of(chosen)[0]
     times = [tables.format_number(row["numerator_s"]), tables.format_number(row["denominator_s"])]
     return [*times, _speedup_cell(row)]
+
+
+def _index_build(measurements: Measurements) -> str:
+    built = tables.times(measurements, ["Index"])
+    built = built[built["stage"].isin(["total", "save", "process"])]
+    if built.empty:
+        return ""
+    words = {"total": "built in memory", "save": "written to disk", "process": "the whole process"}
+    rows = [
+        _row(
+            escape(row["tool"]),
+            [
+                f'<td class="text">{escape(tables.machine_label(row["source"], row["machine"]))}</td>',
+                f'<td class="text">{words[row["stage"]]}</td>',
+                str(row["threads"]),
+                tables.format_seconds(row["median_s"]),
+            ],
+        )
+        for row in tables.rows_of(built)
+    ]
+    return (
+        "<h3>Building the index</h3>\n"
+        '<div class="wide"><table><thead><tr><th>Tool</th><th class="text">on</th><th class="text">what is timed</th>'
+        "<th>threads</th><th>time</th></tr></thead><tbody>" + "".join(rows) + "</tbody></table></div>"
+    )
 
 
 def _gpu_limits(measurements: Measurements) -> str:
@@ -505,7 +531,7 @@ def _gpu_limits(measurements: Measurements) -> str:
             + [f'<td class="text">{escape(row[key])}</td>' for key in ("tier", "stage", "metric")]
             + [f"{tables.format_number(row['value'])} {escape(row['unit'])}"],
         )
-        for row in limits.to_dict("records")
+        for row in tables.rows_of(limits)
     ]
     return (
         "<h3>GPU measurements beside their limits</h3>\n"

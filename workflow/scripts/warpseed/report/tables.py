@@ -42,6 +42,7 @@ __all__ = [
     "long_table",
     "peer_table",
     "published_value",
+    "rows_of",
     "scaling_table",
     "speedup_cell",
     "speedup_table",
@@ -170,6 +171,11 @@ def _read_published(path: Path) -> pd.DataFrame:
     return frame
 
 
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table's rows as dicts by column name."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+
+
 def case_fields(case: str) -> dict[str, str]:
     """Split a record's case, "S20; mismatches=1", into {"name": "S20", "mismatches": "1"}."""
     fields: dict[str, str] = {}
@@ -241,7 +247,7 @@ def _agreement(numerator: Mapping[str, Any], denominator: Mapping[str, Any]) -> 
 
 def _by_method(group: pd.DataFrame) -> dict[Method, dict[str, Any]]:
     found: dict[Method, dict[str, Any]] = {}
-    for row in group.to_dict("records"):
+    for row in rows_of(group):
         # Host threads do not tell GPU runs apart: the run with most of them stands for the GPU.
         threads = 0 if row["device"] == "gpu" else int(row["threads"])
         method = Method(row["tool"], row["tier"], row["device"], threads)
@@ -355,7 +361,7 @@ def _published_times(measurements: Measurements, item: str) -> list[dict[str, An
     published = measurements.published
     chosen = published[(published["item"] == item) & (published["metric"] == "time")]
     rows = []
-    for row in chosen.to_dict("records"):
+    for row in rows_of(chosen):
         device, threads = devices[row["method"]]
         rows.append(
             {
@@ -411,10 +417,10 @@ def long_table(measurements: Measurements, item: str) -> pd.DataFrame:
 def _published_ratios(table: pd.DataFrame) -> list[float]:
     published = {
         (row["case"], row["device"], row["threads"]): row["us_per_kmer"]
-        for row in table[table["source"] == "published"].to_dict("records")
+        for row in rows_of(table[table["source"] == "published"])
     }
     ratios = []
-    for row in table.to_dict("records"):
+    for row in rows_of(table):
         key = (row["case"], row["device"], 1 if row["device"] == "gpu" else row["threads"])
         comparable = row["source"] != "published" and row["tool"] == "warpseed" and row["tier"] == "paper"
         ratios.append(published[key] / row["us_per_kmer"] if comparable and key in published else math.nan)
@@ -456,7 +462,7 @@ def wide_table(measurements: Measurements, item: str) -> pd.DataFrame:
             own = speedups[
                 (speedups["source"] == source) & (speedups["machine"] == machine) & (speedups["case"] == data_set.case)
             ]
-            for cell in own.to_dict("records"):
+            for cell in rows_of(own):
                 name = f"{prefix}_{cell['numerator']}_over_{cell['denominator']}"
                 row[name.replace(", ", "_").replace(" ", "_")] = speedup_cell(cell)
         rows.append(row)
@@ -519,7 +525,7 @@ def describe_sizes(measurements: Measurements, table: pd.DataFrame) -> str:
         kmers = f"{counts[0]:,} k-mers" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} k-mers"
         own = index[(index["source"] == source) & (index["machine"] == machine)]["bases"]
         bases = f" on {format_bases(float(own.iloc[0]))}" if len(own) else ""
-        texts.append(f"{machine_label(source, machine)}: {kmers}{bases}")
+        texts.append(f"{machine_label(str(source), str(machine))}: {kmers}{bases}")
     return "   ·   ".join(texts)
 
 
@@ -588,7 +594,7 @@ def stage_table(measurements: Measurements) -> pd.DataFrame:
         parts = group[~group["stage"].isin(outside)]
         total = group.loc[group["stage"] == "total", "median_s"].sum()
         rest = total - parts.loc[parts["stage"] != "write", "median_s"].sum()
-        entries = parts.to_dict("records")
+        entries = rows_of(parts)
         if not entries:
             continue
         if rest > 0.005 * total:
@@ -616,8 +622,8 @@ def scaling_table(measurements: Measurements) -> pd.DataFrame:
         base = group[group["threads"] == 1]
         if base.empty:
             continue
-        one = base.iloc[0].to_dict()
-        for row in group.sort_values("threads").to_dict("records"):
+        one = rows_of(base)[0]
+        for row in rows_of(group.sort_values("threads")):
             status = _agreement(one, row)
             speedup = math.nan if status else one["median_s"] / row["median_s"]
             rows.append({**row, "speedup": speedup, "status": status or "ok"})

@@ -1,0 +1,223 @@
+"""Stopwatch, records and provenance."""
+
+import json
+import subprocess
+
+import pytest
+from warpseed import provenance
+from warpseed.errors import InputError
+from warpseed.measure import (
+    RECORD_COLUMNS,
+    Stopwatch,
+    index_rows,
+    measured_rows,
+    peak_memory,
+    read_records,
+    write_records,
+)
+
+ROW = {
+    "system": "kmer_seeds",
+    "item": "Table I",
+    "tool": "warpseed",
+    "case": "S20; mismatches=1",
+    "stage": "total",
+    "value": 0.1234567890123,
+    "machine": "m",
+}
+
+
+def test_stopwatch_adds_up(monkeypatch):
+    ticks = iter([1.0, 3.0, 10.0, 10.5])
+    monkeypatch.setattr("warpseed.measure.time.perf_counter", lambda: next(ticks))
+    watch = Stopwatch()
+    for _ in range(2):
+        with watch.stage("search"):
+            pass
+    watch.add("kernel", 0.25)
+    watch.add("kernel", 0.25)
+    assert watch.seconds == {"search": 2.5, "kernel": 0.5}
+
+
+def test_stopwatch_waits_for_the_device_before_it_stops(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("warpseed.measure.time.perf_counter", lambda: clock[0])
+    watch = Stopwatch()
+    with watch.stage("kernel", synchronise=lambda: clock.__setitem__(0, 7.0)):
+        pass
+    assert watch.seconds == {"kernel": 7.0}
+
+
+def test_stopwatch_keeps_the_time_of_a_failed_stage():
+    watch = Stopwatch()
+    with pytest.raises(KeyError), watch.stage("read"):
+        raise KeyError("x")
+    assert list(watch.seconds) == ["read"]
+
+
+def test_stopwatch_refuses_a_stage_no_table_knows():
+    watch = Stopwatch()
+    with pytest.raises(ValueError, match="'serach' is no stage"), watch.stage("serach"):
+        pass
+    with pytest.raises(ValueError, match="'gpu' is no stage"):
+        watch.add("gpu", 1.0)
+
+
+def test_measured_rows():
+    watch = Stopwatch()
+    watch.add("read", 1.0)
+    watch.add("total", 2.0)
+    rows = measured_rows(watch, item="Table I", repeat=2)
+    assert [(row["stage"], row["value"], row["repeat"]) for row in rows] == [("read", 1.0, 2), ("total", 2.0, 2)]
+
+
+def test_records_survive_a_round_trip(tmp_path):
+    rows = [ROW, {**ROW, "tier": "fast", "threads": 2, "results": 5, "digest": "00ff", "case": 'quote" and space'}]
+    write_records(tmp_path / "a.tsv", rows)
+    frame = read_records(tmp_path / "a.tsv")
+    assert tuple(frame.columns) == RECORD_COLUMNS
+    assert list(frame["value"]) == [ROW["value"]] * 2
+    assert list(frame["case"]) == [ROW["case"], 'quote" and space']
+    assert frame.loc[0, ["tier", "device", "threads", "results", "digest"]].tolist() == ["-", "cpu", 1, -1, ""]
+    assert frame.loc[1, ["tier", "threads", "results", "digest"]].tolist() == ["fast", 2, 5, "00ff"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
+
+
+def test_records_of_several_files_and_of_none(tmp_path):
+    write_records(tmp_path / "a.tsv", [ROW])
+    write_records(tmp_path / "b.tsv", [])
+    assert len(read_records([tmp_path / "a.tsv", tmp_path / "b.tsv", tmp_path / "a.tsv"])) == 2
+    empty = read_records([])
+    assert tuple(empty.columns) == RECORD_COLUMNS
+    assert len(empty) == 0
+    assert empty["value"].dtype == "float64"
+
+
+def test_machine_is_filled_in(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "machine_name", lambda: "some-machine")
+    write_records(tmp_path / "a.tsv", [{k: v for k, v in ROW.items() if k != "machine"}])
+    assert read_records(tmp_path / "a.tsv")["machine"].tolist() == ["some-machine"]
+
+
+def test_a_wrong_row_writes_nothing(tmp_path):
+    with pytest.raises(ValueError, match="no column \\['thread'\\]"):
+        write_records(tmp_path / "a.tsv", [{**ROW, "thread": 1}])
+    with pytest.raises(ValueError, match="needs a value for case"):
+        write_records(tmp_path / "a.tsv", [{k: v for k, v in ROW.items() if k != "case"}])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_files_are_named(tmp_path):
+    path = tmp_path / "a.tsv"
+    with pytest.raises(InputError, match="a.tsv is no readable record table"):
+        read_records(path)
+    path.write_text("a\tb\n1\t2\n")
+    with pytest.raises(InputError, match="a.tsv has the columns a, b"):
+        read_records(path)
+    write_records(path, [ROW])
+    path.write_text(path.read_text().replace("0.1234567890123", "fast"))
+    with pytest.raises(InputError, match="a.tsv holds a value that is no number"):
+        read_records(path)
+
+
+def test_index_rows(tmp_path):
+    report = [{"part": "bwt", "bytes": 10, "formula_bytes": 12}, {"part": "text", "bytes": 3, "formula_bytes": None}]
+    write_records(tmp_path / "a.tsv", index_rows(report, bases=40, system="kmer_seeds", tool="warpseed"))
+    frame = read_records(tmp_path / "a.tsv")
+    assert list(zip(frame["case"], frame["metric"], frame["value"], strict=True)) == [
+        ("reference", "count", 40),
+        ("part=bwt", "size", 10),
+        ("part=bwt", "formula", 12),
+        ("part=text", "size", 3),
+    ]
+
+
+def test_peak_memory_sees_an_allocation():
+    block = bytearray(peak_memory() + (64 << 20))
+    block[::4096] = b"x" * len(block[::4096])
+    assert peak_memory() >= len(block)
+
+
+@pytest.fixture
+def fresh():
+    caches = (provenance.machine_name, provenance._gpus, provenance.commit)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+def commands(monkeypatch, answers):
+    """Answer commands by the first word that `answers` knows; all others fail."""
+
+    def output_of(command):
+        return next((text for word, text in answers.items() if word in command), None)
+
+    monkeypatch.setattr(provenance, "_output_of", output_of)
+
+
+def test_a_gpu_names_the_machine(monkeypatch, fresh):
+    commands(monkeypatch, {"nvidia-smi": "NVIDIA H200, 580.1, 143771, 9.0\nNVIDIA H200, 580.1, 143771, 9.0\n"})
+    described = provenance.gpu_description()
+    assert described == {
+        "gpu": "NVIDIA H200",
+        "gpu_count": 2,
+        "gpu_memory_bytes": 143771 * 2**20,
+        "compute_capability": "9.0",
+        "driver": "580.1",
+    }
+    assert provenance.machine_name() == "nvidia-h200"
+
+
+def test_without_a_gpu_the_cpu_names_the_machine(monkeypatch, fresh):
+    commands(monkeypatch, {})
+    monkeypatch.setattr(provenance, "cpu_model", lambda: "Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
+    assert provenance.gpu_description()["gpu"] is None
+    assert provenance.machine_name() == "intel-xeon-e5-2620-v3"
+
+
+def test_commit_from_git_before_the_environment(monkeypatch, fresh):
+    monkeypatch.setenv("WARPSEED_COMMIT", "fromenvironment")
+    commands(monkeypatch, {"ls-files": "provenance.py\n", "rev-parse": "abc123\n", "status": " M a.py\n"})
+    assert provenance.commit() == "abc123+changes"
+
+
+def test_commit_from_the_environment_then_unknown(monkeypatch, fresh):
+    commands(monkeypatch, {"rev-parse": "another repository's\n"})
+    monkeypatch.setenv("WARPSEED_COMMIT", "fromenvironment")
+    assert provenance.commit() == "fromenvironment"
+    provenance.commit.cache_clear()
+    monkeypatch.delenv("WARPSEED_COMMIT")
+    assert provenance.commit() == "unknown"
+
+
+def test_a_missing_or_failing_command_is_none():
+    assert provenance._output_of(["no-such-command-here"]) is None
+    assert provenance._output_of(["false"]) is None
+    assert provenance._output_of(["echo", "yes"]) == "yes\n"
+
+
+def test_a_command_that_hangs_is_none(monkeypatch):
+    def hang(*args, **kwargs):
+        raise subprocess.TimeoutExpired("echo", 1)
+
+    monkeypatch.setattr(provenance.subprocess, "run", hang)
+    assert provenance._output_of(["echo", "yes"]) is None
+
+
+def test_seeds_are_found_at_every_depth():
+    config = {"seed": 1, "simulate": {"seed": 2, "size": 5, "reads": {"error_seed": 3}}, "seeds": 9}
+    assert provenance.seeds(config) == {"seed": 1, "simulate.seed": 2, "simulate.reads.error_seed": 3}
+
+
+def test_provenance_file(tmp_path):
+    provenance.write_provenance(tmp_path / "p.json", {"reference": {"seed": 7}})
+    document = json.loads((tmp_path / "p.json").read_text())
+    assert document["seeds"] == {"reference.seed": 7}
+    assert document["config"] == {"reference": {"seed": 7}}
+    assert document["cores"] >= 1
+    assert document["memory_bytes"] > 2**20
+    assert set(provenance.PACKAGES) <= set(document["versions"])
+    assert document["versions"]["numpy"]
+    assert "bowtie" in document["peers"]

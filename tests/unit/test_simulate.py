@@ -1,0 +1,180 @@
+"""Simulated genomes and reads have what their parameters say."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from warpseed import simulate
+from warpseed.errors import InputError
+from warpseed.sequences import Reference, read_reference
+from warpseed.simulate import simulate_reads, simulate_reference
+
+NOTHING = {"repeat_families": 0, "tandem_repeats": 0, "n_runs": 0}
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+
+def genome(folder: Path, **parameters) -> Reference:
+    simulate_reference(folder / "g.fa", **parameters)
+    return read_reference(folder / "g.fa")
+
+
+def text(codes: np.ndarray) -> str:
+    return np.frombuffer(b"ACGTN", np.uint8)[codes].tobytes().decode()
+
+
+def made_reference(*contigs: str) -> Reference:
+    codes = np.array(["ACGTN".index(base) for base in "".join(contigs)], np.uint8)
+    names = tuple(f"c{i}" for i in range(len(contigs)))
+    return Reference(names, np.array([len(contig) for contig in contigs]), codes, "", "made.fa")
+
+
+def test_size_contigs_and_line_length(tmp_path: Path) -> None:
+    reference = genome(tmp_path, size=100_001, contigs=7, seed=1, n_length=100)
+    assert reference.names == tuple(f"sim{i}" for i in range(1, 8))
+    assert reference.lengths.sum() == 100_001 and reference.lengths.min() >= 1
+    assert {len(line) for line in (tmp_path / "g.fa").read_text().splitlines()} >= {60}
+    assert max(len(line) for line in (tmp_path / "g.fa").read_text().splitlines()) == 60
+
+
+@pytest.mark.parametrize(("size", "contigs"), [(1, 1), (5, 5), (60, 1), (61, 1), (3000, 2999)])
+def test_tiny_genomes(tmp_path: Path, size: int, contigs: int) -> None:
+    reference = genome(tmp_path, size=size, contigs=contigs, seed=4, **NOTHING)
+    assert len(reference.names) == contigs and reference.lengths.sum() == size
+
+
+def test_the_seed_and_nothing_else_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters = {"size": 30_000, "contigs": 3}
+    simulate_reference(tmp_path / "a.fa", seed=5, **parameters)
+    simulate_reference(tmp_path / "c.fa", seed=6, **parameters)
+    simulate_reference(tmp_path / "d.fa.gz", seed=5, **parameters)
+    monkeypatch.setattr(simulate, "_PIECE_LINES", 3)
+    simulate_reference(tmp_path / "b.fa", seed=5, **parameters)
+    content = (tmp_path / "a.fa").read_bytes()
+    assert content == (tmp_path / "b.fa").read_bytes() != (tmp_path / "c.fa").read_bytes()
+    assert gzip.decompress((tmp_path / "d.fa.gz").read_bytes()) == content
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.fa", "b.fa", "c.fa", "d.fa.gz"]
+
+
+@pytest.mark.parametrize("gc", [0.0, 0.3, 0.65, 1.0])
+def test_gc(tmp_path: Path, gc: float) -> None:
+    shares = np.bincount(genome(tmp_path, size=200_000, gc=gc, seed=2, **NOTHING).codes, minlength=4) / 200_000
+    expected = [(1 - gc) / 2, gc / 2, gc / 2, (1 - gc) / 2]
+    assert np.abs(shares - expected).max() < 0.01
+
+
+def test_repeats_come_in_both_orientations(tmp_path: Path) -> None:
+    parameters = {**NOTHING, "size": 100_000, "repeat_families": 1, "repeat_length": 300, "repeat_copies": 30}
+    letters = text(genome(tmp_path, seed=3, repeat_divergence=0.0, **parameters).codes)
+    plain = text(genome(tmp_path, seed=3, **{**parameters, "repeat_families": 0}).codes)
+    first = next(i for i in range(len(letters)) if letters[i : i + 40] != plain[i : i + 40]) + 45
+    word = letters[first : first + 30]
+    forward, reverse = letters.count(word), letters.count(word[::-1].translate(COMPLEMENT))
+    assert forward >= 5 and reverse >= 5 and 20 <= forward + reverse <= 30
+
+
+def test_divergence_is_the_share_of_changed_bases(tmp_path: Path) -> None:
+    parameters = {**NOTHING, "size": 100_000, "repeat_families": 2, "repeat_length": 1000, "repeat_copies": 20}
+    exact = genome(tmp_path, seed=3, repeat_divergence=0.0, **parameters).codes
+    changed = genome(tmp_path, seed=3, repeat_divergence=0.2, **parameters).codes
+    background = genome(tmp_path, seed=3, **{**parameters, "repeat_families": 0}).codes
+    covered = np.count_nonzero(exact != background) / 0.75
+    assert 0.17 < np.count_nonzero(exact != changed) / covered < 0.23
+    difference = (changed[exact != changed] - exact[exact != changed]) & 3
+    assert np.abs(np.bincount(difference, minlength=4)[1:] / len(difference) - 1 / 3).max() < 0.03
+
+
+def test_tandem_repeats_have_short_periods(tmp_path: Path) -> None:
+    parameters = {**NOTHING, "size": 50_000, "tandem_repeats": 20, "tandem_length": 400}
+    codes = genome(tmp_path, seed=8, **parameters).codes
+    found = 0
+    for period in range(1, 13):
+        same = np.concatenate(([0], (codes[period:] == codes[:-period]).astype(np.int8), [0]))
+        edges = np.flatnonzero(np.diff(same))
+        found += int(np.count_nonzero(edges[1::2] - edges[::2] >= 300))
+    assert found >= 15
+
+
+def test_n_runs(tmp_path: Path) -> None:
+    codes = genome(tmp_path, size=50_000, n_runs=4, n_length=123, seed=1, repeat_families=0).codes
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], codes == 4, [0]))))
+    lengths = edges[1::2] - edges[::2]
+    assert 1 <= len(lengths) <= 4 and lengths.min() >= 123 and lengths.sum() <= 4 * 123
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"size": 0}, "size = 0 was asked for the simulation; it must be at least 1"),
+        ({"contigs": 11}, "contigs = 11 .* must be from 1 to 10"),
+        ({"gc": 1.5}, "gc = 1.5 .* must be from 0 to 1"),
+        ({"gc": float("nan")}, "gc = nan"),
+        ({"repeat_divergence": -0.1}, "repeat_divergence = -0.1"),
+        ({"repeat_families": 1, "repeat_length": 11}, "repeat_length = 11 .* must be from 1 to 10"),
+        ({"tandem_repeats": 1, "tandem_length": 0}, "tandem_length = 0"),
+        ({"n_runs": 1, "n_length": 12}, "n_length = 12"),
+        ({"n_runs": -1}, "n_runs = -1 .* at least 0"),
+        ({"seed": -1}, "seed = -1"),
+    ],
+)
+def test_parameters_out_of_range(tmp_path: Path, parameters: dict, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        simulate_reference(tmp_path / "g.fa", **{**NOTHING, "size": 10, "seed": 1, **parameters})
+    assert not list(tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------------------------------------------ reads
+
+
+def places(reference: Reference, read: str) -> list[tuple[int, int, str]]:
+    """Every exact place of a read: contig, start, strand."""
+    found = []
+    for strand, word in (("+", read), ("-", read[::-1].translate(COMPLEMENT))):
+        for contig in range(len(reference.names)):
+            letters = text(reference.codes[reference.offsets[contig] : reference.offsets[contig + 1]])
+            found += [(contig, i, strand) for i in range(len(letters)) if letters.startswith(word, i)]
+    return found
+
+
+def test_reads_without_errors_lie_in_one_contig_on_either_strand(tmp_path: Path) -> None:
+    reference = genome(tmp_path, size=3000, contigs=3, seed=2, **{**NOTHING, "n_runs": 2, "n_length": 40})
+    reads = simulate_reads(reference, count=200, length=25, error_rate=0, seed=1)
+    assert [reads.name(i) for i in range(3)] == ["r0", "r1", "r2"] and (reads.lengths == 25).all()
+    assert reads.codes.max() == 3
+    strands = [{strand for _, _, strand in places(reference, reads.sequence(i))} for i in range(200)]
+    assert all(strands) and 60 < sum(strand == {"+"} for strand in strands) < 140
+
+
+def test_every_clean_window_is_drawn_about_as_often() -> None:
+    reference = made_reference("ACGTTNACGGATTACA", "AC", "GGGCCATN")
+    reads = simulate_reads(reference, count=20_000, length=5, error_rate=0, seed=7)
+    counts: dict[str, int] = {}
+    for i in range(len(reads)):
+        counts[reads.sequence(i)] = counts.get(reads.sequence(i), 0) + 1
+    segments = ["ACGTT", "ACGGATTACA", "GGGCCAT"]
+    words = [segment[i : i + 5] for segment in segments for i in range(len(segment) - 4)]
+    expected = set(words) | {word[::-1].translate(COMPLEMENT) for word in words}
+    assert set(counts) == expected and len(expected) == 20
+    assert min(counts.values()) > 800 and max(counts.values()) < 1200
+
+
+def test_errors_are_substitutions_at_the_rate() -> None:
+    reference = made_reference("ACGTTGCAAC" * 3)
+    clean = simulate_reads(reference, count=5000, length=30, error_rate=0, seed=1).codes
+    changed = simulate_reads(reference, count=5000, length=30, error_rate=0.1, seed=1).codes
+    assert 0.09 < np.mean(clean != changed) < 0.11 and changed.max() == 3
+
+
+def test_reads_touch_n_only_where_there_is_no_other_place() -> None:
+    reads = simulate_reads(made_reference("ACNGT", "TT"), count=50, length=3, error_rate=0.5, seed=1)
+    middle = {reads.sequence(i).count("N") for i in range(50)}
+    assert middle == {1}
+
+
+def test_no_contig_is_long_enough() -> None:
+    with pytest.raises(InputError, match="made.fa: reads of 9 bases were asked for, but the longest contig has 5"):
+        simulate_reads(made_reference("ACNGT", "TT"), count=1, length=9, seed=1)
+    with pytest.raises(InputError, match="error_rate = 2"):
+        simulate_reads(made_reference("ACGT"), count=1, length=2, error_rate=2, seed=1)

@@ -1,0 +1,332 @@
+"""The workflow as a user meets it: dry runs, the smoke configuration end to end, mistakes, interruptions."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+pytestmark = pytest.mark.workflow
+
+ROOT = Path(__file__).resolve().parents[2]
+SMOKE = str(ROOT / "config" / "smoke.yaml")
+
+
+def command(*arguments: str, directory: Path) -> list[str]:
+    """The command line of a Snakemake run whose results go to `directory`."""
+    program = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    return [*program, "--directory", str(directory), "--nocolor", *arguments]
+
+
+def snakemake(*arguments: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake; standard error is in `stdout` too."""
+    return subprocess.run(
+        command(*arguments, directory=directory),
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working directory of one whole run of the smoke configuration."""
+    directory = tmp_path_factory.mktemp("smoke run")  # a space in the path is part of the test
+    done = snakemake("--configfile", SMOKE, directory=directory)
+    assert done.returncode == 0, done.stdout
+    return directory
+
+
+def records(directory: Path) -> list[dict[str, str]]:
+    """Every record of a run."""
+    rows = []
+    for path in sorted((directory / "results" / "measurements").rglob("*.tsv")):
+        with open(path, newline="") as handle:
+            rows += csv.DictReader(handle, delimiter="\t")
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ dry runs
+
+
+@pytest.mark.parametrize("configuration", ["config", "paper", "smoke"])
+def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
+    """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
+    called = tmp_path / "called"
+    curl = tmp_path / "bin" / "curl"
+    curl.parent.mkdir()
+    curl.write_text(f'#!/bin/sh\ntouch "{called}"\nexit 1\n')
+    curl.chmod(0o755)
+    path = f"{curl.parent}{os.pathsep}{os.environ['PATH']}"
+    file = str(ROOT / "config" / f"{configuration}.yaml")
+    done = snakemake("-n", "--configfile", file, directory=tmp_path, PATH=path, no_proxy="*")
+    assert done.returncode == 0, done.stdout
+    assert "write_report" in done.stdout
+    assert not called.exists()
+
+
+def inputs_of(rule: str, output: str) -> str:
+    """The input line of the first job of a rule in a dry run's output."""
+    found = re.search(rf"^(?:local)?rule {rule}:\n\s+input: (.*)$", output, re.MULTILINE)
+    assert found, output
+    return found.group(1)
+
+
+def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) -> None:
+    """A changed kernel re-times; a changed plot does not."""
+    done = snakemake("-n", "--quiet", "host", "--configfile", SMOKE, directory=tmp_path)
+    timing, figures = inputs_of("time_kmer_seeds", done.stdout), inputs_of("draw_figures", done.stdout)
+    for kernel in ("kmer_seeds/paper.py", "kmer_seeds/fast.py", "kmer_seeds/cpu.py", "fm_index/search.py"):
+        assert kernel in timing
+        assert kernel not in figures
+    assert "report/figures.py" in figures
+    assert "report/" not in timing
+
+
+def test_lint_is_clean(tmp_path: Path) -> None:
+    """`snakemake --lint` has nothing to say."""
+    done = snakemake("--lint", directory=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "Congratulations" in done.stdout
+
+
+# -------------------------------------------------------------------------------------------------- the run
+
+
+def test_smoke_run_makes_everything(smoke: Path) -> None:
+    """The report, every table and figure, the seeds, and a log and a benchmark for every job."""
+    results = smoke / "results"
+    assert (results / "report.html").stat().st_size > 10_000
+    for stem in ("table_1", "table_2", "summary"):
+        assert (results / "tables" / "kmer_seeds" / f"{stem}.tsv").stat().st_size > 0
+    for ending in ("svg", "pdf", "png", "tsv"):
+        assert (results / "figures" / "kmer_seeds" / f"figure_5.{ending}").stat().st_size > 0
+    logs = {path.relative_to(smoke / "logs").with_suffix("") for path in (smoke / "logs").rglob("*.log")}
+    marks = {path.relative_to(smoke / "benchmarks").with_suffix("") for path in (smoke / "benchmarks").rglob("*.tsv")}
+    assert logs == marks
+    assert len(logs) > 15
+
+
+def test_smoke_run_finds_the_same_hits_everywhere(smoke: Path) -> None:
+    """Within a case, every tool, tier, device and number of threads has the same digest."""
+    digests: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    tiers = defaultdict(set)
+    for row in records(smoke):
+        if row["item"] in ("Table I", "Throughput", "Scaling"):
+            digests[row["item"], row["case"]].add((row["results"], row["digest"]))
+            tiers[row["item"]].add(row["tier"])
+    assert len(digests) >= 5
+    assert all(len(found) == 1 for found in digests.values()), digests
+    assert tiers["Table I"] >= {"paper", "fast"}
+
+
+def test_smoke_run_writes_seeds_as_sorted_bed(smoke: Path) -> None:
+    """BED6 in the order of the k-mers; most of the k-mers cut from simulated reads are found."""
+    lines = (smoke / "results" / "seeds" / "smoke.bed").read_text().splitlines()
+    fields = [line.split("\t") for line in lines]
+    assert all(len(field) == 6 and int(field[2]) - int(field[1]) == 20 for field in fields)
+    assert {field[5] for field in fields} == {"+", "-"}
+    assert len({field[3] for field in fields}) > 50
+    names = [int(field[3].removeprefix("k")) for field in fields]
+    assert names == sorted(names)
+
+
+def test_second_run_does_nothing(smoke: Path) -> None:
+    """Nothing is repeated without a reason."""
+    done = snakemake("--configfile", SMOKE, directory=smoke)
+    assert done.returncode == 0, done.stdout
+    assert "Nothing to be done" in done.stdout
+
+
+def test_snakemake_report_needs_no_cores(smoke: Path) -> None:
+    """`snakemake --report FILE` works as it stands, and holds our page."""
+    done = snakemake("--report", "report.zip", "--configfile", SMOKE, directory=smoke)
+    assert done.returncode == 0, done.stdout
+    assert (smoke / "report.zip").stat().st_size > 10_000
+
+
+def jobs_of(process: subprocess.Popen[bytes], script: str) -> Iterator[psutil.Process]:
+    """The running Python processes of a rule's script below a Snakemake process."""
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+    for child in children:
+        try:
+            line = child.cmdline()
+        except psutil.Error:
+            continue
+        if len(line) == 2 and line[1].endswith(script):
+            yield child
+
+
+def test_a_killed_job_leaves_nothing_behind_and_is_resumed(tmp_path: Path) -> None:
+    """Kill the building of the index in its middle: the run fails, no index is there, the next run makes it."""
+    arguments = ("index", "--configfile", SMOKE)
+    with subprocess.Popen(
+        command(*arguments, directory=tmp_path), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        killed = False
+        while process.poll() is None and not killed:
+            for job in jobs_of(process, "build_fm_index.py"):
+                job.kill()
+                killed = True
+            time.sleep(0.02)
+        assert killed
+        assert process.wait(timeout=120) != 0
+    assert not (tmp_path / "results" / "index" / "simulated").exists()
+    assert (tmp_path / "results" / "reference" / "simulated.fa").exists()
+
+    done = snakemake(*arguments, directory=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "results" / "index" / "simulated.verified").exists()
+    assert "simulate_reference" not in done.stdout
+
+
+# ------------------------------------------------------------------------------------------------- mistakes
+
+MISTAKES = {
+    "a misspelt key": (
+        "referense=simulated",
+        "The configuration key 'referense' is not known: did you mean 'reference'?",
+    ),
+    "a misspelt inner key": (
+        "kmer_seeds={cuont: 3}",
+        "The configuration key 'kmer_seeds.cuont' is not known: did you mean 'count'?",
+    ),
+    "a number out of its range": (
+        "kmer_seeds={datasets: {S20: {k: 999, mismatches: 0}}}",
+        "The configuration key 'kmer_seeds.datasets.S20.k' is 999, but it should be: length of the k-mers, from 1",
+    ),
+    "a missing key": (
+        "kmer_seeds={datasets: {S21: {k: 21}}}",
+        "The configuration key 'kmer_seeds.datasets.S21' lacks 'mismatches'",
+    ),
+    "a name with a space": (
+        "kmer_seeds={datasets: {S 21: {k: 21, mismatches: 0}}}",
+        "The configuration key 'kmer_seeds.datasets' holds the name 'S 21'",
+    ),
+    "a device that is none": (
+        "measure={devices: [cpu, tpu]}",
+        "The configuration key 'measure.devices' is ['cpu', 'tpu'], but it should be: [cpu], [gpu]",
+    ),
+    "a value in place of keys": (
+        "kmer_seeds=3",
+        "The configuration key 'kmer_seeds' is 3, but it should hold further keys",
+    ),
+    "a reference that is not there": (
+        "reference=nowhere/genome.fa",
+        "The reference 'nowhere/genome.fa' (configuration key 'reference') is not a file, a URL, ",
+    ),
+    "reads that are not there": (
+        "reads=nowhere/reads.fq",
+        "The read file 'nowhere/reads.fq' (configuration key 'reads') does not exist",
+    ),
+    "an unknown data set for scaling": (
+        "kmer_seeds={scaling: {dataset: S99}}",
+        "The configuration key 'kmer_seeds.scaling.dataset' is 'S99'",
+    ),
+    "a sample without k": (
+        "samples={mine: {reads: simulated}}",
+        "The sample 'mine' has simulated reads but no k",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_configuration_is_one_sentence(mistake: str, tmp_path: Path) -> None:
+    """One line names the key and what to do; there is no stack, and nothing is written."""
+    setting, sentence = MISTAKES[mistake]
+    done = snakemake("-n", "--config", setting, directory=tmp_path)
+    assert done.returncode != 0
+    said = [line for line in done.stdout.splitlines() if sentence in line]
+    assert len(said) == 1, done.stdout
+    assert "Traceback" not in done.stdout
+    assert ".smk" not in done.stdout
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_file_that_is_no_fasta_is_one_sentence_and_leaves_no_index(tmp_path: Path) -> None:
+    """The job fails with its sentence on the terminal, and nothing half-written stays."""
+    genome = tmp_path / "genome.fa"
+    genome.write_text("this is no FASTA\n")
+    done = snakemake("index", "--config", f"reference={genome}", directory=tmp_path)
+    assert done.returncode != 0
+    assert f"Error: {genome}" in done.stdout
+    assert "logs/measurements/genome/index.log" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert list((tmp_path / "results").rglob("*.npy")) == []
+
+
+# ------------------------------------------------------------------------- what has to agree with each other
+
+
+def described(schema: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict]]:
+    """Every key of the schema with its path, and the schema it has to follow."""
+    for key, node in schema.get("properties", {}).items():
+        yield (*path, key), node
+        yield from described(node, (*path, key))
+    free = schema.get("additionalProperties")
+    if isinstance(free, dict):
+        yield (*path, "<name>"), free
+        yield from described(free, (*path, "<name>"))
+
+
+def test_the_schema_is_strict_and_describes_every_key() -> None:
+    """No object takes a key that is not listed; every key has a description, and a default where it is not required."""
+    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.schema.yaml").read_text())
+    required = {"reads", "k", "mismatches", "<name>"}
+    assert schema["additionalProperties"] is False
+    for path, node in described(schema):
+        assert node.get("description"), path
+        if "properties" in node:
+            assert node["additionalProperties"] is False, path
+        if path[-1] not in required or "<name>" not in path:
+            assert "default" in node, path
+
+
+def test_the_readme_of_the_configuration_names_every_key() -> None:
+    """A key that the schema knows and config/README.md does not is a key that nobody finds."""
+    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.schema.yaml").read_text())
+    text = (ROOT / "config" / "README.md").read_text()
+    for path, node in described(schema):
+        if path[-1] != "<name>":
+            names = {path[-1], ".".join(path[-2:])}
+            assert any(f"`{name}`" in text for name in names) or "properties" in node, path
+
+
+def test_environments_have_the_pins_of_the_requirements() -> None:
+    """Each package of requirements.txt that jobs use is in every environment, in the same version."""
+    pins = {}
+    for name in ("requirements.txt", "requirements-gpu.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            if line and not line.startswith("#"):
+                package, version = line.split("==")
+                pins[package.split("[")[0].lower()] = version
+    for name in ("cpu", "gpu", "peers"):
+        dependencies = yaml.safe_load((ROOT / "envs" / f"{name}.yaml").read_text())["dependencies"]
+        plain = [line.replace(" =", "==") for line in dependencies if isinstance(line, str) and "=" in line]
+        pip = [line for entry in dependencies if isinstance(entry, dict) for line in entry["pip"]]
+        found = {}
+        for line in plain + pip:
+            package, version = line.split("==")
+            found[package.split("[")[0].removesuffix("-base")] = version
+        missing = {"numba", "llvmlite", "numpy", "pandas", "matplotlib", "pydivsufsort", "tqdm"} - set(found)
+        assert not missing, name
+        assert {p: v for p, v in found.items() if p in pins} == {p: v for p, v in pins.items() if p in found}
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "make_envs.py"), "--check"], check=False)
+    assert done.returncode == 0

@@ -1,0 +1,171 @@
+"""Timing a data set: paper 000's Table I, Table II and Figure 5, throughput and scaling, as records.
+
+`total` is from the k-mer file to hits in memory with the index open: opening it is stage `load`, bringing it to a
+device `index_to_device`; neither is in `total`. Compilation and one warm-up come first.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.store import open_index
+from warpseed.kmer_seeds import cpu, find_kmers
+from warpseed.kmer_seeds.hits import Hits
+from warpseed.kmer_seeds.kmers import Kmers, pack_kmers
+from warpseed.measure import Stopwatch, measured_rows
+from warpseed.sequences import Queries, read_queries
+
+__all__ = ["ITEMS", "time_dataset"]
+
+ITEMS = ("Table I", "Table II", "Figure 5", "Throughput", "Scaling")
+
+
+class _Outcome(NamedTuple):
+    queries: int
+    results: int
+    digest: str
+
+
+class _Job(NamedTuple):
+    """One cell of a table: what is run, and where."""
+
+    index: SeedIndex
+    kmers: str
+    max_mismatches: int
+    max_hits: int | None
+    tier: str
+    device: str
+    threads: int
+
+
+def _read(job: _Job, watch: Stopwatch) -> tuple[Queries, Kmers]:
+    with watch.stage("read"):
+        queries = read_queries(job.kmers)
+    with watch.stage("pack"):
+        return queries, pack_kmers(queries)
+
+
+def _whole(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
+    """Table I: search and locate. What is returned works out the digest, which is not timed."""
+    hits = find_kmers(
+        job.index, job.kmers, max_mismatches=job.max_mismatches, tier=job.tier, device=job.device,
+        threads=job.threads, max_hits=job.max_hits, watch=watch,
+    )  # fmt: skip
+    return lambda: _Outcome(len(hits.queries), len(hits), hits.digest())
+
+
+def _search_only(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
+    """Table II: the paper tier stops at intervals; the fast tier, which has no such state, counts."""
+    queries, kmers = _read(job, watch)
+    if job.device == "gpu":
+        from warpseed.kmer_seeds import gpu
+
+        if job.tier == "paper":
+            counts = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=job.max_hits, watch=watch).hits
+        else:
+            counts = gpu.find_fast(
+                job.index, kmers, job.max_mismatches, max_hits=job.max_hits, count_only=True, watch=watch
+            ).counts
+    else:
+        search: Any = cpu.search_paper if job.tier == "paper" else cpu.find_fast
+        options: dict[str, Any] = {} if job.tier == "paper" else {"count_only": True}
+        with watch.stage("search"):
+            found = search(job.index, kmers, job.max_mismatches, threads=job.threads, max_hits=job.max_hits, **options)
+        counts = found.hits if job.tier == "paper" else found.counts
+    results = int(np.sum(counts))
+    return lambda: _Outcome(len(queries), results, f"count={results}")
+
+
+def _locate_on_cpu(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
+    """Figure 5: search on the GPU, Equation 2 one by one on one CPU core."""
+    from warpseed.kmer_seeds import gpu
+
+    queries, kmers = _read(job, watch)
+    intervals = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=job.max_hits, watch=watch)
+    with watch.stage("locate"):
+        found = cpu.locate_intervals(job.index, kmers, intervals, job.max_mismatches)
+    hits = Hits(job.index, queries, *found)
+    return lambda: _Outcome(len(queries), len(hits), hits.digest())
+
+
+_RUNS: dict[str, Callable[[_Job, Stopwatch], Callable[[], _Outcome]]] = {
+    "Table I": _whole,
+    "Table II": _search_only,
+    "Figure 5": _locate_on_cpu,
+    "Throughput": _whole,
+    "Scaling": _whole,
+}
+
+
+def _applies(item: str, tier: str, device: str) -> bool:
+    return item != "Figure 5" or (tier == "paper" and device == "gpu")
+
+
+def _rows(job: _Job, item: str, repeats: int, load: float, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    run = _RUNS[item]
+    first = Stopwatch()
+    run(job, first)
+    for repeat in range(repeats):
+        watch = Stopwatch()
+        began = time.perf_counter()
+        finish = run(job, watch)
+        total = time.perf_counter() - began
+        watch.add("load", load)
+        if "index_to_device" in first.seconds:
+            watch.add("index_to_device", first.seconds["index_to_device"])
+        watch.add("total", total)
+        outcome = finish()._asdict()
+        yield from measured_rows(watch, item=item, repeat=repeat, **fields, **outcome)
+
+
+def time_dataset(
+    index: str | os.PathLike[str],
+    kmers: str | os.PathLike[str],
+    *,
+    case: str,
+    max_mismatches: int,
+    tiers: Iterable[str],
+    devices: Iterable[str],
+    threads: Iterable[int],
+    repeats: int,
+    max_hits: int | None,
+    items: Iterable[str],
+) -> list[dict[str, Any]]:
+    """Time one data set in every tier, on every device and number of threads.
+
+    Parameters
+    ----------
+    index : folder of an index
+    kmers : FASTA of the data set
+    case : what the records call it, e.g. 'S20; mismatches=1'
+    threads : CPU threads to measure; a GPU run uses one host thread
+    items : which of ITEMS to fill
+
+    Returns
+    -------
+    list of records (see `warpseed.measure.RECORD_COLUMNS`), one for each stage and repeat
+    """
+    began = time.perf_counter()
+    opened = open_index(index)
+    load = time.perf_counter() - began
+    rows: list[dict[str, Any]] = []
+    counts = list(threads)
+    for item in items:
+        for tier in tiers:
+            for device in devices:
+                if not _applies(item, tier, device) or (tier == "paper" and max_mismatches > 2):
+                    continue
+                for count in counts if device == "cpu" else [1]:
+                    job = _Job(opened, os.fspath(kmers), max_mismatches, max_hits, tier, device, count)
+                    fields = {
+                        "system": "kmer_seeds", "tool": "warpseed", "tier": tier, "device": device,
+                        "threads": count, "case": case,
+                    }  # fmt: skip
+                    rows += _rows(job, item, repeats, load, fields)
+    return rows

@@ -1,0 +1,34 @@
+"""Write the report, one self-contained page, and the provenance of the run.
+
+Input: `records` and `reference_records` (lists of record TSVs), `published`, `tables`, `figures`. Params: `config`.
+Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from warpseed.job import rule_log
+from warpseed.provenance import write_provenance
+from warpseed.report.page import write_page
+from warpseed.report.tables import load_measurements
+
+
+def main(snakemake: Any) -> None:
+    """Write the provenance, then the page that shows it."""
+    given, output = snakemake.input, snakemake.output
+    write_provenance(output.provenance, snakemake.params.config)
+    beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
+    write_page(
+        output.html,
+        load_measurements(given.records, given.reference_records, given.published),
+        output.provenance,
+        table_paths=given.tables,
+        figure_paths=given.figures,
+        reference_provenance=sorted(path for path in beside if path.is_file()),
+    )
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)
