@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 
 from warpseed.errors import WarpseedError
+from warpseed.provenance import usable_cores
 from warpseed.version import __version__
 
 __all__ = ["main"]
@@ -29,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     index = command("index", _index, "Index a genome for all searches.")
     index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip")
     index.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder of the index")
-    index.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="default: all cores")
+    index.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
     index.add_argument("--rocc", type=int, default=128, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--rsa", type=int, default=32, metavar="P", help="rows between RSA entries (default 32)")
     index.add_argument("--table-length", type=int, metavar="K", help="bases of the lookup table (default: by size)")
@@ -41,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
     kmers.add_argument("--tier", choices=("fast", "paper"), default="fast")
     kmers.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    kmers.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="default: all cores")
+    kmers.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
     kmers.add_argument("--max-hits", type=int, metavar="N", help="drop a k-mer with more than N hits (default: none)")
 
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
@@ -136,8 +139,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (1 after a user's mistake, said in one sentence)."""
     options = _parser().parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        # Schedulers end a job with SIGTERM: clean up as after an interruption.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.command in ("index", "kmers"):
-        _say(f"warpseed {__version__}: {' '.join(given)}")
+        _say(f"warpseed {__version__}: {shlex.join(given)}")
     try:
         return int(options.run(options))
     except WarpseedError as error:
@@ -146,6 +152,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        where = error.filename or getattr(options, "output", options.command)
+        _say(f"Error: {where}: {error.strerror or error}.")
+        return 1
+    except MemoryError as error:
+        _say(f"Error: there is not enough memory ({error or 'an allocation failed'}); use a machine with more.")
+        return 1
     except KeyboardInterrupt:
-        _say("Interrupted; nothing was written.")
+        _say("Interrupted; no file was written.")
         return 130

@@ -232,15 +232,13 @@ def accept(fast, kmers, scheme, query, strand, position, window):
     Parameters
     ----------
     query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
-    position : int64, where the k-mer would begin in the text; may be outside
+    position : int64, where the k-mer would begin in the text, at least 0; may end outside
 
     Returns
     -------
     int64, the Hamming distance, or -1: too far, across a segment's border, or another window reports it.
     """
     length = int64(kmers.lengths[query])
-    if not inside_segment(fast.segments, position, length):
-        return int64(-1)
     distance = int64(0)
     for w in range((length + int64(31)) >> int64(5)):
         distance += _window_mismatches(fast, kmers, query, strand, position, int64(0), length, int64(w))
@@ -254,7 +252,7 @@ def accept(fast, kmers, scheme, query, strand, position, window):
             found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
         if (found <= scheme.errors[length, i]) != (i == window):
             return int64(-1)
-    return distance
+    return distance if inside_segment(fast.segments, position, length) else int64(-1)
 
 
 @scalar

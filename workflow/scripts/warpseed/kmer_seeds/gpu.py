@@ -4,16 +4,17 @@ Paper tier: one thread a k-mer and its reverse complement, blocks of 192 (exact)
 (j, t) computed on the device and looked up in RSA on the host (paper 000, sections III.C and III.D).
 Fast tier: a longer table than the CPU's and *tagged rows*, made on the device when the index arrives there: a row
 holds its position and the 16 bases behind the K of the table, so that most candidates are decided in one sector.
-Exact search counts, sums up and writes; inexact search appends hits in one pass and sorts them.
+Exact search counts, sums up and writes; inexact search appends hits in one pass, crowded buckets by whole warps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import int64, uint8, uint32, uint64
+from numba import int32, int64, uint8, uint32, uint64
 
 from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compiled import scalar
@@ -25,20 +26,44 @@ from warpseed.gpu import cuda, cupy, free_memory, kernel, launch, require_gpu, t
 from warpseed.intrinsics import popcount
 from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.cpu import Found, Intervals
-from warpseed.kmer_seeds.fast import Costs, accept, inside_segment, make_scheme
-from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack_hit
+from warpseed.kmer_seeds.fast import Costs, Scheme, accept, inside_segment, make_scheme
+from warpseed.kmer_seeds.kmers import Kmers, oriented_word, pack_hit
 from warpseed.measure import Stopwatch
 
-__all__ = ["COSTS", "TaggedIndex", "find_fast", "find_paper", "gpu_table_length", "search_paper"]
+__all__ = [
+    "COSTS",
+    "DeviceHits",
+    "Lists",
+    "TaggedIndex",
+    "device_run",
+    "exact_hits",
+    "find_fast",
+    "find_paper",
+    "gpu_table_length",
+    "inexact_hits",
+    "make_tagged_index",
+    "paper_index",
+    "search_paper",
+    "tagged_index",
+]
 
 COSTS = Costs(look_up=1.0, row=0.5, narrowing=2.0, narrow_above=8)
 EXACT_BLOCK = 192
 INEXACT_BLOCK = 64
 _FAST_BLOCK = 256
+_FAST_WARPS = _FAST_BLOCK // 32
 _LANES_SHIFT = 3
+_LANES = 1 << _LANES_SHIFT
 """Fast inexact search: 8 lanes share the look-ups of one k-mer in one orientation."""
 _TAG_BASES = 16
-_SCAN_BELOW = 8
+_CROWDED = 256
+"""A bucket with more rows is left to whole warps, in pieces of _PIECE rows."""
+_PIECE = 1024
+_SEGMENTS = 64
+_SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
+"""How a lane's exact matches lie: one, at a known position; rows in a run; rows to be compared one by one."""
+_CROWDED_THREADS = 1 << 18
+_NO_LIMIT = np.iinfo(np.int64).max
 _QUERY_SHIFT = 35
 """Appended hits carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
 _BATCH = 1 << 25
@@ -58,6 +83,12 @@ class TaggedIndex(NamedTuple):
 
 
 # ---------------------------------------------------------------- making the device's index
+
+
+@scalar
+def _keyed_hit(query, position, strand, distance):
+    """A packed hit with its k-mer above it."""
+    return (uint64(query) << uint64(_QUERY_SHIFT)) | pack_hit(position, strand, distance)
 
 
 @scalar
@@ -100,7 +131,7 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
 
 def gpu_table_length(rows: int, free: int) -> int:
     """K of the device's table: up to four entries a base, at most a quarter of the free memory, 4 to 16."""
-    by_size = (max(4 * rows, 2).bit_length() - 1) // 2
+    by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
     by_memory = (max(free // 16, 2).bit_length() - 1) // 2
     return max(4, min(16, by_size, by_memory))
 
@@ -142,7 +173,7 @@ def make_tagged_index(fast: FastIndex, table_length: int) -> TaggedIndex:
     return TaggedIndex(text, tagged, table, segments, table_length)
 
 
-def _paper_index(index: SeedIndex, watch: Stopwatch) -> tuple[PaperIndex, PaperIndex]:
+def paper_index(index: SeedIndex, watch: Stopwatch) -> tuple[PaperIndex, PaperIndex]:
     require_gpu()
     if index not in _paper_on_device:
         with watch.stage("index_to_device", synchronise=cuda.synchronize):
@@ -156,55 +187,94 @@ def _paper_index(index: SeedIndex, watch: Stopwatch) -> tuple[PaperIndex, PaperI
 
 
 @scalar
-def _tag_range(rows, low, high, tag, mask):
-    """Rows of a bucket, in the order of their tags, whose tags equal `tag` under `mask` (its leading bases)."""
-    first = low
-    last = high
-    while last - first > int64(_SCAN_BELOW):
-        middle = (first + last) >> int64(1)
+def _lower_tag(rows, low, high, tag, mask):
+    """First row of [low, high) whose tag under `mask` is at least `tag`."""
+    while low < high:
+        middle = (low + high) >> int64(1)
         if ((rows[middle] >> uint64(32)) & mask) < tag:
-            first = middle + int64(1)
+            low = middle + int64(1)
         else:
-            last = middle
-    while first < high and ((rows[first] >> uint64(32)) & mask) < tag:
-        first += int64(1)
-    last = first
-    step = int64(1)
-    while last < high and ((rows[last] >> uint64(32)) & mask) == tag:
-        ahead = last + step
-        if step < int64(_SCAN_BELOW) or ahead >= high or ((rows[ahead] >> uint64(32)) & mask) != tag:
-            last += int64(1)
-            step = int64(1) if step >= int64(_SCAN_BELOW) else step + int64(1)
-        else:
-            last = ahead
-            step += step
-    return first, last
+            high = middle
+    return low
 
 
 @scalar
-def _exact_rows(index, word, length):
-    """Rows that begin with the first min(length, K + 16, 32) bases of a word."""
-    table_length = int64(index.table_length)
-    seen = min(length, table_length)
-    bucket = word >> uint64(int64(64) - int64(2) * seen)
-    shift = uint64(int64(2) * (table_length - seen))
-    low = int64(index.table[int64(bucket << shift)])
-    high = int64(index.table[int64((bucket + uint64(1)) << shift)])
-    behind = min(length - table_length, int64(_TAG_BASES), int64(32) - table_length)
-    if behind > int64(0) and low < high:
-        mask = prefix_mask(behind) >> uint64(32)
-        tag = ((word << uint64(int64(2) * table_length)) >> uint64(32)) & mask
-        low, high = _tag_range(index.rows, low, high, tag, mask)
+def _tag_range(rows, low, high, tag, mask):
+    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases)."""
+    low = _lower_tag(rows, low, high, tag, mask)
+    if low >= high or ((rows[low] >> uint64(32)) & mask) != tag:
+        return low, low
+    if low + int64(1) >= high or ((rows[low + int64(1)] >> uint64(32)) & mask) != tag:
+        return low, low + int64(1)
+    if tag == mask:
+        return low, high
+    step = (mask & (~mask + uint64(1))) if mask != uint64(0) else uint64(1)
+    return low, _lower_tag(rows, low, high, tag + step, mask)
+
+
+@scalar
+def _position(index, row):
+    return int64(index.rows[row] & uint64(0xFFFFFFFF))
+
+
+@scalar
+def _skip_short(index, low, high, length):
+    """Leave out the rows whose suffixes end before `length` bases.
+
+    They are in an interval of equal bases only because A stands for what lies behind their segment's end; as
+    suffixes they are smaller than all others in it, so they come first.
+    """
+    if low < high and not inside_segment(index.segments, _position(index, low), length):
+        low += int64(1)
+        last = high
+        while low < last:
+            middle = (low + last) >> int64(1)
+            if inside_segment(index.segments, _position(index, middle), length):
+                last = middle
+            else:
+                low = middle + int64(1)
     return low, high
 
 
 @scalar
-def _matches(index, kmers, query, strand, position, length, decided):
-    """Whether a row of `_exact_rows` is a match: inside its segment, and equal behind the bases already compared."""
+def _bucket(index, bases, seen, change):
+    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern."""
+    bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
+    shift = uint64(int64(2) * (int64(index.table_length) - seen))
+    low = int64(index.table[int64(bucket << shift)])
+    return low, int64(index.table[int64((bucket + uint64(1)) << shift)])
+
+
+@scalar
+def _exact_rows(index, word, length):
+    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates."""
+    table_length = int64(index.table_length)
+    low, high = _bucket(index, word, min(length, table_length), uint64(0))
+    if low < high:
+        low, high = exact_tag_range(index, low, high, word, min(length, int64(32)) - table_length)
+        low, high = _skip_short(index, low, high, min(length, _decided(index)))
+    return low, high
+
+
+@scalar
+def _decided(index):
+    """Bases up to which `_exact_rows` gives matches: its rows are then all of them, side by side."""
+    return min(int64(index.table_length) + int64(_TAG_BASES), int64(32))
+
+
+@scalar
+def _all_bases(kmers, query):
+    for w in range(kmers.marks.shape[1] if kmers.marks.shape[0] == kmers.words.shape[0] else 0):
+        if kmers.marks[query, w] != uint64(0):
+            return False
+    return True
+
+
+@scalar
+def _matches(index, kmers, query, strand, position, length):
+    """Whether a candidate of a k-mer that is longer than what its row decides is a match."""
     if not inside_segment(index.segments, position, length):
         return False
-    if length <= decided:
-        return True
     for w in range((length + int64(31)) >> int64(5)):
         text = fetch_word(index.text, position + int64(32) * int64(w))
         differ = mismatch_bits(text, oriented_word(kmers, query, strand, int64(w)))
@@ -213,55 +283,117 @@ def _matches(index, kmers, query, strand, position, length, decided):
     return True
 
 
-@kernel
-def count_exact(index, kmers, first_row, counts):
-    """Exact matches of a k-mer in one orientation: thread 2·q + s.
+@scalar
+def _warp_places(count):
+    """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    ends = int32(count)
+    for step in (1, 2, 4, 8, 16):
+        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
+        if lane >= int64(step):
+            ends += before
+    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
 
-    Writes the first matching row (or for a single one, its position's row) and the number of matches.
+
+@scalar
+def _lane_of(places, first_lane, item):
+    """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
+    owner = first_lane
+    step = int64(16)
+    while step > int64(0):
+        if int64(places[owner + step]) <= item:
+            owner += step
+        step >>= int64(1)
+    return owner
+
+
+@scalar
+def _reserve(warp_totals, total, cursor):
+    """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
+    me = int64(cuda.threadIdx.x)
+    if me & int64(31) == int64(0):
+        warp_totals[me >> int64(5)] = uint64(total)
+    cuda.syncthreads()
+    if me == int64(0):
+        whole = uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            mine = warp_totals[warp]
+            warp_totals[warp] = whole
+            whole += mine
+        begin = cuda.atomic.add(cursor, 0, whole) if whole > uint64(0) else uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            warp_totals[warp] += begin
+    cuda.syncthreads()
+    return int64(warp_totals[me >> int64(5)])
+
+
+@kernel
+def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
+    """Exact matches of a k-mer in one orientation: thread 2·q + s; the two of a k-mer are lanes side by side.
+
+    A block reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no
+    room too. The lanes of a warp write its hits in turn, each finding by binary search whose hit it is (shared
+    memory, 10 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is
+    the number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` and ``cursor[2]`` are dropped k-mers and hits.
     """
+    places = cuda.shared.array(_FAST_BLOCK, uint32)
+    rows = cuda.shared.array(_FAST_BLOCK, uint32)
+    kinds = cuda.shared.array(_FAST_BLOCK, uint8)
+    warp_totals = cuda.shared.array(_FAST_WARPS, uint64)
     t = int64(cuda.grid(1))
+    me = int64(cuda.threadIdx.x)
     query = t >> int64(1)
-    if query >= int64(kmers.lengths.shape[0]):
-        return
     strand = t & int64(1)
-    length = int64(kmers.lengths[query])
-    count = uint32(0)
-    start = int64(0)
-    if oriented_marks(kmers, query, int64(0), int64(0)) == uint64(0):
+    there = query < int64(kmers.lengths.shape[0])
+    count = int64(0)
+    row = int64(0)
+    length = int64(0)
+    if there and _all_bases(kmers, query):
+        length = int64(kmers.lengths[query])
         low, high = _exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length)
-        decided = min(int64(index.table_length) + int64(_TAG_BASES), int64(32))
-        for row in range(low, high):
-            position = int64(index.rows[row] & uint64(0xFFFFFFFF))
-            if _matches(index, kmers, query, strand, position, length, decided):
-                if count == uint32(0):
-                    start = int64(row)
-                count += uint32(1)
-    first_row[t] = uint32(start)
-    counts[t] = count
-
-
-@kernel
-def write_exact(index, kmers, first_row, counts, ends, hits):
-    """Write the matches that `count_exact` counted, at their place in the list: thread 2·q + s."""
-    t = int64(cuda.grid(1))
-    if t >= int64(counts.shape[0]):
+        row = low
+        count = high - low
+        if length > _decided(index):
+            count = int64(0)
+            for candidate in range(low, high):
+                if _matches(index, kmers, query, strand, _position(index, candidate), length):
+                    count += int64(1)
+    total = count + int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1))
+    if total > max_hits:
+        if strand == int64(0):
+            cuda.atomic.add(cursor, 1, uint64(1))
+            cuda.atomic.add(cursor, 2, uint64(total))
+        count = int64(0)
+        total = int64(0)
+    if there and strand == int64(0):
+        counts[query] = uint32(total)
+    place, warp_total = _warp_places(count)
+    places[me] = uint32(place)
+    kinds[me] = uint8(_SIDE_BY_SIDE if length <= _decided(index) else _SCATTERED)
+    rows[me] = uint32(row)
+    if count == int64(1) and length <= _decided(index):
+        rows[me] = uint32(_position(index, row))
+        kinds[me] = uint8(_SINGLE)
+    begin = _reserve(warp_totals, warp_total, cursor)
+    if not store or begin + warp_total > int64(hits.shape[0]):
         return
-    left = int64(counts[t])
-    if left == int64(0):
-        return
-    to = int64(ends[t]) - left
-    query = t >> int64(1)
-    strand = t & int64(1)
-    length = int64(kmers.lengths[query])
-    decided = min(int64(index.table_length) + int64(_TAG_BASES), int64(32))
-    row = int64(first_row[t])
-    while left > int64(0):
-        position = int64(index.rows[row] & uint64(0xFFFFFFFF))
-        if _matches(index, kmers, query, strand, position, length, decided):
-            hits[to] = pack_hit(position, strand, int64(0))
-            to += int64(1)
-            left -= int64(1)
-        row += int64(1)
+    first_lane = me - (me & int64(31))
+    for i in range(me & int64(31), warp_total, 32):
+        owner = _lane_of(places, first_lane, int64(i))
+        if kinds[owner] != uint8(_SCATTERED):
+            position = int64(rows[owner])
+            if kinds[owner] == uint8(_SIDE_BY_SIDE):
+                position = _position(index, position + int64(i) - int64(places[owner]))
+            of_query = (t - me + owner) >> int64(1)
+            hits[begin + int64(i)] = _keyed_hit(of_query, position, owner & int64(1), int64(0))
+    if kinds[me] == uint8(_SCATTERED):
+        while count > int64(0):
+            position = _position(index, row)
+            if _matches(index, kmers, query, strand, position, length):
+                hits[begin + place] = _keyed_hit(query, position, strand, int64(0))
+                place += int64(1)
+                count -= int64(1)
+            row += int64(1)
 
 
 # ---------------------------------------------------------------- fast tier, with mismatches
@@ -291,60 +423,183 @@ def _oriented_bases(kmers, query, strand, offset):
     return bases
 
 
-@kernel
-def append_inexact(index, kmers, scheme, max_hits, counts, cursor, hits):
-    """Matches with mismatches: 8 lanes a k-mer and orientation, each taking every 8th look-up.
+@scalar
+def exact_tag_range(index, low, high, bases, exact):
+    """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table."""
+    if exact <= int64(0):
+        return low, high
+    mask = prefix_mask(min(exact, int64(_TAG_BASES))) >> uint64(32)
+    tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
+    return _tag_range(index.rows, low, high, tag, mask)
 
-    A hit goes to the next free place of the list, with its k-mer above it. `cursor[0]` counts hits, also those
-    that found no room; `counts` has an entry a k-mer where max_hits is set, and is one entry long where not.
+
+@scalar
+def look_up_bucket(index, kmers, scheme, query, strand, look_up):
+    """One look-up of a k-mer in one orientation.
+
+    Returns
+    -------
+    (low, high, bases, window, change) : the bucket's rows, 32 bases from the window on, the window's number, and the
+        pattern that was applied to the window's leading bases
     """
+    length = int64(kmers.lengths[query])
+    window, pattern = _window_of(scheme, length, look_up)
+    bases = _oriented_bases(kmers, query, strand, scheme.offset[length, window])
+    change = scheme.patterns[pattern]
+    seen = min(scheme.length[length, window], int64(index.table_length))
+    low, high = _bucket(index, bases, seen, change)
+    return low, high, bases, window, change
+
+
+class Lists(NamedTuple):
+    """Where the threads of an inexact search append; each list is cut into _SEGMENTS parts with a cursor each.
+
+    Blocks take the parts in turn, so that no single counter is everybody's bottleneck. A cursor also counts what
+    found no room.
+    """
+
+    cursors: np.ndarray
+    """uint64[2 * _SEGMENTS], of the hits, then of the crowded buckets"""
+    hits: np.ndarray
+    """uint64[…], k-mer << 35 | packed hit"""
+    crowded: np.ndarray
+    """uint32[…, 4], 2·q + s, look-up, first row, row behind the last"""
+    counts: np.ndarray
+    """uint32[n], hits of each k-mer"""
+
+
+@scalar
+def _tag_of(index, length, offset, bases):
+    """What a row's tag should be for a window at `offset`, and the mask of its bases that lie in the k-mer."""
+    table_length = int64(index.table_length)
+    mask = prefix_mask(min(length - offset, int64(32)) - table_length) >> uint64(32)
+    return ((bases << uint64(int64(2) * table_length)) >> uint64(32)) & mask, mask
+
+
+@scalar
+def _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, mask, row):
+    """Decide on one row of a bucket by its tag, then by the text; append it if it is a hit."""
+    query = owner >> int64(1)
+    strand = owner & int64(1)
+    tagged = index.rows[row]
+    differ = spent + popcount(mismatch_bits((tagged >> uint64(32)) & mask, tag))
+    if differ > int64(scheme.max_mismatches) and kmers.marks.shape[0] != kmers.words.shape[0]:
+        return
+    position = int64(tagged & uint64(0xFFFFFFFF)) - scheme.offset[int64(kmers.lengths[query]), window]
+    if position < int64(0) or position >= int64(index.rows.shape[0]):
+        return
+    distance = accept(index, kmers, scheme, query, strand, position, window)
+    if distance < int64(0) or int64(cuda.atomic.add(lists.counts, query, uint32(1))) >= max_hits:
+        return
+    segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
+    room = int64(lists.hits.shape[0]) // int64(_SEGMENTS)
+    slot = int64(cuda.atomic.add(lists.cursors, segment, uint64(1)))
+    if slot < room:
+        lists.hits[segment * room + slot] = _keyed_hit(query, position, strand, distance)
+
+
+@scalar
+def _set_aside(lists, owner, look_up, low, high):
+    """Leave a crowded bucket to whole warps, in pieces."""
+    segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
+    room = int64(lists.crowded.shape[0]) // int64(_SEGMENTS)
+    for first in range(low, high, _PIECE):
+        slot = int64(cuda.atomic.add(lists.cursors, int64(_SEGMENTS) + segment, uint64(1)))
+        if slot < room:
+            entry = segment * room + slot
+            lists.crowded[entry, 0] = uint32(owner)
+            lists.crowded[entry, 1] = uint32(look_up)
+            lists.crowded[entry, 2] = uint32(first)
+            lists.crowded[entry, 3] = uint32(min(int64(first) + int64(_PIECE), high))
+
+
+@kernel
+def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
+    """Matches with mismatches: 8 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
+
+    In each round the rows of a warp's 32 buckets are dealt out to its lanes one by one (binary search in shared
+    memory, 26 bytes a thread), so that one full bucket does not keep 31 lanes waiting. Buckets of more than _CROWDED
+    rows are set aside for `append_crowded`.
+    """
+    places = cuda.shared.array(_FAST_BLOCK, uint32)
+    lows = cuda.shared.array(_FAST_BLOCK, uint32)
+    tags = cuda.shared.array(_FAST_BLOCK, uint32)
+    masks = cuda.shared.array(_FAST_BLOCK, uint32)
+    windows = cuda.shared.array(_FAST_BLOCK, uint8)
+    spents = cuda.shared.array(_FAST_BLOCK, uint8)
     t = int64(cuda.grid(1))
+    me = int64(cuda.threadIdx.x)
+    first_lane = me - (me & int64(31))
     owner = t >> int64(_LANES_SHIFT)
     query = owner >> int64(1)
-    if query >= int64(kmers.lengths.shape[0]):
-        return
-    strand = owner & int64(1)
-    lane = t & ((int64(1) << int64(_LANES_SHIFT)) - int64(1))
-    length = int64(kmers.lengths[query])
-    table_length = int64(index.table_length)
-    end_of_text = int64(index.rows.shape[0])
-    limit = int64(scheme.max_mismatches)
-    look_up = lane
-    while look_up < scheme.look_ups[length]:
-        window, pattern = _window_of(scheme, length, look_up)
+    length = int64(0)
+    look_ups = int64(0)
+    if query < int64(kmers.lengths.shape[0]):
+        length = int64(kmers.lengths[query])
+        look_ups = scheme.look_ups[length]
+    look_up = t & int64(_LANES - 1)
+    for _ in range(rounds):
+        low = int64(0)
+        high = int64(0)
+        if look_up < look_ups:
+            low, high, bases, window, change = look_up_bucket(index, kmers, scheme, query, owner & int64(1), look_up)
+            if high - low > int64(_CROWDED):
+                exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)
+                low, high = exact_tag_range(index, low, high, bases, exact)
+                if high - low > int64(_CROWDED):
+                    _set_aside(lists, owner, look_up, low, high)
+                    high = low
+            tag, mask = _tag_of(index, length, scheme.offset[length, window], bases)
+            lows[me] = uint32(low)
+            tags[me] = uint32(tag)
+            masks[me] = uint32(mask)
+            windows[me] = uint8(window)
+            spents[me] = uint8(popcount(mismatch_bits(change, uint64(0))))
+        place, total = _warp_places(max(high - low, int64(0)))
+        places[me] = uint32(place)
+        cuda.syncwarp()
+        for i in range(me & int64(31), total, 32):
+            lane = _lane_of(places, first_lane, int64(i))
+            _try_row(
+                index, kmers, scheme, max_hits, lists, (t - me + lane) >> int64(_LANES_SHIFT),
+                int64(windows[lane]), int64(spents[lane]), uint64(tags[lane]), uint64(masks[lane]),
+                int64(lows[lane]) + int64(i) - int64(places[lane]),
+            )  # fmt: skip
+        cuda.syncwarp()
+        look_up += int64(_LANES)
+
+
+@kernel
+def append_crowded(index, kmers, scheme, max_hits, lists):
+    """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn, a lane every 32nd row."""
+    t = int64(cuda.grid(1))
+    warp = t >> int64(5)
+    warps = int64(cuda.gridsize(1)) >> int64(5)
+    segment = warp & int64(_SEGMENTS - 1)
+    room = int64(lists.crowded.shape[0]) // int64(_SEGMENTS)
+    used = min(int64(lists.cursors[int64(_SEGMENTS) + segment]), room)
+    for i in range(warp // int64(_SEGMENTS), used, warps // int64(_SEGMENTS)):
+        entry = segment * room + int64(i)
+        owner = int64(lists.crowded[entry, 0])
+        length = int64(kmers.lengths[owner >> int64(1)])
+        window, pattern = _window_of(scheme, length, int64(lists.crowded[entry, 1]))
         offset = scheme.offset[length, window]
-        seen = min(scheme.length[length, window], table_length)
-        bases = _oriented_bases(kmers, query, strand, offset)
-        change = scheme.patterns[pattern]
-        bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
-        shift = uint64(int64(2) * (table_length - seen))
-        low = int64(index.table[int64(bucket << shift)])
-        high = int64(index.table[int64((bucket + uint64(1)) << shift)])
-        if low < high:
-            behind = prefix_mask(min(length - offset, int64(32)) - table_length) >> uint64(32)
-            tag = (bases << uint64(int64(2) * table_length)) >> uint64(32)
-            exact = min(scheme.length[length, window], int64(32)) - table_length
-            if exact > int64(0) and high - low > int64(_SCAN_BELOW):
-                mask = prefix_mask(min(exact, int64(_TAG_BASES))) >> uint64(32)
-                low, high = _tag_range(index.rows, low, high, tag & mask, mask)
-            spent = popcount(mismatch_bits(change, uint64(0)))
-            for row in range(low, high):
-                tagged = index.rows[row]
-                differ = mismatch_bits((tagged >> uint64(32)) & behind, tag & behind)
-                if spent + popcount(differ) > limit and kmers.marks.shape[0] != kmers.words.shape[0]:
-                    continue
-                position = int64(tagged & uint64(0xFFFFFFFF)) - offset
-                if position < int64(0) or position >= end_of_text:
-                    continue
-                distance = accept(index, kmers, scheme, query, strand, position, window)
-                if distance < int64(0):
-                    continue
-                if counts.shape[0] > 1 and int64(cuda.atomic.add(counts, query, uint32(1))) >= max_hits:
-                    continue
-                slot = int64(cuda.atomic.add(cursor, 0, uint64(1)))
-                if slot < int64(hits.shape[0]):
-                    hits[slot] = (uint64(query) << uint64(_QUERY_SHIFT)) | pack_hit(position, strand, distance)
-        look_up += int64(1) << int64(_LANES_SHIFT)
+        bases = _oriented_bases(kmers, owner >> int64(1), owner & int64(1), offset)
+        tag, mask = _tag_of(index, length, offset, bases)
+        spent = popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
+        first = int64(lists.crowded[entry, 2]) + (t & int64(31))
+        for row in range(first, int64(lists.crowded[entry, 3]), 32):
+            _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, mask, int64(row))
+
+
+@kernel
+def close_ranks(lists, firsts, hits):
+    """Move the parts of the list of hits together: one thread a place; `firsts` (uint64[]) is where each part goes."""
+    t = int64(cuda.grid(1))
+    room = int64(lists.hits.shape[0]) // int64(_SEGMENTS)
+    segment = t // max(room, int64(1))
+    if segment < int64(_SEGMENTS) and t - segment * room < int64(lists.cursors[segment]):
+        hits[int64(firsts[segment]) + t - segment * room] = lists.hits[t]
 
 
 # ---------------------------------------------------------------- paper tier
@@ -452,6 +707,77 @@ def _join(parts: list[Found]) -> Found:
     )
 
 
+class DeviceHits(NamedTuple):
+    """Hits on the device, k-mer by k-mer."""
+
+    hits: Any
+    """uint64[h], k-mer << 35 | hit packed by `pack_hit`, in no order; empty where only counts were asked for"""
+    counts: Any
+    """uint32[n], hits of each k-mer, 0 for one that was dropped"""
+    results: int
+    dropped_queries: int
+    dropped_hits: int
+
+
+def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_only: bool = False) -> DeviceHits:
+    """Exact search of k-mers on the device: append in one pass; again with room where it was short."""
+    xp = cupy()
+    count = len(kmers.lengths)
+    counts = xp.empty(count, xp.uint32)
+    limit = _NO_LIMIT if max_hits is None else max_hits
+    room = 0 if count_only else min(4 * count + 1024, free_memory() // 32)
+    while True:
+        _check_memory(8 * room, f"A batch of {count:,} k-mers with {room:,} hits")
+        hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(3, xp.uint64)
+        outputs = (view(cursor), view(counts), view(hits))
+        launch(append_exact, 2 * count, _FAST_BLOCK, tagged, kmers, limit, not count_only, *outputs)
+        total, dropped_queries, dropped_hits = map(int, cursor.get())
+        if total <= room or count_only:
+            return DeviceHits(hits[: 0 if count_only else total], counts, total, dropped_queries, dropped_hits)
+        del hits, outputs
+        room = total
+
+
+def inexact_hits(
+    tagged: TaggedIndex, kmers: Kmers, scheme: Scheme, max_hits: int | None, count_only: bool = False
+) -> DeviceHits:
+    """Search with mismatches of k-mers on the device: append, move together; again with room where it was short."""
+    xp = cupy()
+    count = len(kmers.lengths)
+    rounds = -(-int(scheme.look_ups.max()) // _LANES)
+    scheme = to_device(scheme)
+    room = _SEGMENTS * (0 if count_only else 4 + count // 8)
+    crowded_room = _SEGMENTS * (64 + count // 16)
+    limit = _NO_LIMIT if max_hits is None else max_hits
+    while True:
+        _check_memory(8 * room + 16 * crowded_room, f"A batch of {count:,} k-mers")
+        found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint32)
+        crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(2 * _SEGMENTS, xp.uint64)
+        lists = Lists(view(cursors), view(found), view(crowded), view(counts))
+        launch(append_inexact, 2 * count << _LANES_SHIFT, _FAST_BLOCK, tagged, kmers, scheme, limit, lists, rounds)
+        launch(append_crowded, _CROWDED_THREADS, _FAST_BLOCK, tagged, kmers, scheme, limit, lists)
+        used = cursors.get().astype(np.int64)
+        needed, needed_crowded = (_SEGMENTS * int(part.max()) for part in (used[:_SEGMENTS], used[_SEGMENTS:]))
+        if needed_crowded <= crowded_room and (needed <= room or count_only):
+            break
+        del found, crowded, lists
+        room, crowded_room = max(room, needed), max(crowded_room, needed_crowded)
+    dropped_queries = dropped_hits = 0
+    if max_hits is not None:
+        over = counts > limit
+        dropped_queries, dropped_hits = int(over.sum()), int(counts[over].sum(dtype=xp.int64))
+        counts[over] = 0
+    if count_only:
+        results = int(counts.sum(dtype=xp.int64))
+        return DeviceHits(xp.empty(0, xp.uint64), counts, results, dropped_queries, dropped_hits)
+    firsts = np.concatenate([[0], np.cumsum(used[:_SEGMENTS])]).astype(np.uint64)
+    hits = xp.empty(int(firsts[-1]), xp.uint64)
+    launch(close_ranks, room, _FAST_BLOCK, lists, to_device(firsts), view(hits))
+    if dropped_queries:
+        hits = hits[~over[(hits >> xp.uint64(_QUERY_SHIFT)).astype(xp.int64)]]
+    return DeviceHits(hits, counts, len(hits), dropped_queries, dropped_hits)
+
+
 def find_fast(
     index: SeedIndex,
     kmers: Kmers,
@@ -463,8 +789,7 @@ def find_fast(
 ) -> Found:
     """All hits of packed k-mers by the fast tier; see `warpseed.kmer_seeds.find_kmers`.
 
-    With `count_only` only their numbers, as far as the kernel has them: `Found.counts` a k-mer for exact search, one
-    total for inexact search.
+    With `count_only` only their numbers.
     """
     watch = watch or Stopwatch()
     tagged = tagged_index(index, watch)
@@ -472,82 +797,22 @@ def find_fast(
     for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
             part = to_device(_part(kmers, first, last))
-        if max_mismatches == 0:
-            parts.append(exact_on_device(tagged, part, max_hits, count_only, watch))
-        else:
-            lengths = kmers.lengths[first:last]
-            scheme = make_scheme(lengths, max_mismatches, index.rows, tagged.table_length, COSTS)
-            parts.append(_inexact_batch(tagged, part, to_device(scheme), max_hits, count_only, watch))
-    return _join(parts)
-
-
-def exact_on_device(
-    tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_only: bool, watch: Stopwatch
-) -> Found:
-    """Count, sum up, write; then order each k-mer's hits on the host."""
-    xp = cupy()
-    count = len(kmers.lengths)
-    with time_on_device(watch, "kernel"):
-        first_row, counts = xp.empty(2 * count, xp.uint32), xp.empty(2 * count, xp.uint32)
-        launch(count_exact, 2 * count, _FAST_BLOCK, tagged, kmers, view(first_row), view(counts))
-        per_kmer = counts.reshape(count, 2).sum(axis=1, dtype=xp.int64)
-        dropped_queries = dropped_hits = 0
-        if max_hits is not None:
-            over = per_kmer > max_hits
-            dropped_queries, dropped_hits = int(over.sum()), int(per_kmer[over].sum())
-            per_kmer[over] = 0
-            counts.reshape(count, 2)[over] = 0
-        if not count_only:
-            ends = xp.cumsum(counts, dtype=xp.uint64)
-            hits = xp.empty(int(ends[-1]), xp.uint64)
-            arguments = (view(first_row), view(counts), view(ends), view(hits))
-            launch(write_exact, 2 * count, _FAST_BLOCK, tagged, kmers, *arguments)
-    with watch.stage("device_to_host"):
-        found_counts = per_kmer.get()
-        found = np.empty(0, np.uint64) if count_only else hits.get()
-    with watch.stage("sort"):
-        cpu.sort_hits(found, found_counts)
-    return Found(found, found_counts, dropped_queries, dropped_hits)
-
-
-def _inexact_batch(
-    tagged: TaggedIndex, kmers: Kmers, scheme: Any, max_hits: int | None, count_only: bool, watch: Stopwatch
-) -> Found:
-    """Append, sort; again with more room where the hits did not fit."""
-    xp = cupy()
-    count = len(kmers.lengths)
-    room = 0 if count_only else 2 * count + (1 << 16)
-    limit = np.iinfo(np.int64).max if max_hits is None else max_hits
-    while True:
+            if max_mismatches > 0:
+                lengths = kmers.lengths[first:last]
+                scheme = make_scheme(lengths, max_mismatches, index.rows, tagged.table_length, COSTS)
         with time_on_device(watch, "kernel"):
-            hits, cursor = xp.empty(room, xp.uint64), xp.zeros(1, xp.uint64)
-            counts = xp.zeros(1 if max_hits is None else count + 1, xp.uint32)
-            launch(
-                append_inexact, 2 * count << _LANES_SHIFT, _FAST_BLOCK,
-                tagged, kmers, scheme, limit, view(counts), view(cursor), view(hits),
-            )  # fmt: skip
-            needed = int(cursor[0])
-        if needed <= room or count_only:
-            break
-        del hits
-        _check_memory(24 * needed, f"A batch of {count:,} k-mers with {needed:,} hits")
-        room = needed
-    if count_only:
-        return Found(np.empty(0, np.uint64), np.array([needed]), 0, 0)
-    dropped_queries = dropped_hits = 0
-    with time_on_device(watch, "kernel"):
-        hits = hits[:needed]
-        hits.sort()
-        owners = hits >> xp.uint64(_QUERY_SHIFT)
-        if max_hits is not None:
-            over = counts[:count] > max_hits
-            dropped_queries, dropped_hits = int(over.sum()), int(counts[:count][over].sum(dtype=xp.int64))
-            keep = ~over[owners.astype(xp.int64)]
-            hits, owners = hits[keep], owners[keep]
-        per_kmer = xp.bincount(owners.astype(xp.int64), minlength=count)
-        hits &= xp.uint64((1 << _QUERY_SHIFT) - 1)
-    with watch.stage("device_to_host"):
-        return Found(hits.get(), per_kmer.get().astype(np.int64), dropped_queries, dropped_hits)
+            if max_mismatches == 0:
+                found = exact_hits(tagged, part, max_hits, count_only)
+            else:
+                found = inexact_hits(tagged, part, scheme, max_hits, count_only)
+        with time_on_device(watch, "sort"):
+            ordered = found.hits
+            ordered.sort()
+            ordered &= cupy().uint64((1 << _QUERY_SHIFT) - 1)
+        with watch.stage("device_to_host"):
+            hits, counts = ordered.get(), found.counts.get().astype(np.int64)
+        parts.append(Found(hits, counts, found.dropped_queries, found.dropped_hits))
+    return _join(parts)
 
 
 class _DeviceIntervals(NamedTuple):
@@ -603,21 +868,19 @@ def _search_batch(
     max_mismatches: int,
     max_hits: int | None,
     longest: int,
-    watch: Stopwatch,
 ) -> _DeviceIntervals:
     xp = cupy()
-    limit = np.iinfo(np.int64).max if max_hits is None else max_hits
-    with time_on_device(watch, "kernel"):
-        if max_mismatches == 0:
-            low, size, kind, totals = _exact_intervals(parts[0], kmers)
-        else:
-            low, size, kind, totals = _inexact_intervals(*parts, kmers, max_mismatches, limit, longest)
-        over = totals > limit
-        dropped_queries, dropped_hits = int(over.sum()), int(totals[over].sum())
-        if dropped_queries:
-            keep = xp.flatnonzero(~over[(kind >> xp.uint64(3)).astype(xp.int64)])
-            low, size, kind = low[keep], size[keep], kind[keep]
-            totals[over] = 0
+    limit = _NO_LIMIT if max_hits is None else max_hits
+    if max_mismatches == 0:
+        low, size, kind, totals = _exact_intervals(parts[0], kmers)
+    else:
+        low, size, kind, totals = _inexact_intervals(*parts, kmers, max_mismatches, limit, longest)
+    over = totals > limit
+    dropped_queries, dropped_hits = int(over.sum()), int(totals[over].sum())
+    if dropped_queries:
+        keep = xp.flatnonzero(~over[(kind >> xp.uint64(3)).astype(xp.int64)])
+        low, size, kind = low[keep], size[keep], kind[keep]
+        totals[over] = 0
     return _DeviceIntervals(low, size, kind, totals, dropped_queries, dropped_hits)
 
 
@@ -631,13 +894,14 @@ def search_paper(
 ) -> Intervals:
     """Paper tier, search only: the intervals, on the host (for Table II, and Figure 5's locating on the CPU)."""
     watch = watch or Stopwatch()
-    parts = _paper_index(index, watch)
+    parts = paper_index(index, watch)
     found: list[Intervals] = []
     for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
             part = to_device(_part(kmers, first, last))
-        batch = _search_batch(parts, part, max_mismatches, max_hits, longest, watch)
+        with time_on_device(watch, "kernel"):
+            batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
         with watch.stage("device_to_host"):
             kind = batch.kind.get()
             counts = np.bincount((kind >> np.uint64(3)).astype(np.int64), minlength=last - first)
@@ -658,6 +922,17 @@ def search_paper(
     return Intervals(*columns, sum(part.dropped_queries for part in found), sum(part.dropped_hits for part in found))
 
 
+def _locate(searched: PaperIndex, intervals: _DeviceIntervals, block: int) -> tuple[Any, Any]:
+    """The pairs (j, t) of all rows of all intervals, on the device."""
+    xp = cupy()
+    ends = xp.cumsum(intervals.size, dtype=xp.uint64)
+    total = int(ends[-1]) if len(ends) else 0
+    _check_memory(8 * total, f"Locating {total:,} hits")
+    entry, steps = xp.empty(total, xp.uint32), xp.empty(total, xp.uint32)
+    launch(paper_locate, total, block, searched, view(intervals.low), view(ends), view(entry), view(steps))
+    return entry, steps
+
+
 def find_paper(
     index: SeedIndex,
     kmers: Kmers,
@@ -668,29 +943,51 @@ def find_paper(
 ) -> Found:
     """All hits by the paper tier: search and (j, t) on the device, RSA on the host (section III.C)."""
     watch = watch or Stopwatch()
-    parts = _paper_index(index, watch)
+    parts = paper_index(index, watch)
     searched, on_host = (parts[1], index.reverse) if max_mismatches else (parts[0], index.forward)
-    xp = cupy()
+    block = INEXACT_BLOCK if max_mismatches else EXACT_BLOCK
     found = []
     for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
             part = to_device(_part(kmers, first, last))
-        batch = _search_batch(parts, part, max_mismatches, max_hits, longest, watch)
+        with time_on_device(watch, "kernel"):
+            batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
         with time_on_device(watch, "locate"):
-            ends = xp.cumsum(batch.size, dtype=xp.uint64)
-            total = int(ends[-1]) if len(ends) else 0
-            _check_memory(8 * total, f"Locating {total:,} hits")
-            entry, steps = xp.empty(total, xp.uint32), xp.empty(total, xp.uint32)
-            block = INEXACT_BLOCK if max_mismatches else EXACT_BLOCK
-            launch(paper_locate, total, block, searched, view(batch.low), view(ends), view(entry), view(steps))
+            entry, steps = _locate(searched, batch, block)
         with watch.stage("device_to_host"):
             pairs = (batch.size.get(), batch.kind.get(), entry.get(), steps.get())
             counts = batch.totals.get()
         with watch.stage("lookup"):
-            hits = np.empty(total, np.uint64)
+            hits = np.empty(len(pairs[2]), np.uint64)
             cpu.look_up_pairs(on_host, kmers.lengths[first:last], max_mismatches > 0, pairs, hits)
         with watch.stage("sort"):
             cpu.sort_hits(hits, counts)
         found.append(Found(hits, counts, batch.dropped_queries, batch.dropped_hits))
     return _join(found)
+
+
+def device_run(
+    index: SeedIndex, kmers: Kmers, max_mismatches: int, *, tier: str, max_hits: int | None = None
+) -> Callable[[], int]:
+    """A search of k-mers that lie on the device and whose hits stay there, as a call that returns their number.
+
+    The fast tier's hits are compacted and complete; the paper tier's are pairs (j, t).
+    """
+    watch = Stopwatch()
+    on_device = to_device(kmers)
+    if tier == "paper":
+        parts = paper_index(index, watch)
+        searched, block = (parts[1], INEXACT_BLOCK) if max_mismatches else (parts[0], EXACT_BLOCK)
+        longest = int(kmers.lengths.max(initial=1))
+
+        def paper_run() -> int:
+            batch = _search_batch(parts, on_device, max_mismatches, max_hits, longest)
+            return len(_locate(searched, batch, block)[0])
+
+        return paper_run
+    tagged = tagged_index(index, watch)
+    if max_mismatches == 0:
+        return lambda: exact_hits(tagged, on_device, max_hits).results
+    scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, tagged.table_length, COSTS)
+    return lambda: inexact_hits(tagged, on_device, scheme, max_hits).results

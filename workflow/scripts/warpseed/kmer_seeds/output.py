@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ __all__ = ["TSV_HEADER", "output_format", "write_hits"]
 
 TSV_HEADER = b"query\tcontig\tstart\tend\tstrand\tdistance\n"
 _HITS_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 26
 _NUMBERS_BYTES = 3 * 20 + 16
 """More than the numbers, tabs and signs of a line ever take."""
 
@@ -124,18 +124,19 @@ def _pieces(hits: Hits, names: _Names, bed: bool, threads: int) -> Iterator[memo
     """The formatted hits, some thousand at a time, in order."""
     hit_first = np.concatenate([[0], np.cumsum(hits.counts)])
     lengths = np.diff(hits.queries.offsets)
-    longest_contig = int(np.diff(names.contig_offsets).max(initial=1))
+    longest_names = sum(int(np.diff(offsets).max(initial=1)) for offsets in (names.contig_offsets, names.query_offsets))
+    # A name may be as long as a header line: fewer hits at once then.
+    room = longest_names + _NUMBERS_BYTES
+    at_once = max(1, min(_HITS_AT_ONCE, _BYTES_AT_ONCE // room))
 
     def piece(first: int) -> memoryview:
-        last = min(first + _HITS_AT_ONCE, len(hits))
-        query, end = (int(np.searchsorted(hit_first, h, side="right")) - 1 for h in (first, last - 1))
-        longest_name = int(np.diff(names.query_offsets[query : end + 2]).max(initial=1))
-        room = (last - first) * (longest_contig + longest_name + _NUMBERS_BYTES)
-        out = np.empty(room, np.uint8)
+        last = min(first + at_once, len(hits))
+        query = int(np.searchsorted(hit_first, first, side="right")) - 1
+        out = np.empty((last - first) * room, np.uint8)
         used = _format(hits.packed, hit_first, query, first, last, lengths, hits.index.fast.segments, names, bed, out)
         return out[:used].data
 
-    starts = range(0, len(hits), _HITS_AT_ONCE)
+    starts = range(0, len(hits), at_once)
     if threads == 1:
         yield from map(piece, starts)
         return
@@ -146,16 +147,24 @@ def _pieces(hits: Hits, names: _Names, bed: bool, threads: int) -> Iterator[memo
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    if os.fspath(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with atomic_path(path) as temporary:
-        named = Path(f"{temporary}.gz") if os.fspath(path).endswith(".gz") else temporary
-        with open_for_writing(named) as handle:
-            yield handle
-        if named != temporary:
-            named.replace(temporary)
+    to_stdout = os.fspath(path) == "-"
+    if not to_stdout and os.path.isdir(path):
+        raise InputError(f"{path}: this is a folder, but the hits go to a file; name a file.")
+    try:
+        if to_stdout:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            # The temporary name ends as the final one does, so .gz is compressed.
+            with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
+                yield handle
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = "standard output" if to_stdout else path
+        no_folder = isinstance(error, FileExistsError | NotADirectoryError)
+        reason = "a file stands where its folder should be" if no_folder else error.strerror or str(error)
+        raise InputError(f"{where}: cannot be written ({reason}); free some space, or write elsewhere.") from error
 
 
 def write_hits(
@@ -173,10 +182,16 @@ def write_hits(
     Returns
     -------
     int, hits written. An empty name is written as a dot. The file appears when it is complete.
+
+    Raises
+    ------
+    InputError : the ending says no format, or the file cannot be written
     """
     from warpseed.kmer_seeds.hits import Hits
 
     kind = format or output_format(path)
+    if kind not in ("bed", "tsv"):
+        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
     written = 0
     with _opened(path) as handle:
         if kind == "tsv":

@@ -1,0 +1,44 @@
+"""Kernels that measure the device and count what a search must read; used by limits.py alone."""
+
+from __future__ import annotations
+
+from numba import int64, uint32, uint64
+
+from warpseed.gpu import cuda, kernel
+from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket
+
+__all__ = ["count_row_sectors", "gather_sectors"]
+
+
+@kernel
+def gather_sectors(words, reads, sums):
+    """Every thread reads `reads` random 32-byte sectors of uint32[] `words`, none depending on another."""
+    t = int64(cuda.grid(1))
+    if t >= int64(sums.shape[0]):
+        return
+    sectors = uint64(words.shape[0]) >> uint64(3)
+    state = (uint64(t) + uint64(1)) * uint64(0x9E3779B97F4A7C15)
+    total = uint32(0)
+    for _ in range(reads):
+        state ^= state << uint64(13)
+        state ^= state >> uint64(7)
+        state ^= state << uint64(17)
+        total += words[int64(((state >> uint64(32)) * sectors >> uint64(32)) << uint64(3))]
+    sums[t] = total
+
+
+@kernel
+def count_row_sectors(index, kmers, scheme, total):
+    """Sectors of tagged rows that the look-ups of a set must read: one look-up a thread, all k-mers of one length."""
+    t = int64(cuda.grid(1))
+    look_ups = scheme.look_ups[int64(kmers.lengths[0])]
+    owner = t // look_ups
+    query = owner >> int64(1)
+    if query >= int64(kmers.lengths.shape[0]):
+        return
+    low, high, bases, window, _ = look_up_bucket(index, kmers, scheme, query, owner & int64(1), t % look_ups)
+    if low < high:
+        exact = min(scheme.length[int64(kmers.lengths[query]), window], int64(32)) - int64(index.table_length)
+        low, high = exact_tag_range(index, low, high, bases, exact)
+        last = max(high - int64(1), low)
+        cuda.atomic.add(total, 0, uint64((last >> int64(2)) - (low >> int64(2)) + int64(1)))
