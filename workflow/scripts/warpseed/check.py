@@ -181,10 +181,7 @@ def _gpu_trouble() -> str | None:
     It is run, not only asked for: a driver that is too old for the packages answers, and fails at the first kernel.
     """
     try:
-        from . import gpu
-
-        gpu.require_gpu()
-        _compute_on_gpu(gpu)
+        _compute_on_gpu()
     except DeviceError as error:
         return str(error).rstrip(".")
     except Exception as error:  # whatever a driver or a compiler may raise is what the user needs to see
@@ -196,16 +193,20 @@ def _gpu_trouble() -> str | None:
     return None
 
 
-def _compute_on_gpu(gpu: Any) -> None:
-    """Add numbers with CuPy and with a Numba kernel; DeviceError for a wrong sum."""
+def _compute_on_gpu() -> None:
+    """Add numbers with CuPy and with a Numba kernel; DeviceError where there is no GPU, or a wrong sum."""
+    from . import gpu
+
+    gpu.require_gpu()
+    cuda: Any = gpu.cuda
 
     def add_one(numbers):
-        i = gpu.cuda.grid(1)
+        i = cuda.grid(1)
         if i < numbers.shape[0]:
             numbers[i] += 1
 
     numbers = gpu.cupy().arange(1000)
-    gpu.launch(gpu.cuda.jit(add_one), 1000, 64, gpu.view(numbers))
+    gpu.launch(cuda.jit(add_one), 1000, 64, gpu.view(numbers))
     if int(numbers.sum()) != 1000 * 1001 // 2:
         raise DeviceError("a test kernel returned a wrong sum; use another GPU, or device='cpu'")
 

@@ -226,7 +226,7 @@ def _list_items(fast, kmers, scheme, block, begin, last):
                 word = fetch_word(block.words, owner * stride * int64(32) + scheme.offset[length, i])
                 code = word >> uint64(int64(64) - int64(2) * seen)
                 shift = uint64(int64(2) * (int64(scheme.table_length) - seen))
-                for v in range(scheme.pattern_first[length, i], scheme.pattern_last[length, i]):
+                for v in range(scheme.pattern_first[length, i], scheme.pattern_first[length, i + 1]):
                     bucket = code ^ scheme.patterns[v]
                     prefetch(fast.table, int64(bucket << shift))
                     block.item_low[items] = int64(bucket << shift)
@@ -278,7 +278,7 @@ def _verify(fast, kmers, scheme, block, begin, gathered, max_hits, store, hits, 
             if not (first_window(scheme, length, differ, window) and inside_segment(fast.segments, place, length)):
                 continue
         else:
-            distance = accept(fast, kmers, scheme, query, strand, place, window)
+            distance = accept(fast, kmers, scheme, int64(kmers.lengths[query]), query, strand, place, window)
             if distance < int64(0):
                 continue
         block.found[local] += 1

@@ -28,6 +28,7 @@ from warpseed.kmer_seeds.kmers import MAX_LENGTH, oriented_marks, oriented_word
 
 __all__ = [
     "MAX_MISMATCHES",
+    "MIRRORED",
     "Costs",
     "Scheme",
     "Window",
@@ -64,27 +65,35 @@ class Costs(NamedTuple):
     """rows from which a bucket is narrowed by the bases behind the K of the table"""
 
 
+MIRRORED = MAX_LENGTH + 1
+"""Row k + MIRRORED of a scheme has the windows of row k, counted from the other end of the k-mer."""
+
+
 class Scheme(NamedTuple):
-    """The windows of every k-mer length in a set, as arrays for jitted code; row k is for k-mers of k bases."""
+    """The windows of every k-mer length in a set, as arrays for jitted code.
+
+    Row k is for k-mers of k bases, row k + MIRRORED for the same windows mirrored: either finds all matches, so a
+    target may take the one whose windows lie in rarer bases.
+    """
 
     windows: np.ndarray
-    """int64[256], how many"""
+    """int64[512], how many"""
     offset: np.ndarray
-    """int64[256, 4]"""
+    """int64[512, 4]"""
     length: np.ndarray
-    """int64[256, 4]"""
+    """int64[512, 4]"""
     errors: np.ndarray
-    """int64[256, 4]"""
+    """int64[512, 4]"""
     mask: np.ndarray
-    """uint64[256, 4], the pairs of a window's bases, as far as they lie in the first word"""
+    """uint64[512, 4], the pairs of a window's bases, as far as they lie in the first word"""
     pattern_first: np.ndarray
-    """int64[256, 4], the window's neighbours are patterns[first : last]"""
-    pattern_last: np.ndarray
-    """int64[256, 4]"""
+    """int64[512, 5], the neighbours of window i are patterns[first[i] : first[i + 1]]"""
     patterns: np.ndarray
     """uint64[…], XOR masks on 2-bit codes of a window's look-up, ascending within a window"""
+    pattern_window: np.ndarray
+    """uint8[…], the window each pattern belongs to"""
     look_ups: np.ndarray
-    """int64[256], table look-ups for one strand of a k-mer"""
+    """int64[512], table look-ups for one strand of a k-mer"""
     max_mismatches: int
     table_length: int
 
@@ -161,6 +170,10 @@ def choose_windows(length: int, max_mismatches: int, rows: int, table_length: in
     return min(options, key=lambda windows: _cost(windows, rows, table_length, costs))
 
 
+def _mirror(window: Window, length: int) -> Window:
+    return window._replace(offset=length - window.offset - window.length)
+
+
 def _first_word_mask(window: Window) -> int:
     begin, end = min(window.offset, 32), min(window.offset + window.length, 32)
     return ((1 << 2 * (end - begin)) - 1) << 2 * (32 - end)
@@ -177,28 +190,31 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
     table_length : int, K
     costs : Costs of the target
     """
-    shape = (MAX_LENGTH + 1, _MAX_WINDOWS)
-    offset, length, errors, first, last = (np.zeros(shape, np.int64) for _ in range(5))
-    mask = np.zeros(shape, np.uint64)
-    windows = np.zeros(MAX_LENGTH + 1, np.int64)
-    look_ups = np.zeros(MAX_LENGTH + 1, np.int64)
-    places: dict[tuple[int, int], int] = {}
-    patterns: list[np.ndarray] = []
+    rows_of_scheme = 2 * MIRRORED
+    offset, length, errors = (np.zeros((rows_of_scheme, _MAX_WINDOWS), np.int64) for _ in range(3))
+    mask = np.zeros((rows_of_scheme, _MAX_WINDOWS), np.uint64)
+    pattern_first = np.zeros((rows_of_scheme, _MAX_WINDOWS + 1), np.int64)
+    windows, look_ups = np.zeros(rows_of_scheme, np.int64), np.zeros(rows_of_scheme, np.int64)
+    patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
+    pattern_window: list[np.ndarray] = [np.empty(0, np.uint8)]
     for k in map(int, np.flatnonzero(np.bincount(lengths, minlength=1))):
-        for i, window in enumerate(choose_windows(k, max_mismatches, rows, table_length, costs)):
-            seen = min(window.length, table_length)
-            key = (seen, window.errors)
-            masks = neighbour_patterns(*key)
-            if key not in places:
-                places[key] = sum(map(len, patterns))
-                patterns.append(masks)
-            offset[k, i], length[k, i], errors[k, i] = window
-            mask[k, i] = _first_word_mask(window)
-            first[k, i], last[k, i] = places[key], places[key] + len(masks)
-            windows[k] = i + 1
-            look_ups[k] += len(masks)
-    joined = np.concatenate(patterns) if patterns else np.zeros(1, np.uint64)
-    return Scheme(windows, offset, length, errors, mask, first, last, joined, look_ups, max_mismatches, table_length)
+        chosen = choose_windows(k, max_mismatches, rows, table_length, costs)
+        first = sum(map(len, patterns))
+        for i, window in enumerate(chosen):
+            masks = neighbour_patterns(min(window.length, table_length), window.errors)
+            patterns.append(masks)
+            pattern_window.append(np.full(len(masks), i, np.uint8))
+        for row, laid in ((k, chosen), (k + MIRRORED, [_mirror(window, k) for window in chosen])):
+            windows[row] = len(laid)
+            pattern_first[row, : len(laid) + 1] = first + np.cumsum([0, *map(len, patterns[-len(laid) :])])
+            look_ups[row] = pattern_first[row, len(laid)] - first
+            for i, window in enumerate(laid):
+                offset[row, i], length[row, i], errors[row, i] = window
+                mask[row, i] = _first_word_mask(window)
+    return Scheme(
+        windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
+        np.concatenate(pattern_window), look_ups, max_mismatches, table_length,
+    )  # fmt: skip
 
 
 @scalar
@@ -211,26 +227,28 @@ def inside_segment(segments, position, length):
 
 
 @scalar
-def first_window(scheme, length, differ, window):
+def first_window(scheme, kind, differ, window):
     """Whether a match of at most 32 bases is reported by the window that led to it.
 
     Parameters
     ----------
+    kind : int64, row of the scheme
     differ : uint64, a bit for each mismatch of the k-mer, as from `mismatch_bits`
     window : int64, the first window with at most its own mismatches reports
     """
     for i in range(window):
-        if popcount(differ & scheme.mask[length, i]) <= scheme.errors[length, i]:
+        if popcount(differ & scheme.mask[kind, i]) <= scheme.errors[kind, i]:
             return False
-    return popcount(differ & scheme.mask[length, window]) <= scheme.errors[length, window]
+    return popcount(differ & scheme.mask[kind, window]) <= scheme.errors[kind, window]
 
 
 @scalar
-def accept(fast, kmers, scheme, query, strand, position, window):
+def accept(fast, kmers, scheme, kind, query, strand, position, window):
     """Decide on one candidate.
 
     Parameters
     ----------
+    kind : int64, row of the scheme
     query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
     position : int64, where the k-mer would begin in the text, at least 0; may end outside
 
@@ -245,12 +263,12 @@ def accept(fast, kmers, scheme, query, strand, position, window):
         if distance > scheme.max_mismatches:
             return int64(-1)
     for i in range(window + int64(1)):
-        begin = scheme.offset[length, i]
-        end = begin + scheme.length[length, i]
+        begin = scheme.offset[kind, i]
+        end = begin + scheme.length[kind, i]
         found = int64(0)
         for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
             found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
-        if (found <= scheme.errors[length, i]) != (i == window):
+        if (found <= scheme.errors[kind, i]) != (i == window):
             return int64(-1)
     return distance if inside_segment(fast.segments, position, length) else int64(-1)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import int32, int64, uint8, uint32, uint64
+from numba import int32, int64, uint8, uint16, uint32, uint64
 
 from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compiled import scalar
@@ -26,7 +26,7 @@ from warpseed.gpu import cuda, cupy, free_memory, kernel, launch, require_gpu, t
 from warpseed.intrinsics import popcount
 from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.cpu import Found, Intervals
-from warpseed.kmer_seeds.fast import Costs, Scheme, accept, inside_segment, make_scheme
+from warpseed.kmer_seeds.fast import MIRRORED, Costs, Scheme, accept, inside_segment, make_scheme
 from warpseed.kmer_seeds.kmers import Kmers, oriented_word, pack_hit
 from warpseed.measure import Stopwatch
 
@@ -222,7 +222,8 @@ def _skip_short(index, low, high, length):
     """Leave out the rows whose suffixes end before `length` bases.
 
     They are in an interval of equal bases only because A stands for what lies behind their segment's end; as
-    suffixes they are smaller than all others in it, so they come first.
+    suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
+    none.)
     """
     if low < high and not inside_segment(index.segments, _position(index, low), length):
         low += int64(1)
@@ -252,7 +253,9 @@ def _exact_rows(index, word, length):
     low, high = _bucket(index, word, min(length, table_length), uint64(0))
     if low < high:
         low, high = exact_tag_range(index, low, high, word, min(length, int64(32)) - table_length)
-        low, high = _skip_short(index, low, high, min(length, _decided(index)))
+        compared = min(length, _decided(index))
+        if (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0):
+            low, high = _skip_short(index, low, high, compared)
     return low, high
 
 
@@ -400,20 +403,10 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
 
 
 @scalar
-def _window_of(scheme, length, look_up):
-    """Which window, and which of its patterns, a look-up number stands for."""
-    window = int64(0)
-    patterns = scheme.pattern_last[length, 0] - scheme.pattern_first[length, 0]
-    while look_up >= patterns:
-        look_up -= patterns
-        window += int64(1)
-        patterns = scheme.pattern_last[length, window] - scheme.pattern_first[length, window]
-    return window, scheme.pattern_first[length, window] + look_up
-
-
-@scalar
-def _oriented_bases(kmers, query, strand, offset):
+def _oriented_bases(kmers, query, strand, first_word, offset):
     """32 bases of a k-mer in one orientation from `offset` on, zero behind its end."""
+    if offset < int64(32) and kmers.words.shape[1] == 1:
+        return first_word << uint64(int64(2) * offset)
     length = int64(kmers.lengths[query])
     word = offset >> int64(5)
     shift = uint64(int64(2) * (offset & int64(31)))
@@ -421,6 +414,22 @@ def _oriented_bases(kmers, query, strand, offset):
     if shift != uint64(0) and int64(32) * (word + int64(1)) < length:
         bases |= oriented_word(kmers, query, strand, word + int64(1)) >> (uint64(64) - shift)
     return bases
+
+
+@scalar
+def scheme_row(index, kmers, scheme, query, strand, first_word):
+    """The scheme or its mirror image, whichever looks up the emptier bucket first."""
+    kind = int64(kmers.lengths[query])
+    rows = int64(0)
+    for mirrored in range(2):
+        row_of = kind + int64(mirrored) * int64(MIRRORED)
+        bases = _oriented_bases(kmers, query, strand, first_word, scheme.offset[row_of, 0])
+        seen = min(scheme.length[row_of, 0], int64(index.table_length))
+        low, high = _bucket(index, bases, seen, uint64(0))
+        if mirrored == 1 and high - low < rows:
+            return row_of
+        rows = high - low
+    return kind
 
 
 @scalar
@@ -434,7 +443,7 @@ def exact_tag_range(index, low, high, bases, exact):
 
 
 @scalar
-def look_up_bucket(index, kmers, scheme, query, strand, look_up):
+def look_up_bucket(index, kmers, scheme, kind, query, strand, first_word, look_up):
     """One look-up of a k-mer in one orientation.
 
     Returns
@@ -442,11 +451,11 @@ def look_up_bucket(index, kmers, scheme, query, strand, look_up):
     (low, high, bases, window, change) : the bucket's rows, 32 bases from the window on, the window's number, and the
         pattern that was applied to the window's leading bases
     """
-    length = int64(kmers.lengths[query])
-    window, pattern = _window_of(scheme, length, look_up)
-    bases = _oriented_bases(kmers, query, strand, scheme.offset[length, window])
+    pattern = scheme.pattern_first[kind, 0] + look_up
+    window = int64(scheme.pattern_window[pattern])
     change = scheme.patterns[pattern]
-    seen = min(scheme.length[length, window], int64(index.table_length))
+    bases = _oriented_bases(kmers, query, strand, first_word, scheme.offset[kind, window])
+    seen = min(scheme.length[kind, window], int64(index.table_length))
     low, high = _bucket(index, bases, seen, change)
     return low, high, bases, window, change
 
@@ -463,7 +472,7 @@ class Lists(NamedTuple):
     hits: np.ndarray
     """uint64[…], k-mer << 35 | packed hit"""
     crowded: np.ndarray
-    """uint32[…, 4], 2·q + s, look-up, first row, row behind the last"""
+    """uint32[…, 4], (2·q + s) << 1 | mirrored, look-up, first row, row behind the last"""
     counts: np.ndarray
     """uint32[n], hits of each k-mer"""
 
@@ -477,7 +486,7 @@ def _tag_of(index, length, offset, bases):
 
 
 @scalar
-def _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, mask, row):
+def _try_row(index, kmers, scheme, max_hits, lists, owner, kind, window, spent, tag, mask, row):
     """Decide on one row of a bucket by its tag, then by the text; append it if it is a hit."""
     query = owner >> int64(1)
     strand = owner & int64(1)
@@ -485,10 +494,10 @@ def _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, m
     differ = spent + popcount(mismatch_bits((tagged >> uint64(32)) & mask, tag))
     if differ > int64(scheme.max_mismatches) and kmers.marks.shape[0] != kmers.words.shape[0]:
         return
-    position = int64(tagged & uint64(0xFFFFFFFF)) - scheme.offset[int64(kmers.lengths[query]), window]
+    position = int64(tagged & uint64(0xFFFFFFFF)) - scheme.offset[kind, window]
     if position < int64(0) or position >= int64(index.rows.shape[0]):
         return
-    distance = accept(index, kmers, scheme, query, strand, position, window)
+    distance = accept(index, kmers, scheme, kind, query, strand, position, window)
     if distance < int64(0) or int64(cuda.atomic.add(lists.counts, query, uint32(1))) >= max_hits:
         return
     segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
@@ -499,7 +508,7 @@ def _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, m
 
 
 @scalar
-def _set_aside(lists, owner, look_up, low, high):
+def _set_aside(lists, owner, mirrored, look_up, low, high):
     """Leave a crowded bucket to whole warps, in pieces."""
     segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
     room = int64(lists.crowded.shape[0]) // int64(_SEGMENTS)
@@ -507,7 +516,7 @@ def _set_aside(lists, owner, look_up, low, high):
         slot = int64(cuda.atomic.add(lists.cursors, int64(_SEGMENTS) + segment, uint64(1)))
         if slot < room:
             entry = segment * room + slot
-            lists.crowded[entry, 0] = uint32(owner)
+            lists.crowded[entry, 0] = uint32((owner << int64(1)) | mirrored)
             lists.crowded[entry, 1] = uint32(look_up)
             lists.crowded[entry, 2] = uint32(first)
             lists.crowded[entry, 3] = uint32(min(int64(first) + int64(_PIECE), high))
@@ -518,13 +527,14 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     """Matches with mismatches: 8 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
 
     In each round the rows of a warp's 32 buckets are dealt out to its lanes one by one (binary search in shared
-    memory, 26 bytes a thread), so that one full bucket does not keep 31 lanes waiting. Buckets of more than _CROWDED
+    memory, 20 bytes a thread), so that one full bucket does not keep 31 lanes waiting. Buckets of more than _CROWDED
     rows are set aside for `append_crowded`.
     """
     places = cuda.shared.array(_FAST_BLOCK, uint32)
     lows = cuda.shared.array(_FAST_BLOCK, uint32)
     tags = cuda.shared.array(_FAST_BLOCK, uint32)
     masks = cuda.shared.array(_FAST_BLOCK, uint32)
+    kinds = cuda.shared.array(_FAST_BLOCK, uint16)
     windows = cuda.shared.array(_FAST_BLOCK, uint8)
     spents = cuda.shared.array(_FAST_BLOCK, uint8)
     t = int64(cuda.grid(1))
@@ -532,36 +542,45 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     first_lane = me - (me & int64(31))
     owner = t >> int64(_LANES_SHIFT)
     query = owner >> int64(1)
+    strand = owner & int64(1)
     length = int64(0)
     look_ups = int64(0)
+    kind = int64(0)
+    first_word = uint64(0)
     if query < int64(kmers.lengths.shape[0]):
         length = int64(kmers.lengths[query])
-        look_ups = scheme.look_ups[length]
+        first_word = oriented_word(kmers, query, strand, int64(0))
+        kind = scheme_row(index, kmers, scheme, query, strand, first_word)
+        look_ups = scheme.look_ups[kind]
+    kinds[me] = uint16(kind)
     look_up = t & int64(_LANES - 1)
     for _ in range(rounds):
         low = int64(0)
         high = int64(0)
         if look_up < look_ups:
-            low, high, bases, window, change = look_up_bucket(index, kmers, scheme, query, owner & int64(1), look_up)
+            low, high, bases, window, change = look_up_bucket(
+                index, kmers, scheme, kind, query, strand, first_word, look_up
+            )
             if high - low > int64(_CROWDED):
-                exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)
+                exact = min(scheme.length[kind, window], int64(32)) - int64(index.table_length)
                 low, high = exact_tag_range(index, low, high, bases, exact)
                 if high - low > int64(_CROWDED):
-                    _set_aside(lists, owner, look_up, low, high)
+                    _set_aside(lists, owner, int64(1) if kind > length else int64(0), look_up, low, high)
                     high = low
-            tag, mask = _tag_of(index, length, scheme.offset[length, window], bases)
-            lows[me] = uint32(low)
-            tags[me] = uint32(tag)
-            masks[me] = uint32(mask)
-            windows[me] = uint8(window)
-            spents[me] = uint8(popcount(mismatch_bits(change, uint64(0))))
+            if low < high:
+                tag, mask = _tag_of(index, length, scheme.offset[kind, window], bases)
+                lows[me] = uint32(low)
+                tags[me] = uint32(tag)
+                masks[me] = uint32(mask)
+                windows[me] = uint8(window)
+                spents[me] = uint8(popcount(mismatch_bits(change, uint64(0))))
         place, total = _warp_places(max(high - low, int64(0)))
         places[me] = uint32(place)
         cuda.syncwarp()
         for i in range(me & int64(31), total, 32):
             lane = _lane_of(places, first_lane, int64(i))
             _try_row(
-                index, kmers, scheme, max_hits, lists, (t - me + lane) >> int64(_LANES_SHIFT),
+                index, kmers, scheme, max_hits, lists, (t - me + lane) >> int64(_LANES_SHIFT), int64(kinds[lane]),
                 int64(windows[lane]), int64(spents[lane]), uint64(tags[lane]), uint64(masks[lane]),
                 int64(lows[lane]) + int64(i) - int64(places[lane]),
             )  # fmt: skip
@@ -580,26 +599,51 @@ def append_crowded(index, kmers, scheme, max_hits, lists):
     used = min(int64(lists.cursors[int64(_SEGMENTS) + segment]), room)
     for i in range(warp // int64(_SEGMENTS), used, warps // int64(_SEGMENTS)):
         entry = segment * room + int64(i)
-        owner = int64(lists.crowded[entry, 0])
-        length = int64(kmers.lengths[owner >> int64(1)])
-        window, pattern = _window_of(scheme, length, int64(lists.crowded[entry, 1]))
-        offset = scheme.offset[length, window]
-        bases = _oriented_bases(kmers, owner >> int64(1), owner & int64(1), offset)
+        owner = int64(lists.crowded[entry, 0]) >> int64(1)
+        query = owner >> int64(1)
+        length = int64(kmers.lengths[query])
+        kind = length + (int64(lists.crowded[entry, 0]) & int64(1)) * int64(MIRRORED)
+        pattern = scheme.pattern_first[kind, 0] + int64(lists.crowded[entry, 1])
+        window = int64(scheme.pattern_window[pattern])
+        offset = scheme.offset[kind, window]
+        first_word = oriented_word(kmers, query, owner & int64(1), int64(0))
+        bases = _oriented_bases(kmers, query, owner & int64(1), first_word, offset)
         tag, mask = _tag_of(index, length, offset, bases)
         spent = popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
         first = int64(lists.crowded[entry, 2]) + (t & int64(31))
         for row in range(first, int64(lists.crowded[entry, 3]), 32):
-            _try_row(index, kmers, scheme, max_hits, lists, owner, window, spent, tag, mask, int64(row))
+            _try_row(index, kmers, scheme, max_hits, lists, owner, kind, window, spent, tag, mask, int64(row))
 
 
 @kernel
-def close_ranks(lists, firsts, hits):
-    """Move the parts of the list of hits together: one thread a place; `firsts` (uint64[]) is where each part goes."""
+def close_ranks(lists, max_hits, cursor, hits):
+    """Move the parts of the list of hits together, less those of dropped k-mers: one thread a place.
+
+    Blocks reserve room by one addition to ``cursor[0]``.
+    """
+    warp_totals = cuda.shared.array(_FAST_WARPS, uint64)
     t = int64(cuda.grid(1))
     room = int64(lists.hits.shape[0]) // int64(_SEGMENTS)
-    segment = t // max(room, int64(1))
-    if segment < int64(_SEGMENTS) and t - segment * room < int64(lists.cursors[segment]):
-        hits[int64(firsts[segment]) + t - segment * room] = lists.hits[t]
+    segment = t // room
+    keep = segment < int64(_SEGMENTS) and t - segment * room < int64(lists.cursors[segment])
+    hit = uint64(0)
+    if keep:
+        hit = lists.hits[t]
+        keep = int64(lists.counts[int64(hit >> uint64(_QUERY_SHIFT))]) <= max_hits
+    place, total = _warp_places(int64(1) if keep else int64(0))
+    begin = _reserve(warp_totals, total, cursor)
+    if keep:
+        hits[begin + place] = hit
+
+
+@kernel
+def settle_counts(counts, max_hits, cursor):
+    """Count dropped k-mers and their hits in ``cursor[1]`` and ``cursor[2]``, and set their counts to 0."""
+    query = int64(cuda.grid(1))
+    if query < int64(counts.shape[0]) and int64(counts[query]) > max_hits:
+        cuda.atomic.add(cursor, 1, uint64(1))
+        cuda.atomic.add(cursor, 2, uint64(counts[query]))
+        counts[query] = uint32(0)
 
 
 # ---------------------------------------------------------------- paper tier
@@ -725,7 +769,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_on
     count = len(kmers.lengths)
     counts = xp.empty(count, xp.uint32)
     limit = _NO_LIMIT if max_hits is None else max_hits
-    room = 0 if count_only else min(4 * count + 1024, free_memory() // 32)
+    room = 0 if count_only else min(16 * count + 1024, free_memory() // 32)
     while True:
         _check_memory(8 * room, f"A batch of {count:,} k-mers with {room:,} hits")
         hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(3, xp.uint64)
@@ -762,20 +806,15 @@ def inexact_hits(
             break
         del found, crowded, lists
         room, crowded_room = max(room, needed), max(crowded_room, needed_crowded)
-    dropped_queries = dropped_hits = 0
-    if max_hits is not None:
-        over = counts > limit
-        dropped_queries, dropped_hits = int(over.sum()), int(counts[over].sum(dtype=xp.int64))
-        counts[over] = 0
+    cursor = xp.zeros(3, xp.uint64)
+    hits = xp.empty(int(used[:_SEGMENTS].sum()), xp.uint64)
+    if not count_only:
+        launch(close_ranks, room, _FAST_BLOCK, lists, limit, view(cursor), view(hits))
+    launch(settle_counts, count, _FAST_BLOCK, view(counts), limit, view(cursor))
+    total, dropped_queries, dropped_hits = map(int, cursor.get())
     if count_only:
-        results = int(counts.sum(dtype=xp.int64))
-        return DeviceHits(xp.empty(0, xp.uint64), counts, results, dropped_queries, dropped_hits)
-    firsts = np.concatenate([[0], np.cumsum(used[:_SEGMENTS])]).astype(np.uint64)
-    hits = xp.empty(int(firsts[-1]), xp.uint64)
-    launch(close_ranks, room, _FAST_BLOCK, lists, to_device(firsts), view(hits))
-    if dropped_queries:
-        hits = hits[~over[(hits >> xp.uint64(_QUERY_SHIFT)).astype(xp.int64)]]
-    return DeviceHits(hits, counts, len(hits), dropped_queries, dropped_hits)
+        total = int(counts.sum(dtype=xp.int64))
+    return DeviceHits(hits[:total] if not count_only else hits[:0], counts, total, dropped_queries, dropped_hits)
 
 
 def find_fast(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from warpseed.gpu import cuda, kernel
-from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket
+from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket, scheme_row
+from warpseed.kmer_seeds.kmers import oriented_word
 
 __all__ = ["count_row_sectors", "gather_sectors"]
 
@@ -34,11 +35,16 @@ def count_row_sectors(index, kmers, scheme, total):
     look_ups = scheme.look_ups[int64(kmers.lengths[0])]
     owner = t // look_ups
     query = owner >> int64(1)
+    strand = owner & int64(1)
     if query >= int64(kmers.lengths.shape[0]):
         return
-    low, high, bases, window, _ = look_up_bucket(index, kmers, scheme, query, owner & int64(1), t % look_ups)
+    first_word = oriented_word(kmers, query, strand, int64(0))
+    kind = int64(kmers.lengths[query])
+    if scheme.max_mismatches > 0:
+        kind = scheme_row(index, kmers, scheme, query, strand, first_word)
+    low, high, bases, window, _ = look_up_bucket(index, kmers, scheme, kind, query, strand, first_word, t % look_ups)
     if low < high:
-        exact = min(scheme.length[int64(kmers.lengths[query]), window], int64(32)) - int64(index.table_length)
+        exact = min(scheme.length[kind, window], int64(32)) - int64(index.table_length)
         low, high = exact_tag_range(index, low, high, bases, exact)
         last = max(high - int64(1), low)
         cuda.atomic.add(total, 0, uint64((last >> int64(2)) - (low >> int64(2)) + int64(1)))

@@ -103,7 +103,7 @@ def _table_sectors(scheme: Scheme, length: int) -> int:
     """Table sectors one k-mer's look-ups must touch, both strands: eight entries share one."""
     total = 0
     for i in range(int(scheme.windows[length])):
-        patterns = scheme.patterns[scheme.pattern_first[length, i] : scheme.pattern_last[length, i]]
+        patterns = scheme.patterns[scheme.pattern_first[length, i] : scheme.pattern_first[length, i + 1]]
         total += len(np.unique(patterns >> np.uint64(3)))
     return 2 * total
 

@@ -1,0 +1,221 @@
+"""Hits as BED and TSV: exact bytes, whatever the chunks, and nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warpseed
+from warpseed.errors import InputError
+from warpseed.fm_index.build import build_index
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds import iter_kmer_hits, output
+from warpseed.kmer_seeds.hits import Hits
+from warpseed.kmer_seeds.output import TSV_HEADER, output_format, write_hits
+from warpseed.sequences import Queries
+
+
+def make_index(folder: Path, contigs: dict[str, str]) -> SeedIndex:
+    path = folder / "genome.fa"
+    path.write_text("".join(f">{name}\n{bases}\n" for name, bases in contigs.items()))
+    return build_index(path)
+
+
+def find(index: SeedIndex, queries: dict[str, str], **options: int) -> Hits:
+    return warpseed.find_kmers(index, Queries.from_sequences(queries.values(), queries.keys()), **options)
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Hits:
+    """Thousands of hits: queries with none, one and hundreds, names of many lengths, several contigs."""
+    draw = random.Random(1)
+    contigs = {f"contig{'_' * i}": "".join(draw.choices("ACGT", k=draw.randint(1, 400))) for i in range(7)}
+    contigs["poly"] = "A" * 300
+    queries = {
+        f"q{'x' * draw.randint(0, 30)}{i}": "".join(draw.choices("ACGT", k=draw.randint(3, 9))) for i in range(200)
+    }
+    queries["as"] = "AAAA"
+    return find(make_index(tmp_path, contigs), queries, max_mismatches=1)
+
+
+def rows(hits: Hits, kind: str) -> bytes:
+    frame = hits.to_frame()
+    order = ["contig", "start", "end", "query", "distance", "strand"] if kind == "bed" else list(frame.columns)
+    lines = ["\t".join(map(str, row)) + "\n" for row in frame[order].itertuples(index=False)]
+    return (b"" if kind == "bed" else TSV_HEADER) + "".join(lines).encode()
+
+
+def test_the_columns_of_both_formats(tmp_path: Path) -> None:
+    hits = find(
+        make_index(tmp_path, {"c1": "GGATTACAGG"}), {"fwd": "GATTACA", "rev": "TGTCATC", "": "GGG"}, max_mismatches=1
+    )
+    bed, tsv = tmp_path / "h.bed", tmp_path / "h.tsv"
+    assert write_hits(bed, hits) == write_hits(tsv, hits) == 4
+    # An empty name would shift the columns of a reader that splits at blanks: it is a dot.
+    assert bed.read_text().splitlines() == [
+        "c1\t1\t8\tfwd\t0\t+",
+        "c1\t1\t8\trev\t1\t-",
+        "c1\t0\t3\t.\t1\t+",
+        "c1\t7\t10\t.\t1\t+",
+    ]
+    assert tsv.read_text().splitlines() == [
+        "query\tcontig\tstart\tend\tstrand\tdistance",
+        "fwd\tc1\t1\t8\t+\t0",
+        "rev\tc1\t1\t8\t-\t1",
+        ".\tc1\t0\t3\t+\t1",
+        ".\tc1\t7\t10\t+\t1",
+    ]
+
+
+def test_both_formats_hold_the_rows_of_the_frame(tmp_path: Path, many: Hits) -> None:
+    assert len(many) > 2000
+    for kind in ("bed", "tsv"):
+        path = tmp_path / f"h.{kind}"
+        assert write_hits(path, many) == len(many)
+        assert path.read_bytes() == rows(many, kind)
+        assert write_hits(tmp_path / f"h.{kind}.gz", many) == len(many)
+        assert gzip.decompress((tmp_path / f"h.{kind}.gz").read_bytes()) == path.read_bytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("at_once", [1, 2, 97, 1 << 16])
+def test_chunks_and_threads_do_not_change_a_byte(
+    tmp_path: Path, many: Hits, monkeypatch: pytest.MonkeyPatch, threads: int, at_once: int
+) -> None:
+    monkeypatch.setattr(output, "_HITS_AT_ONCE", at_once)
+    write_hits(tmp_path / "h.tsv", many, threads=threads)
+    assert (tmp_path / "h.tsv").read_bytes() == rows(many, "tsv")
+    write_hits(tmp_path / "a.bed.gz", many, threads=threads)
+    monkeypatch.undo()
+    write_hits(tmp_path / "b.bed.gz", many)
+    assert (tmp_path / "a.bed.gz").read_bytes() == (tmp_path / "b.bed.gz").read_bytes()
+
+
+def test_batches_are_written_as_they_come(tmp_path: Path, many: Hits) -> None:
+    def batches() -> Iterator[Hits]:
+        for first in range(0, len(many.queries), 30):
+            yield from iter_kmer_hits(many.index, many.queries.slice(first, first + 30), max_mismatches=1)
+
+    assert write_hits(tmp_path / "h.bed", batches()) == len(many)
+    assert (tmp_path / "h.bed").read_bytes() == rows(many, "bed")
+    assert write_hits(tmp_path / "none.tsv", iter(())) == 0
+    assert (tmp_path / "none.tsv").read_bytes() == TSV_HEADER
+
+
+def test_long_names_do_not_need_a_line_of_memory_for_every_hit_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = {"n" * 30_000: "AAAA", "short": "AAA"}
+    hits = find(make_index(tmp_path, {"c": "A" * 500}), queries)
+    monkeypatch.setattr(output, "_BYTES_AT_ONCE", 1 << 20)
+    pieces: list[int] = []
+    take = output._pieces
+
+    def watch(*arguments: object) -> Iterator[memoryview]:
+        for piece in take(*arguments):  # type: ignore[arg-type]
+            pieces.append(len(piece.obj))
+            yield piece
+
+    monkeypatch.setattr(output, "_pieces", watch)
+    write_hits(tmp_path / "h.bed", hits)
+    assert (tmp_path / "h.bed").read_bytes() == rows(hits, "bed")
+    assert max(pieces) <= 1 << 20 < sum(pieces)
+    monkeypatch.setattr(output, "_BYTES_AT_ONCE", 1)  # a single line may be longer than what is allowed
+    write_hits(tmp_path / "h.bed", hits)
+    assert (tmp_path / "h.bed").read_bytes() == rows(hits, "bed")
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 10, 99, 100, 2**31, 2**32 - 1, 10**18, 2**63 - 1])
+def test_numbers_of_any_length(number: int) -> None:
+    out = np.full(40, ord("?"), np.uint8)
+    assert output._put_number(out, 3, number) == 3 + len(str(number))
+    assert out.tobytes().decode().strip("?") == str(number)
+
+
+def test_names_that_are_no_utf8_are_written_as_they_were_read(tmp_path: Path) -> None:
+    index = make_index(tmp_path, {"c": "GATTACA"})
+    (tmp_path / "k.fa").write_bytes(b">na\xefve\nGATT\n")
+    write_hits(tmp_path / "h.bed", warpseed.find_kmers(index, tmp_path / "k.fa"))
+    assert (tmp_path / "h.bed").read_bytes() == b"c\t0\t4\tna\xefve\t0\t+\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("-", "bed"), ("a.bed", "bed"), ("a.tsv", "tsv"), ("a.bed.gz", "bed"), ("d.bed/a.tsv.gz", "tsv"), (".bed", "bed")],
+)
+def test_the_ending_says_the_format(name: str, kind: str) -> None:
+    assert output_format(name) == kind
+    if name != "-":
+        assert output_format(Path(name)) == kind
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.bed.txt", "a.gz", "bed", "a.TSV", "", "a.bam"])
+def test_other_endings_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="end it in .bed or .tsv, or .gz behind these"):
+        output_format(name)
+
+
+def test_a_format_by_name(tmp_path: Path, many: Hits) -> None:
+    write_hits(tmp_path / "hits", many, format="tsv")
+    assert (tmp_path / "hits").read_bytes() == rows(many, "tsv")
+    with pytest.raises(InputError, match="format is 'bam', but 'bed' or 'tsv' was expected"):
+        write_hits(tmp_path / "hits", many, format="bam")
+
+
+@pytest.mark.parametrize("name", ["h.bed", "h.tsv", "h.bed.gz", "h.tsv.gz"])
+@pytest.mark.parametrize("error", [InputError("bad record"), KeyboardInterrupt(), ValueError("a bug")])
+def test_what_fails_in_the_middle_leaves_nothing(tmp_path: Path, many: Hits, name: str, error: BaseException) -> None:
+    def batches() -> Iterator[Hits]:
+        yield many
+        raise error
+
+    folder = tmp_path / "out"
+    with pytest.raises(type(error)):
+        write_hits(folder / name, batches())
+    assert list(folder.iterdir()) == []
+    (folder / name).write_bytes(b"the old one")
+    with pytest.raises(type(error)):
+        write_hits(folder / name, batches())
+    assert [path.read_bytes() for path in folder.iterdir()] == [b"the old one"]
+
+
+def test_pandas_like_readers_open_the_tsv(tmp_path: Path, many: Hits) -> None:
+    write_hits(tmp_path / "h.tsv", many)
+    with open(tmp_path / "h.tsv", newline="") as handle:
+        read = list(csv.DictReader(handle, delimiter="\t"))
+    frame = many.to_frame()
+    assert [row["query"] for row in read] == frame["query"].tolist()
+    assert [int(row["start"]) for row in read] == frame["start"].tolist()
+
+
+def test_tabix_opens_the_bed(tmp_path: Path, many: Hits) -> None:
+    pysam = pytest.importorskip("pysam")
+    path = tmp_path / "h.bed"
+    write_hits(path, many)
+    lines = sorted(path.read_text().splitlines(True), key=lambda line: (line.split("\t")[0], int(line.split("\t")[1])))
+    (tmp_path / "sorted.bed").write_text("".join(lines))
+    packed = pysam.tabix_index(str(tmp_path / "sorted.bed"), preset="bed")
+    frame = many.to_frame()
+    with pysam.TabixFile(packed, parser=pysam.asBed()) as bed:
+        found = [(hit.start, hit.end, hit.name, hit.strand) for hit in bed.fetch("poly", 100, 105)]
+    wanted = frame[(frame["contig"] == "poly") & (frame["start"] < 105) & (frame["end"] > 100)]
+    assert len(found) == len(wanted) > 0
+    columns = (wanted[name] for name in ("start", "end", "query", "strand"))
+    assert sorted(found) == sorted(zip(*columns, strict=True))
+
+
+def test_bedtools_opens_the_bed(tmp_path: Path, many: Hits) -> None:
+    if shutil.which("bedtools") is None:
+        pytest.skip("bedtools is not installed")
+    write_hits(tmp_path / "h.bed.gz", many)
+    done = subprocess.run(
+        ["bedtools", "sort", "-i", str(tmp_path / "h.bed.gz")], capture_output=True, text=True, check=True
+    )
+    assert sorted(done.stdout.splitlines()) == sorted(rows(many, "bed").decode().splitlines())
