@@ -30,7 +30,7 @@ DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1
 
 SNAKEMAKE := $(PY) -m snakemake
 SNAKEFILES := Snakefile workflow/rules
-PYTHON_FILES := workflow/scripts tests tools
+PYTHON_FILES := workflow/scripts tests tools bench
 
 run: $(RUN_STAMP) | $(LINK)
 	@$(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
@@ -50,7 +50,7 @@ test-gpu: $(DEV_STAMP) | $(LINK)
 lint: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check $(PYTHON_FILES)
-	@$(PY) -m snakefmt --check -l 110 $(SNAKEFILES)
+	@$(PY) -m snakefmt --check -l 120 $(SNAKEFILES)
 	@$(SNAKEMAKE) --lint
 	@$(PY) -m mypy
 	@$(PY) tools/make_envs.py --check

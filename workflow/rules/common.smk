@@ -227,9 +227,7 @@ def all_samples():
     samples = {}
     for name, wanted in config["samples"].items():
         key = f"samples.{name}"
-        reference = (
-            add_reference(wanted["reference"], f"{key}.reference") if wanted["reference"] else REFERENCE
-        )
+        reference = add_reference(wanted["reference"], f"{key}.reference") if wanted["reference"] else REFERENCE
         source = reads_source(wanted["reads"], f"{key}.reads")
         fail_unless(
             source != "simulated" or wanted["k"] is not None,

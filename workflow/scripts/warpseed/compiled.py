@@ -8,9 +8,14 @@ Compiled code is cached and releases the interpreter's lock.
 
 from __future__ import annotations
 
-from numba import njit
+from typing import Any
+
+import numba
 
 __all__ = ["looping", "scalar"]
+
+# Numba's types do not know the option that leaves out reference counting.
+njit: Any = numba.njit
 
 scalar = njit(cache=True, nogil=True, _nrt=False)
 looping = njit(cache=True, nogil=True)

@@ -16,4 +16,4 @@ ROW_DTYPE = np.dtype(
 
 def digest_rows(rows: np.ndarray) -> str:
     """SHA-256, in hex, of hits in output order (query, contig, start, strand, end): ROW_DTYPE[h], packed."""
-    return hashlib.sha256(np.ascontiguousarray(rows, ROW_DTYPE)).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(rows, ROW_DTYPE).view(np.uint8).data).hexdigest()

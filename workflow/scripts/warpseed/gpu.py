@@ -12,17 +12,21 @@ from warpseed.errors import DeviceError
 
 try:
     import numba_cuda  # noqa: F401  (numba alone brings a numba.cuda that is too old for us)
-    from numba import cuda
+    from numba import cuda as numba_cuda_target
 except ImportError as error:
     raise DeviceError(
         f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
         "install requirements-gpu.txt, or use device='cpu'."
     ) from error
 
+# Its types are those of the host side: threadIdx, shared.array and the like stand for something else in a kernel.
+cuda: Any = numba_cuda_target
+
 if TYPE_CHECKING:
     from warpseed.measure import Stopwatch
 
 __all__ = [
+    "bounded_kernel",
     "cuda",
     "cupy",
     "free_memory",
@@ -42,9 +46,18 @@ kernels: dict[str, Any] = {}
 
 def kernel(function: Callable[..., None]) -> Any:
     """Decorate a kernel: compiled for the device it meets, and cached on disk."""
-    compiled = cuda.jit(cache=True)(function)
-    kernels[function.__name__] = compiled
-    return compiled
+    return bounded_kernel(None)(function)
+
+
+def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any]:
+    """As `kernel`, with at most `registers` registers a thread, so that more warps are resident."""
+
+    def decorate(function: Callable[..., None]) -> Any:
+        compiled = cuda.jit(cache=True, max_registers=registers)(function)
+        kernels[function.__name__] = compiled
+        return compiled
+
+    return decorate
 
 
 def require_gpu() -> None:

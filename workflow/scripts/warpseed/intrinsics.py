@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 __all__ = ["popcount", "prefetch"]
+
+# Numba's types for this decorator keep the typing context as an argument of the call, which a call does not have.
+intrinsic: Any = extending.intrinsic
 
 
 @intrinsic

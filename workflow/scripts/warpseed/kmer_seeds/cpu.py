@@ -278,7 +278,7 @@ def _verify(fast, kmers, scheme, block, begin, gathered, max_hits, store, hits, 
             if not (first_window(scheme, length, differ, window) and inside_segment(fast.segments, place, length)):
                 continue
         else:
-            distance = accept(fast, kmers, scheme, int64(kmers.lengths[query]), query, strand, place, window)
+            distance = accept(fast, kmers, scheme, query, strand, place, window)
             if distance < int64(0):
                 continue
         block.found[local] += 1

@@ -28,7 +28,6 @@ from warpseed.kmer_seeds.kmers import MAX_LENGTH, oriented_marks, oriented_word
 
 __all__ = [
     "MAX_MISMATCHES",
-    "MIRRORED",
     "Costs",
     "Scheme",
     "Window",
@@ -65,35 +64,31 @@ class Costs(NamedTuple):
     """rows from which a bucket is narrowed by the bases behind the K of the table"""
 
 
-MIRRORED = MAX_LENGTH + 1
-"""Row k + MIRRORED of a scheme has the windows of row k, counted from the other end of the k-mer."""
-
-
 class Scheme(NamedTuple):
-    """The windows of every k-mer length in a set, as arrays for jitted code.
-
-    Row k is for k-mers of k bases, row k + MIRRORED for the same windows mirrored: either finds all matches, so a
-    target may take the one whose windows lie in rarer bases.
-    """
+    """The windows of every k-mer length in a set, as arrays for jitted code; row k is for k-mers of k bases."""
 
     windows: np.ndarray
-    """int64[512], how many"""
+    """int64[256], how many"""
     offset: np.ndarray
-    """int64[512, 4]"""
+    """int64[256, 4]"""
     length: np.ndarray
-    """int64[512, 4]"""
+    """int64[256, 4]"""
     errors: np.ndarray
-    """int64[512, 4]"""
+    """int64[256, 4]"""
     mask: np.ndarray
-    """uint64[512, 4], the pairs of a window's bases, as far as they lie in the first word"""
+    """uint64[256, 4], the pairs of a window's bases, as far as they lie in the first word"""
     pattern_first: np.ndarray
-    """int64[512, 5], the neighbours of window i are patterns[first[i] : first[i + 1]]"""
+    """int64[256, 5], the look-ups of window i are patterns[first[i] : first[i + 1]]"""
     patterns: np.ndarray
-    """uint64[…], XOR masks on 2-bit codes of a window's look-up, ascending within a window"""
+    """uint64[…], XOR masks on the 2-bit code of a window's leading bases, ascending within a window"""
     pattern_window: np.ndarray
-    """uint8[…], the window each pattern belongs to"""
+    """uint8[…], the window of each pattern"""
+    pattern_offset: np.ndarray
+    """uint8[…], the offset of that window"""
+    pattern_length: np.ndarray
+    """uint8[…], the leading bases of that window that are looked up, at most K"""
     look_ups: np.ndarray
-    """int64[512], table look-ups for one strand of a k-mer"""
+    """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
     table_length: int
 
@@ -170,10 +165,6 @@ def choose_windows(length: int, max_mismatches: int, rows: int, table_length: in
     return min(options, key=lambda windows: _cost(windows, rows, table_length, costs))
 
 
-def _mirror(window: Window, length: int) -> Window:
-    return window._replace(offset=length - window.offset - window.length)
-
-
 def _first_word_mask(window: Window) -> int:
     begin, end = min(window.offset, 32), min(window.offset + window.length, 32)
     return ((1 << 2 * (end - begin)) - 1) << 2 * (32 - end)
@@ -190,30 +181,25 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
     table_length : int, K
     costs : Costs of the target
     """
-    rows_of_scheme = 2 * MIRRORED
-    offset, length, errors = (np.zeros((rows_of_scheme, _MAX_WINDOWS), np.int64) for _ in range(3))
-    mask = np.zeros((rows_of_scheme, _MAX_WINDOWS), np.uint64)
-    pattern_first = np.zeros((rows_of_scheme, _MAX_WINDOWS + 1), np.int64)
-    windows, look_ups = np.zeros(rows_of_scheme, np.int64), np.zeros(rows_of_scheme, np.int64)
+    offset, length, errors = (np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.int64) for _ in range(3))
+    mask = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.uint64)
+    pattern_first = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS + 1), np.int64)
+    windows, look_ups = np.zeros(MAX_LENGTH + 1, np.int64), np.zeros(MAX_LENGTH + 1, np.int64)
     patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
-    pattern_window: list[np.ndarray] = [np.empty(0, np.uint8)]
+    described: list[np.ndarray] = [np.empty((3, 0), np.uint8)]
     for k in map(int, np.flatnonzero(np.bincount(lengths, minlength=1))):
-        chosen = choose_windows(k, max_mismatches, rows, table_length, costs)
-        first = sum(map(len, patterns))
-        for i, window in enumerate(chosen):
-            masks = neighbour_patterns(min(window.length, table_length), window.errors)
-            patterns.append(masks)
-            pattern_window.append(np.full(len(masks), i, np.uint8))
-        for row, laid in ((k, chosen), (k + MIRRORED, [_mirror(window, k) for window in chosen])):
-            windows[row] = len(laid)
-            pattern_first[row, : len(laid) + 1] = first + np.cumsum([0, *map(len, patterns[-len(laid) :])])
-            look_ups[row] = pattern_first[row, len(laid)] - first
-            for i, window in enumerate(laid):
-                offset[row, i], length[row, i], errors[row, i] = window
-                mask[row, i] = _first_word_mask(window)
+        pattern_first[k, 0] = sum(map(len, patterns))
+        for i, window in enumerate(choose_windows(k, max_mismatches, rows, table_length, costs)):
+            offset[k, i], length[k, i], errors[k, i] = window
+            mask[k, i] = _first_word_mask(window)
+            seen = min(window.length, table_length)
+            patterns.append(neighbour_patterns(seen, window.errors))
+            described.append(np.tile(np.array([[i], [window.offset], [seen]], np.uint8), len(patterns[-1])))
+            pattern_first[k, i + 1] = pattern_first[k, i] + len(patterns[-1])
+            windows[k], look_ups[k] = i + 1, pattern_first[k, i + 1] - pattern_first[k, 0]
     return Scheme(
         windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
-        np.concatenate(pattern_window), look_ups, max_mismatches, table_length,
+        *np.ascontiguousarray(np.concatenate(described, axis=1)), look_ups, max_mismatches, table_length,
     )  # fmt: skip
 
 
@@ -227,28 +213,26 @@ def inside_segment(segments, position, length):
 
 
 @scalar
-def first_window(scheme, kind, differ, window):
+def first_window(scheme, length, differ, window):
     """Whether a match of at most 32 bases is reported by the window that led to it.
 
     Parameters
     ----------
-    kind : int64, row of the scheme
     differ : uint64, a bit for each mismatch of the k-mer, as from `mismatch_bits`
     window : int64, the first window with at most its own mismatches reports
     """
     for i in range(window):
-        if popcount(differ & scheme.mask[kind, i]) <= scheme.errors[kind, i]:
+        if popcount(differ & scheme.mask[length, i]) <= scheme.errors[length, i]:
             return False
-    return popcount(differ & scheme.mask[kind, window]) <= scheme.errors[kind, window]
+    return popcount(differ & scheme.mask[length, window]) <= scheme.errors[length, window]
 
 
 @scalar
-def accept(fast, kmers, scheme, kind, query, strand, position, window):
+def accept(fast, kmers, scheme, query, strand, position, window):
     """Decide on one candidate.
 
     Parameters
     ----------
-    kind : int64, row of the scheme
     query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
     position : int64, where the k-mer would begin in the text, at least 0; may end outside
 
@@ -263,12 +247,12 @@ def accept(fast, kmers, scheme, kind, query, strand, position, window):
         if distance > scheme.max_mismatches:
             return int64(-1)
     for i in range(window + int64(1)):
-        begin = scheme.offset[kind, i]
-        end = begin + scheme.length[kind, i]
+        begin = scheme.offset[length, i]
+        end = begin + scheme.length[length, i]
         found = int64(0)
         for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
             found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
-        if (found <= scheme.errors[kind, i]) != (i == window):
+        if (found <= scheme.errors[length, i]) != (i == window):
             return int64(-1)
     return distance if inside_segment(fast.segments, position, length) else int64(-1)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import int32, int64, uint8, uint16, uint32, uint64
+from numba import int32, int64, uint8, uint32, uint64
 
 from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compiled import scalar
@@ -22,12 +22,23 @@ from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex, Segments
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.fm_index.text import segment_of
-from warpseed.gpu import cuda, cupy, free_memory, kernel, launch, require_gpu, time_on_device, to_device, view
+from warpseed.gpu import (
+    bounded_kernel,
+    cuda,
+    cupy,
+    free_memory,
+    kernel,
+    launch,
+    require_gpu,
+    time_on_device,
+    to_device,
+    view,
+)
 from warpseed.intrinsics import popcount
 from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.cpu import Found, Intervals
-from warpseed.kmer_seeds.fast import MIRRORED, Costs, Scheme, accept, inside_segment, make_scheme
-from warpseed.kmer_seeds.kmers import Kmers, oriented_word, pack_hit
+from warpseed.kmer_seeds.fast import Costs, Scheme, accept, first_window, inside_segment, make_scheme
+from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack_hit
 from warpseed.measure import Stopwatch
 
 __all__ = [
@@ -56,6 +67,7 @@ _LANES_SHIFT = 3
 _LANES = 1 << _LANES_SHIFT
 """Fast inexact search: 8 lanes share the look-ups of one k-mer in one orientation."""
 _TAG_BASES = 16
+_FULLER = 4
 _CROWDED = 256
 """A bucket with more rows is left to whole warps, in pieces of _PIECE rows."""
 _PIECE = 1024
@@ -330,7 +342,7 @@ def _reserve(warp_totals, total, cursor):
     return int64(warp_totals[me >> int64(5)])
 
 
-@kernel
+@bounded_kernel(40)
 def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     """Exact matches of a k-mer in one orientation: thread 2·q + s; the two of a k-mer are lanes side by side.
 
@@ -417,22 +429,6 @@ def _oriented_bases(kmers, query, strand, first_word, offset):
 
 
 @scalar
-def scheme_row(index, kmers, scheme, query, strand, first_word):
-    """The scheme or its mirror image, whichever looks up the emptier bucket first."""
-    kind = int64(kmers.lengths[query])
-    rows = int64(0)
-    for mirrored in range(2):
-        row_of = kind + int64(mirrored) * int64(MIRRORED)
-        bases = _oriented_bases(kmers, query, strand, first_word, scheme.offset[row_of, 0])
-        seen = min(scheme.length[row_of, 0], int64(index.table_length))
-        low, high = _bucket(index, bases, seen, uint64(0))
-        if mirrored == 1 and high - low < rows:
-            return row_of
-        rows = high - low
-    return kind
-
-
-@scalar
 def exact_tag_range(index, low, high, bases, exact):
     """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table."""
     if exact <= int64(0):
@@ -443,21 +439,16 @@ def exact_tag_range(index, low, high, bases, exact):
 
 
 @scalar
-def look_up_bucket(index, kmers, scheme, kind, query, strand, first_word, look_up):
+def look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern):
     """One look-up of a k-mer in one orientation.
 
     Returns
     -------
-    (low, high, bases, window, change) : the bucket's rows, 32 bases from the window on, the window's number, and the
-        pattern that was applied to the window's leading bases
+    (low, high, bases) : the rows of the pattern's bucket, and 32 bases of the k-mer from its window on
     """
-    pattern = scheme.pattern_first[kind, 0] + look_up
-    window = int64(scheme.pattern_window[pattern])
-    change = scheme.patterns[pattern]
-    bases = _oriented_bases(kmers, query, strand, first_word, scheme.offset[kind, window])
-    seen = min(scheme.length[kind, window], int64(index.table_length))
-    low, high = _bucket(index, bases, seen, change)
-    return low, high, bases, window, change
+    bases = _oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
+    low, high = _bucket(index, bases, int64(scheme.pattern_length[pattern]), scheme.patterns[pattern])
+    return low, high, bases
 
 
 class Lists(NamedTuple):
@@ -472,7 +463,7 @@ class Lists(NamedTuple):
     hits: np.ndarray
     """uint64[…], k-mer << 35 | packed hit"""
     crowded: np.ndarray
-    """uint32[…, 4], (2·q + s) << 1 | mirrored, look-up, first row, row behind the last"""
+    """uint32[…, 4], 2·q + s, pattern, first row, row behind the last"""
     counts: np.ndarray
     """uint32[n], hits of each k-mer"""
 
@@ -486,19 +477,34 @@ def _tag_of(index, length, offset, bases):
 
 
 @scalar
-def _try_row(index, kmers, scheme, max_hits, lists, owner, kind, window, spent, tag, mask, row):
+def _try_row(index, kmers, scheme, max_hits, lists, owner, first_word, pattern, tag, mask, row):
     """Decide on one row of a bucket by its tag, then by the text; append it if it is a hit."""
     query = owner >> int64(1)
     strand = owner & int64(1)
+    limit = int64(scheme.max_mismatches)
     tagged = index.rows[row]
-    differ = spent + popcount(mismatch_bits((tagged >> uint64(32)) & mask, tag))
-    if differ > int64(scheme.max_mismatches) and kmers.marks.shape[0] != kmers.words.shape[0]:
+    differ = mismatch_bits((tagged >> uint64(32)) & mask, tag)
+    spent = popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
+    if spent + popcount(differ) > limit and kmers.marks.shape[0] != kmers.words.shape[0]:
         return
-    position = int64(tagged & uint64(0xFFFFFFFF)) - scheme.offset[kind, window]
+    position = int64(tagged & uint64(0xFFFFFFFF)) - int64(scheme.pattern_offset[pattern])
     if position < int64(0) or position >= int64(index.rows.shape[0]):
         return
-    distance = accept(index, kmers, scheme, kind, query, strand, position, window)
-    if distance < int64(0) or int64(cuda.atomic.add(lists.counts, query, uint32(1))) >= max_hits:
+    window = int64(scheme.pattern_window[pattern])
+    if kmers.words.shape[1] == 1:
+        length = int64(kmers.lengths[query])
+        differ = mismatch_bits(fetch_word(index.text, position), first_word)
+        differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
+        distance = popcount(differ)
+        if distance > limit or not first_window(scheme, length, differ, window):
+            return
+        if not inside_segment(index.segments, position, length):
+            return
+    else:
+        distance = accept(index, kmers, scheme, query, strand, position, window)
+        if distance < int64(0):
+            return
+    if int64(cuda.atomic.add(lists.counts, query, uint32(1))) >= max_hits:
         return
     segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
     room = int64(lists.hits.shape[0]) // int64(_SEGMENTS)
@@ -508,7 +514,7 @@ def _try_row(index, kmers, scheme, max_hits, lists, owner, kind, window, spent, 
 
 
 @scalar
-def _set_aside(lists, owner, mirrored, look_up, low, high):
+def _set_aside(lists, owner, pattern, low, high):
     """Leave a crowded bucket to whole warps, in pieces."""
     segment = int64(cuda.blockIdx.x) & int64(_SEGMENTS - 1)
     room = int64(lists.crowded.shape[0]) // int64(_SEGMENTS)
@@ -516,27 +522,26 @@ def _set_aside(lists, owner, mirrored, look_up, low, high):
         slot = int64(cuda.atomic.add(lists.cursors, int64(_SEGMENTS) + segment, uint64(1)))
         if slot < room:
             entry = segment * room + slot
-            lists.crowded[entry, 0] = uint32((owner << int64(1)) | mirrored)
-            lists.crowded[entry, 1] = uint32(look_up)
+            lists.crowded[entry, 0] = uint32(owner)
+            lists.crowded[entry, 1] = uint32(pattern)
             lists.crowded[entry, 2] = uint32(first)
             lists.crowded[entry, 3] = uint32(min(int64(first) + int64(_PIECE), high))
 
 
-@kernel
+@bounded_kernel(64)
 def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     """Matches with mismatches: 8 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
 
-    In each round the rows of a warp's 32 buckets are dealt out to its lanes one by one (binary search in shared
-    memory, 20 bytes a thread), so that one full bucket does not keep 31 lanes waiting. Buckets of more than _CROWDED
-    rows are set aside for `append_crowded`.
+    Where a warp meets a fuller bucket, the rows of its 32 buckets are dealt out to its lanes one by one (binary
+    search in shared memory, 28 bytes a thread), so that one full bucket does not keep 31 lanes waiting. Buckets of
+    more than _CROWDED rows are set aside for `append_crowded`.
     """
     places = cuda.shared.array(_FAST_BLOCK, uint32)
     lows = cuda.shared.array(_FAST_BLOCK, uint32)
     tags = cuda.shared.array(_FAST_BLOCK, uint32)
     masks = cuda.shared.array(_FAST_BLOCK, uint32)
-    kinds = cuda.shared.array(_FAST_BLOCK, uint16)
-    windows = cuda.shared.array(_FAST_BLOCK, uint8)
-    spents = cuda.shared.array(_FAST_BLOCK, uint8)
+    patterns = cuda.shared.array(_FAST_BLOCK, uint32)
+    words = cuda.shared.array(_FAST_BLOCK, uint64)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
     first_lane = me - (me & int64(31))
@@ -544,48 +549,50 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     query = owner >> int64(1)
     strand = owner & int64(1)
     length = int64(0)
-    look_ups = int64(0)
-    kind = int64(0)
+    pattern = int64(0)
+    end = int64(0)
     first_word = uint64(0)
     if query < int64(kmers.lengths.shape[0]):
         length = int64(kmers.lengths[query])
         first_word = oriented_word(kmers, query, strand, int64(0))
-        kind = scheme_row(index, kmers, scheme, query, strand, first_word)
-        look_ups = scheme.look_ups[kind]
-    kinds[me] = uint16(kind)
-    look_up = t & int64(_LANES - 1)
+        pattern = scheme.pattern_first[length, 0] + (t & int64(_LANES - 1))
+        end = scheme.pattern_first[length, 0] + scheme.look_ups[length]
+    words[me] = first_word
     for _ in range(rounds):
         low = int64(0)
         high = int64(0)
-        if look_up < look_ups:
-            low, high, bases, window, change = look_up_bucket(
-                index, kmers, scheme, kind, query, strand, first_word, look_up
-            )
+        tag = uint64(0)
+        mask = uint64(0)
+        if pattern < end:
+            low, high, bases = look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern)
             if high - low > int64(_CROWDED):
-                exact = min(scheme.length[kind, window], int64(32)) - int64(index.table_length)
+                window = int64(scheme.pattern_window[pattern])
+                exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)
                 low, high = exact_tag_range(index, low, high, bases, exact)
                 if high - low > int64(_CROWDED):
-                    _set_aside(lists, owner, int64(1) if kind > length else int64(0), look_up, low, high)
+                    _set_aside(lists, owner, pattern, low, high)
                     high = low
-            if low < high:
-                tag, mask = _tag_of(index, length, scheme.offset[kind, window], bases)
-                lows[me] = uint32(low)
-                tags[me] = uint32(tag)
-                masks[me] = uint32(mask)
-                windows[me] = uint8(window)
-                spents[me] = uint8(popcount(mismatch_bits(change, uint64(0))))
-        place, total = _warp_places(max(high - low, int64(0)))
-        places[me] = uint32(place)
-        cuda.syncwarp()
-        for i in range(me & int64(31), total, 32):
-            lane = _lane_of(places, first_lane, int64(i))
-            _try_row(
-                index, kmers, scheme, max_hits, lists, (t - me + lane) >> int64(_LANES_SHIFT), int64(kinds[lane]),
-                int64(windows[lane]), int64(spents[lane]), uint64(tags[lane]), uint64(masks[lane]),
-                int64(lows[lane]) + int64(i) - int64(places[lane]),
-            )  # fmt: skip
-        cuda.syncwarp()
-        look_up += int64(_LANES)
+            tag, mask = _tag_of(index, length, int64(scheme.pattern_offset[pattern]), bases)
+        if cuda.any_sync(0xFFFFFFFF, high - low > int64(_FULLER)):
+            place, total = _warp_places(max(high - low, int64(0)))
+            places[me] = uint32(place)
+            lows[me] = uint32(low)
+            tags[me] = uint32(tag)
+            masks[me] = uint32(mask)
+            patterns[me] = uint32(pattern)
+            cuda.syncwarp()
+            for i in range(me & int64(31), total, 32):
+                lane = _lane_of(places, first_lane, int64(i))
+                _try_row(
+                    index, kmers, scheme, max_hits, lists, (t - me + lane) >> int64(_LANES_SHIFT), words[lane],
+                    int64(patterns[lane]), uint64(tags[lane]), uint64(masks[lane]),
+                    int64(lows[lane]) + int64(i) - int64(places[lane]),
+                )  # fmt: skip
+            cuda.syncwarp()
+        else:
+            for row in range(low, high):
+                _try_row(index, kmers, scheme, max_hits, lists, owner, first_word, pattern, tag, mask, int64(row))
+        pattern += int64(_LANES)
 
 
 @kernel
@@ -599,20 +606,17 @@ def append_crowded(index, kmers, scheme, max_hits, lists):
     used = min(int64(lists.cursors[int64(_SEGMENTS) + segment]), room)
     for i in range(warp // int64(_SEGMENTS), used, warps // int64(_SEGMENTS)):
         entry = segment * room + int64(i)
-        owner = int64(lists.crowded[entry, 0]) >> int64(1)
+        owner = int64(lists.crowded[entry, 0])
         query = owner >> int64(1)
-        length = int64(kmers.lengths[query])
-        kind = length + (int64(lists.crowded[entry, 0]) & int64(1)) * int64(MIRRORED)
-        pattern = scheme.pattern_first[kind, 0] + int64(lists.crowded[entry, 1])
-        window = int64(scheme.pattern_window[pattern])
-        offset = scheme.offset[kind, window]
-        first_word = oriented_word(kmers, query, owner & int64(1), int64(0))
-        bases = _oriented_bases(kmers, query, owner & int64(1), first_word, offset)
-        tag, mask = _tag_of(index, length, offset, bases)
-        spent = popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
+        strand = owner & int64(1)
+        pattern = int64(lists.crowded[entry, 1])
+        offset = int64(scheme.pattern_offset[pattern])
+        first_word = oriented_word(kmers, query, strand, int64(0))
+        bases = _oriented_bases(kmers, query, strand, first_word, offset)
+        tag, mask = _tag_of(index, int64(kmers.lengths[query]), offset, bases)
         first = int64(lists.crowded[entry, 2]) + (t & int64(31))
         for row in range(first, int64(lists.crowded[entry, 3]), 32):
-            _try_row(index, kmers, scheme, max_hits, lists, owner, kind, window, spent, tag, mask, int64(row))
+            _try_row(index, kmers, scheme, max_hits, lists, owner, first_word, pattern, tag, mask, int64(row))
 
 
 @kernel

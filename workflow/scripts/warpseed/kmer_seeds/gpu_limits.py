@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from warpseed.gpu import cuda, kernel
-from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket, scheme_row
+from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket
 from warpseed.kmer_seeds.kmers import oriented_word
 
 __all__ = ["count_row_sectors", "gather_sectors"]
@@ -38,13 +38,12 @@ def count_row_sectors(index, kmers, scheme, total):
     strand = owner & int64(1)
     if query >= int64(kmers.lengths.shape[0]):
         return
+    pattern = scheme.pattern_first[int64(kmers.lengths[query]), 0] + t % look_ups
     first_word = oriented_word(kmers, query, strand, int64(0))
-    kind = int64(kmers.lengths[query])
-    if scheme.max_mismatches > 0:
-        kind = scheme_row(index, kmers, scheme, query, strand, first_word)
-    low, high, bases, window, _ = look_up_bucket(index, kmers, scheme, kind, query, strand, first_word, t % look_ups)
+    low, high, bases = look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern)
     if low < high:
-        exact = min(scheme.length[kind, window], int64(32)) - int64(index.table_length)
+        window = int64(scheme.pattern_window[pattern])
+        exact = min(scheme.length[int64(kmers.lengths[query]), window], int64(32)) - int64(index.table_length)
         low, high = exact_tag_range(index, low, high, bases, exact)
         last = max(high - int64(1), low)
         cuda.atomic.add(total, 0, uint64((last >> int64(2)) - (low >> int64(2)) + int64(1)))

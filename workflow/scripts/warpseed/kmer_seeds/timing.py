@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ class _Outcome(NamedTuple):
     digest: str
 
 
-class _Job(NamedTuple):
+@dataclass(frozen=True)
+class _Job:
     """One cell of a table: what is run, and where."""
 
     index: SeedIndex
