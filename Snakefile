@@ -46,9 +46,16 @@ rule report:
         "results/report.html",
 
 
+rule publish:
+    """The records of this run as those of a reference machine (--config machine=NAME)."""
+    input:
+        published_records,
+
+
 include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/reads.smk"
 include: "workflow/rules/kmer_seeds.smk"
 include: "workflow/rules/peers.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/publish.smk"

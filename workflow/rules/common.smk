@@ -58,7 +58,7 @@ def config_sentence(error):
     value, node = config, CONFIG_SCHEMA
     for part in path:
         value = value[part]
-        node = node.get("properties", {}).get(part) or node["additionalProperties"]
+        node = node.get("properties", {}).get(part) or node.get("items") or node["additionalProperties"]
     if "properties" in node or "additionalProperties" in node:
         return f"{where} is {value!r}, but it should hold further keys: {node['description']}."
     return f"{where} is {value!r}, but it should be: {node['description']}."
@@ -327,6 +327,19 @@ def conda_in_use():
     return any(getattr(method, "name", "").upper() == "CONDA" for method in methods)
 
 
+def published_records(wildcards):
+    """Return what the target `publish` makes; it is nothing without a name for the machine."""
+    fail_unless(
+        MACHINE is not None,
+        "The target 'publish' keeps this run's records under the name of the machine, but the configuration key "
+        "'machine' is null: name it, e.g. snakemake publish --config machine=nvidia-h200.",
+    )
+    return [
+        str(MACHINES / MACHINE / "kmer_seeds.tsv"),
+        str(MACHINES / MACHINE / "provenance.json"),
+    ]
+
+
 def peers_wanted():
     """Return whether bowtie is measured beside us."""
     if config["peers"] != "auto":
@@ -355,15 +368,22 @@ GPU_JOBS = 1 if "gpu" in DEVICES else 0
 DEVICE_ENV = "../../envs/gpu.yaml" if GPU_JOBS else "../../envs/cpu.yaml"
 PEERS = peers_wanted()
 
-TIMED = [*DATASETS, *(["bowtie"] if PEERS and TABLE_DATASETS else [])]
+GPU_LIMITS = config["kmer_seeds"]["gpu_limits"] if GPU_JOBS else []
+TIMED = [
+    *DATASETS,
+    *(["bowtie"] if PEERS and TABLE_DATASETS else []),
+    *(["gpu_limits"] if GPU_LIMITS else []),
+]
 MEASUREMENTS = [
     f"results/measurements/{REFERENCE}/index.tsv",
     *(f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv" for name in TIMED),
 ]
 SEEDS = [f"results/seeds/{name}.bed" for name in SAMPLES]
 MACHINES = SOURCE / "resources" / "measurements"
-REFERENCE_MEASUREMENTS = sorted(map(str, MACHINES.glob("*/*.tsv")))
-REFERENCE_PROVENANCE = sorted(map(str, MACHINES.glob("*/*.json")))
+MACHINE = config["machine"]
+# A run that publishes a machine's records does not report the ones it is about to replace.
+REFERENCE_MEASUREMENTS = sorted(str(path) for path in MACHINES.glob("*/*.tsv") if path.parent.name != MACHINE)
+REFERENCE_PROVENANCE = sorted(str(path) for path in MACHINES.glob("*/*.json") if path.parent.name != MACHINE)
 TABLES = [
     f"results/tables/kmer_seeds/{name}.tsv"
     for name in (
@@ -388,3 +408,4 @@ wildcard_constraints:
     reference="|".join(map(re.escape, REFERENCES)),
     dataset="|".join(map(re.escape, DATASETS)) or "none",
     sample="|".join(map(re.escape, SAMPLES)) or "none",
+    machine=re.escape(MACHINE or "none"),

@@ -1,7 +1,7 @@
 # Paper 000: k-mers with up to three mismatches against the index, timed, and found for the user's own samples.
 #
 # Needs: an index that has been verified, k-mers; the configuration's `kmer_seeds`, `measure` and `samples`.
-# Makes: results/measurements/<reference>/kmer_seeds/<dataset>.tsv, results/seeds/<sample>.bed.
+# Makes: results/measurements/<reference>/kmer_seeds/<dataset>.tsv and gpu_limits.tsv, results/seeds/<sample>.bed.
 
 
 rule time_kmer_seeds:
@@ -34,6 +34,33 @@ rule time_kmer_seeds:
         max_hits=config["measure"]["max_hits"],
     script:
         "../scripts/time_kmer_seeds.py"
+
+
+rule time_gpu_limits:
+    """Time the GPU kernels alone, with k-mers on the device, beside their limit, alone on the machine."""
+    input:
+        index="results/index/{reference}",
+        verified="results/index/{reference}.verified",
+        lib=library("time_gpu_limits.py"),
+    output:
+        records="results/measurements/{reference}/kmer_seeds/gpu_limits.tsv",
+    log:
+        "logs/measurements/{reference}/kmer_seeds/gpu_limits.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/kmer_seeds/gpu_limits.tsv"
+    conda:
+        DEVICE_ENV
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=1,
+    params:
+        cases=GPU_LIMITS,
+        repeats=config["measure"]["repeats"],
+        seed=config["kmer_seeds"]["seed"],
+        max_hits=config["measure"]["max_hits"],
+    script:
+        "../scripts/time_gpu_limits.py"
 
 
 rule find_seeds:

@@ -27,6 +27,7 @@ __all__ = [
     "index_rows",
     "measured_rows",
     "peak_memory",
+    "publish_records",
     "read_records",
     "write_records",
 ]
@@ -243,6 +244,40 @@ def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, A
         raise ValueError(f"a record needs a value for {', '.join(missing)}: {dict(row)}")
     full["value"] = repr(float(full["value"]))
     return full
+
+
+def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference: str, machine: str) -> None:
+    """Write the records of a run into one file, led by one that names the reference they are of.
+
+    Parameters
+    ----------
+    path : path
+        The file to write.
+    paths : iterable of paths
+        Files from `write_records`, of one reference.
+    reference : str
+        Its name, kept as the case "reference=NAME" of item "Index".
+    machine : str
+        The machine that publishes.
+
+    Raises
+    ------
+    InputError
+        If there is no record, or one that was measured on another machine.
+    """
+    records = read_records(paths)
+    if records.empty:
+        raise InputError("There are no records to publish; measure first (snakemake kmer_seeds).")
+    others = sorted(set(records["machine"]) - {machine})
+    if others:
+        raise InputError(
+            f"The records were measured on '{others[0]}', but this machine is '{machine}': publish them there, where "
+            "driver and versions are known, or remove results/measurements and measure here."
+        )
+    named: dict[str, Any] = {"system": "kmer_seeds", "item": "Index", "tool": "warpseed", "stage": "-"}
+    named |= {"case": f"reference={reference}", "metric": "count", "value": 1, "unit": "references", "machine": machine}
+    rows = [{str(key): value for key, value in row.items()} for row in records.to_dict("records")]
+    write_records(path, [named, *rows])
 
 
 def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:

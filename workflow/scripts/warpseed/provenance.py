@@ -212,7 +212,18 @@ def seeds(config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def write_provenance(path: str | Path, config: Mapping[str, Any] | None = None) -> None:
+def _without_folders(value: Any) -> Any:
+    """The same configuration with the last part of every path that is there, in place of the path."""
+    if isinstance(value, Mapping):
+        return {key: _without_folders(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(item) for item in value]
+    if isinstance(value, str) and os.sep in value and Path(value).expanduser().exists():
+        return Path(value).name
+    return value
+
+
+def write_provenance(path: str | Path, config: Mapping[str, Any] | None = None, *, names_only: bool = False) -> None:
     """Write machine, versions, commit, configuration and seeds as JSON, under a temporary name first.
 
     Parameters
@@ -221,8 +232,12 @@ def write_provenance(path: str | Path, config: Mapping[str, Any] | None = None) 
         The JSON file to write.
     config : mapping, optional
         The run's whole configuration; kept as it is.
+    names_only : bool
+        Keep the names of the configuration's files, not where they lie: for what is published.
     """
     config = dict(config or {})
+    if names_only:
+        config = _without_folders(config)
     document = {
         "format": 1,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -68,9 +68,9 @@ def _find(
     with watch.stage("pack"):
         kmers = pack_kmers(queries)
     if device == "gpu":
-        from warpseed.kmer_seeds import gpu
+        from warpseed.kmer_seeds.gpu import find_fast, find_paper
 
-        find = gpu.find_fast if tier == "fast" else gpu.find_paper
+        find = find_fast if tier == "fast" else find_paper
         return find(index, kmers, max_mismatches, max_hits=max_hits, watch=watch)
     from warpseed.kmer_seeds import cpu
 

@@ -25,7 +25,7 @@ from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack
 __all__ = ["Found", "Intervals", "find_fast", "locate_intervals", "look_up_pairs", "search_paper", "sort_hits"]
 
 _NARROW_ABOVE = 16
-COSTS = Costs(look_up=1.0, row=1.0, narrowing=3.0, narrow_above=_NARROW_ABOVE)
+COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=_NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
 
 _RANGE = 8192

@@ -53,9 +53,11 @@ class Window(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What a target pays, in units of one table look-up in a large batch."""
+    """What a target pays, in units of a table look-up of K bases in a large batch."""
 
     look_up: float
+    short_look_up: float
+    """a look-up of fewer than K bases, whose two table entries are farther apart"""
     row: float
     """one candidate: its suffix array entry and its text"""
     narrowing: float
@@ -147,12 +149,11 @@ def _cost(windows: list[Window], rows: int, table_length: int, costs: Costs) -> 
     for window in windows:
         seen = min(window.length, table_length)
         bucket = rows / 4**seen
-        each = costs.look_up + costs.row * min(bucket, max(costs.narrow_above, 1.0))
-        if bucket > costs.narrow_above:
-            if window.length > table_length:
-                each += costs.narrowing * log2(bucket)
-            else:
-                each = costs.look_up + costs.row * bucket
+        each = costs.look_up if seen == table_length else costs.short_look_up
+        if bucket > costs.narrow_above and window.length > table_length:
+            each += costs.narrowing * log2(bucket) + costs.row * costs.narrow_above
+        else:
+            each += costs.row * bucket
         total += _neighbours(seen, window.errors) * each
     return total
 

@@ -9,7 +9,8 @@ Exact search counts, sums up and writes; inexact search appends hits in one pass
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -58,7 +59,7 @@ __all__ = [
     "tagged_index",
 ]
 
-COSTS = Costs(look_up=1.0, row=0.5, narrowing=2.0, narrow_above=8)
+COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
 EXACT_BLOCK = 192
 INEXACT_BLOCK = 64
 _FAST_BLOCK = 256
@@ -733,7 +734,7 @@ def paper_locate(index, low_of, hit_end, entry_of, steps_of):
 
 def _batches(count: int, words: int) -> list[tuple[int, int]]:
     """Ranges of k-mers whose words and results take at most half of the free device memory."""
-    each = 8 * words + 64
+    each = 8 * words + 256
     size = max(1, min(_BATCH, free_memory() // (2 * each)))
     return [(first, min(first + size, count)) for first in range(0, count, size)]
 
@@ -742,6 +743,18 @@ def _part(kmers: Kmers, first: int, last: int) -> Kmers:
     marked = kmers.marks.shape[0] == kmers.words.shape[0]
     marks = kmers.marks[first:last] if marked else kmers.marks
     return Kmers(kmers.words[first:last], marks, kmers.lengths[first:last])
+
+
+@contextmanager
+def _enough_memory(count: int) -> Iterator[None]:
+    """Turn CuPy's failure to allocate into one sentence."""
+    try:
+        yield
+    except cupy().cuda.memory.OutOfMemoryError as error:
+        raise MemoryLimitError(
+            f"A batch of {count:,} k-mers has more hits than the device's memory holds ({free_memory() / 1e9:.1f} GB "
+            "are free); set max_hits, search fewer k-mers at once, or use device='cpu'."
+        ) from error
 
 
 def _join(parts: list[Found]) -> Found:
@@ -767,15 +780,27 @@ class DeviceHits(NamedTuple):
     dropped_hits: int
 
 
+class DeviceScheme(NamedTuple):
+    """A scheme on the device, and the rounds in which 8 lanes take the look-ups of any of its k-mers."""
+
+    arrays: Scheme
+    rounds: int
+
+
+def device_scheme(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, table_length: int) -> DeviceScheme:
+    """Choose the windows for a batch, and copy them to the device."""
+    scheme = make_scheme(lengths, max_mismatches, index.rows, table_length, COSTS)
+    return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // _LANES))
+
+
 def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_only: bool = False) -> DeviceHits:
     """Exact search of k-mers on the device: append in one pass; again with room where it was short."""
     xp = cupy()
     count = len(kmers.lengths)
     counts = xp.empty(count, xp.uint32)
     limit = _NO_LIMIT if max_hits is None else max_hits
-    room = 0 if count_only else min(16 * count + 1024, free_memory() // 32)
+    room = 0 if count_only else 16 * count + 1024
     while True:
-        _check_memory(8 * room, f"A batch of {count:,} k-mers with {room:,} hits")
         hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(3, xp.uint64)
         outputs = (view(cursor), view(counts), view(hits))
         launch(append_exact, 2 * count, _FAST_BLOCK, tagged, kmers, limit, not count_only, *outputs)
@@ -787,23 +812,30 @@ def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_on
 
 
 def inexact_hits(
-    tagged: TaggedIndex, kmers: Kmers, scheme: Scheme, max_hits: int | None, count_only: bool = False
+    tagged: TaggedIndex, kmers: Kmers, scheme: DeviceScheme, max_hits: int | None, count_only: bool = False
 ) -> DeviceHits:
     """Search with mismatches of k-mers on the device: append, move together; again with room where it was short."""
     xp = cupy()
     count = len(kmers.lengths)
-    rounds = -(-int(scheme.look_ups.max()) // _LANES)
-    scheme = to_device(scheme)
-    room = _SEGMENTS * (0 if count_only else 4 + count // 8)
+    room = _SEGMENTS * (0 if count_only else 4 + count // 4)
     crowded_room = _SEGMENTS * (64 + count // 16)
     limit = _NO_LIMIT if max_hits is None else max_hits
     while True:
-        _check_memory(8 * room + 16 * crowded_room, f"A batch of {count:,} k-mers")
         found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint32)
         crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(2 * _SEGMENTS, xp.uint64)
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
-        launch(append_inexact, 2 * count << _LANES_SHIFT, _FAST_BLOCK, tagged, kmers, scheme, limit, lists, rounds)
-        launch(append_crowded, _CROWDED_THREADS, _FAST_BLOCK, tagged, kmers, scheme, limit, lists)
+        launch(
+            append_inexact,
+            2 * count << _LANES_SHIFT,
+            _FAST_BLOCK,
+            tagged,
+            kmers,
+            scheme.arrays,
+            limit,
+            lists,
+            scheme.rounds,
+        )
+        launch(append_crowded, _CROWDED_THREADS, _FAST_BLOCK, tagged, kmers, scheme.arrays, limit, lists)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (_SEGMENTS * int(part.max()) for part in (used[:_SEGMENTS], used[_SEGMENTS:]))
         if needed_crowded <= crowded_room and (needed <= room or count_only):
@@ -842,8 +874,8 @@ def find_fast(
             part = to_device(_part(kmers, first, last))
             if max_mismatches > 0:
                 lengths = kmers.lengths[first:last]
-                scheme = make_scheme(lengths, max_mismatches, index.rows, tagged.table_length, COSTS)
-        with time_on_device(watch, "kernel"):
+                scheme = device_scheme(index, lengths, max_mismatches, tagged.table_length)
+        with _enough_memory(last - first), time_on_device(watch, "kernel"):
             if max_mismatches == 0:
                 found = exact_hits(tagged, part, max_hits, count_only)
             else:
@@ -899,7 +931,6 @@ def _inexact_intervals(
         needed = int(cursor[0])
         if needed <= room:
             break
-        _check_memory(40 * needed, f"A batch of {count:,} k-mers with {needed:,} intervals")
         room = needed
     order = xp.argsort(kind[:needed])
     return low[order], size[order], kind[order], totals.astype(xp.int64)
@@ -943,7 +974,7 @@ def search_paper(
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
             part = to_device(_part(kmers, first, last))
-        with time_on_device(watch, "kernel"):
+        with _enough_memory(last - first), time_on_device(watch, "kernel"):
             batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
         with watch.stage("device_to_host"):
             kind = batch.kind.get()
@@ -970,7 +1001,6 @@ def _locate(searched: PaperIndex, intervals: _DeviceIntervals, block: int) -> tu
     xp = cupy()
     ends = xp.cumsum(intervals.size, dtype=xp.uint64)
     total = int(ends[-1]) if len(ends) else 0
-    _check_memory(8 * total, f"Locating {total:,} hits")
     entry, steps = xp.empty(total, xp.uint32), xp.empty(total, xp.uint32)
     launch(paper_locate, total, block, searched, view(intervals.low), view(ends), view(entry), view(steps))
     return entry, steps
@@ -994,9 +1024,9 @@ def find_paper(
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
             part = to_device(_part(kmers, first, last))
-        with time_on_device(watch, "kernel"):
+        with _enough_memory(last - first), time_on_device(watch, "kernel"):
             batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
-        with time_on_device(watch, "locate"):
+        with _enough_memory(last - first), time_on_device(watch, "locate"):
             entry, steps = _locate(searched, batch, block)
         with watch.stage("device_to_host"):
             pairs = (batch.size.get(), batch.kind.get(), entry.get(), steps.get())
@@ -1032,5 +1062,5 @@ def device_run(
     tagged = tagged_index(index, watch)
     if max_mismatches == 0:
         return lambda: exact_hits(tagged, on_device, max_hits).results
-    scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, tagged.table_length, COSTS)
+    scheme = device_scheme(index, kmers.lengths, max_mismatches, tagged.table_length)
     return lambda: inexact_hits(tagged, on_device, scheme, max_hits).results

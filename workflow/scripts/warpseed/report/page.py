@@ -529,7 +529,7 @@ def _gpu_limits(measurements: Measurements) -> str:
             escape(row["case"]),
             [f'<td class="text">{escape(tables.machine_label(row["source"], row["machine"]))}</td>']
             + [f'<td class="text">{escape(row[key])}</td>' for key in ("tier", "stage", "metric")]
-            + [f"{tables.format_number(row['value'])} {escape(row['unit'])}"],
+            + [f"{tables.format_number(row['value'])} {escape(row['unit'].removesuffix('1'))}".rstrip()],
         )
         for row in tables.rows_of(limits)
     ]

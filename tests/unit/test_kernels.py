@@ -1,0 +1,187 @@
+"""Every kernel compiles without a GPU: to PTX for two compute capabilities, and from there to machine code.
+
+Types come from small host arrays, as the library makes them. Device overloads are cached by their argument types alone,
+so each compute capability has a process of its own: this file, run as a script, prints what it compiled as JSON.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+LIBRARY = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
+CAPABILITIES = ("8.0", "9.0")
+OWN_STACK = {"paper_inexact_32", "paper_inexact_255"}
+"""Figure 4's bounds and stack lie in local memory, so these kernels have a stack frame; the others have none."""
+FLOATING_POINT = re.compile(r"\.f(?:16|32|64)\b")
+
+
+class Compiled(NamedTuple):
+    """What one kernel became."""
+
+    stack: int
+    """bytes a thread"""
+    spilled: int
+    """bytes stored and loaded because registers ran out"""
+    floats: list[str]
+    """PTX instructions on floating-point numbers"""
+
+
+# ------------------------------------------------------------------------------------------------- the script
+
+
+def import_kernels() -> dict[str, Any]:
+    """Every kernel of the library by name: all modules that take something from warpseed.gpu are imported."""
+    for path in sorted((LIBRARY / "warpseed").rglob("*.py")):
+        if re.search(r"^from warpseed\.gpu import", path.read_text(), re.MULTILINE):
+            importlib.import_module(".".join(path.relative_to(LIBRARY).with_suffix("").parts))
+    from warpseed.gpu import kernels
+
+    return kernels
+
+
+def small_index() -> Any:
+    """An index of a few bases."""
+    from warpseed import build_index
+
+    with tempfile.TemporaryDirectory() as folder:
+        fasta = Path(folder) / "tiny.fa"
+        fasta.write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
+        return build_index(fasta)
+
+
+def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
+    """Arguments as each kernel is launched with, on the host."""
+    import numpy as np
+    from warpseed.kmer_seeds import gpu
+    from warpseed.kmer_seeds.fast import make_scheme
+    from warpseed.kmer_seeds.kmers import pack_kmers
+    from warpseed.sequences import Queries
+
+    index = small_index()
+    fast, paper = index.fast, index.forward
+    kmers = pack_kmers(Queries.from_sequences(["ACGTNACGTACGATTACA" * 3]))
+    words, rows, quadruples = np.zeros(8, np.uint64), np.zeros(8, np.uint32), np.zeros((8, 4), np.uint32)
+    tagged = gpu.TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
+    scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, gpu.COSTS)
+    lists = gpu.Lists(words, words, quadruples, rows)
+    inexact = (paper, paper, kmers, 2, 128, words, words, (rows, rows, words))
+    return {
+        "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows),
+        "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
+        "append_exact": (tagged, kmers, 128, True, words, rows, words),
+        "append_inexact": (tagged, kmers, scheme, 128, lists, 1),
+        "append_crowded": (tagged, kmers, scheme, 128, lists),
+        "close_ranks": (lists, 128, words, words),
+        "settle_counts": (rows, 128, words),
+        "paper_exact": (paper, kmers, rows, rows),
+        "paper_inexact_32": inexact,
+        "paper_inexact_255": inexact,
+        "paper_locate": (paper, rows, words, rows, rows),
+        "gather_sectors": (rows, 64, rows),
+        "count_row_sectors": (tagged, kmers, scheme, words),
+    }
+
+
+def pretend_to_have(capability: tuple[int, int]) -> None:
+    """Answer the question for the current device, which a call of an @njit function from a kernel asks."""
+    import numba.cuda.dispatcher as dispatcher
+
+    class Device:
+        compute_capability = capability
+
+    dispatcher.get_current_device = lambda: Device
+
+
+def compile_kernel(function: Any, signature: tuple[Any, ...], capability: tuple[int, int]) -> Compiled:
+    """To PTX, then to machine code, with what the assembler says about it."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+    from warpseed.gpu import cuda
+
+    ptx, _ = cuda.compile_ptx(function.py_func, signature, cc=capability)
+    options = LinkerOptions(arch="sm_{}{}".format(*capability), ptxas_options=["-v"], verbose=True)
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+    linker.link("cubin")
+    told = linker.get_info_log()
+    # One line for the kernel, and one for each function that it calls and that was not inlined.
+    memory = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", told)
+    assert memory, told
+    stack, stores, loads = (sum(map(int, column)) for column in zip(*memory, strict=True))
+    floats = [line.strip() for line in ptx.splitlines() if FLOATING_POINT.search(line)]
+    return Compiled(stack, stores + loads, floats)
+
+
+def main(capability: tuple[int, int]) -> None:
+    """Compile all kernels, and print what became of each; of one without arguments, null."""
+    from numba import typeof
+
+    kernels, arguments = import_kernels(), arguments_of_kernels()
+    pretend_to_have(capability)
+    report: dict[str, Any] = dict.fromkeys([*kernels, *arguments])
+    for name in kernels.keys() & arguments.keys():
+        signature = tuple(typeof(argument) for argument in arguments[name])
+        report[name] = compile_kernel(kernels[name], signature, capability)._asdict()
+    json.dump(report, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(tuple(map(int, sys.argv[1].split("."))))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------- the tests
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """A process for each compute capability, side by side."""
+    environment = os.environ | {"PYTHONPATH": str(LIBRARY)}
+    started = {
+        capability: subprocess.Popen(
+            [sys.executable, __file__, capability],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for capability in CAPABILITIES
+    }
+    yield started
+    for process in started.values():
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module", params=CAPABILITIES)
+def compiled(request: pytest.FixtureRequest, processes: dict[str, subprocess.Popen[str]]) -> dict[str, Any]:
+    """What every kernel became, for one compute capability."""
+    process = processes[request.param]
+    out, told = process.communicate()
+    assert process.returncode == 0, told
+    return {name: facts and Compiled(**facts) for name, facts in json.loads(out).items()}
+
+
+def test_every_kernel_has_arguments_here(compiled: dict[str, Any]) -> None:
+    """A new kernel needs an entry in `arguments_of_kernels`, and one that is gone loses its own."""
+    assert [name for name, facts in compiled.items() if facts is None] == []
+    assert {"append_exact", "append_inexact", "paper_exact", *OWN_STACK} <= set(compiled)
+
+
+def test_no_kernel_computes_with_floating_point_numbers(compiled: dict[str, Any]) -> None:
+    """uint64 + int64 turns into float64: a cast is missing wherever such an instruction appears."""
+    assert {name: facts.floats for name, facts in compiled.items() if facts and facts.floats} == {}
+
+
+def test_no_kernel_spills_registers(compiled: dict[str, Any]) -> None:
+    """Nothing goes through local memory but what the paper's search keeps there."""
+    assert {name: facts for name, facts in compiled.items() if facts and facts.spilled} == {}
+    assert {name for name, facts in compiled.items() if facts and facts.stack} <= OWN_STACK

@@ -1,0 +1,28 @@
+"""Time the GPU kernels with k-mers that lie on the device, beside the rate at which it fetches random sectors.
+
+Input: `index` (a folder). Params: `cases` (dicts of `k`, `mismatches`, `count`, `error_rate` and `tiers`), `repeats`,
+`seed`, `max_hits`. Output: `records`.
+"""
+
+from typing import Any
+
+from warpseed.job import rule_log
+from warpseed.kmer_seeds.limits import measure_limits
+from warpseed.measure import write_records
+
+
+def main(snakemake: Any) -> None:
+    """Measure, and write the records."""
+    params = snakemake.params
+    records = measure_limits(
+        snakemake.input.index, params.cases, repeats=params.repeats, seed=params.seed, max_hits=params.max_hits
+    )
+    write_records(snakemake.output.records, records)
+    for record in records:
+        print(record["case"], record["tier"], record["metric"], record["value"], record["unit"])
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job.log[0]):
+        main(job)
