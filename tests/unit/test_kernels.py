@@ -177,7 +177,7 @@ def test_every_kernel_has_arguments_here(compiled: dict[str, Any]) -> None:
 
 
 def test_no_kernel_computes_with_floating_point_numbers(compiled: dict[str, Any]) -> None:
-    """uint64 + int64 turns into float64: a cast is missing wherever such an instruction appears."""
+    """A search counts and compares: such an instruction says that a type went wrong."""
     assert {name: facts.floats for name, facts in compiled.items() if facts and facts.floats} == {}
 
 

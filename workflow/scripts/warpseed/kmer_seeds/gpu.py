@@ -73,6 +73,7 @@ _CROWDED = 256
 """A bucket with more rows is left to whole warps, in pieces of _PIECE rows."""
 _PIECE = 1024
 _SEGMENTS = 64
+_KEPT = 2 * _SEGMENTS
 _SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
 """How a lane's exact matches lie: one, at a known position; rows in a run; rows to be compared one by one."""
 _CROWDED_THREADS = 1 << 18
@@ -324,7 +325,7 @@ def _lane_of(places, first_lane, item):
 
 
 @scalar
-def _reserve(warp_totals, total, cursor):
+def _reserve(warp_totals, total, cursors, which):
     """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
     me = int64(cuda.threadIdx.x)
     if me & int64(31) == int64(0):
@@ -336,7 +337,7 @@ def _reserve(warp_totals, total, cursor):
             mine = warp_totals[warp]
             warp_totals[warp] = whole
             whole += mine
-        begin = cuda.atomic.add(cursor, 0, whole) if whole > uint64(0) else uint64(0)
+        begin = cuda.atomic.add(cursors, which, whole) if whole > uint64(0) else uint64(0)
         for warp in range(int64(cuda.blockDim.x) >> int64(5)):
             warp_totals[warp] += begin
     cuda.syncthreads()
@@ -390,7 +391,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     if count == int64(1) and length <= _decided(index):
         rows[me] = uint32(_position(index, row))
         kinds[me] = uint8(_SINGLE)
-    begin = _reserve(warp_totals, warp_total, cursor)
+    begin = _reserve(warp_totals, warp_total, cursor, 0)
     if not store or begin + warp_total > int64(hits.shape[0]):
         return
     first_lane = me - (me & int64(31))
@@ -460,7 +461,7 @@ class Lists(NamedTuple):
     """
 
     cursors: np.ndarray
-    """uint64[2 * _SEGMENTS], of the hits, then of the crowded buckets"""
+    """uint64[_KEPT + 3], of the hits, of the crowded buckets; hits kept, dropped k-mers, dropped hits"""
     hits: np.ndarray
     """uint64[…], k-mer << 35 | packed hit"""
     crowded: np.ndarray
@@ -621,10 +622,10 @@ def append_crowded(index, kmers, scheme, max_hits, lists):
 
 
 @kernel
-def close_ranks(lists, max_hits, cursor, hits):
+def close_ranks(lists, max_hits, hits):
     """Move the parts of the list of hits together, less those of dropped k-mers: one thread a place.
 
-    Blocks reserve room by one addition to ``cursor[0]``.
+    Blocks reserve room by one addition to ``cursors[_KEPT]``.
     """
     warp_totals = cuda.shared.array(_FAST_WARPS, uint64)
     t = int64(cuda.grid(1))
@@ -636,19 +637,19 @@ def close_ranks(lists, max_hits, cursor, hits):
         hit = lists.hits[t]
         keep = int64(lists.counts[int64(hit >> uint64(_QUERY_SHIFT))]) <= max_hits
     place, total = _warp_places(int64(1) if keep else int64(0))
-    begin = _reserve(warp_totals, total, cursor)
+    begin = _reserve(warp_totals, total, lists.cursors, _KEPT)
     if keep:
         hits[begin + place] = hit
 
 
 @kernel
-def settle_counts(counts, max_hits, cursor):
-    """Count dropped k-mers and their hits in ``cursor[1]`` and ``cursor[2]``, and set their counts to 0."""
+def settle_counts(lists, max_hits):
+    """Count dropped k-mers and their hits behind ``cursors[_KEPT]``, and set their counts to 0: one thread a k-mer."""
     query = int64(cuda.grid(1))
-    if query < int64(counts.shape[0]) and int64(counts[query]) > max_hits:
-        cuda.atomic.add(cursor, 1, uint64(1))
-        cuda.atomic.add(cursor, 2, uint64(counts[query]))
-        counts[query] = uint32(0)
+    if query < int64(lists.counts.shape[0]) and int64(lists.counts[query]) > max_hits:
+        cuda.atomic.add(lists.cursors, _KEPT + 1, uint64(1))
+        cuda.atomic.add(lists.cursors, _KEPT + 2, uint64(lists.counts[query]))
+        lists.counts[query] = uint32(0)
 
 
 # ---------------------------------------------------------------- paper tier
@@ -822,35 +823,23 @@ def inexact_hits(
     limit = _NO_LIMIT if max_hits is None else max_hits
     while True:
         found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint32)
-        crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(2 * _SEGMENTS, xp.uint64)
+        crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(_KEPT + 3, xp.uint64)
+        hits = xp.empty(max(room, 1), xp.uint64)
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
-        launch(
-            append_inexact,
-            2 * count << _LANES_SHIFT,
-            _FAST_BLOCK,
-            tagged,
-            kmers,
-            scheme.arrays,
-            limit,
-            lists,
-            scheme.rounds,
-        )
-        launch(append_crowded, _CROWDED_THREADS, _FAST_BLOCK, tagged, kmers, scheme.arrays, limit, lists)
+        arguments = (tagged, kmers, scheme.arrays, limit, lists)
+        launch(append_inexact, 2 * count << _LANES_SHIFT, _FAST_BLOCK, *arguments, scheme.rounds)
+        launch(append_crowded, _CROWDED_THREADS, _FAST_BLOCK, *arguments)
+        launch(close_ranks, room, _FAST_BLOCK, lists, limit, view(hits))
+        launch(settle_counts, count, _FAST_BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)
-        needed, needed_crowded = (_SEGMENTS * int(part.max()) for part in (used[:_SEGMENTS], used[_SEGMENTS:]))
+        needed, needed_crowded = (_SEGMENTS * int(part.max()) for part in (used[:_SEGMENTS], used[_SEGMENTS:_KEPT]))
         if needed_crowded <= crowded_room and (needed <= room or count_only):
             break
-        del found, crowded, lists
+        del found, crowded, hits, lists, arguments
         room, crowded_room = max(room, needed), max(crowded_room, needed_crowded)
-    cursor = xp.zeros(3, xp.uint64)
-    hits = xp.empty(int(used[:_SEGMENTS].sum()), xp.uint64)
-    if not count_only:
-        launch(close_ranks, room, _FAST_BLOCK, lists, limit, view(cursor), view(hits))
-    launch(settle_counts, count, _FAST_BLOCK, view(counts), limit, view(cursor))
-    total, dropped_queries, dropped_hits = map(int, cursor.get())
-    if count_only:
-        total = int(counts.sum(dtype=xp.int64))
-    return DeviceHits(hits[:total] if not count_only else hits[:0], counts, total, dropped_queries, dropped_hits)
+    kept, dropped_queries, dropped_hits = map(int, used[_KEPT:])
+    results = int(counts.sum(dtype=xp.int64)) if count_only else kept
+    return DeviceHits(hits[:kept], counts, results, dropped_queries, dropped_hits)
 
 
 def find_fast(

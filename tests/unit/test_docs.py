@@ -1,0 +1,214 @@
+"""What the documentation names exists, and its examples run as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import warpseed
+import yaml
+from warpseed import cli
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds.output import TSV_HEADER
+from warpseed.measure import RECORD_COLUMNS, STAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+FORMATS = ROOT / "docs" / "formats.md"
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "config" / "README.md"])
+EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+FOLDERS = {"config", "docs", "envs", "profiles", "resources", "tests", "tools", "workflow"}
+GENOME = "ACGTTGCAAGCTTACGGATCCATGACCTTGACCATGAGCCTAGGCTAGTCCATTGACGATTACA" * 3
+KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
+
+
+def code_of(page: Path) -> list[str]:
+    """Everything on a page that is set as code: blocks, then spans."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    rest = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return blocks + re.findall(r"`([^`\n]+)`", rest)
+
+
+def block_of(page: Path, language: str, word: str = "") -> str:
+    """The first code block in a language that holds a word."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return next(block for block in blocks if word in block)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# ------------------------------------------------------------------------------------------ names of things
+
+
+@EACH_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in [link for link in links if "://" not in link]:
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link
+
+
+@EACH_PAGE
+def test_paths_of_the_repository_exist(page: Path) -> None:
+    named = {word.rstrip(".,:;") for code in code_of(page) for word in code.split() if word.split("/")[0] in FOLDERS}
+    for path in named:
+        if "/" in path and not re.search(r"[<*…]", path):
+            assert (ROOT / path).exists(), path
+
+
+def test_the_readme_shows_the_layout_that_there_is() -> None:
+    lines = block_of(README, "", "Snakefile  Makefile").splitlines()
+    named = [name for line in lines for name in re.split(r" {2,}|(?<=/) ", line)[:-1]]
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    shown = {name.split("/")[0] for name in named}
+    assert FOLDERS <= shown
+
+
+@EACH_PAGE
+def test_make_targets_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert targets >= {"run", "test"}
+    for code in code_of(page):
+        named = re.findall(r"(?:^|\s)make ([a-z][a-z-]*)", code, re.MULTILINE)
+        assert set(named) <= targets, code
+
+
+@EACH_PAGE
+def test_snakemake_targets_exist(page: Path) -> None:
+    rules = set(re.findall(r"^rule (\w+):", (ROOT / "Snakefile").read_text(), re.MULTILINE))
+    assert rules >= {"all", "kmer_seeds"}
+    for code in code_of(page):
+        for word in re.findall(r"(?:^|\s)snakemake +([a-z]\S*)", code, re.MULTILINE):
+            assert "/" in word or word in rules, code
+
+
+@pytest.mark.workflow
+def test_rules_make_the_results_that_the_readme_names(tmp_path: Path) -> None:
+    words = {word for code in code_of(README) for word in code.split() if word.startswith("results/")}
+    files = sorted(word for word in words if Path(word).suffix and not word.startswith("results/seeds/"))
+    assert len(files) > 8
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path)]
+    done = subprocess.run([*command, "-n", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# -------------------------------------------------------------------------------------------------- examples
+
+
+@pytest.fixture
+def in_a_folder_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with the files that the README's examples name."""
+    (tmp_path / "genome.fa.gz").write_text(f">chr\n{GENOME}\n")
+    (tmp_path / "kmers.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in KMERS.items()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_commands_of_the_readme_run(in_a_folder_with_files: Path) -> None:
+    lines = block_of(README, "", "python -m warpseed check").splitlines()
+    assert len(lines) >= 5
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "warpseed"]
+        assert cli.main(words[3:]) == 0, line
+    assert (in_a_folder_with_files / "hits.tsv").read_bytes().startswith(TSV_HEADER)
+    first = (in_a_folder_with_files / "hits.bed").read_text().splitlines()[0]
+    assert first.split("\t") == ["chr", "0", "20", "a", "0", "+"]
+
+
+def test_the_python_of_the_readme_runs(in_a_folder_with_files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    exec(block_of(README, "python"), names)
+    assert len(names["hits"]) > 0
+    assert list(names["hits"].to_frame().columns) == TSV_HEADER.decode().split()
+    assert "chr" in capsys.readouterr().out
+
+
+def test_the_sample_of_the_readme_is_a_valid_configuration() -> None:
+    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.schema.yaml").read_text())
+    sample = yaml.safe_load(block_of(README, "yaml", "samples:"))
+    jsonschema.validate(sample, schema)
+    assert f"results/seeds/{next(iter(sample['samples']))}.bed" in README.read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------------- formats
+
+
+def rows_of(page: Path) -> list[list[str]]:
+    """The cells of every table row of a page."""
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_every_file_of_an_index_is_described(in_a_folder_with_files: Path) -> None:
+    described = {row[0].strip("`"): row[1] for row in rows_of(FORMATS) if len(row) == 3}
+    index: SeedIndex = warpseed.build_index("genome.fa.gz")
+    for name, array in index.arrays().items():
+        # One row stands for both directions.
+        file = f"{name}.npy".replace("reverse.", "forward.")
+        assert described[file].split("[")[0] == np.dtype(array.dtype).name, name
+    assert {name for name in described if name.endswith(".npy")} == {
+        f"{name}.npy" for name in index.arrays() if not name.startswith("reverse.")
+    }
+
+
+def test_every_column_and_stage_of_a_record_is_described() -> None:
+    text = FORMATS.read_text(encoding="utf-8")
+    described = [row[0] for row in rows_of(FORMATS) if len(row) == 2]
+    first = described.index("`system`")
+    assert described[first : first + len(RECORD_COLUMNS)] == [f"`{column}`" for column in RECORD_COLUMNS]
+    of_a_search = STAGES[: STAGES.index("write")]
+    assert [stage for stage in (*of_a_search, "process", "total") if f"`{stage}`" not in text] == []
+
+
+# ------------------------------------------------------------------------------------- citation and the rest
+
+
+def test_the_citation_file_is_complete() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors", "type", "version", "license"} <= set(citation)
+    assert citation["title"] == "warpseed"
+    assert citation["version"] == warpseed.__version__
+    assert citation["authors"] == [{"name": "The warpseed authors"}]
+    for reference in citation["references"]:
+        assert {"type", "title", "authors"} <= set(reference)
+
+
+def test_the_changelog_begins_with_what_is_unreleased() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[:2] == ["Unreleased", warpseed.__version__]
+
+
+def test_no_file_names_the_host_of_a_package_registry() -> None:
+    """Where packages come from is for the user's own settings to say. (Names in pieces: this file is searched too.)"""
+    hosts = {("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org"), ("anaconda", "com"), ("npmjs", "org")}
+    hosts |= {("npmjs", "com"), ("crates", "io"), ("golang", "org"), ("rubygems", "org"), ("nvidia", "com")}
+    pattern = re.compile("|".join(rf"\b{name}\.{ending}\b" for name, ending in sorted(hosts)))
+    files = [path for path in ROOT.iterdir() if path.is_file()]
+    for folder in (*FOLDERS, ".ci"):
+        files += [Path(where, name) for where, _, names in os.walk(ROOT / folder) for name in names]
+    checked = 0
+    for path in files:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        checked += 1
+        assert not pattern.search(text), path
+    assert checked > 50
