@@ -604,3 +604,14 @@ def test_verify_finds_a_changed_byte(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == f"Error: {part}: its SHA-256 is not the recorded one; build the index again.\n"
+
+
+def test_compiled_code_goes_to_a_folder_of_its_own_where_the_home_cannot_be_written() -> None:
+    """Numba refuses to work without one. (/proc takes no new folders, not even from root.)"""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"XDG_CACHE_HOME": "/proc/none", "PYTHONPATH": str(Path(warpseed.__file__).parents[1])}
+    show = "import os, warpseed; print(path := os.environ['NUMBA_CACHE_DIR'], os.stat(path).st_mode & 0o777)"
+    done = subprocess.run([sys.executable, "-c", show], env=environment, capture_output=True, text=True, check=True)
+    folder, mode = done.stdout.split()
+    assert int(mode) == 0o700  # nobody else can plant code in it
+    assert not folder.startswith("/proc/") and not Path(folder).exists()

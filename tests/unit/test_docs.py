@@ -30,18 +30,21 @@ GENOME = "ACGTTGCAAGCTTACGGATCCATGACCTTGACCATGAGCCTAGGCTAGTCCATTGACGATTACA" * 3
 KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
 
 
-def code_of(page: Path) -> list[str]:
-    """Everything on a page that is set as code: blocks, then spans."""
-    text = page.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    rest = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return blocks + re.findall(r"`([^`\n]+)`", rest)
+def blocks_of(page: Path) -> list[tuple[str, str]]:
+    """The code blocks of a page: language and content."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [(language, content) for language, content in found]
 
 
 def block_of(page: Path, language: str, word: str = "") -> str:
     """The first code block in a language that holds a word."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return next(block for block in blocks if word in block)
+    return next(content for found, content in blocks_of(page) if found == language and word in content)
+
+
+def code_of(page: Path) -> list[str]:
+    """Everything on a page that is set as code: blocks, then spans."""
+    rest = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [content for _, content in blocks_of(page)] + re.findall(r"`([^`\n]+)`", rest)
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -73,11 +76,11 @@ def test_paths_of_the_repository_exist(page: Path) -> None:
 
 def test_the_readme_shows_the_layout_that_there_is() -> None:
     lines = block_of(README, "", "Snakefile  Makefile").splitlines()
-    named = [name for line in lines for name in re.split(r" {2,}|(?<=/) ", line)[:-1]]
+    named = [name for line in lines for name in re.split(" {2,}", line)[:-1]]
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
     shown = {name.split("/")[0] for name in named}
-    assert FOLDERS <= shown
+    assert shown >= FOLDERS
 
 
 @EACH_PAGE
@@ -163,9 +166,8 @@ def test_every_file_of_an_index_is_described(in_a_folder_with_files: Path) -> No
         # One row stands for both directions.
         file = f"{name}.npy".replace("reverse.", "forward.")
         assert described[file].split("[")[0] == np.dtype(array.dtype).name, name
-    assert {name for name in described if name.endswith(".npy")} == {
-        f"{name}.npy" for name in index.arrays() if not name.startswith("reverse.")
-    }
+    there = {f"{name}.npy" for name in index.arrays() if not name.startswith("reverse.")}
+    assert {name for name in described if name.endswith(".npy")} == there | {"reverse.*.npy"}
 
 
 def test_every_column_and_stage_of_a_record_is_described() -> None:
@@ -198,7 +200,7 @@ def test_the_changelog_begins_with_what_is_unreleased() -> None:
 def test_no_file_names_the_host_of_a_package_registry() -> None:
     """Where packages come from is for the user's own settings to say. (Names in pieces: this file is searched too.)"""
     hosts = {("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org"), ("anaconda", "com"), ("npmjs", "org")}
-    hosts |= {("npmjs", "com"), ("crates", "io"), ("golang", "org"), ("rubygems", "org"), ("nvidia", "com")}
+    hosts |= {("npmjs", "com"), ("crates", "io"), ("golang", "org"), ("rubygems", "org")}
     pattern = re.compile("|".join(rf"\b{name}\.{ending}\b" for name, ending in sorted(hosts)))
     files = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in (*FOLDERS, ".ci"):

@@ -8,7 +8,7 @@ from warpseed.gpu import cuda, kernel
 from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket
 from warpseed.kmer_seeds.kmers import oriented_word
 
-__all__ = ["count_row_sectors", "gather_sectors"]
+__all__ = ["count_sectors", "gather_sectors"]
 
 
 @kernel
@@ -29,21 +29,32 @@ def gather_sectors(words, reads, sums):
 
 
 @kernel
-def count_row_sectors(index, kmers, scheme, total):
-    """Sectors of tagged rows that the look-ups of a set must read: one look-up a thread, all k-mers of one length."""
+def count_sectors(index, kmers, scheme, totals):
+    """Sectors that the look-ups of a set must read: one look-up a thread, all k-mers of one length.
+
+    ``totals[0]`` counts sectors of the table, for buckets that hold something or whose leading bases are present;
+    look-ups whose entries share a sector count once. ``totals[1]`` counts sectors of tagged rows.
+    """
     t = int64(cuda.grid(1))
-    look_ups = scheme.look_ups[int64(kmers.lengths[0])]
+    length = int64(kmers.lengths[0])
+    look_ups = scheme.look_ups[length]
     owner = t // look_ups
     query = owner >> int64(1)
     strand = owner & int64(1)
     if query >= int64(kmers.lengths.shape[0]):
         return
-    pattern = scheme.pattern_first[int64(kmers.lengths[query]), 0] + t % look_ups
+    pattern = scheme.pattern_first[length, 0] + t % look_ups
+    window = int64(scheme.pattern_window[pattern])
     first_word = oriented_word(kmers, query, strand, int64(0))
     low, high, bases = look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern)
+    before = pattern - int64(1)
+    first_of_sector = pattern == scheme.pattern_first[length, window] or scheme.patterns[pattern] >> uint64(
+        3
+    ) != scheme.patterns[before] >> uint64(3)
+    if first_of_sector and (high > int64(0) or index.present_length == 0):
+        cuda.atomic.add(totals, 0, uint64(1))
     if low < high:
-        window = int64(scheme.pattern_window[pattern])
-        exact = min(scheme.length[int64(kmers.lengths[query]), window], int64(32)) - int64(index.table_length)
+        exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)
         low, high = exact_tag_range(index, low, high, bases, exact)
         last = max(high - int64(1), low)
-        cuda.atomic.add(total, 0, uint64((last >> int64(2)) - (low >> int64(2)) + int64(1)))
+        cuda.atomic.add(totals, 1, uint64((last >> int64(2)) - (low >> int64(2)) + int64(1)))
