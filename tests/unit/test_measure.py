@@ -12,6 +12,7 @@ from warpseed.measure import (
     index_rows,
     measured_rows,
     peak_memory,
+    publish_records,
     read_records,
     write_records,
 )
@@ -221,3 +222,33 @@ def test_provenance_file(tmp_path):
     assert set(provenance.PACKAGES) <= set(document["versions"])
     assert document["versions"]["numpy"]
     assert "bowtie" in document["peers"]
+
+
+def test_published_records_are_all_records_and_the_name_of_the_reference(tmp_path):
+    write_records(tmp_path / "a.tsv", [ROW])
+    write_records(tmp_path / "b.tsv", [{**ROW, "value": 2.0}])
+    publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv", tmp_path / "b.tsv"], reference="lambda", machine="m")
+    frame = read_records(tmp_path / "all.tsv")
+    assert frame["case"].tolist() == ["reference=lambda", ROW["case"], ROW["case"]]
+    assert frame["value"].tolist() == [1.0, ROW["value"], 2.0]
+    assert set(frame["machine"]) == {"m"}
+
+
+def test_records_of_another_machine_are_not_published(tmp_path):
+    write_records(tmp_path / "a.tsv", [ROW])
+    with pytest.raises(InputError, match="measured on 'm', but this machine is 'other': publish them there"):
+        publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv"], reference="lambda", machine="other")
+    with pytest.raises(InputError, match="no records to publish; measure first"):
+        publish_records(tmp_path / "all.tsv", [], reference="lambda", machine="m")
+    assert not (tmp_path / "all.tsv").exists()
+
+
+def test_published_provenance_names_files_and_not_where_they_lie(tmp_path):
+    genome = tmp_path / "genome.fa"
+    genome.write_text(">a\nACGT\n")
+    url = "https://example.org/genome.fa"
+    config = {"reference": str(genome), "samples": {"mine": {"reads": str(genome), "reference": url}}, "k": [1, "all"]}
+    provenance.write_provenance(tmp_path / "p.json", config, names_only=True)
+    document = json.loads((tmp_path / "p.json").read_text())
+    kept = {"reference": "genome.fa", "samples": {"mine": {"reads": "genome.fa", "reference": url}}, "k": [1, "all"]}
+    assert document["config"] == kept

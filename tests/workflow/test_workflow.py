@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 import yaml
+from conftest import gpu_answers
 
 pytestmark = pytest.mark.workflow
 
@@ -63,7 +66,7 @@ def records(directory: Path) -> list[dict[str, str]]:
 # ------------------------------------------------------------------------------------------------ dry runs
 
 
-@pytest.mark.parametrize("configuration", ["config", "paper", "smoke"])
+@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke"])
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -76,6 +79,7 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     done = snakemake("-n", "--configfile", file, directory=tmp_path, PATH=path, no_proxy="*")
     assert done.returncode == 0, done.stdout
     assert "write_report" in done.stdout
+    assert ("time_gpu_limits" in done.stdout) == (configuration == "h200") or gpu_answers()
     assert not called.exists()
 
 
@@ -159,6 +163,38 @@ def test_snakemake_report_needs_no_cores(smoke: Path) -> None:
     assert (smoke / "report.zip").stat().st_size > 10_000
 
 
+def copy_of_checkout(to: Path) -> Path:
+    """The Snakefile and what it needs, elsewhere: a run that publishes writes into its own checkout."""
+    for folder in ("workflow", "config", "resources"):
+        shutil.copytree(ROOT / folder, to / folder, ignore=shutil.ignore_patterns("__pycache__", "measurements"))
+    shutil.copy2(ROOT / "Snakefile", to / "Snakefile")
+    return to / "Snakefile"
+
+
+def test_a_run_is_published_and_then_reported_by_others(smoke: Path, tmp_path: Path) -> None:
+    """Every record ends up in one file under the machine's name; a run without that name reads it, and no other."""
+    snakefile = copy_of_checkout(tmp_path / "checkout")
+    run = shutil.copytree(smoke, tmp_path / "run")
+    arguments = ["--configfile", SMOKE, "--snakefile", str(snakefile), "--rerun-triggers", "mtime"]
+    done = snakemake("publish", *arguments, "--config", "machine=tested", directory=run)
+    assert done.returncode == 0, done.stdout
+    assert "time_kmer_seeds" not in done.stdout
+
+    published = snakefile.parent / "resources" / "measurements" / "tested"
+    assert {path.name for path in published.iterdir()} == {"kmer_seeds.tsv", "provenance.json"}
+    with open(published / "kmer_seeds.tsv", newline="") as handle:
+        rows = list(csv.DictReader(handle, delimiter="\t"))
+    assert rows[0]["case"] == "reference=simulated"
+    assert sorted(map(str, rows[1:])) == sorted(map(str, records(run)))
+    assert json.loads((published / "provenance.json").read_text())["config"]["kmer_seeds"]["count"] == 100
+
+    done = snakemake(*arguments, directory=run)
+    assert done.returncode == 0, done.stdout
+    page = (run / "results" / "report.html").read_text()
+    assert "Reference machine: tested" in page
+    assert "tested (reference machine)" in page
+
+
 def jobs_of(process: subprocess.Popen[bytes], script: str) -> Iterator[psutil.Process]:
     """The running Python processes of a rule's script below a Snakemake process."""
     try:
@@ -240,6 +276,18 @@ MISTAKES = {
         "kmer_seeds={scaling: {dataset: S99}}",
         "The configuration key 'kmer_seeds.scaling.dataset' is 'S99'",
     ),
+    "a length that no word of the device holds": (
+        "kmer_seeds={gpu_limits: [{k: 40, mismatches: 0}]}",
+        "The configuration key 'kmer_seeds.gpu_limits.0.k' is 40, but it should be: length of the k-mers, from 1 to 32",
+    ),
+    "a misspelt key in a list": (
+        "kmer_seeds={gpu_limits: [{k: 30, mismatch: 0}]}",
+        "The configuration key 'kmer_seeds.gpu_limits.0.mismatch' is not known: did you mean 'mismatches'?",
+    ),
+    "a machine's name with a slash": (
+        "machine=here/there",
+        "The configuration key 'machine' is 'here/there', but it should be: name under which",
+    ),
     "a sample without k": (
         "samples={mine: {reads: simulated}}",
         "The sample 'mine' has simulated reads but no k",
@@ -258,6 +306,14 @@ def test_a_mistake_in_the_configuration_is_one_sentence(mistake: str, tmp_path: 
     assert "Traceback" not in done.stdout
     assert ".smk" not in done.stdout
     assert not (tmp_path / "results").exists()
+
+
+def test_publishing_without_a_name_is_one_sentence(tmp_path: Path) -> None:
+    """The target says which key it needs."""
+    done = snakemake("-n", "publish", directory=tmp_path)
+    assert done.returncode != 0
+    assert "configuration key 'machine' is null: name it" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_a_file_that_is_no_fasta_is_one_sentence_and_leaves_no_index(tmp_path: Path) -> None:
@@ -284,6 +340,10 @@ def described(schema: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
     if isinstance(free, dict):
         yield (*path, "<name>"), free
         yield from described(free, (*path, "<name>"))
+    items = schema.get("items", {})
+    if "properties" in items:
+        yield (*path, "<name>"), items
+        yield from described(items, (*path, "<name>"))
 
 
 def test_the_schema_is_strict_and_describes_every_key() -> None:

@@ -7,8 +7,11 @@ imported: a folder for each state of the sources, because Numba does not notice 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,8 +38,18 @@ def _choose_cache_folder() -> None:
     for path in sorted(package.rglob("*.py")):
         sources.update(path.relative_to(package).as_posix().encode())
         sources.update(path.read_bytes())
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ["NUMBA_CACHE_DIR"] = str(base / "warpseed" / sources.hexdigest()[:16])
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "warpseed" / sources.hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK)
+    except (OSError, RuntimeError):  # RuntimeError: no home folder at all, as in a container with a made-up user
+        usable = False
+    if not usable:
+        # Numba refuses to work without a folder. Not a fixed name in a shared place: others could plant code there.
+        folder = Path(tempfile.mkdtemp(prefix="warpseed-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(folder)
 
 
 _choose_cache_folder()

@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _index(options: argparse.Namespace) -> int:
     from warpseed.fm_index.build import build_index
+    from warpseed.fm_index.store import check_target
 
+    check_target(options.output)
     index = build_index(
         options.genome, threads=options.threads, q=options.rocc, p=options.rsa, table_length=options.table_length
     )

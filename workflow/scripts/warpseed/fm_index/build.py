@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["available_memory", "build_index", "choose_table_length", "needed_memory"]
 
+_WIDEST = 1 << 16
 _BASELINE = 200 << 20
 """Bytes that Python, NumPy and Numba hold before any data."""
 
@@ -40,7 +41,9 @@ def needed_memory(bases: int, *, both_at_once: bool, table_length: int) -> int:
 
     Texts 2, one suffix array 4 and the sorter's own share; with both directions at once 4 more; then the table.
     """
-    sorting = (2 + 4 + (4 if both_at_once else 0)) * bases
+    # Above 2**31 rows the sorter's are 64-bit, and stand beside the 32-bit ones that they become.
+    row = 4 if bases < 1 << 31 else 12
+    sorting = (2 + row + (row if both_at_once else 0)) * bases
     finished = 6 * bases + 4 * 4**table_length
     return _BASELINE + max(sorting, finished) + bases // 2
 
@@ -50,9 +53,11 @@ def available_memory() -> int:
     with open("/proc/meminfo") as lines:
         fields = dict(line.split(":", 1) for line in lines)
     available = int(fields["MemAvailable"].split()[0]) * 1024
-    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    limit, used, parts = (Path("/sys/fs/cgroup") / f"memory.{name}" for name in ("max", "current", "stat"))
     if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
-        available = min(available, int(text) - int(used.read_text()))
+        # Pages of files that were read count as used, but are given back when they are wanted.
+        cached = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
+        available = min(available, int(text) - int(used.read_text()) + int(cached.get("inactive_file", 0)))
     return available
 
 
@@ -138,8 +143,8 @@ def _table(text: np.ndarray, table_length: int) -> np.ndarray:
 
 
 def _power_of_two(value: int, name: str, smallest: int) -> int:
-    if value < smallest or value & (value - 1):
-        raise InputError(f"{name} is {value}, but a power of two from {smallest} on was expected.")
+    if not smallest <= value <= _WIDEST or value & (value - 1):
+        raise InputError(f"{name} is {value}, but a power of two from {smallest} to {_WIDEST} was expected.")
     return value.bit_length() - 1
 
 
@@ -185,6 +190,8 @@ def build_index(
     """
     from warpseed.sequences import read_reference
 
+    if threads < 1:
+        raise InputError(f"threads is {threads}, but 1 or more was expected.")
     q_shift = _power_of_two(q, "q", 32)
     p_shift = _power_of_two(p, "p", 1)
     if table_length is not None and not 1 <= table_length <= 15:
@@ -210,7 +217,7 @@ def build_index(
 
     if table_length is None:
         table_length = choose_table_length(text.shape[0])
-    both = threads > 1 and _enough_memory(text.shape[0], table_length)
+    both = _enough_memory(text.shape[0], table_length) and threads > 1
     count = len(segments.contig)
 
     def reverse_direction() -> PaperIndex:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,6 +29,9 @@ def _check(max_mismatches: int, tier: str, device: str, threads: int, max_hits: 
         raise InputError(f"tier is {tier!r}, but 'fast' or 'paper' was expected.")
     if device not in ("cpu", "gpu"):
         raise InputError(f"device is {device!r}, but 'cpu' or 'gpu' was expected.")
+    for name, value in (("max_mismatches", max_mismatches), ("threads", threads), ("max_hits", max_hits)):
+        if not isinstance(value, Integral) and not (name == "max_hits" and value is None):
+            raise InputError(f"{name} is {value!r}, but a whole number was expected.")
     if not 0 <= max_mismatches <= limits[tier]:
         raise InputError(
             f"max_mismatches is {max_mismatches}, but the {tier} tier takes 0 to {limits[tier]}"
@@ -54,6 +58,7 @@ def _batches(kmers: Source) -> Iterable[Queries]:
 def _find(
     index: SeedIndex,
     queries: Queries,
+    first: int,
     max_mismatches: int,
     *,
     tier: str,
@@ -66,7 +71,7 @@ def _find(
     from warpseed.kmer_seeds.kmers import pack_kmers
 
     with watch.stage("pack"):
-        kmers = pack_kmers(queries)
+        kmers = pack_kmers(queries, first)
     if device == "gpu":
         from warpseed.kmer_seeds.gpu import find_fast, find_paper
 
@@ -99,6 +104,8 @@ def iter_kmer_hits(
     from warpseed.measure import Stopwatch
 
     _check(max_mismatches, tier, device, threads, max_hits)
+    # No k-mer has as many hits; what is beyond 64 bits would not fit the searches.
+    max_hits = None if max_hits is None else min(int(max_hits), 1 << 62)
     opened, watch = _open(index), watch or Stopwatch()
     first, batches = 0, iter(_batches(kmers))
     while True:
@@ -109,6 +116,7 @@ def iter_kmer_hits(
         found = _find(
             opened,
             queries,
+            first,
             max_mismatches,
             tier=tier,
             device=device,
@@ -176,8 +184,8 @@ def find_kmers(
     return Hits(
         opened,
         Queries.concatenate([part.queries for part in parts]),
-        np.concatenate([part.packed for part in parts]),
-        np.concatenate([part.counts for part in parts]),
+        np.concatenate([np.empty(0, np.uint64), *(part.packed for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)]),
         sum(part.dropped_queries for part in parts),
         sum(part.dropped_hits for part in parts),
     )

@@ -455,7 +455,7 @@ def find_fast(
                 counts[-(last - first) :], dropped,
             )  # fmt: skip
             parts.append(hits[:used])
-            room, first = max(room, needed), stop
+            room, first = max(2 * room, needed) if needed else room, stop
         return parts, counts, dropped
 
     results = _run_ranges(len(kmers.lengths), threads, _range_size(len(kmers.lengths), threads), task)
@@ -489,7 +489,7 @@ def search_paper(
                 out, counts[-left:], rows[-left:], dropped,
             )  # fmt: skip
             parts.append(tuple(column[:used] for column in out))
-            room, first = max(room, needed), stop
+            room, first = max(2 * room, needed) if needed else room, stop
         return parts, counts, rows, dropped
 
     results = _run_ranges(len(kmers.lengths), threads, _range_size(len(kmers.lengths), threads), task)

@@ -62,8 +62,8 @@ def _pack_bases(codes, offsets, words, lengths):
         words[i, 0] = word << uint64(64 - 2 * length)
 
 
-def pack_kmers(queries: Queries) -> Kmers:
-    """Pack queries for searching.
+def pack_kmers(queries: Queries, first: int = 0) -> Kmers:
+    """Pack queries for searching; `first` is the number of the first one in its source, for the sentence.
 
     Raises
     ------
@@ -74,8 +74,8 @@ def pack_kmers(queries: Queries) -> Kmers:
     if longest > MAX_LENGTH or int(lengths.min(initial=1)) < 1:
         worst = int(np.argmax((lengths > MAX_LENGTH) | (lengths < 1)))
         raise InputError(
-            f"{queries.source}: k-mer number {worst + 1} ('{queries.name(worst)}') has {int(lengths[worst])} bases, "
-            f"but 1 to {MAX_LENGTH} were expected; cut longer sequences into k-mers first."
+            f"{queries.source}: k-mer number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
+            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected; cut longer sequences into k-mers first."
         )
     words = np.zeros((len(queries), max(1, (longest + 31) // 32)), np.uint64)
     packed_lengths = np.empty(len(queries), np.uint8)
