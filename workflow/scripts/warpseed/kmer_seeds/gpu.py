@@ -92,12 +92,8 @@ class TaggedIndex(NamedTuple):
     """uint64[n], the 16 bases behind a suffix's first K in the upper half, its text position in the lower"""
     table: np.ndarray
     """uint32[4**K + 1], as FastIndex.table"""
-    present: np.ndarray
-    """uint32[4**B // 32], a bit for every string of B bases that the text holds; small enough for the L2 cache"""
     segments: Segments
     table_length: int
-    present_length: int
-    """B, or 0 where so many strings are present that asking does not pay"""
 
 
 # ---------------------------------------------------------------- making the device's index
@@ -147,25 +143,6 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
         rows[t] = (tag << uint64(32)) | uint64(position)
 
 
-@kernel
-def fill_present(table, skip, present):
-    """Whether the strings of B = K - skip / 2 bases have rows, by the table: one thread a word of 32 bits."""
-    t = int64(cuda.grid(1))
-    if t < int64(present.shape[0]):
-        word = uint32(0)
-        for bit in range(32):
-            first = (t * int64(32) + int64(bit)) << int64(skip)
-            if table[first] < table[first + (int64(1) << int64(skip))]:
-                word |= uint32(uint32(1) << uint32(bit))
-        present[t] = word
-
-
-def gpu_present_length(rows: int, table_length: int) -> int:
-    """B of the bits for present strings: at most 14 (32 MiB), or 0 where more than half of them would be set."""
-    length = min(table_length, 14)
-    return length if length >= 3 and 2 * rows < 4**length else 0
-
-
 def gpu_table_length(rows: int, free: int) -> int:
     """K of the device's table: up to four entries a base, at most a quarter of the free memory, 4 to 16."""
     by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
@@ -207,12 +184,7 @@ def make_tagged_index(fast: FastIndex, table_length: int) -> TaggedIndex:
     tagged = view(xp.empty(rows, xp.uint64))
     launch(fill_device_table, rows + 1, _FAST_BLOCK, text, segments, suffix_array, table_length, table)
     launch(fill_tagged_rows, rows, _FAST_BLOCK, text, segments, suffix_array, table_length, tagged)
-    present_length = gpu_present_length(rows, table_length)
-    present = view(xp.zeros(max(4**present_length // 32, 1), xp.uint32))
-    if present_length:
-        words = present.shape[0]
-        launch(fill_present, words, _FAST_BLOCK, table, 2 * (table_length - present_length), present)
-    return TaggedIndex(text, tagged, table, present, segments, table_length, present_length)
+    return TaggedIndex(text, tagged, table, segments, table_length)
 
 
 def paper_index(index: SeedIndex, watch: Stopwatch) -> tuple[PaperIndex, PaperIndex]:
@@ -281,13 +253,8 @@ def _skip_short(index, low, high, length):
 
 @scalar
 def _bucket(index, bases, seen, change):
-    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern; none where these are absent."""
+    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern."""
     bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
-    known = int64(index.present_length)
-    if known > int64(0) and seen >= known:
-        prefix = bucket >> uint64(int64(2) * (seen - known))
-        if (uint64(index.present[int64(prefix >> uint64(5))]) >> (prefix & uint64(31))) & uint64(1) == uint64(0):
-            return int64(0), int64(0)
     shift = uint64(int64(2) * (int64(index.table_length) - seen))
     low = int64(index.table[int64(bucket << shift)])
     return low, int64(index.table[int64((bucket + uint64(1)) << shift)])

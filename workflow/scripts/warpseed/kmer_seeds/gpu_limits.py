@@ -32,8 +32,7 @@ def gather_sectors(words, reads, sums):
 def count_sectors(index, kmers, scheme, totals):
     """Sectors that the look-ups of a set must read: one look-up a thread, all k-mers of one length.
 
-    ``totals[0]`` counts sectors of the table, for buckets that hold something or whose leading bases are present;
-    look-ups whose entries share a sector count once. ``totals[1]`` counts sectors of tagged rows.
+    ``totals[0]`` counts sectors of the table, once where look-ups share one. ``totals[1]`` counts sectors of tagged rows.
     """
     t = int64(cuda.grid(1))
     length = int64(kmers.lengths[0])
@@ -51,7 +50,7 @@ def count_sectors(index, kmers, scheme, totals):
     first_of_sector = pattern == scheme.pattern_first[length, window] or scheme.patterns[pattern] >> uint64(
         3
     ) != scheme.patterns[before] >> uint64(3)
-    if first_of_sector and (high > int64(0) or index.present_length == 0):
+    if first_of_sector:
         cuda.atomic.add(totals, 0, uint64(1))
     if low < high:
         exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)

@@ -1,9 +1,9 @@
 """How near the GPU kernels come to what the device can do: k-mers on the device, hits left there.
 
 floor = sum over arrays of (sectors that must be read / rate of random 32-byte sectors in a table of that size,
-measured in the same run); share = floor / time. What must be read: for every look-up the sector of its bit for present
-strings; where that is set the sector of its table entries (look-ups that share a sector count once); for every bucket
-that holds something the sectors of the rows that agree with the k-mer, at least one.
+measured in the same run); share = floor / time. What must be read: for every look-up the sector of its table entries
+(look-ups that share a sector count once); for every bucket that holds something the sectors of the rows that agree
+with the k-mer, at least one.
 """
 
 from __future__ import annotations
@@ -99,17 +99,6 @@ def _gather_rate(array: Any, repeats: int) -> float:
     return _GATHER_THREADS * _READS_PER_THREAD / float(np.median(seconds))
 
 
-def _present_sectors(scheme: Scheme, length: int, known: int) -> int:
-    """Sectors of the bits for present strings that one k-mer's look-ups must touch, both strands: 256 bits each."""
-    total = 0
-    for i in range(int(scheme.windows[length]) if known else 0):
-        seen = min(int(scheme.length[length, i]), scheme.table_length)
-        if seen >= known:
-            patterns = scheme.patterns[scheme.pattern_first[length, i] : scheme.pattern_first[length, i + 1]]
-            total += len(np.unique(patterns >> np.uint64(2 * (seen - known) + 8)))
-    return 2 * total
-
-
 def measure_limits(
     index: str | os.PathLike[str],
     cases: Iterable[Mapping[str, Any]],
@@ -144,7 +133,7 @@ def measure_limits(
     }  # fmt: skip
     rates = {}
     rows: list[dict[str, Any]] = []
-    for name in ("table", "rows", "text", "present"):
+    for name in ("table", "rows", "text"):
         array = xp.asarray(getattr(tagged, name))
         rates[name] = _gather_rate(array[: array.nbytes // _SECTOR * _SECTOR // array.itemsize], repeats)
         what = f"random sectors of the {name}; {array.nbytes / 1e6:.0f} MB"
@@ -161,8 +150,7 @@ def measure_limits(
         look_ups = 2 * count * int(scheme.look_ups[k])
         launch(count_sectors, look_ups, 256, tagged, on_device, to_device(scheme), sectors)
         of_table, of_rows = map(int, sectors.copy_to_host())
-        of_present = _present_sectors(scheme, k, tagged.present_length) * count
-        floor = of_table / rates["table"] + of_rows / rates["rows"] + of_present / rates["present"]
+        floor = of_table / rates["table"] + of_rows / rates["rows"]
         for tier in case["tiers"]:
             if tier == "paper" and mismatches > 2:
                 continue
