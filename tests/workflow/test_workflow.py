@@ -165,7 +165,7 @@ def test_snakemake_report_needs_no_cores(smoke: Path) -> None:
 
 def copy_of_checkout(to: Path) -> Path:
     """The Snakefile and what it needs, elsewhere: a run that publishes writes into its own checkout."""
-    for folder in ("workflow", "config", "resources"):
+    for folder in ("workflow", "config", "envs", "resources"):
         shutil.copytree(ROOT / folder, to / folder, ignore=shutil.ignore_patterns("__pycache__", "measurements"))
     shutil.copy2(ROOT / "Snakefile", to / "Snakefile")
     return to / "Snakefile"

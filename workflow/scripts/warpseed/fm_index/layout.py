@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["HINT_SHIFT", "PAD_WORDS", "FastIndex", "PaperIndex", "SeedIndex", "Segments"]
 
-HINT_SHIFT = 12
+HINT_SHIFT = 16
 """Text positions are looked up in blocks of 2**HINT_SHIFT before the segments of a block are searched."""
 
 PAD_WORDS = 10

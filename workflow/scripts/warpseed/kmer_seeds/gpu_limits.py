@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint32, uint64
 
 from warpseed.gpu import cuda, kernel
-from warpseed.kmer_seeds.gpu import exact_tag_range, look_up_bucket
+from warpseed.kmer_seeds.gpu_fast import exact_tag_range, look_up_bucket
 from warpseed.kmer_seeds.kmers import oriented_word
 
 __all__ = ["count_sectors", "gather_sectors"]
@@ -32,7 +32,7 @@ def gather_sectors(words, reads, sums):
 def count_sectors(index, kmers, scheme, totals):
     """Sectors that the look-ups of a set must read: one look-up a thread, all k-mers of one length.
 
-    ``totals[0]`` counts sectors of the table, once where look-ups share one. ``totals[1]`` counts sectors of tagged rows.
+    ``totals[0]`` counts sectors of the table, once where look-ups share one; ``totals[1]`` those of tagged rows.
     """
     t = int64(cuda.grid(1))
     length = int64(kmers.lengths[0])

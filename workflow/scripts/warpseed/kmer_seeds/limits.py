@@ -19,7 +19,7 @@ from warpseed.bits import prefix_mask, reverse_complement_word
 from warpseed.compiled import scalar
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.kmer_seeds.fast import Scheme, inside_segment, make_scheme
+from warpseed.kmer_seeds.fast import inside_segment, make_scheme
 from warpseed.kmer_seeds.kmers import Kmers
 from warpseed.measure import Stopwatch
 
