@@ -45,7 +45,7 @@ test: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m pytest -m "not gpu" $(ARGS)
 
 test-gpu: $(DEV_STAMP) | $(LINK)
-	@WARPSEED_REQUIRE_GPU=1 $(PY) -m pytest -m gpu $(ARGS)
+	@WARPSEED_REQUIRE_GPU=1 WARPSEED_GPU_RECORD=resources/measurements $(PY) -m pytest -m gpu $(ARGS)
 
 lint: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m ruff check $(PYTHON_FILES)

@@ -1,15 +1,18 @@
 """Fixtures and Hypothesis profiles that all tests share.
 
 Environment variables: WARPSEED_DATA (folder of real data), WARPSEED_REQUIRE_GPU=1 (GPU tests run and fail
-where no GPU answers, instead of being skipped), HYPOTHESIS_PROFILE (dev, ci, thorough;
+where no GPU answers, instead of being skipped), WARPSEED_GPU_RECORD (folder of measurements, in which passing
+GPU tests leave a note), HYPOTHESIS_PROFILE (dev, ci, thorough;
 ci wherever CI is set).
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU answers on this machine"))
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """After GPU tests that were required and passed, say so beside the measurements of this machine."""
+    folder = os.environ.get("WARPSEED_GPU_RECORD")
+    if not folder or exitstatus != 0:
+        return
+    from warpseed.provenance import commit, gpu_description, machine_name
+
+    passed = session.testscollected
+    record = {"date": f"{date.today():%Y-%m-%d}", "commit": commit(), "tests": passed, **gpu_description()}
+    path = Path(folder) / machine_name() / "gpu_tests.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
 @pytest.fixture
 def write_reference(tmp_path: Path) -> Callable[..., Path]:
     """A function that writes contigs as a FASTA file and returns its path.
@@ -74,9 +91,9 @@ def real_genome(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The simulated one has three contigs, repeats and runs of N, so every test on it still means something.
     """
-    folder = Path(os.environ.get("WARPSEED_DATA") or REPOSITORY.parent / "shared" / "data")
-    if (folder / REAL_GENOME).is_file():
-        return folder / REAL_GENOME
+    folder = os.environ.get("WARPSEED_DATA")
+    if folder and (Path(folder) / REAL_GENOME).is_file():
+        return Path(folder) / REAL_GENOME
     from warpseed.simulate import simulate_reference
 
     path = tmp_path_factory.mktemp("genome") / "simulated.fa"

@@ -63,8 +63,9 @@ def small_index() -> Any:
 def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
-    from warpseed.kmer_seeds import gpu_fast as gpu
     from warpseed.kmer_seeds.fast import make_scheme
+    from warpseed.kmer_seeds.gpu import COSTS
+    from warpseed.kmer_seeds.gpu_fast import Lists, TaggedIndex
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.sequences import Queries
 
@@ -72,9 +73,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     fast, paper = index.fast, index.forward
     kmers = pack_kmers(Queries.from_sequences(["ACGTNACGTACGATTACA" * 3]))
     words, rows, quadruples = np.zeros(8, np.uint64), np.zeros(8, np.uint32), np.zeros((8, 4), np.uint32)
-    tagged = gpu.TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
-    scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, gpu.COSTS)
-    lists = gpu.Lists(words, words, quadruples, rows)
+    tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
+    scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
+    lists = Lists(words, words, quadruples, rows)
     inexact = (paper, paper, kmers, 2, 128, words, words, (rows, rows, words))
     return {
         "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows),

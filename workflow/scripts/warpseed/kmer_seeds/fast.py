@@ -198,9 +198,10 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
             described.append(np.tile(np.array([[i], [window.offset], [seen]], np.uint8), len(patterns[-1])))
             pattern_first[k, i + 1] = pattern_first[k, i] + len(patterns[-1])
             windows[k], look_ups[k] = i + 1, pattern_first[k, i + 1] - pattern_first[k, 0]
+    window_of, offset_of, length_of = np.ascontiguousarray(np.concatenate(described, axis=1))
     return Scheme(
         windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
-        *np.ascontiguousarray(np.concatenate(described, axis=1)), look_ups, max_mismatches, table_length,
+        window_of, offset_of, length_of, look_ups, max_mismatches, table_length,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ _BATCH = 1 << 25
 
 
 def gpu_table_length(rows: int, free: int) -> int:
-    """K of the device's table, 4 to 16: up to 4 entries a base, 64 where no table fits a cache; in a quarter of memory."""
+    """K of the device's table, 4 to 16: up to 4 entries a base, 64 where no table fits a cache; a quarter of memory."""
     by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
     by_memory = (max(free // 16, 2).bit_length() - 1) // 2
     return max(4, min(16, by_size, by_memory))
@@ -370,8 +370,11 @@ def search_paper(
             )
     if len(found) == 1:
         return found[0]
-    columns = [np.concatenate([getattr(part, name) for part in found]) for name in Intervals._fields[:5]]
-    return Intervals(*columns, sum(part.dropped_queries for part in found), sum(part.dropped_hits for part in found))
+    low, size, kind_of, counts, hits = (
+        np.concatenate([getattr(part, name) for part in found]) for name in Intervals._fields[:5]
+    )
+    dropped = [sum(getattr(part, name) for part in found) for name in Intervals._fields[5:]]
+    return Intervals(low, size, kind_of, counts, hits, dropped[0], dropped[1])
 
 
 def _locate(searched: PaperIndex, intervals: _DeviceIntervals, block: int) -> tuple[Any, Any]:

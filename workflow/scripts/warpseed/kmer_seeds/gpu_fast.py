@@ -504,7 +504,7 @@ def _set_aside(lists, owner, pattern, low, high):
             lists.crowded[entry, 3] = uint32(min(int64(first) + int64(_PIECE), high))
 
 
-@bounded_kernel(64)
+@kernel
 def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     """Matches with mismatches: 2 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
 

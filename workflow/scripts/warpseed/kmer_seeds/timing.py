@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from warpseed.sequences import Queries, read_queries
 
 __all__ = ["ITEMS", "time_dataset"]
 
+_WARM_UP_KMERS = 2000
 ITEMS = ("Table I", "Table II", "Figure 5", "Throughput", "Scaling")
 
 
@@ -38,7 +39,7 @@ class _Job:
     """One cell of a table: what is run, and where."""
 
     index: SeedIndex
-    kmers: str
+    kmers: str | Queries
     max_mismatches: int
     max_hits: int | None
     tier: str
@@ -109,10 +110,17 @@ def _applies(item: str, tier: str, device: str) -> bool:
     return item != "Figure 5" or (tier == "paper" and device == "gpu")
 
 
+def _warm_up(job: _Job) -> _Job:
+    """What is run before the clock: all of it on a device, whose memory is taken then, and a part on the CPU."""
+    if job.device == "gpu":
+        return job
+    return replace(job, kmers=read_queries(job.kmers).slice(0, _WARM_UP_KMERS))
+
+
 def _rows(job: _Job, item: str, repeats: int, load: float, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
     run = _RUNS[item]
     first = Stopwatch()
-    run(job, first)
+    run(_warm_up(job), first)
     for repeat in range(repeats):
         watch = Stopwatch()
         began = time.perf_counter()
