@@ -41,6 +41,7 @@ PACKAGES = (
     "llvmlite",
     "numba-cuda",
     "cupy-cuda12x",
+    "cupy-cuda13x",
     "numpy",
     "pandas",
     "pysam",

@@ -66,7 +66,7 @@ DIFFERENCES = (
     ),
     (
         "The number of occurrences is Ib - Ia + 1",
-        "The paper prints it without the 1, which would count an interval of one row as none.",
+        "The paper prints Ia - Ib + 1, with the borders of the interval swapped.",
     ),
     (
         "Equation 3 is undefined at $",
