@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["available_memory", "build_index", "choose_table_length", "needed_memory"]
 
 _WIDEST = 1 << 16
+_LARGE_FILE = 1 << 26
 _BASELINE = 200 << 20
 """Bytes that Python, NumPy and Numba hold before any data."""
 
@@ -206,6 +207,7 @@ def build_index(
         mark = now
 
     if isinstance(reference, str | os.PathLike):
+        _check_file(reference)
         reference = read_reference(reference)
     lap("read")
     segments = find_segments(reference.codes, reference.offsets)
@@ -242,6 +244,16 @@ def build_index(
     seconds["total"] = time.perf_counter() - began
     fast = FastIndex(packed, suffix_array, table, segments)
     return SeedIndex(names, lengths, digest, fast, forward, reverse, seconds)
+
+
+def _check_file(path: str | os.PathLike[str]) -> None:
+    """Say that memory is too little before a large file is read: a base takes a byte, packed half a byte at most."""
+    if os.path.isfile(path):
+        with open(path, "rb") as handle:
+            packed = handle.read(2) == b"\x1f\x8b"
+        bases = os.path.getsize(path) * (2 if packed else 1)
+        if bases > _LARGE_FILE:
+            _enough_memory(min(bases, MAX_ROWS), choose_table_length(bases))
 
 
 def _enough_memory(rows: int, table_length: int) -> bool:

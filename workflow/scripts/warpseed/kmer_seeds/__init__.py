@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_kmers", "iter_kmer_hits"]
 
+_HITS_AT_ONCE = 1 << 26
+_FIRST_BATCH = 1 << 16
+
 Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
 
 
@@ -98,8 +101,13 @@ def iter_kmer_hits(
     threads: int = 1,
     max_hits: int | None = None,
     watch: Stopwatch | None = None,
+    hits_at_once: int | None = _HITS_AT_ONCE,
 ) -> Iterator[Hits]:
-    """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory."""
+    """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory.
+
+    A batch is as many k-mers as should have `hits_at_once` hits, judged by those before it (8 bytes a hit are held);
+    None takes all that were read together.
+    """
     from warpseed.kmer_seeds.hits import Hits
     from warpseed.measure import Stopwatch
 
@@ -113,19 +121,18 @@ def iter_kmer_hits(
             queries = next(batches, None)
         if queries is None:
             return
-        found = _find(
-            opened,
-            queries,
-            first,
-            max_mismatches,
-            tier=tier,
-            device=device,
-            threads=threads,
-            max_hits=max_hits,
-            watch=watch,
-        )
-        yield Hits(opened, queries, *found, first_query=first)
-        first += len(queries)
+        begin, size = 0, len(queries) if hits_at_once is None else _FIRST_BATCH
+        while begin < len(queries):
+            part = queries.slice(begin, begin + size)
+            found = _find(
+                opened, part, first, max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
+                watch=watch,
+            )  # fmt: skip
+            yield Hits(opened, part, *found, first_query=first)
+            first += len(part)
+            begin += len(part)
+            if hits_at_once is not None:
+                size = max(1, min(16 * size, hits_at_once * len(part) // max(1, len(found.hits))))
 
 
 def find_kmers(
@@ -177,7 +184,8 @@ def find_kmers(
             threads=threads,
             max_hits=max_hits,
             watch=watch,
-        )  # fmt: skip
+            hits_at_once=None,
+        )
     )
     if len(parts) == 1:
         return parts[0]
