@@ -137,16 +137,23 @@ def _say_stages(stages: dict[str, float]) -> None:
     _say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")
 
 
+class _Terminated(BaseException):
+    """A scheduler has sent SIGTERM. (Where a KeyboardInterrupt passes exec, Python exits by SIGINT even if handled.)"""
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (1 after a user's mistake, said in one sentence)."""
     options = _parser().parse_args(arguments)
     given = sys.argv[1:] if arguments is None else arguments
-    if arguments is None:
-        # Schedulers end a job with SIGTERM: clean up as after an interruption.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if options.command in ("index", "kmers"):
-        _say(f"warpseed {__version__}: {shlex.join(given)}")
     try:
+        if arguments is None:
+            signal.signal(signal.SIGTERM, _terminate)
+        if options.command in ("index", "kmers"):
+            _say(f"warpseed {__version__}: {shlex.join(given)}")
         return int(options.run(options))
     except WarpseedError as error:
         _say(f"Error: {error}")
@@ -161,6 +168,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         _say(f"Error: there is not enough memory ({error or 'an allocation failed'}); use a machine with more.")
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _Terminated):
         _say("Interrupted; no file was written.")
         return 130
