@@ -394,8 +394,8 @@ def _text_colour(colour: str) -> str:
 
 
 def stages(measurements: Measurements) -> Drawn:
-    """Where the time goes from k-mer file to written hits: share of each stage, a panel a method."""
-    title = "Where the time goes, from k-mer file to written hits"
+    """Where the time goes from k-mer file to hits in memory: share of each stage, a panel a method."""
+    title = "Where the time goes, from k-mer file to hits in memory"
     table = tables.stage_table(measurements)
     values = _with_reference_gpu(table[table["tool"] == "warpseed"])
     if values.empty:

@@ -35,7 +35,7 @@ FIGURE_CAPTIONS = {
     "throughput": "k-mers a second, both strands, with locations. Dashed: one thread. Solid with squares: "
     "more threads.",
     "scaling": "Speedup over one thread of the same tier. A point is drawn only where the results are the same.",
-    "stages": "Share of each stage of the way from the k-mer file to the written hits; opening the index is not in it.",
+    "stages": "Share of each stage of the way from the k-mer file to hits in memory; opening the index is not in it.",
     "index": "What the index takes, part by part, beside the paper's formula where the paper has one.",
 }
 """Figures in the order of the page, with their captions."""

@@ -579,7 +579,7 @@ def peer_table(measurements: Measurements) -> pd.DataFrame:
 
 
 def stage_table(measurements: Measurements) -> pd.DataFrame:
-    """Seconds and share of each stage from k-mer file to written hits, for each method of Table I.
+    """Seconds and share of each stage from k-mer file to hits in memory, for each method of Table I.
 
     Returns
     -------
@@ -615,8 +615,9 @@ def throughput_table(measurements: Measurements) -> pd.DataFrame:
 
 
 def scaling_table(measurements: Measurements) -> pd.DataFrame:
-    """Speedup over one thread, from the records of item "Scaling", with the status of each point."""
+    """Speedup of the CPU over one thread, from the records of item "Scaling", with the status of each point."""
     table = headline(times(measurements, ["Scaling"]))
+    table = table[table["device"] == "cpu"]
     rows = []
     for _, group in table.groupby(["source", "machine", "case", "tool", "tier", "device"], sort=False):
         base = group[group["threads"] == 1]
