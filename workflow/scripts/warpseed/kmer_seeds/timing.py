@@ -7,13 +7,19 @@ device `index_to_device`; neither is in `total`. Compilation and one warm-up com
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.errors import WarpseedError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.kmer_seeds import cpu, find_kmers
@@ -95,6 +101,24 @@ def _locate_on_cpu(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
         found = cpu.locate_intervals(job.index, kmers, intervals, job.max_mismatches)
     hits = Hits(job.index, queries, *found)
     return lambda: _Outcome(len(queries), len(hits), hits.digest())
+
+
+def _process_seconds(job: _Job, folder: str | os.PathLike[str]) -> float:
+    """Wall time of the command line, index opened and BED written, for comparison with another tool's process."""
+    limit = [] if job.max_hits is None else ["--max-hits", str(job.max_hits)]
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [
+            sys.executable, "-m", "warpseed", "kmers", os.fspath(folder), str(job.kmers),
+            "-o", os.path.join(scratch, "hits.bed"), "--max-mismatches", str(job.max_mismatches),
+            "--tier", job.tier, "--device", job.device, "--threads", str(job.threads), *limit,
+        ]  # fmt: skip
+        library = str(Path(__file__).resolve().parents[2])
+        began = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": library})
+        seconds = time.perf_counter() - began
+    if done.returncode != 0:
+        raise WarpseedError(f"The command '{shlex.join(command)}' failed: {done.stderr.strip()}")
+    return seconds
 
 
 _RUNS: dict[str, Callable[[_Job, Stopwatch], Callable[[], _Outcome]]] = {
@@ -179,5 +203,9 @@ def time_dataset(
                         "system": "kmer_seeds", "tool": "warpseed", "tier": tier, "device": device,
                         "threads": count, "case": case,
                     }  # fmt: skip
-                    rows += _rows(job, item, repeats, load, fields)
+                    timed = list(_rows(job, item, repeats, load, fields))
+                    if item == "Table I" and tier == "fast" and device == "cpu":
+                        process = {**timed[-1], "stage": "process", "repeat": 0}
+                        timed.append({**process, "value": _process_seconds(job, index)})
+                    rows += timed
     return rows

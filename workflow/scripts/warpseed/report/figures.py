@@ -255,7 +255,9 @@ def throughput(measurements: Measurements) -> Drawn:
     if values.empty:
         return _empty(title, "", "Nothing was measured."), values
     counts = sorted(set(values["mismatches"]))
-    figure, panels = plt.subplots(1, len(counts), sharey=True, squeeze=False, figsize=(3.1 + 2.7 * len(counts), 4.4))
+    figure, panels = plt.subplots(
+        1, len(counts), sharey=True, squeeze=False, figsize=(max(8.6, 3.1 + 2.7 * len(counts)), 4.4)
+    )
     width = float(figure.get_size_inches()[0])
     figure.subplots_adjust(left=0.75 / width, right=1 - 2.35 / width, top=0.79, bottom=0.13, wspace=0.08)
     for axes, count in zip(panels[0], counts, strict=True):
