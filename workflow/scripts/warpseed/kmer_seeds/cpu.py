@@ -240,19 +240,13 @@ def _list_items(fast, kmers, scheme, block, begin, last):
 
 @scalar
 def _look_up_items(fast, block, items):
-    """Second pass: table entries to rows; returns the number of items whose bucket holds something."""
-    kept = int64(0)
+    """Second pass: table entries to rows."""
     for item in range(items):
         low = int64(fast.table[block.item_low[item]])
         high = int64(fast.table[block.item_high[item]])
-        if low < high:
-            prefetch(fast.suffix_array, low)
-            block.item_low[kept] = low
-            block.item_high[kept] = high
-            block.item_owner[kept] = block.item_owner[item]
-            block.item_window[kept] = block.item_window[item]
-            kept += int64(1)
-    return kept
+        prefetch(fast.suffix_array, low)
+        block.item_low[item] = low
+        block.item_high[item] = high
 
 
 @scalar
@@ -314,10 +308,12 @@ def _fast_range(fast, kmers, scheme, block, first, last, max_hits, store, hits, 
     begin = int64(first)
     while begin < last:
         end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
-        items = _look_up_items(fast, block, items)
+        _look_up_items(fast, block, items)
         gathered = int64(0)
         stored = used
         for item in range(items):
+            if block.item_low[item] == block.item_high[item]:
+                continue
             low, high = _narrow_item(fast, kmers, scheme, block, begin, item)
             owner = block.item_owner[item]
             window = block.item_window[item]

@@ -210,6 +210,8 @@ def inside_segment(segments, position, length):
     """Whether text positions [position, position + length) lie in one segment."""
     if position < int64(0) or position + length > int64(segments.text_start[segments.contig.shape[0]]):
         return False
+    if segments.contig.shape[0] == 1:
+        return position + length < int64(segments.text_start[1])
     segment = segment_of(segments, position)
     return position + length < int64(segments.text_start[segment + int64(1)])
 
