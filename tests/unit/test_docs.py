@@ -199,7 +199,7 @@ def test_the_changelog_begins_with_what_is_unreleased() -> None:
 
 def test_no_file_names_the_host_of_a_package_registry() -> None:
     """Where packages come from is for the user's own settings to say. (Names in pieces: this file is searched too.)"""
-    hosts = {("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org"), ("anaconda", "com"), ("npmjs", "org")}
+    hosts = {("pypi", "org"), ("python" + "hosted", "org"), ("anaconda", "org"), ("anaconda", "com"), ("npmjs", "org")}
     hosts |= {("npmjs", "com"), ("crates", "io"), ("golang", "org"), ("rubygems", "org")}
     pattern = re.compile("|".join(rf"\b{name}\.{ending}\b" for name, ending in sorted(hosts)))
     files = [path for path in ROOT.iterdir() if path.is_file()]
