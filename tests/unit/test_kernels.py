@@ -65,7 +65,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     import numpy as np
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
-    from warpseed.kmer_seeds.gpu_fast import Lists, TaggedIndex
+    from warpseed.kmer_seeds.gpu_fast import Lists
+    from warpseed.kmer_seeds.gpu_tagged import TaggedIndex
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.sequences import Queries
 

@@ -1,4 +1,4 @@
-"""Both tiers on the GPU: the host functions that feed the kernels of gpu_fast.py and gpu_paper.py batch by batch.
+"""Both tiers on the GPU: the host functions that feed the kernels (gpu_tagged.py, gpu_fast.py, gpu_paper.py) in batches.
 
 Paper tier: search and pairs (j, t) on the device, RSA looked up on the host (paper 000, section III.C). Fast tier: a
 longer table than the CPU's and tagged rows, made on the device when the index arrives there.
@@ -20,19 +20,14 @@ from warpseed.kmer_seeds import cpu
 from warpseed.kmer_seeds.cpu import Found, Intervals
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.gpu_fast import (
-    BLOCK,
     KEPT,
     LANES_SHIFT,
-    QUERY_SHIFT,
     SEGMENTS,
     Lists,
-    TaggedIndex,
     append_crowded,
     append_exact,
     append_inexact,
     close_ranks,
-    fill_device_table,
-    fill_tagged_rows,
     settle_counts,
 )  # fmt: skip
 from warpseed.kmer_seeds.gpu_paper import (
@@ -43,6 +38,7 @@ from warpseed.kmer_seeds.gpu_paper import (
     paper_inexact_255,
     paper_locate,
 )  # fmt: skip
+from warpseed.kmer_seeds.gpu_tagged import BLOCK, QUERY_SHIFT, TaggedIndex, fill_device_table, fill_tagged_rows
 from warpseed.kmer_seeds.kmers import Kmers
 from warpseed.measure import Stopwatch
 

@@ -1,9 +1,8 @@
-"""Kernels of the fast tier, and the index that they search.
+"""Kernels of the fast tier's searches.
 
-*Tagged rows*: a row of the suffix array holds its position and the 16 bases behind the K of the table, so that most
-candidates are decided in the one sector that has to be read anyway. Exact search finds a run of equal tags and appends
-its rows; inexact search looks up the neighbours of its windows, and deals the rows of a warp's buckets out to the
-warp's lanes. Hits go to lists by one addition for many of them; their order is settled by a sort afterwards.
+Exact search finds a run of equal tags and appends its rows; inexact search looks up the neighbours of its windows, and
+deals the rows of a warp's buckets out to the warp's lanes. Hits go to lists by one addition for many of them; their
+order is settled by a sort afterwards.
 """
 
 from __future__ import annotations
@@ -15,44 +14,46 @@ from numba import int32, int64, uint8, uint32, uint64
 
 from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compiled import scalar
-from warpseed.fm_index.layout import Segments
-from warpseed.fm_index.text import segment_of
 from warpseed.gpu import bounded_kernel, cuda, kernel
 from warpseed.intrinsics import popcount
 from warpseed.kmer_seeds.fast import accept, first_window, inside_segment
-from warpseed.kmer_seeds.kmers import oriented_marks, oriented_word, pack_hit
+from warpseed.kmer_seeds.gpu_tagged import (
+    BLOCK,
+    QUERY_SHIFT,
+    WARPS,
+    bucket_rows,
+    decided_bases,
+    exact_rows,
+    exact_tag_range,
+    keyed_hit,
+    lane_of,
+    position_of,
+    reserve,
+    warp_places,
+)  # fmt: skip
+from warpseed.kmer_seeds.kmers import oriented_marks, oriented_word
 
 __all__ = [
-    "BLOCK",
     "KEPT",
     "LANES_SHIFT",
-    "QUERY_SHIFT",
     "SEGMENTS",
     "Lists",
-    "TaggedIndex",
     "append_crowded",
     "append_exact",
     "append_inexact",
     "close_ranks",
-    "exact_tag_range",
-    "fill_device_table",
-    "fill_tagged_rows",
     "look_up_bucket",
     "settle_counts",
 ]
 
-BLOCK = 128
-"""Threads of a block, for every kernel here."""
-_WARPS = BLOCK // 32
 LANES_SHIFT = 1
 _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
-_TAG_BASES = 16
 _CROWDED = 64
 """A bucket with more rows is left to whole warps, in pieces of _PIECE rows."""
 _PIECE = 1024
 _NEST = 64
-_BLOCK_NEST = _NEST * _WARPS
+_BLOCK_NEST = _NEST * WARPS
 """Hits that a warp, and a block, keep in shared memory before they are appended."""
 SEGMENTS = 64
 """Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
@@ -60,144 +61,6 @@ KEPT = 2 * SEGMENTS
 """Place of the cursor of what `close_ranks` keeps; dropped k-mers and their hits are counted behind it."""
 _SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
 """How a lane's exact matches lie: one, at a known position; rows in a run; rows to be compared one by one."""
-QUERY_SHIFT = 35
-"""Appended hits carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
-
-
-class TaggedIndex(NamedTuple):
-    """The fast tier's index on the device."""
-
-    text: np.ndarray
-    """uint64[…], packed bases"""
-    rows: np.ndarray
-    """uint64[n], the 16 bases behind a suffix's first K in the upper half, its text position in the lower"""
-    table: np.ndarray
-    """uint32[4**K + 1], as FastIndex.table"""
-    segments: Segments
-    table_length: int
-
-
-@scalar
-def _keyed_hit(query, position, strand, distance):
-    """A packed hit with its k-mer above it."""
-    return (uint64(query) << uint64(QUERY_SHIFT)) | pack_hit(position, strand, distance)
-
-
-@scalar
-def _suffix_word(text, segments, position, skip):
-    """The 32 bases from `position + skip` on, A behind the end of the segment that `position` lies in."""
-    end = int64(segments.text_start[segment_of(segments, position) + int64(1)]) - int64(1)
-    begin = position + skip
-    if begin >= end:
-        return uint64(0)
-    return fetch_word(text, begin) & prefix_mask(end - begin)
-
-
-@kernel
-def fill_device_table(text, segments, suffix_array, table_length, table):
-    """Bucket borders of every string of K bases; thread t writes the entries between rows t - 1 and t."""
-    t = int64(cuda.grid(1))
-    rows = int64(suffix_array.shape[0])
-    if t > rows:
-        return
-    shift = uint64(int64(64) - int64(2) * int64(table_length))
-    first = int64(0)
-    last = int64(table.shape[0]) - int64(1)
-    if t > int64(0):
-        first = int64(_suffix_word(text, segments, int64(suffix_array[t - int64(1)]), int64(0)) >> shift) + int64(1)
-    if t < rows:
-        last = int64(_suffix_word(text, segments, int64(suffix_array[t]), int64(0)) >> shift)
-    for m in range(first, last + int64(1)):
-        table[m] = uint32(t)
-
-
-@kernel
-def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
-    """A row's position with the 16 bases behind its first K; one thread a row."""
-    t = int64(cuda.grid(1))
-    if t < int64(suffix_array.shape[0]):
-        position = int64(suffix_array[t])
-        tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(32)
-        rows[t] = (tag << uint64(32)) | uint64(position)
-
-
-@scalar
-def _lower_tag(rows, low, high, tag, mask):
-    """First row of [low, high) whose tag under `mask` is at least `tag`."""
-    while low < high:
-        middle = (low + high) >> int64(1)
-        if ((rows[middle] >> uint64(32)) & mask) < tag:
-            low = middle + int64(1)
-        else:
-            high = middle
-    return low
-
-
-@scalar
-def _tag_range(rows, low, high, tag, mask):
-    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases)."""
-    low = _lower_tag(rows, low, high, tag, mask)
-    if low >= high or ((rows[low] >> uint64(32)) & mask) != tag:
-        return low, low
-    if low + int64(1) >= high or ((rows[low + int64(1)] >> uint64(32)) & mask) != tag:
-        return low, low + int64(1)
-    if tag == mask:
-        return low, high
-    step = (mask & (~mask + uint64(1))) if mask != uint64(0) else uint64(1)
-    return low, _lower_tag(rows, low, high, tag + step, mask)
-
-
-@scalar
-def _position(index, row):
-    return int64(index.rows[row] & uint64(0xFFFFFFFF))
-
-
-@scalar
-def _skip_short(index, low, high, length):
-    """Leave out the rows whose suffixes end before `length` bases.
-
-    They are in an interval of equal bases only because A stands for what lies behind their segment's end; as
-    suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
-    none.)
-    """
-    if low < high and not inside_segment(index.segments, _position(index, low), length):
-        low += int64(1)
-        last = high
-        while low < last:
-            middle = (low + last) >> int64(1)
-            if inside_segment(index.segments, _position(index, middle), length):
-                last = middle
-            else:
-                low = middle + int64(1)
-    return low, high
-
-
-@scalar
-def _bucket(index, bases, seen, change):
-    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern."""
-    bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
-    shift = uint64(int64(2) * (int64(index.table_length) - seen))
-    low = int64(index.table[int64(bucket << shift)])
-    return low, int64(index.table[int64((bucket + uint64(1)) << shift)])
-
-
-@scalar
-def _exact_rows(index, word, length):
-    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates."""
-    table_length = int64(index.table_length)
-    low, high = _bucket(index, word, min(length, table_length), uint64(0))
-    if low < high:
-        low, high = exact_tag_range(index, low, high, word, min(length, int64(32)) - table_length)
-        compared = min(length, _decided(index))
-        if (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0):
-            low, high = _skip_short(index, low, high, compared)
-    return low, high
-
-
-@scalar
-def _decided(index):
-    """Bases up to which `_exact_rows` gives matches: its rows are then all of them, side by side."""
-    return min(int64(index.table_length) + int64(_TAG_BASES), int64(32))
 
 
 @scalar
@@ -221,50 +84,6 @@ def _matches(index, kmers, query, strand, position, length):
     return True
 
 
-@scalar
-def _warp_places(count):
-    """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
-    lane = int64(cuda.threadIdx.x) & int64(31)
-    ends = int32(count)
-    for step in (1, 2, 4, 8, 16):
-        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
-        if lane >= int64(step):
-            ends += before
-    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
-
-
-@scalar
-def _lane_of(places, first_lane, item):
-    """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
-    owner = first_lane
-    step = int64(16)
-    while step > int64(0):
-        if int64(places[owner + step]) <= item:
-            owner += step
-        step >>= int64(1)
-    return owner
-
-
-@scalar
-def _reserve(warp_totals, total, cursors, which):
-    """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
-    me = int64(cuda.threadIdx.x)
-    if me & int64(31) == int64(0):
-        warp_totals[me >> int64(5)] = uint64(total)
-    cuda.syncthreads()
-    if me == int64(0):
-        whole = uint64(0)
-        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
-            mine = warp_totals[warp]
-            warp_totals[warp] = whole
-            whole += mine
-        begin = cuda.atomic.add(cursors, which, whole) if whole > uint64(0) else uint64(0)
-        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
-            warp_totals[warp] += begin
-    cuda.syncthreads()
-    return int64(warp_totals[me >> int64(5)])
-
-
 @bounded_kernel(40)
 def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     """Exact matches of a k-mer in one orientation: thread 2·q + s; the two of a k-mer are lanes side by side.
@@ -277,7 +96,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     places = cuda.shared.array(BLOCK, uint32)
     rows = cuda.shared.array(BLOCK, uint32)
     kinds = cuda.shared.array(BLOCK, uint8)
-    warp_totals = cuda.shared.array(_WARPS, uint64)
+    warp_totals = cuda.shared.array(WARPS, uint64)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
     query = t >> int64(1)
@@ -288,13 +107,13 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     length = int64(0)
     if there and _all_bases(kmers, query):
         length = int64(kmers.lengths[query])
-        low, high = _exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length)
+        low, high = exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length)
         row = low
         count = high - low
-        if length > _decided(index):
+        if length > decided_bases(index):
             count = int64(0)
             for candidate in range(low, high):
-                if _matches(index, kmers, query, strand, _position(index, candidate), length):
+                if _matches(index, kmers, query, strand, position_of(index, candidate), length):
                     count += int64(1)
     total = count + int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1))
     if total > max_hits:
@@ -305,30 +124,30 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
         total = int64(0)
     if there and strand == int64(0):
         counts[query] = uint32(total)
-    place, warp_total = _warp_places(count)
+    place, warp_total = warp_places(count)
     places[me] = uint32(place)
-    kinds[me] = uint8(_SIDE_BY_SIDE if length <= _decided(index) else _SCATTERED)
+    kinds[me] = uint8(_SIDE_BY_SIDE if length <= decided_bases(index) else _SCATTERED)
     rows[me] = uint32(row)
-    if count == int64(1) and length <= _decided(index):
-        rows[me] = uint32(_position(index, row))
+    if count == int64(1) and length <= decided_bases(index):
+        rows[me] = uint32(position_of(index, row))
         kinds[me] = uint8(_SINGLE)
-    begin = _reserve(warp_totals, warp_total, cursor, 0)
+    begin = reserve(warp_totals, warp_total, cursor, 0)
     if not store or begin + warp_total > int64(hits.shape[0]):
         return
     first_lane = me - (me & int64(31))
     for i in range(me & int64(31), warp_total, 32):
-        owner = _lane_of(places, first_lane, int64(i))
+        owner = lane_of(places, first_lane, int64(i))
         if kinds[owner] != uint8(_SCATTERED):
             position = int64(rows[owner])
             if kinds[owner] == uint8(_SIDE_BY_SIDE):
-                position = _position(index, position + int64(i) - int64(places[owner]))
+                position = position_of(index, position + int64(i) - int64(places[owner]))
             of_query = (t - me + owner) >> int64(1)
-            hits[begin + int64(i)] = _keyed_hit(of_query, position, owner & int64(1), int64(0))
+            hits[begin + int64(i)] = keyed_hit(of_query, position, owner & int64(1), int64(0))
     if kinds[me] == uint8(_SCATTERED):
         while count > int64(0):
-            position = _position(index, row)
+            position = position_of(index, row)
             if _matches(index, kmers, query, strand, position, length):
-                hits[begin + place] = _keyed_hit(query, position, strand, int64(0))
+                hits[begin + place] = keyed_hit(query, position, strand, int64(0))
                 place += int64(1)
                 count -= int64(1)
             row += int64(1)
@@ -349,16 +168,6 @@ def _oriented_bases(kmers, query, strand, first_word, offset):
 
 
 @scalar
-def exact_tag_range(index, low, high, bases, exact):
-    """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table."""
-    if exact <= int64(0):
-        return low, high
-    mask = prefix_mask(min(exact, int64(_TAG_BASES))) >> uint64(32)
-    tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
-    return _tag_range(index.rows, low, high, tag, mask)
-
-
-@scalar
 def look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern):
     """One look-up of a k-mer in one orientation.
 
@@ -367,7 +176,7 @@ def look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern):
     (low, high, bases) : the rows of the pattern's bucket, and 32 bases of the k-mer from its window on
     """
     bases = _oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
-    low, high = _bucket(index, bases, int64(scheme.pattern_length[pattern]), scheme.patterns[pattern])
+    low, high = bucket_rows(index, bases, int64(scheme.pattern_length[pattern]), scheme.patterns[pattern])
     return low, high, bases
 
 
@@ -467,7 +276,7 @@ def _try_row(index, kmers, scheme, max_hits, lists, nest, filled, owner, first_w
         offset == int64(0)
         and scheme.length[length, 0] == table_length
         and int64(scheme.pattern_length[pattern]) == table_length
-        and length <= _decided(index)
+        and length <= decided_bases(index)
     )
     if whole and unmarked:
         if not inside_segment(index.segments, position, length):
@@ -481,7 +290,7 @@ def _try_row(index, kmers, scheme, max_hits, lists, nest, filled, owner, first_w
     if known > max_hits:
         return
     warp = int64(cuda.threadIdx.x) >> int64(5)
-    hit = _keyed_hit(query, position, strand, distance)
+    hit = keyed_hit(query, position, strand, distance)
     slot = int64(cuda.atomic.add(filled, warp, uint32(1)))
     if slot < int64(_NEST):
         nest[warp * int64(_NEST) + slot] = hit
@@ -519,7 +328,7 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     patterns = cuda.shared.array(BLOCK, uint32)
     words = cuda.shared.array(BLOCK, uint64)
     nest = cuda.shared.array(_BLOCK_NEST, uint64)
-    filled = cuda.shared.array(_WARPS, uint32)
+    filled = cuda.shared.array(WARPS, uint32)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
     if me & int64(31) == int64(0):
@@ -555,7 +364,7 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
                     high = low
             tag, mask = _tag_of(index, length, int64(scheme.pattern_offset[pattern]), bases)
         if cuda.any_sync(0xFFFFFFFF, low < high):
-            place, total = _warp_places(max(high - low, int64(0)))
+            place, total = warp_places(max(high - low, int64(0)))
             places[me] = uint32(place)
             lows[me] = uint32(low)
             tags[me] = uint32(tag)
@@ -563,7 +372,7 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
             patterns[me] = uint32(pattern)
             cuda.syncwarp()
             for i in range(me & int64(31), total, 32):
-                lane = _lane_of(places, first_lane, int64(i))
+                lane = lane_of(places, first_lane, int64(i))
                 _try_row(
                     index, kmers, scheme, max_hits, lists, nest, filled, (t - me + lane) >> int64(LANES_SHIFT),
                     words[lane], int64(patterns[lane]), uint64(tags[lane]), uint64(masks[lane]),
@@ -578,7 +387,7 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
 def append_crowded(index, kmers, scheme, max_hits, lists):
     """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn, a lane every 32nd row."""
     nest = cuda.shared.array(_BLOCK_NEST, uint64)
-    filled = cuda.shared.array(_WARPS, uint32)
+    filled = cuda.shared.array(WARPS, uint32)
     t = int64(cuda.grid(1))
     if t & int64(31) == int64(0):
         filled[int64(cuda.threadIdx.x) >> int64(5)] = uint32(0)
@@ -613,7 +422,7 @@ def close_ranks(lists, max_hits, hits):
 
     Blocks reserve room by one addition to ``cursors[KEPT]``.
     """
-    warp_totals = cuda.shared.array(_WARPS, uint64)
+    warp_totals = cuda.shared.array(WARPS, uint64)
     t = int64(cuda.grid(1))
     room = int64(lists.hits.shape[0]) // int64(SEGMENTS)
     segment = t // room
@@ -622,8 +431,8 @@ def close_ranks(lists, max_hits, hits):
     if keep:
         hit = lists.hits[t]
         keep = int64(lists.counts[int64(hit >> uint64(QUERY_SHIFT))]) <= max_hits
-    place, total = _warp_places(int64(1) if keep else int64(0))
-    begin = _reserve(warp_totals, total, lists.cursors, KEPT)
+    place, total = warp_places(int64(1) if keep else int64(0))
+    begin = reserve(warp_totals, total, lists.cursors, KEPT)
     if keep:
         hits[begin + place] = hit
 

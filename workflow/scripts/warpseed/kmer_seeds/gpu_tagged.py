@@ -1,0 +1,235 @@
+"""The fast tier's index on the device, how a k-mer is found in it, and how a warp shares its work.
+
+*Tagged rows*: a row of the suffix array holds its position and the 16 bases behind the K of the table, so that most
+candidates are decided in the one sector that has to be read anyway.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import int32, int64, uint32, uint64
+
+from warpseed.bits import fetch_word, prefix_mask
+from warpseed.compiled import scalar
+from warpseed.fm_index.layout import Segments
+from warpseed.fm_index.text import segment_of
+from warpseed.gpu import cuda, kernel
+from warpseed.kmer_seeds.fast import inside_segment
+from warpseed.kmer_seeds.kmers import pack_hit
+
+__all__ = [
+    "BLOCK",
+    "QUERY_SHIFT",
+    "WARPS",
+    "TaggedIndex",
+    "bucket_rows",
+    "decided_bases",
+    "exact_rows",
+    "exact_tag_range",
+    "fill_device_table",
+    "fill_tagged_rows",
+    "keyed_hit",
+    "lane_of",
+    "position_of",
+    "reserve",
+    "warp_places",
+]
+
+BLOCK = 128
+"""Threads of a block, for every kernel of the fast tier."""
+WARPS = BLOCK // 32
+TAG_BASES = 16
+QUERY_SHIFT = 35
+"""Appended hits carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
+
+
+class TaggedIndex(NamedTuple):
+    """The fast tier's index on the device."""
+
+    text: np.ndarray
+    """uint64[…], packed bases"""
+    rows: np.ndarray
+    """uint64[n], the 16 bases behind a suffix's first K in the upper half, its text position in the lower"""
+    table: np.ndarray
+    """uint32[4**K + 1], as FastIndex.table"""
+    segments: Segments
+    table_length: int
+
+
+@scalar
+def keyed_hit(query, position, strand, distance):
+    """A packed hit with its k-mer above it."""
+    return (uint64(query) << uint64(QUERY_SHIFT)) | pack_hit(position, strand, distance)
+
+
+@scalar
+def _suffix_word(text, segments, position, skip):
+    """The 32 bases from `position + skip` on, A behind the end of the segment that `position` lies in."""
+    end = int64(segments.text_start[segment_of(segments, position) + int64(1)]) - int64(1)
+    begin = position + skip
+    if begin >= end:
+        return uint64(0)
+    return fetch_word(text, begin) & prefix_mask(end - begin)
+
+
+@kernel
+def fill_device_table(text, segments, suffix_array, table_length, table):
+    """Bucket borders of every string of K bases; thread t writes the entries between rows t - 1 and t."""
+    t = int64(cuda.grid(1))
+    rows = int64(suffix_array.shape[0])
+    if t > rows:
+        return
+    shift = uint64(int64(64) - int64(2) * int64(table_length))
+    first = int64(0)
+    last = int64(table.shape[0]) - int64(1)
+    if t > int64(0):
+        first = int64(_suffix_word(text, segments, int64(suffix_array[t - int64(1)]), int64(0)) >> shift) + int64(1)
+    if t < rows:
+        last = int64(_suffix_word(text, segments, int64(suffix_array[t]), int64(0)) >> shift)
+    for m in range(first, last + int64(1)):
+        table[m] = uint32(t)
+
+
+@kernel
+def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
+    """A row's position with the 16 bases behind its first K; one thread a row."""
+    t = int64(cuda.grid(1))
+    if t < int64(suffix_array.shape[0]):
+        position = int64(suffix_array[t])
+        tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(32)
+        rows[t] = (tag << uint64(32)) | uint64(position)
+
+
+@scalar
+def _lower_tag(rows, low, high, tag, mask):
+    """First row of [low, high) whose tag under `mask` is at least `tag`."""
+    while low < high:
+        middle = (low + high) >> int64(1)
+        if ((rows[middle] >> uint64(32)) & mask) < tag:
+            low = middle + int64(1)
+        else:
+            high = middle
+    return low
+
+
+@scalar
+def _tag_range(rows, low, high, tag, mask):
+    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases)."""
+    low = _lower_tag(rows, low, high, tag, mask)
+    if low >= high or ((rows[low] >> uint64(32)) & mask) != tag:
+        return low, low
+    if low + int64(1) >= high or ((rows[low + int64(1)] >> uint64(32)) & mask) != tag:
+        return low, low + int64(1)
+    if tag == mask:
+        return low, high
+    step = (mask & (~mask + uint64(1))) if mask != uint64(0) else uint64(1)
+    return low, _lower_tag(rows, low, high, tag + step, mask)
+
+
+@scalar
+def position_of(index, row):
+    return int64(index.rows[row] & uint64(0xFFFFFFFF))
+
+
+@scalar
+def _skip_short(index, low, high, length):
+    """Leave out the rows whose suffixes end before `length` bases.
+
+    They are in an interval of equal bases only because A stands for what lies behind their segment's end; as
+    suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
+    none.)
+    """
+    if low < high and not inside_segment(index.segments, position_of(index, low), length):
+        low += int64(1)
+        last = high
+        while low < last:
+            middle = (low + last) >> int64(1)
+            if inside_segment(index.segments, position_of(index, middle), length):
+                last = middle
+            else:
+                low = middle + int64(1)
+    return low, high
+
+
+@scalar
+def bucket_rows(index, bases, seen, change):
+    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern."""
+    bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
+    shift = uint64(int64(2) * (int64(index.table_length) - seen))
+    low = int64(index.table[int64(bucket << shift)])
+    return low, int64(index.table[int64((bucket + uint64(1)) << shift)])
+
+
+@scalar
+def exact_tag_range(index, low, high, bases, exact):
+    """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table."""
+    if exact <= int64(0):
+        return low, high
+    mask = prefix_mask(min(exact, int64(TAG_BASES))) >> uint64(32)
+    tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
+    return _tag_range(index.rows, low, high, tag, mask)
+
+
+@scalar
+def exact_rows(index, word, length):
+    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates."""
+    table_length = int64(index.table_length)
+    low, high = bucket_rows(index, word, min(length, table_length), uint64(0))
+    if low < high:
+        low, high = exact_tag_range(index, low, high, word, min(length, int64(32)) - table_length)
+        compared = min(length, decided_bases(index))
+        if (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0):
+            low, high = _skip_short(index, low, high, compared)
+    return low, high
+
+
+@scalar
+def decided_bases(index):
+    """Bases up to which `exact_rows` gives matches: its rows are then all of them, side by side."""
+    return min(int64(index.table_length) + int64(TAG_BASES), int64(32))
+
+
+@scalar
+def warp_places(count):
+    """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    ends = int32(count)
+    for step in (1, 2, 4, 8, 16):
+        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
+        if lane >= int64(step):
+            ends += before
+    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
+
+
+@scalar
+def lane_of(places, first_lane, item):
+    """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
+    owner = first_lane
+    step = int64(16)
+    while step > int64(0):
+        if int64(places[owner + step]) <= item:
+            owner += step
+        step >>= int64(1)
+    return owner
+
+
+@scalar
+def reserve(warp_totals, total, cursors, which):
+    """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
+    me = int64(cuda.threadIdx.x)
+    if me & int64(31) == int64(0):
+        warp_totals[me >> int64(5)] = uint64(total)
+    cuda.syncthreads()
+    if me == int64(0):
+        whole = uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            mine = warp_totals[warp]
+            warp_totals[warp] = whole
+            whole += mine
+        begin = cuda.atomic.add(cursors, which, whole) if whole > uint64(0) else uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            warp_totals[warp] += begin
+    cuda.syncthreads()
+    return int64(warp_totals[me >> int64(5)])
