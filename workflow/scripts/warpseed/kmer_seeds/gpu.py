@@ -1,4 +1,4 @@
-"""Both tiers on the GPU: the host functions that feed the kernels (gpu_tagged.py, gpu_fast.py, gpu_paper.py) in batches.
+"""Both tiers on the GPU: the host functions that feed the kernels of gpu_tagged, gpu_fast and gpu_paper in batches.
 
 Paper tier: search and pairs (j, t) on the device, RSA looked up on the host (paper 000, section III.C). Fast tier: a
 longer table than the CPU's and tagged rows, made on the device when the index arrives there.
@@ -214,7 +214,7 @@ def inexact_hits(
         arguments = (tagged, kmers, scheme.arrays, limit, lists)
         launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, *arguments, scheme.rounds)
         launch(append_crowded, _CROWDED_THREADS, BLOCK, *arguments)
-        launch(close_ranks, room, BLOCK, lists, limit, view(hits))
+        launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
         launch(settle_counts, count, BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:KEPT]))

@@ -34,6 +34,7 @@ from warpseed.kmer_seeds.gpu_tagged import (
 from warpseed.kmer_seeds.kmers import oriented_marks, oriented_word
 
 __all__ = [
+    "CLOSING_BLOCKS",
     "KEPT",
     "LANES_SHIFT",
     "SEGMENTS",
@@ -57,6 +58,7 @@ _BLOCK_NEST = _NEST * WARPS
 """Hits that a warp, and a block, keep in shared memory before they are appended."""
 SEGMENTS = 64
 """Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
+CLOSING_BLOCKS = 32 * SEGMENTS
 KEPT = 2 * SEGMENTS
 """Place of the cursor of what `close_ranks` keeps; dropped k-mers and their hits are counted behind it."""
 _SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
@@ -418,23 +420,27 @@ def append_crowded(index, kmers, scheme, max_hits, lists):
 
 @kernel
 def close_ranks(lists, max_hits, hits):
-    """Move the parts of the list of hits together, less those of dropped k-mers: one thread a place.
+    """Move the parts of the list of hits together, less those of dropped k-mers; CLOSING_BLOCKS blocks.
 
-    Blocks reserve room by one addition to ``cursors[KEPT]``.
+    Blocks share the parts, and reserve room for each piece of a part by one addition to ``cursors[KEPT]``.
     """
     warp_totals = cuda.shared.array(WARPS, uint64)
-    t = int64(cuda.grid(1))
+    me = int64(cuda.threadIdx.x)
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
     room = int64(lists.hits.shape[0]) // int64(SEGMENTS)
-    segment = t // room
-    keep = segment < int64(SEGMENTS) and t - segment * room < int64(lists.cursors[segment])
-    hit = uint64(0)
-    if keep:
-        hit = lists.hits[t]
-        keep = int64(lists.counts[int64(hit >> uint64(QUERY_SHIFT))]) <= max_hits
-    place, total = warp_places(int64(1) if keep else int64(0))
-    begin = reserve(warp_totals, total, lists.cursors, KEPT)
-    if keep:
-        hits[begin + place] = hit
+    used = min(int64(lists.cursors[segment]), room)
+    first = (int64(cuda.blockIdx.x) // int64(SEGMENTS)) * int64(BLOCK)
+    for piece in range(first, used, (CLOSING_BLOCKS // SEGMENTS) * BLOCK):
+        hit = uint64(0)
+        keep = int64(piece) + me < used
+        if keep:
+            hit = lists.hits[segment * room + int64(piece) + me]
+            keep = int64(lists.counts[int64(hit >> uint64(QUERY_SHIFT))]) <= max_hits
+        place, total = warp_places(int64(1) if keep else int64(0))
+        begin = reserve(warp_totals, total, lists.cursors, KEPT)
+        if keep:
+            hits[begin + place] = hit
+        cuda.syncthreads()
 
 
 @kernel
