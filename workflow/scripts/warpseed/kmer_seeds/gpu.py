@@ -20,6 +20,7 @@ from warpseed.kmer_seeds import cpu
 from warpseed.kmer_seeds.cpu import Found, Intervals
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.gpu_fast import (
+    CLOSING_BLOCKS,
     KEPT,
     LANES_SHIFT,
     SEGMENTS,
