@@ -11,31 +11,20 @@ import numpy as np
 from numba import int64, uint64
 
 from warpseed.compiled import scalar
-from warpseed.intrinsics import popcount
 
 __all__ = [
-    "BASES_PER_WORD",
-    "count_mismatches",
     "fetch_word",
     "mismatch_bits",
     "pack_codes",
     "prefix_mask",
     "reverse_complement_word",
-    "words_needed",
 ]
 
-BASES_PER_WORD = 32
 _EVEN = np.uint64(0x5555555555555555)
 _PAIRS = np.uint64(0x3333333333333333)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x00FF00FF00FF00FF)
 _SHORTS = np.uint64(0x0000FFFF0000FFFF)
-
-
-@scalar
-def words_needed(length):
-    """Words that hold `length` bases."""
-    return (int64(length) + int64(31)) >> int64(5)
 
 
 @scalar
@@ -64,12 +53,6 @@ def mismatch_bits(a, b):
 
 
 @scalar
-def count_mismatches(a, b, mask):
-    """Number of bases under `mask` in which two words differ, int64."""
-    return popcount(mismatch_bits(a, b) & mask)
-
-
-@scalar
 def _reverse_pairs(word):
     word = ((word >> uint64(2)) & _PAIRS) | ((word & _PAIRS) << uint64(2))
     word = ((word >> uint64(4)) & _NIBBLES) | ((word & _NIBBLES) << uint64(4))
@@ -86,7 +69,7 @@ def reverse_complement_word(row, length, word, complement):
     ----------
     row : uint64[W], the packed string, zero behind its end
     length : int64, its bases
-    word : int64, which word of the result, < words_needed(length)
+    word : int64, which word of the result, below ceil(length / 32)
     complement : uint64, all ones to complement the bases, 0 to reverse only (marks of bases that are no base)
 
     Returns

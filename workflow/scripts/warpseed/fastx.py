@@ -354,7 +354,8 @@ class FastxParser:
         InputError
             With the file, record and line of the first thing that is wrong.
         """
-        data = np.frombuffer(piece, np.uint8)
+        # Read-only whatever it is: a second kind of array would be compiled for in the middle of a large file.
+        data = np.frombuffer(memoryview(piece).toreadonly(), np.uint8)
         room = data.size
         records = room // 2 + 2  # one more than can begin: `take` puts the end behind the last start
         self._codes = _with_room(self._codes, self.bases, room, growth)

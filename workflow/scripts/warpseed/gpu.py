@@ -30,7 +30,6 @@ __all__ = [
     "cuda",
     "cupy",
     "free_memory",
-    "gpu_name",
     "kernel",
     "kernels",
     "launch",
@@ -80,12 +79,6 @@ def cupy() -> Any:
             "install requirements-gpu.txt, or use device='cpu'."
         ) from error
     return package
-
-
-def gpu_name() -> str:
-    """Name of the GPU in use."""
-    name = cuda.get_current_device().name
-    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def free_memory() -> int:
