@@ -9,8 +9,8 @@ import subprocess
 from importlib import metadata
 from typing import Any
 
-from .errors import DeviceError
-from .provenance import (
+from warpseed.errors import DeviceError
+from warpseed.provenance import (
     cpu_model,
     gpu_description,
     machine_description,
@@ -19,7 +19,7 @@ from .provenance import (
     peer_versions,
     usable_cores,
 )
-from .version import __version__
+from warpseed.version import __version__
 
 __all__ = ["describe_machine", "largest_genome"]
 
@@ -60,8 +60,8 @@ def largest_genome(memory: int, *, both_at_once: bool = False) -> int:
     both_at_once : bool
         Whether both directions are to be sorted at the same time, which is faster.
     """
-    from .fm_index.build import choose_table_length, needed_memory
-    from .fm_index.suffix_array import MAX_ROWS
+    from warpseed.fm_index.build import choose_table_length, needed_memory
+    from warpseed.fm_index.suffix_array import MAX_ROWS
 
     def fits(bases: int) -> bool:
         needed = needed_memory(bases, both_at_once=both_at_once, table_length=choose_table_length(bases))
@@ -87,7 +87,7 @@ def _bases(count: int) -> str:
 
 
 def _memory() -> str:
-    from .fm_index import build
+    from warpseed.fm_index import build
 
     available = build.available_memory()
     line = f"Memory: {available / 1e9:.1f} GB available of {memory_bytes() / 1e9:.1f} GB"
@@ -195,7 +195,7 @@ def _gpu_trouble() -> str | None:
 
 def _compute_on_gpu() -> None:
     """Add numbers with CuPy and with a Numba kernel; DeviceError where there is no GPU, or a wrong sum."""
-    from . import gpu
+    from warpseed import gpu
 
     gpu.require_gpu()
     cuda: Any = gpu.cuda

@@ -12,8 +12,8 @@ from typing import NoReturn
 import numpy as np
 from numba import njit
 
-from .errors import InputError
-from .sequences import BASE_CODE, IS_IUPAC, show_byte
+from warpseed.errors import InputError
+from warpseed.sequences import BASE_CODE, IS_IUPAC, show_byte
 
 __all__ = ["FastxParser", "format_fasta", "gather_windows", "pack_rows", "sniff_format"]
 

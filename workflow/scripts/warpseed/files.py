@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import InputError
+from warpseed.errors import InputError
 
 __all__ = ["ByteStream", "atomic_path", "open_bytes", "open_for_writing", "sha256_file"]
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
-from .files import atomic_path
+from warpseed.errors import InputError
+from warpseed.files import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,7 +223,7 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     ValueError
         If a row lacks a column without default, or has one that records do not know.
     """
-    from .provenance import machine_name
+    from warpseed.provenance import machine_name
 
     complete = [_complete(row, machine_name) for row in rows]
     with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:

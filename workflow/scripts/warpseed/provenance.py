@@ -19,8 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .files import atomic_path
-from .version import __version__
+from warpseed.files import atomic_path
+from warpseed.version import __version__
 
 __all__ = [
     "commit",

@@ -12,9 +12,9 @@ import os
 import numpy as np
 from numba import njit
 
-from .errors import InputError
-from .files import atomic_path, open_for_writing
-from .sequences import DECODE, Queries, Reference, numbered_names
+from warpseed.errors import InputError
+from warpseed.files import atomic_path, open_for_writing
+from warpseed.sequences import DECODE, Queries, Reference, numbered_names
 
 __all__ = ["simulate_reads", "simulate_reference"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from . import style, tables
-from .style import plt
-from .tables import DATA_SETS, Measurements, Method
+from warpseed.report import style, tables
+from warpseed.report.style import plt
+from warpseed.report.tables import DATA_SETS, Measurements, Method
 
 __all__ = [
     "FIGURES",

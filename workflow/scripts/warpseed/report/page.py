@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import InputError
-from ..files import atomic_path
-from . import tables
-from .tables import DATA_SETS, Measurements
+from warpseed.errors import InputError
+from warpseed.files import atomic_path
+from warpseed.report import tables
+from warpseed.report.tables import DATA_SETS, Measurements
 
 __all__ = ["DIFFERENCES", "FIGURE_CAPTIONS", "write_page"]
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..errors import InputError
-from ..files import atomic_path
-from ..measure import read_records
+from warpseed.errors import InputError
+from warpseed.files import atomic_path
+from warpseed.measure import read_records
 
 __all__ = [
     "DATA_SETS",
