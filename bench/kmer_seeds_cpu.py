@@ -23,17 +23,18 @@ from typing import Any, NamedTuple
 LIBRARY = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 sys.path.insert(0, str(LIBRARY))
 
-from warpseed.digest import digest_rows  # noqa: E402
+from warpseed.compute.machine import cpu_model, usable_cores  # noqa: E402
 from warpseed.fm_index.build import build_index  # noqa: E402
 from warpseed.fm_index.layout import SeedIndex  # noqa: E402
 from warpseed.fm_index.store import open_index  # noqa: E402
 from warpseed.kmer_seeds import cpu, find_kmers, iter_kmer_hits  # noqa: E402
 from warpseed.kmer_seeds.kmers import pack_kmers  # noqa: E402
-from warpseed.kmer_seeds.output import write_hits  # noqa: E402
-from warpseed.peers import build_bowtie_index, number_queries, parse_bowtie, run_bowtie  # noqa: E402
-from warpseed.provenance import commit, cpu_model, usable_cores  # noqa: E402
-from warpseed.sequences import cut_kmers, read_queries, read_reference, write_fasta  # noqa: E402
-from warpseed.simulate import simulate_reads  # noqa: E402
+from warpseed.measure.peers.bowtie import build_bowtie_index, number_queries, parse_bowtie, run_bowtie  # noqa: E402
+from warpseed.measure.provenance import commit  # noqa: E402
+from warpseed.output.lines import write_hits  # noqa: E402
+from warpseed.output.rows import digest_rows  # noqa: E402
+from warpseed.sequences.queries import cut_kmers, read_queries, read_reference, write_fasta  # noqa: E402
+from warpseed.sequences.simulate import simulate_reads  # noqa: E402
 
 
 class Case(NamedTuple):

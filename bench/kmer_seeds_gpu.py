@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 from statistics import median
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.kmer_seeds import find_kmers
-from warpseed.kmer_seeds.output import write_hits
-from warpseed.measure import Stopwatch
-from warpseed.sequences import cut_kmers, read_reference, write_fasta
-from warpseed.simulate import simulate_reads
+from warpseed.output.lines import write_hits
+from warpseed.sequences.queries import cut_kmers, read_reference, write_fasta
+from warpseed.sequences.simulate import simulate_reads
 
 DATA_SETS = (("S11", 11, 0), ("S15", 15, 0), ("S20", 20, 1), ("S24", 24, 1), ("S30", 30, 2))
 STAGES = ("read", "pack", "host_to_device", "kernel", "locate", "sort", "device_to_host", "lookup", "write", "total")

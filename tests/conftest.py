@@ -56,7 +56,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     folder = os.environ.get("WARPSEED_GPU_RECORD")
     if not folder or exitstatus != 0:
         return
-    from warpseed.provenance import commit, gpu_description, machine_name
+    from warpseed.compute.machine import gpu_description, machine_name
+    from warpseed.measure.provenance import commit
 
     passed = session.testscollected
     record = {"date": f"{date.today():%Y-%m-%d}", "commit": commit(), "tests": passed, **gpu_description()}
@@ -94,7 +95,7 @@ def real_genome(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = os.environ.get("WARPSEED_DATA")
     if folder and (Path(folder) / REAL_GENOME).is_file():
         return Path(folder) / REAL_GENOME
-    from warpseed.simulate import simulate_reference
+    from warpseed.sequences.simulate import simulate_reference
 
     path = tmp_path_factory.mktemp("genome") / "simulated.fa"
     simulate_reference(path, size=4_641_652, contigs=3, seed=11)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from oracles.kmers import find_kmers as true_hits
 from warpseed.errors import PeerError
-from warpseed.peers import bowtie_version, build_bowtie_index, number_queries, parse_bowtie, run_bowtie
-from warpseed.sequences import Queries, cut_kmers, read_reference, write_fasta
+from warpseed.measure.peers.bowtie import bowtie_version, build_bowtie_index, number_queries, parse_bowtie, run_bowtie
+from warpseed.sequences.queries import Queries, cut_kmers, read_reference, write_fasta
 
 pytestmark = pytest.mark.peer
 
@@ -47,7 +47,7 @@ def genome(
 
 def kmers_of(reference: Any, k: int, count: int) -> Queries:
     """K-mers from reads of both strands with 1 % errors, and a tenth as many random ones, some with an N."""
-    from warpseed.simulate import simulate_reads
+    from warpseed.sequences.simulate import simulate_reads
 
     reads = simulate_reads(reference, count=count // 10, length=100, error_rate=0.01, seed=k)
     draw = random.Random(k)

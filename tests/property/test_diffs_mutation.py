@@ -55,7 +55,7 @@ def test_paper_tier_has_the_rule_as_printed(write_reference: Callable[..., Path]
     from warpseed import build_index
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.kmer_seeds.paper import lower_bounds as jitted_bounds
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
     different = 0
     for seed in range(10):

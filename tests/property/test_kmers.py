@@ -248,7 +248,7 @@ def test_counting_is_what_locating_finds(built: Callable[..., Any], tier: str) -
     """The counting modes (Table II) give the oracle's counts, on any number of threads."""
     from warpseed.kmer_seeds.cpu import find_fast, search_paper
     from warpseed.kmer_seeds.kmers import pack_kmers
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
     draw = random.Random(5)
     contigs = ["".join(draw.choices("ACGT", k=300)), "ACGT" * 20 + "N" + "A" * 40]
@@ -271,7 +271,7 @@ def test_counting_is_what_locating_finds(built: Callable[..., Any], tier: str) -
 def test_any_kind_of_input_and_number_of_threads(built: Callable[..., Any], tmp_path: Path, tier: str) -> None:
     """str, bytes, a FASTA file, Queries, an index folder, 1 to 3 threads: the same digest."""
     from warpseed import find_kmers as search
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
     draw = random.Random(9)
     contigs = ["".join(draw.choices("ACGTN", weights=[9, 9, 9, 9, 1], k=400)) for _ in range(3)]
@@ -293,7 +293,7 @@ def test_any_kind_of_input_and_number_of_threads(built: Callable[..., Any], tmp_
 @TIERS
 def test_frame_has_names(built: Callable[..., Any], tier: str) -> None:
     from warpseed import find_kmers as search
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
     kmers = Queries.from_sequences(["ACG", "CGT", "ACG"], names=["x", "", "x"])
     frame = search(built(["ACGTT"], **LAYOUTS[0]), kmers, tier=tier).to_frame()

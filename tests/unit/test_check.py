@@ -7,11 +7,11 @@ import types
 from importlib import metadata
 
 import pytest
-from warpseed import check
-from warpseed.check import describe_machine, largest_genome
 from warpseed.errors import DeviceError
 from warpseed.fm_index import build
 from warpseed.fm_index.build import choose_table_length, needed_memory
+from warpseed.workflow import check
+from warpseed.workflow.check import describe_machine, largest_genome
 
 NO_GPU = {"gpu": None, "gpu_count": 0, "gpu_memory_bytes": None, "compute_capability": None, "driver": None}
 H200 = {

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 import warpseed
 from oracles.kmers import find_kmers, reverse_complement
-from warpseed import cli, sequences
+from warpseed import cli
 from warpseed.fm_index import build
-from warpseed.kmer_seeds import output
+from warpseed.output import lines as output
+from warpseed.sequences import queries as sequences
 
 DRAW = random.Random(5)
 CHROMOSOME = "".join(DRAW.choices("ACGT", k=700))

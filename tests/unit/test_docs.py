@@ -16,9 +16,10 @@ import pytest
 import warpseed
 import yaml
 from warpseed import cli
+from warpseed.compute.stopwatch import STAGES
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds.output import TSV_HEADER
-from warpseed.measure import RECORD_COLUMNS, STAGES
+from warpseed.measure.records import RECORD_COLUMNS
+from warpseed.output.lines import TSV_HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from warpseed import download
-from warpseed.download import CatalogueEntry, fetch_reference, load_catalogue, resolve_reference
 from warpseed.errors import ConfigError, DownloadError
-from warpseed.sequences import read_reference
+from warpseed.sequences.queries import read_reference
+from warpseed.workflow import download
+from warpseed.workflow.download import CatalogueEntry, fetch_reference, load_catalogue, resolve_reference
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "resources" / "genomes.yaml"
 FASTA = b">a one\n" + b"ACGTTGCATG\n" * 2000 + b">b\nACGT\n"

@@ -41,11 +41,11 @@ class Compiled(NamedTuple):
 
 
 def import_kernels() -> dict[str, Any]:
-    """Every kernel of the library by name: all modules that take something from warpseed.gpu are imported."""
+    """Every kernel of the library by name: all modules that take something from warpseed.compute.gpu are imported."""
     for path in sorted((LIBRARY / "warpseed").rglob("*.py")):
-        if re.search(r"^from warpseed\.gpu import", path.read_text(), re.MULTILINE):
+        if re.search(r"^from warpseed\.compute\.gpu import", path.read_text(), re.MULTILINE):
             importlib.import_module(".".join(path.relative_to(LIBRARY).with_suffix("").parts))
-    from warpseed.gpu import kernels
+    from warpseed.compute.gpu import kernels
 
     return kernels
 
@@ -63,12 +63,12 @@ def small_index() -> Any:
 def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
+    from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
     from warpseed.kmer_seeds.gpu_fast import Lists
-    from warpseed.kmer_seeds.gpu_tagged import TaggedIndex
     from warpseed.kmer_seeds.kmers import pack_kmers
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
     index = small_index()
     fast, paper = index.fast, index.forward
@@ -108,7 +108,7 @@ def pretend_to_have(capability: tuple[int, int]) -> None:
 def compile_kernel(function: Any, signature: tuple[Any, ...], capability: tuple[int, int]) -> Compiled:
     """To PTX, then to machine code, with what the assembler says about it."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
-    from warpseed.gpu import cuda
+    from warpseed.compute.gpu import cuda
 
     ptx, _ = cuda.compile_ptx(function.py_func, signature, cc=capability)
     options = LinkerOptions(

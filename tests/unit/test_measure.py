@@ -4,14 +4,15 @@ import json
 import subprocess
 
 import pytest
-from warpseed import provenance
+from warpseed.compute import machine
+from warpseed.compute.machine import peak_memory
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.measure import (
+from warpseed.measure import provenance
+from warpseed.measure.records import (
     RECORD_COLUMNS,
-    Stopwatch,
     index_rows,
     measured_rows,
-    peak_memory,
     publish_records,
     read_records,
     write_records,
@@ -30,7 +31,7 @@ ROW = {
 
 def test_stopwatch_adds_up(monkeypatch):
     ticks = iter([1.0, 3.0, 10.0, 10.5])
-    monkeypatch.setattr("warpseed.measure.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("warpseed.compute.stopwatch.time.perf_counter", lambda: next(ticks))
     watch = Stopwatch()
     for _ in range(2):
         with watch.stage("search"):
@@ -42,7 +43,7 @@ def test_stopwatch_adds_up(monkeypatch):
 
 def test_stopwatch_waits_for_the_device_before_it_stops(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("warpseed.measure.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("warpseed.compute.stopwatch.time.perf_counter", lambda: clock[0])
     watch = Stopwatch()
     with watch.stage("kernel", synchronise=lambda: clock.__setitem__(0, 7.0)):
         pass
@@ -95,7 +96,7 @@ def test_records_of_several_files_and_of_none(tmp_path):
 
 
 def test_machine_is_filled_in(tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "machine_name", lambda: "some-machine")
+    monkeypatch.setattr(machine, "machine_name", lambda: "some-machine")
     write_records(tmp_path / "a.tsv", [{k: v for k, v in ROW.items() if k != "machine"}])
     assert read_records(tmp_path / "a.tsv")["machine"].tolist() == ["some-machine"]
 
@@ -141,7 +142,7 @@ def test_peak_memory_sees_an_allocation():
 
 @pytest.fixture
 def fresh():
-    caches = (provenance.machine_name, provenance._gpus, provenance.commit)
+    caches = (machine.machine_name, machine._gpus, provenance.commit)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -155,12 +156,13 @@ def commands(monkeypatch, answers):
     def output_of(command):
         return next((text for word, text in answers.items() if word in command), None)
 
-    monkeypatch.setattr(provenance, "_output_of", output_of)
+    monkeypatch.setattr(machine, "output_of", output_of)
+    monkeypatch.setattr(provenance, "output_of", output_of)
 
 
 def test_a_gpu_names_the_machine(monkeypatch, fresh):
     commands(monkeypatch, {"nvidia-smi": "NVIDIA H200, 580.1, 143771, 9.0\nNVIDIA H200, 580.1, 143771, 9.0\n"})
-    described = provenance.gpu_description()
+    described = machine.gpu_description()
     assert described == {
         "gpu": "NVIDIA H200",
         "gpu_count": 2,
@@ -168,14 +170,14 @@ def test_a_gpu_names_the_machine(monkeypatch, fresh):
         "compute_capability": "9.0",
         "driver": "580.1",
     }
-    assert provenance.machine_name() == "nvidia-h200"
+    assert machine.machine_name() == "nvidia-h200"
 
 
 def test_without_a_gpu_the_cpu_names_the_machine(monkeypatch, fresh):
     commands(monkeypatch, {})
-    monkeypatch.setattr(provenance, "cpu_model", lambda: "Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
-    assert provenance.gpu_description()["gpu"] is None
-    assert provenance.machine_name() == "intel-xeon-e5-2620-v3"
+    monkeypatch.setattr(machine, "cpu_model", lambda: "Intel(R) Xeon(R) CPU E5-2620 v3 @ 2.40GHz")
+    assert machine.gpu_description()["gpu"] is None
+    assert machine.machine_name() == "intel-xeon-e5-2620-v3"
 
 
 def test_commit_from_git_before_the_environment(monkeypatch, fresh):
@@ -194,17 +196,17 @@ def test_commit_from_the_environment_then_unknown(monkeypatch, fresh):
 
 
 def test_a_missing_or_failing_command_is_none():
-    assert provenance._output_of(["no-such-command-here"]) is None
-    assert provenance._output_of(["false"]) is None
-    assert provenance._output_of(["echo", "yes"]) == "yes\n"
+    assert machine.output_of(["no-such-command-here"]) is None
+    assert machine.output_of(["false"]) is None
+    assert machine.output_of(["echo", "yes"]) == "yes\n"
 
 
 def test_a_command_that_hangs_is_none(monkeypatch):
     def hang(*args, **kwargs):
         raise subprocess.TimeoutExpired("echo", 1)
 
-    monkeypatch.setattr(provenance.subprocess, "run", hang)
-    assert provenance._output_of(["echo", "yes"]) is None
+    monkeypatch.setattr(machine.subprocess, "run", hang)
+    assert machine.output_of(["echo", "yes"]) is None
 
 
 def test_seeds_are_found_at_every_depth():

@@ -16,10 +16,11 @@ import warpseed
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds import iter_kmer_hits, output
-from warpseed.kmer_seeds.hits import Hits
-from warpseed.kmer_seeds.output import TSV_HEADER, output_format, write_hits
-from warpseed.sequences import Queries
+from warpseed.kmer_seeds import iter_kmer_hits
+from warpseed.output import lines as output
+from warpseed.output.hits import Hits
+from warpseed.output.lines import TSV_HEADER, output_format, write_hits
+from warpseed.sequences.queries import Queries
 
 
 def make_index(folder: Path, contigs: dict[str, str]) -> SeedIndex:

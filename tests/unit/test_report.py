@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from warpseed.errors import InputError
-from warpseed.measure import index_rows, write_records
+from warpseed.measure.records import index_rows, write_records
 from warpseed.report import figures, page, tables
 from warpseed.report.tables import DATA_SETS
 

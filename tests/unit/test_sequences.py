@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warpseed import files, sequences
 from warpseed.errors import InputError
-from warpseed.files import atomic_path
-from warpseed.sequences import (
+from warpseed.sequences import files
+from warpseed.sequences import queries as sequences
+from warpseed.sequences.files import atomic_path
+from warpseed.sequences.queries import (
     BASE_CODE,
     DECODE,
     Queries,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from warpseed import simulate
 from warpseed.errors import InputError
-from warpseed.sequences import Reference, read_reference
-from warpseed.simulate import simulate_reads, simulate_reference
+from warpseed.sequences import simulate
+from warpseed.sequences.queries import Reference, read_reference
+from warpseed.sequences.simulate import simulate_reads, simulate_reference
 
 NOTHING = {"repeat_families": 0, "tandem_repeats": 0, "n_runs": 0}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")

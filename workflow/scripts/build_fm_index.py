@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from warpseed.compute.machine import machine_name, usable_cores
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.store import save_index
-from warpseed.job import rule_log
-from warpseed.measure import index_rows, write_records
-from warpseed.provenance import machine_name, usable_cores
+from warpseed.measure.records import index_rows, write_records
+from warpseed.workflow.job import rule_log
 
 
 def warm_up(parameters: dict[str, Any]) -> None:

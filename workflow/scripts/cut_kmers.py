@@ -6,8 +6,8 @@ Input: `reads` (FASTA or FASTQ). Params: `k`, `number`, `seed`, `deduplicate`. O
 
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.sequences import cut_kmers, read_queries, write_fasta
+from warpseed.sequences.queries import cut_kmers, read_queries, write_fasta
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

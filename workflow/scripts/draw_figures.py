@@ -6,9 +6,9 @@ Input: `records` and `reference_records` (lists of record TSVs), `published`. Ou
 
 from typing import Any
 
-from warpseed.job import rule_log
 from warpseed.report.figures import draw_figures
 from warpseed.report.tables import load_measurements
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -6,9 +6,9 @@ Input: `catalogue`. Params: `source` (a name of the catalogue or a URL), `sha256
 from pathlib import Path
 from typing import Any
 
-from warpseed.download import fetch_reference, load_catalogue, resolve_reference
 from warpseed.errors import ConfigError
-from warpseed.job import rule_log
+from warpseed.workflow.download import fetch_reference, load_catalogue, resolve_reference
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -6,8 +6,8 @@ stems).
 
 from typing import Any
 
-from warpseed.job import rule_log
 from warpseed.report.tables import load_measurements, write_tables
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -6,9 +6,10 @@ them in one TSV), `provenance` (JSON).
 
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.measure import publish_records
-from warpseed.provenance import machine_name, write_provenance
+from warpseed.compute.machine import machine_name
+from warpseed.measure.provenance import write_provenance
+from warpseed.measure.records import publish_records
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -5,9 +5,9 @@ Input: `fasta`. Params: `number`, `length`, `error_rate`, `seed`. Output: `reads
 
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.sequences import read_reference, write_fasta
-from warpseed.simulate import simulate_reads
+from warpseed.sequences.queries import read_reference, write_fasta
+from warpseed.sequences.simulate import simulate_reads
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

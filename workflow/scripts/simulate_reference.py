@@ -1,12 +1,12 @@
 """Simulate a genome.
 
-Params: `simulation` (the arguments of warpseed.simulate.simulate_reference). Output: `fasta`.
+Params: `simulation` (the arguments of warpseed.sequences.simulate.simulate_reference). Output: `fasta`.
 """
 
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.simulate import simulate_reference
+from warpseed.sequences.simulate import simulate_reference
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from warpseed.digest import digest_rows
-from warpseed.job import rule_log, thread_counts
-from warpseed.measure import write_records
-from warpseed.peers import build_bowtie_index, number_queries, parse_bowtie, run_bowtie
-from warpseed.provenance import usable_cores
-from warpseed.sequences import read_queries, read_reference, write_fasta
+from warpseed.compute.machine import usable_cores
+from warpseed.measure.peers.bowtie import build_bowtie_index, number_queries, parse_bowtie, run_bowtie
+from warpseed.measure.records import write_records
+from warpseed.output.rows import digest_rows
+from warpseed.sequences.queries import read_queries, read_reference, write_fasta
+from warpseed.workflow.job import rule_log, thread_counts
 
 SYSTEM = {"system": "kmer_seeds", "tool": "bowtie", "tier": "-", "device": "cpu"}
 

@@ -6,9 +6,9 @@ Input: `index` (a folder). Params: `cases` (dicts of `k`, `mismatches`, `count`,
 
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.kmer_seeds.limits import measure_limits
-from warpseed.measure import write_records
+from warpseed.kmer_seeds.floors import measure_limits
+from warpseed.measure.records import write_records
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

@@ -6,10 +6,10 @@ Input: `index` (a folder), `kmers`. Params: `case`, `mismatches`, `table_items`,
 
 from typing import Any
 
-from warpseed.job import rule_log, thread_counts
+from warpseed.compute.machine import usable_cores
 from warpseed.kmer_seeds.timing import time_dataset
-from warpseed.measure import write_records
-from warpseed.provenance import usable_cores
+from warpseed.measure.records import write_records
+from warpseed.workflow.job import rule_log, thread_counts
 
 
 def main(snakemake: Any) -> None:

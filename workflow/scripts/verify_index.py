@@ -5,9 +5,9 @@ Input: `index` (a folder). Output: `verified`, one line that says how much was c
 
 from typing import Any
 
-from warpseed.files import atomic_path
 from warpseed.fm_index.store import verify_index
-from warpseed.job import rule_log
+from warpseed.sequences.files import atomic_path
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

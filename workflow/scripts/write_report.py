@@ -7,10 +7,10 @@ Output: `html`, `provenance`. A reference machine's provenance.json is read wher
 from pathlib import Path
 from typing import Any
 
-from warpseed.job import rule_log
-from warpseed.provenance import write_provenance
+from warpseed.measure.provenance import write_provenance
 from warpseed.report.page import write_page
 from warpseed.report.tables import load_measurements
+from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:

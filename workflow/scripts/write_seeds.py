@@ -6,10 +6,10 @@ Input: `index` (a folder), `kmers`. Params: `mismatches`, `max_hits`, `device`. 
 from collections.abc import Iterator
 from typing import Any
 
-from warpseed.job import rule_log
 from warpseed.kmer_seeds import iter_kmer_hits
-from warpseed.kmer_seeds.hits import Hits
-from warpseed.kmer_seeds.output import write_hits
+from warpseed.output.hits import Hits
+from warpseed.output.lines import write_hits
+from warpseed.workflow.job import rule_log
 
 
 def counted(batches: Iterator[Hits], dropped: dict[str, int]) -> Iterator[Hits]:

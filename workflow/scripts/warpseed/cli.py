@@ -10,8 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from warpseed.compute.machine import usable_cores
 from warpseed.errors import WarpseedError
-from warpseed.provenance import usable_cores
 from warpseed.version import __version__
 
 __all__ = ["main"]
@@ -75,10 +75,10 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _kmers(options: argparse.Namespace) -> int:
+    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
     from warpseed.kmer_seeds import iter_kmer_hits
-    from warpseed.kmer_seeds.output import output_format, write_hits
-    from warpseed.measure import Stopwatch
+    from warpseed.output.lines import output_format, write_hits
 
     output_format(options.output)
     watch = Stopwatch()
@@ -120,7 +120,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from warpseed.check import describe_machine
+    from warpseed.workflow.check import describe_machine
 
     print("\n".join(describe_machine()))
     return 0
@@ -131,7 +131,7 @@ def _say(text: str) -> None:
 
 
 def _say_stages(stages: dict[str, float]) -> None:
-    from warpseed.measure import peak_memory
+    from warpseed.compute.machine import peak_memory
 
     _say("seconds: " + ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages.items()))
     _say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")

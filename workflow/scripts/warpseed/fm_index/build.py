@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import int64, uint32, uint64
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
+from warpseed.compute.machine import available_memory
 from warpseed.errors import InputError, MemoryLimitError
 from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex
 from warpseed.fm_index.suffix_array import MAX_ROWS, sort_suffixes
 from warpseed.fm_index.text import find_segments, pack_text, reverse_text, text_bytes
 
 if TYPE_CHECKING:
-    from warpseed.sequences import Reference
+    from warpseed.sequences.queries import Reference
 
-__all__ = ["available_memory", "build_index", "choose_table_length", "needed_memory"]
+__all__ = ["build_index", "choose_table_length", "needed_memory"]
 
 _WIDEST = 1 << 16
 _LARGE_FILE = 1 << 26
@@ -47,19 +47,6 @@ def needed_memory(bases: int, *, both_at_once: bool, table_length: int) -> int:
     sorting = (2 + row + (row if both_at_once else 0)) * bases
     finished = 6 * bases + 4 * 4**table_length
     return _BASELINE + max(sorting, finished) + bases // 2
-
-
-def available_memory() -> int:
-    """Bytes that can still be had: the kernel's estimate, or less where a control group limits us."""
-    with open("/proc/meminfo") as lines:
-        fields = dict(line.split(":", 1) for line in lines)
-    available = int(fields["MemAvailable"].split()[0]) * 1024
-    limit, used, parts = (Path("/sys/fs/cgroup") / f"memory.{name}" for name in ("max", "current", "stat"))
-    if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
-        # Pages of files that were read count as used, but are given back when they are wanted.
-        cached = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
-        available = min(available, int(text) - int(used.read_text()) + int(cached.get("inactive_file", 0)))
-    return available
 
 
 @scalar
@@ -189,7 +176,7 @@ def build_index(
     InputError : not FASTA, no base in it, too long, or a parameter out of its range
     MemoryLimitError : less memory is available than the build needs, said before the work starts
     """
-    from warpseed.sequences import read_reference
+    from warpseed.sequences.queries import read_reference
 
     if threads < 1:
         raise InputError(f"threads is {threads}, but 1 or more was expected.")

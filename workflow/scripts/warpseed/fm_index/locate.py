@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import int64
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
 from warpseed.fm_index.search import bwt_symbol, is_separator_row, separator_index, step
 
 __all__ = ["look_up", "walk_to_sample"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from warpseed.bits import mismatch_bits, prefix_mask
-from warpseed.compiled import scalar
-from warpseed.intrinsics import popcount
+from warpseed.compute.bits import mismatch_bits, prefix_mask
+from warpseed.compute.compiled import scalar
+from warpseed.compute.intrinsics import popcount
 
 __all__ = ["bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]
 

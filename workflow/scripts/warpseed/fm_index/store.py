@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from warpseed.errors import IndexFormatError, InputError
-from warpseed.files import sha256_file
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, FastIndex, PaperIndex, SeedIndex, Segments
+from warpseed.sequences.files import sha256_file
 from warpseed.version import __version__
 
 __all__ = ["FORMAT_VERSION", "check_target", "open_index", "save_index", "verify_index"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import int64
 
-from warpseed.bits import pack_codes
-from warpseed.compiled import looping, scalar
+from warpseed.compute.bits import pack_codes
+from warpseed.compute.compiled import looping, scalar
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
-__all__ = ["find_segments", "pack_text", "reverse_text", "segment_of", "text_bytes"]
+__all__ = ["find_segments", "inside_segment", "pack_text", "reverse_text", "segment_of", "text_bytes"]
 
 
 @scalar
@@ -81,6 +81,17 @@ def segment_of(segments, position):
         else:
             high = middle - int64(1)
     return low
+
+
+@scalar
+def inside_segment(segments, position, length):
+    """Whether text positions [position, position + length) lie in one segment."""
+    if position < int64(0) or position + length > int64(segments.text_start[segments.contig.shape[0]]):
+        return False
+    if segments.contig.shape[0] == 1:
+        return position + length < int64(segments.text_start[1])
+    segment = segment_of(segments, position)
+    return position + length < int64(segments.text_start[segment + int64(1)])
 
 
 @scalar

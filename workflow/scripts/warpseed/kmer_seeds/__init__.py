@@ -12,11 +12,11 @@ import numpy as np
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.kmer_seeds.cpu import Found
-    from warpseed.kmer_seeds.hits import Hits
-    from warpseed.measure import Stopwatch
-    from warpseed.sequences import Queries
+    from warpseed.output.hits import Hits
+    from warpseed.sequences.queries import Queries
 
 __all__ = ["find_kmers", "iter_kmer_hits"]
 
@@ -53,7 +53,7 @@ def _open(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:
 
 
 def _batches(kmers: Source) -> Iterable[Queries]:
-    from warpseed.sequences import Queries, iter_queries
+    from warpseed.sequences.queries import Queries, iter_queries
 
     return [kmers] if isinstance(kmers, Queries) else iter_queries(kmers)
 
@@ -108,8 +108,8 @@ def iter_kmer_hits(
     A batch is as many k-mers as should have `hits_at_once` hits, judged by those before it (8 bytes a hit are held);
     None takes all that were read together.
     """
-    from warpseed.kmer_seeds.hits import Hits
-    from warpseed.measure import Stopwatch
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.output.hits import Hits
 
     _check(max_mismatches, tier, device, threads, max_hits)
     # No k-mer has as many hits; what is beyond 64 bits would not fit the searches.
@@ -170,8 +170,8 @@ def find_kmers(
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : device='gpu', and no GPU answers
     """
-    from warpseed.kmer_seeds.hits import Hits
-    from warpseed.sequences import Queries
+    from warpseed.output.hits import Hits
+    from warpseed.sequences.queries import Queries
 
     opened = _open(index)
     parts = list(

@@ -13,13 +13,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numba import int64, uint8, uint32, uint64
 
-from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compiled import looping, scalar
+from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.locate import look_up, walk_to_sample
-from warpseed.intrinsics import popcount, prefetch
+from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds import paper
-from warpseed.kmer_seeds.fast import Costs, accept, first_window, inside_segment, make_scheme, narrow
+from warpseed.kmer_seeds.fast import Costs, accept, first_window, make_scheme, narrow
 from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack_hit
 
 __all__ = ["Found", "Intervals", "find_fast", "locate_intervals", "look_up_pairs", "search_paper", "sort_hits"]

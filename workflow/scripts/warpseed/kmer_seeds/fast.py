@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64
 
-from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compiled import scalar
-from warpseed.fm_index.text import segment_of
-from warpseed.intrinsics import popcount
+from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compute.compiled import scalar
+from warpseed.compute.intrinsics import popcount
+from warpseed.fm_index.text import inside_segment, segment_of
 from warpseed.kmer_seeds.kmers import MAX_LENGTH, oriented_marks, oriented_word
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "accept",
     "first_window",
     "choose_windows",
-    "inside_segment",
     "make_scheme",
     "narrow",
     "neighbour_patterns",
@@ -203,17 +202,6 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
         windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
         window_of, offset_of, length_of, look_ups, max_mismatches, table_length,
     )  # fmt: skip
-
-
-@scalar
-def inside_segment(segments, position, length):
-    """Whether text positions [position, position + length) lie in one segment."""
-    if position < int64(0) or position + length > int64(segments.text_start[segments.contig.shape[0]]):
-        return False
-    if segments.contig.shape[0] == 1:
-        return position + length < int64(segments.text_start[1])
-    segment = segment_of(segments, position)
-    return position + length < int64(segments.text_start[segment + int64(1)])
 
 
 @scalar

@@ -13,9 +13,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from warpseed.compute.gpu import cuda, cupy, free_memory, launch, require_gpu, time_on_device, to_device, view
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex
-from warpseed.gpu import cuda, cupy, free_memory, launch, require_gpu, time_on_device, to_device, view
+from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
 from warpseed.kmer_seeds import cpu
 from warpseed.kmer_seeds.cpu import Found, Intervals
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
@@ -39,9 +42,7 @@ from warpseed.kmer_seeds.gpu_paper import (
     paper_inexact_255,
     paper_locate,
 )  # fmt: skip
-from warpseed.kmer_seeds.gpu_tagged import BLOCK, QUERY_SHIFT, TaggedIndex, fill_device_table, fill_tagged_rows
-from warpseed.kmer_seeds.kmers import Kmers
-from warpseed.measure import Stopwatch
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT, Kmers
 
 __all__ = [
     "COSTS",

@@ -12,26 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import int32, int64, uint8, uint32, uint64
 
-from warpseed.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compiled import scalar
-from warpseed.gpu import bounded_kernel, cuda, kernel
-from warpseed.intrinsics import popcount
-from warpseed.kmer_seeds.fast import accept, first_window, inside_segment
-from warpseed.kmer_seeds.gpu_tagged import (
-    BLOCK,
-    QUERY_SHIFT,
-    WARPS,
-    bucket_rows,
-    decided_bases,
-    exact_rows,
-    exact_tag_range,
-    keyed_hit,
-    lane_of,
-    position_of,
-    reserve,
-    warp_places,
-)  # fmt: skip
-from warpseed.kmer_seeds.kmers import oriented_marks, oriented_word
+from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compute.compiled import scalar
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.intrinsics import popcount
+from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
+from warpseed.fm_index.tagged import bucket_rows, decided_bases, exact_rows, exact_tag_range, position_of
+from warpseed.fm_index.text import inside_segment
+from warpseed.kmer_seeds.fast import accept, first_window
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT, keyed_hit, oriented_marks, oriented_word
 
 __all__ = [
     "CLOSING_BLOCKS",

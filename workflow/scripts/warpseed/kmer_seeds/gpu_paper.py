@@ -6,9 +6,9 @@ from typing import Any
 
 from numba import int64, uint8, uint32, uint64
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
+from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.locate import walk_to_sample
-from warpseed.gpu import cuda, kernel
 from warpseed.kmer_seeds import paper
 
 __all__ = [

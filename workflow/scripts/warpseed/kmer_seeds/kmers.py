@@ -7,16 +7,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import int64, uint64
 
-from warpseed.bits import reverse_complement_word
-from warpseed.compiled import scalar
+from warpseed.compute.bits import reverse_complement_word
+from warpseed.compute.compiled import scalar
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
-__all__ = ["MAX_LENGTH", "Kmers", "base_at", "oriented_marks", "oriented_word", "pack_hit", "pack_kmers"]
+__all__ = [
+    "MAX_LENGTH",
+    "QUERY_SHIFT",
+    "Kmers",
+    "base_at",
+    "keyed_hit",
+    "oriented_marks",
+    "oriented_word",
+    "pack_hit",
+    "pack_kmers",
+]
 
 MAX_LENGTH = 255
+QUERY_SHIFT = 35
+"""Hits appended on a device carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
 
 
 class Kmers(NamedTuple):
@@ -125,3 +137,9 @@ def base_at(kmers, query, strand, position):
 def pack_hit(position, strand, distance):
     """A hit as one word, uint64: text position, strand, distance; ascending words are in output order."""
     return (uint64(position) << uint64(3)) | (uint64(strand) << uint64(2)) | uint64(distance)
+
+
+@scalar
+def keyed_hit(query, position, strand, distance):
+    """A packed hit with its k-mer above it."""
+    return (uint64(query) << uint64(QUERY_SHIFT)) | pack_hit(position, strand, distance)

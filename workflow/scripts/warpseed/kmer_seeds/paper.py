@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba import int64, uint8, uint32
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
 from warpseed.fm_index.search import step
 from warpseed.kmer_seeds.kmers import base_at
 

@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import WarpseedError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.kmer_seeds import cpu, find_kmers
-from warpseed.kmer_seeds.hits import Hits
 from warpseed.kmer_seeds.kmers import Kmers, pack_kmers
-from warpseed.measure import Stopwatch, measured_rows
-from warpseed.sequences import Queries, read_queries
+from warpseed.measure.records import measured_rows
+from warpseed.output.hits import Hits
+from warpseed.sequences.queries import Queries, read_queries
 
 __all__ = ["ITEMS", "time_dataset"]
 
@@ -185,7 +186,7 @@ def time_dataset(
 
     Returns
     -------
-    list of records (see `warpseed.measure.RECORD_COLUMNS`), one for each stage and repeat
+    list of records (see `warpseed.measure.records.RECORD_COLUMNS`), one for each stage and repeat
     """
     began = time.perf_counter()
     opened = open_index(index)

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from warpseed.errors import InputError
-from warpseed.files import atomic_path
 from warpseed.report import tables
 from warpseed.report.tables import DATA_SETS, Measurements
+from warpseed.sequences.files import atomic_path
 
 __all__ = ["DIFFERENCES", "FIGURE_CAPTIONS", "write_page"]
 

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from warpseed.files import atomic_path
+from warpseed.sequences.files import atomic_path
 
 __all__ = [
     "COLOURS",

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from warpseed.errors import InputError
-from warpseed.files import atomic_path
-from warpseed.measure import read_records
+from warpseed.measure.records import read_records
+from warpseed.sequences.files import atomic_path
 
 __all__ = [
     "DATA_SETS",

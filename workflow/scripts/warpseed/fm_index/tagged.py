@@ -9,20 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int32, int64, uint32, uint64
+from numba import int64, uint32, uint64
 
-from warpseed.bits import fetch_word, prefix_mask
-from warpseed.compiled import scalar
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import scalar
+from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.layout import Segments
-from warpseed.fm_index.text import segment_of
-from warpseed.gpu import cuda, kernel
-from warpseed.kmer_seeds.fast import inside_segment
-from warpseed.kmer_seeds.kmers import pack_hit
+from warpseed.fm_index.text import inside_segment, segment_of
 
 __all__ = [
-    "BLOCK",
-    "QUERY_SHIFT",
-    "WARPS",
     "TaggedIndex",
     "bucket_rows",
     "decided_bases",
@@ -30,19 +25,10 @@ __all__ = [
     "exact_tag_range",
     "fill_device_table",
     "fill_tagged_rows",
-    "keyed_hit",
-    "lane_of",
     "position_of",
-    "reserve",
-    "warp_places",
 ]
 
-BLOCK = 128
-"""Threads of a block, for every kernel of the fast tier."""
-WARPS = BLOCK // 32
 TAG_BASES = 16
-QUERY_SHIFT = 35
-"""Appended hits carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
 
 
 class TaggedIndex(NamedTuple):
@@ -56,12 +42,6 @@ class TaggedIndex(NamedTuple):
     """uint32[4**K + 1], as FastIndex.table"""
     segments: Segments
     table_length: int
-
-
-@scalar
-def keyed_hit(query, position, strand, distance):
-    """A packed hit with its k-mer above it."""
-    return (uint64(query) << uint64(QUERY_SHIFT)) | pack_hit(position, strand, distance)
 
 
 @scalar
@@ -189,47 +169,3 @@ def exact_rows(index, word, length):
 def decided_bases(index):
     """Bases up to which `exact_rows` gives matches: its rows are then all of them, side by side."""
     return min(int64(index.table_length) + int64(TAG_BASES), int64(32))
-
-
-@scalar
-def warp_places(count):
-    """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
-    lane = int64(cuda.threadIdx.x) & int64(31)
-    ends = int32(count)
-    for step in (1, 2, 4, 8, 16):
-        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
-        if lane >= int64(step):
-            ends += before
-    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
-
-
-@scalar
-def lane_of(places, first_lane, item):
-    """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
-    owner = first_lane
-    step = int64(16)
-    while step > int64(0):
-        if int64(places[owner + step]) <= item:
-            owner += step
-        step >>= int64(1)
-    return owner
-
-
-@scalar
-def reserve(warp_totals, total, cursors, which):
-    """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
-    me = int64(cuda.threadIdx.x)
-    if me & int64(31) == int64(0):
-        warp_totals[me >> int64(5)] = uint64(total)
-    cuda.syncthreads()
-    if me == int64(0):
-        whole = uint64(0)
-        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
-            mine = warp_totals[warp]
-            warp_totals[warp] = whole
-            whole += mine
-        begin = cuda.atomic.add(cursors, which, whole) if whole > uint64(0) else uint64(0)
-        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
-            warp_totals[warp] += begin
-    cuda.syncthreads()
-    return int64(warp_totals[me >> int64(5)])

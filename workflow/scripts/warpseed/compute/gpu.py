@@ -23,7 +23,7 @@ except ImportError as error:
 cuda: Any = numba_cuda_target
 
 if TYPE_CHECKING:
-    from warpseed.measure import Stopwatch
+    from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
     "bounded_kernel",

@@ -1,4 +1,4 @@
-"""Time, memory and the long-form records they are kept in (DESIGN, "Measuring").
+"""The long-form records that measurements are kept in.
 
 A record is one row of a TSV with the columns `RECORD_COLUMNS`. Raw repeats are kept, one row each; medians
 are taken where a table is drawn, never here.
@@ -7,57 +7,25 @@ are taken where a table is drawn, never here.
 from __future__ import annotations
 
 import csv
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.files import atomic_path
+from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "RECORD_COLUMNS",
-    "STAGES",
-    "Stopwatch",
     "index_rows",
     "measured_rows",
-    "peak_memory",
     "publish_records",
     "read_records",
     "write_records",
 ]
-
-STAGES = (
-    # what comes before a search
-    "load",
-    "index_to_device",
-    # a search, from the k-mer file to hits in memory
-    "read",
-    "pack",
-    "host_to_device",
-    "kernel",
-    "search",
-    "locate",
-    "device_to_host",
-    "lookup",
-    "sort",
-    "write",
-    # building an index
-    "suffix_array",
-    "bwt",
-    "blocks",
-    "table",
-    "save",
-    # a peer's whole process, and the sum that tables show
-    "process",
-    "total",
-)
-"""Every stage name a record may carry, in the order in which figures stack them."""
 
 RECORD_COLUMNS = (
     "system",
@@ -91,70 +59,6 @@ _DEFAULTS: dict[str, Any] = {
     "results": -1,
     "digest": "",
 }
-
-
-class Stopwatch:
-    """Seconds spent in named stages; the same stage twice adds up.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        Seconds for each stage that ran, in the order in which stages first ended.
-
-    Examples
-    --------
-    >>> watch = Stopwatch()
-    >>> with watch.stage("search"):
-    ...     pass
-    >>> watch.add("kernel", 0.25)
-    >>> sorted(watch.seconds)
-    ['kernel', 'search']
-    """
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str, synchronise: Callable[[], object] | None = None) -> Iterator[None]:
-        """Time a block with a monotonic clock, and add it to stage `name`.
-
-        Parameters
-        ----------
-        name : str
-            One of `STAGES`.
-        synchronise : callable, optional
-            Called before the clock is read at the end, so that work a device still does is counted here.
-
-        Raises
-        ------
-        ValueError
-            If `name` is not one of `STAGES`.
-        """
-        _check_stage(name)
-        start = time.perf_counter()
-        try:
-            yield
-            if synchronise is not None:
-                synchronise()
-        finally:
-            self.add(name, time.perf_counter() - start)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Add `seconds` measured elsewhere (CUDA events) to stage `name`.
-
-        Raises
-        ------
-        ValueError
-            If `name` is not one of `STAGES`.
-        """
-        _check_stage(name)
-        self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
-
-
-def _check_stage(name: str) -> None:
-    # A misspelt stage would drop out of every table and figure without a word.
-    if name not in STAGES:
-        raise ValueError(f"{name!r} is no stage; the stages are {', '.join(STAGES)}")
 
 
 def measured_rows(watch: Stopwatch, **fields: Any) -> list[dict[str, Any]]:
@@ -223,7 +127,7 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     ValueError
         If a row lacks a column without default, or has one that records do not know.
     """
-    from warpseed.provenance import machine_name
+    from warpseed.compute.machine import machine_name
 
     complete = [_complete(row, machine_name) for row in rows]
     with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:
@@ -331,17 +235,3 @@ def _typed(frame: pd.DataFrame, path: str) -> pd.DataFrame:
         return frame.astype({**dict.fromkeys(_INTEGERS, "int64"), "value": "float64"})
     except ValueError as error:
         raise InputError(f"{path} holds a value that is no number ({error}); measure again to make it") from error
-
-
-def peak_memory() -> int:
-    """Peak resident memory of this process so far, in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # ru_maxrss survives exec on Linux, so it may be the parent's peak; VmHWM is this program's own.
-        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -10,8 +10,6 @@ import json
 import os
 import platform
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,20 +17,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from warpseed.files import atomic_path
+from warpseed.compute.machine import cpu_model, gpu_description, machine_name, memory_bytes, output_of, usable_cores
+from warpseed.sequences.files import atomic_path
 from warpseed.version import __version__
 
 __all__ = [
     "commit",
-    "cpu_model",
-    "gpu_description",
     "machine_description",
-    "machine_name",
-    "memory_bytes",
     "package_versions",
     "peer_versions",
     "seeds",
-    "usable_cores",
     "write_provenance",
 ]
 
@@ -50,81 +44,6 @@ PACKAGES = (
     "snakemake",
 )
 PEERS = ("bowtie",)
-_TIMEOUT_S = 20
-
-
-def _output_of(command: list[str]) -> str | None:
-    """Standard output of a command, or None where it is not installed, fails or hangs."""
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def cpu_model() -> str:
-    """The CPU's model name as the operating system tells it ("unknown CPU" if it does not)."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(errors="replace"), re.MULTILINE)
-        if found:
-            return " ".join(found.group(1).split())
-    told = _output_of(["sysctl", "-n", "machdep.cpu.brand_string"]) or platform.processor()
-    return told.strip() or platform.machine() or "unknown CPU"
-
-
-def usable_cores() -> int:
-    """CPU cores this process may run on (a container or a scheduler may give fewer than the machine has)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def memory_bytes() -> int:
-    """Physical memory of the machine in bytes, or less where a control group's limit is lower."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit_file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        limit = Path(limit_file)
-        if limit.exists():
-            text = limit.read_text().strip()
-            if text.isdigit():
-                total = min(total, int(text))
-    return int(total)
-
-
-@lru_cache(maxsize=1)
-def _gpus() -> tuple[dict[str, Any], ...]:
-    query = "--query-gpu=name,driver_version,memory.total,compute_cap"
-    told = _output_of(["nvidia-smi", query, "--format=csv,noheader,nounits"])
-    gpus = []
-    for line in (told or "").splitlines():
-        cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == 4:
-            memory = int(cells[2]) * 2**20 if cells[2].isdigit() else None
-            gpus.append({"name": cells[0], "driver": cells[1], "memory": memory, "compute_capability": cells[3]})
-    return tuple(gpus)
-
-
-def gpu_description() -> dict[str, Any]:
-    """The first GPU that nvidia-smi lists.
-
-    Returns
-    -------
-    dict
-        `gpu`, `gpu_count`, `gpu_memory_bytes`, `compute_capability`, `driver`; without a GPU the count is 0
-        and the others are None.
-    """
-    gpus = _gpus()
-    first = gpus[0] if gpus else {"name": None, "driver": None, "memory": None, "compute_capability": None}
-    return {
-        "gpu": first["name"],
-        "gpu_count": len(gpus),
-        "gpu_memory_bytes": first["memory"],
-        "compute_capability": first["compute_capability"],
-        "driver": first["driver"],
-    }
 
 
 def package_versions() -> dict[str, str | None]:
@@ -142,7 +61,7 @@ def peer_versions() -> dict[str, str | None]:
     """Versions of the tools that we compare with; None for one that is not installed."""
     versions: dict[str, str | None] = {}
     for name in PEERS:
-        told = _output_of([name, "--version"])
+        told = output_of([name, "--version"])
         found = re.search(r"version\s+(\S+)", told or "")
         versions[name] = found.group(1) if found else None
     return versions
@@ -157,10 +76,10 @@ def commit() -> str:
     here = Path(__file__).resolve()
     git = ["git", "-C", str(here.parent)]
     # An installed copy may lie inside somebody else's repository: that one does not track this file.
-    if _output_of([*git, "ls-files", "--error-unmatch", here.name]) is not None:
-        head = (_output_of([*git, "rev-parse", "HEAD"]) or "").strip()
+    if output_of([*git, "ls-files", "--error-unmatch", here.name]) is not None:
+        head = (output_of([*git, "rev-parse", "HEAD"]) or "").strip()
         if head:
-            changes = _output_of([*git, "status", "--porcelain", "--untracked-files=no"])
+            changes = output_of([*git, "status", "--porcelain", "--untracked-files=no"])
             return head + ("+changes" if changes else "")
     return os.environ.get("WARPSEED_COMMIT", "").strip() or "unknown"
 
@@ -193,13 +112,6 @@ def _platform() -> str:
     release = ".".join(platform.release().split("-")[0].split(".")[:2])
     libc = "".join(platform.libc_ver())
     return " ".join(part for part in (platform.system(), release, platform.machine(), libc) if part)
-
-
-@lru_cache(maxsize=1)
-def machine_name() -> str:
-    """A short slug: the GPU's name ("nvidia-h200") where there is one, else the CPU's ("amd-epyc-9654")."""
-    name = gpu_description()["gpu"] or re.sub(r"\(R\)|\(TM\)|@.*|\bCPU\b|\d+-Core Processor", " ", cpu_model())
-    return re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-") or "unknown-machine"
 
 
 def seeds(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,16 +9,9 @@ import subprocess
 from importlib import metadata
 from typing import Any
 
+from warpseed.compute.machine import cpu_model, gpu_description, memory_bytes, usable_cores
 from warpseed.errors import DeviceError
-from warpseed.provenance import (
-    cpu_model,
-    gpu_description,
-    machine_description,
-    memory_bytes,
-    package_versions,
-    peer_versions,
-    usable_cores,
-)
+from warpseed.measure.provenance import machine_description, package_versions, peer_versions
 from warpseed.version import __version__
 
 __all__ = ["describe_machine", "largest_genome"]
@@ -195,7 +188,7 @@ def _gpu_trouble() -> str | None:
 
 def _compute_on_gpu() -> None:
     """Add numbers with CuPy and with a Numba kernel; DeviceError where there is no GPU, or a wrong sum."""
-    from warpseed import gpu
+    from warpseed.compute import gpu
 
     gpu.require_gpu()
     cuda: Any = gpu.cuda

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from warpseed.errors import InputError
-from warpseed.files import ByteStream, atomic_path, open_bytes, open_for_writing
+from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
 
 __all__ = [
     "BASE_CODE",
@@ -286,7 +286,7 @@ def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
     path : path-like
         Written under a temporary name and renamed.
     """
-    from warpseed.fastx import format_fasta
+    from warpseed.sequences.fastx import format_fasta
 
     with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
         for part in _split(queries, 16 << 20):
@@ -331,7 +331,7 @@ def cut_kmers(
     InputError
         When the reads have fewer than `count` (different) windows: says how many.
     """
-    from warpseed.fastx import gather_windows
+    from warpseed.sequences.fastx import gather_windows
 
     if k < 1 or count < 1:
         raise InputError(f"k = {k} and count = {count} were asked for; both must be at least 1.")
@@ -412,7 +412,7 @@ def sequence_format(path: str | os.PathLike[str]) -> str:
 
 def _sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
     """Yield the format first, "FASTA" or "FASTQ", and then the pieces of the file."""
-    from warpseed.fastx import sniff_format
+    from warpseed.sequences.fastx import sniff_format
 
     pieces = stream.pieces(_PIECE_BYTES)
     start = b""
@@ -429,7 +429,7 @@ def _sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
 def _parse_batches(
     stream: ByteStream, pieces: Iterator[memoryview | bytes | str], format: str, batch_bases: int
 ) -> Iterator[Queries]:
-    from warpseed.fastx import FastxParser
+    from warpseed.sequences.fastx import FastxParser
 
     parser = FastxParser(stream.name, format)
     batch_records = max(1, int(batch_bases * _RECORDS_PER_BASE))
@@ -468,7 +468,7 @@ def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
 
 def _first_of_equal(rows: np.ndarray) -> np.ndarray:
     """Return the row numbers (int64, increasing) of the first of each set of equal rows of uint8[n, k]."""
-    from warpseed.fastx import pack_rows
+    from warpseed.sequences.fastx import pack_rows
 
     words = pack_rows(rows)
     order = np.lexsort(words)  # stable: the first of equal rows comes first

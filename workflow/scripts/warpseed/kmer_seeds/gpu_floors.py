@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba import int64, uint32, uint64
 
-from warpseed.gpu import cuda, kernel
+from warpseed.compute.gpu import cuda, kernel
+from warpseed.fm_index.tagged import exact_tag_range
 from warpseed.kmer_seeds.gpu_fast import look_up_bucket
-from warpseed.kmer_seeds.gpu_tagged import exact_tag_range
 from warpseed.kmer_seeds.kmers import oriented_word
 
 __all__ = ["count_sectors", "gather_sectors"]

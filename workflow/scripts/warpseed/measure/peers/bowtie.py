@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpseed.errors import PeerError
-from warpseed.files import atomic_path
+from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
 __all__ = ["bowtie_version", "build_bowtie_index", "number_queries", "parse_bowtie", "run_bowtie"]
 
@@ -178,7 +178,7 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
     """
     import pandas as pd
 
-    from warpseed.digest import ROW_DTYPE
+    from warpseed.output.rows import ROW_DTYPE
 
     if Path(output).stat().st_size == 0:
         return np.empty(0, ROW_DTYPE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
 
 __all__ = [
     "fetch_word",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import int64, uint64
 
-from warpseed.compiled import scalar
-from warpseed.digest import ROW_DTYPE, digest_rows
+from warpseed.compute.compiled import scalar
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.text import segment_of
+from warpseed.output.rows import ROW_DTYPE, digest_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from warpseed.sequences import Queries
+    from warpseed.sequences.queries import Queries
 
 __all__ = ["Hits"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpseed.errors import ConfigError, DownloadError, InputError
-from warpseed.files import open_for_writing, sha256_file
+from warpseed.sequences.files import open_for_writing, sha256_file
 
 __all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue", "resolve_reference"]
 
@@ -270,7 +270,7 @@ def _verify(part: Path, entry: CatalogueEntry, sha256: str | None, contigs: Mapp
 
 def _contig_lengths(path: Path) -> Iterator[tuple[str, int]]:
     """Yield names and lengths of a FASTA file's contigs; reads all of it, which also checks the gzip data."""
-    from warpseed.sequences import iter_queries, sequence_format
+    from warpseed.sequences.queries import iter_queries, sequence_format
 
     if sequence_format(path) != "FASTA":
         raise InputError(f"{path}: this is a FASTQ file; a reference must be a FASTA file.")

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from warpseed.errors import InputError
-from warpseed.files import atomic_path, open_for_writing
-from warpseed.sequences import DECODE, Queries, Reference, numbered_names
+from warpseed.sequences.files import atomic_path, open_for_writing
+from warpseed.sequences.queries import DECODE, Queries, Reference, numbered_names
 
 __all__ = ["simulate_reads", "simulate_reference"]
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, uint64
 
-from warpseed.bits import prefix_mask, reverse_complement_word
-from warpseed.compiled import scalar
+from warpseed.compute.bits import prefix_mask, reverse_complement_word
+from warpseed.compute.compiled import scalar
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.kmer_seeds.fast import inside_segment, make_scheme
+from warpseed.fm_index.text import inside_segment
+from warpseed.kmer_seeds.fast import make_scheme
 from warpseed.kmer_seeds.kmers import Kmers
-from warpseed.measure import Stopwatch
 
 __all__ = ["draw_kmers", "measure_limits"]
 
@@ -74,7 +75,7 @@ def draw_kmers(index: SeedIndex, length: int, count: int, error_rate: float, see
 
 def _time(run: Callable[[], Any], repeats: int) -> list[float]:
     """Seconds of each repeat by CUDA events, after a warm-up."""
-    from warpseed.gpu import time_on_device
+    from warpseed.compute.gpu import time_on_device
 
     run()
     seconds = []
@@ -89,8 +90,8 @@ def _time(run: Callable[[], Any], repeats: int) -> list[float]:
 
 def _gather_rate(array: Any, repeats: int) -> float:
     """Random 32-byte sectors a second from a table of this array's size."""
-    from warpseed.gpu import cupy, launch, view
-    from warpseed.kmer_seeds.gpu_limits import gather_sectors
+    from warpseed.compute.gpu import cupy, launch, view
+    from warpseed.kmer_seeds.gpu_floors import gather_sectors
 
     xp = cupy()
     words = view(xp.asarray(array).view(xp.uint32))
@@ -120,9 +121,9 @@ def measure_limits(
     list of records with item "GPU limits": metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
-    from warpseed.gpu import cupy, launch, to_device, view
+    from warpseed.compute.gpu import cupy, launch, to_device, view
     from warpseed.kmer_seeds import gpu
-    from warpseed.kmer_seeds.gpu_limits import count_sectors
+    from warpseed.kmer_seeds.gpu_floors import count_sectors
 
     opened = open_index(index)
     xp = cupy()

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 from numba import int64, uint8, uint64
 
-from warpseed.compiled import scalar
+from warpseed.compute.compiled import scalar
 from warpseed.errors import InputError
-from warpseed.files import atomic_path, open_for_writing
 from warpseed.fm_index.text import segment_of
+from warpseed.sequences.files import atomic_path, open_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from warpseed.kmer_seeds.hits import Hits
+    from warpseed.output.hits import Hits
 
 __all__ = ["TSV_HEADER", "output_format", "write_hits"]
 
@@ -187,7 +187,7 @@ def write_hits(
     ------
     InputError : the ending says no format, or the file cannot be written
     """
-    from warpseed.kmer_seeds.hits import Hits
+    from warpseed.output.hits import Hits
 
     kind = format or output_format(path)
     if kind not in ("bed", "tsv"):

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from warpseed.errors import InputError
-from warpseed.sequences import BASE_CODE, IS_IUPAC, show_byte
+from warpseed.sequences.queries import BASE_CODE, IS_IUPAC, show_byte
 
 __all__ = ["FastxParser", "format_fasta", "gather_windows", "pack_rows", "sniff_format"]
 

@@ -1,0 +1,1 @@
+"""How code runs: compilation, bit arithmetic, threads, the machine, the GPU."""

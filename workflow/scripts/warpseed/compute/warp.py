@@ -1,0 +1,58 @@
+"""How the lanes of a warp share work: places by prefix sums, owners by binary search, room in lists."""
+
+from __future__ import annotations
+
+from numba import int32, int64, uint64
+
+from warpseed.compute.compiled import scalar
+from warpseed.compute.gpu import cuda
+
+__all__ = ["BLOCK", "WARPS", "lane_of", "reserve", "warp_places"]
+
+BLOCK = 128
+"""Threads of a block, for every kernel whose warps share their work."""
+WARPS = BLOCK // 32
+
+
+@scalar
+def warp_places(count):
+    """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    ends = int32(count)
+    for step in (1, 2, 4, 8, 16):
+        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
+        if lane >= int64(step):
+            ends += before
+    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
+
+
+@scalar
+def lane_of(places, first_lane, item):
+    """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
+    owner = first_lane
+    step = int64(16)
+    while step > int64(0):
+        if int64(places[owner + step]) <= item:
+            owner += step
+        step >>= int64(1)
+    return owner
+
+
+@scalar
+def reserve(warp_totals, total, cursors, which):
+    """Room in a list for each warp of a block, by one atomic addition a block; all threads take part."""
+    me = int64(cuda.threadIdx.x)
+    if me & int64(31) == int64(0):
+        warp_totals[me >> int64(5)] = uint64(total)
+    cuda.syncthreads()
+    if me == int64(0):
+        whole = uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            mine = warp_totals[warp]
+            warp_totals[warp] = whole
+            whole += mine
+        begin = cuda.atomic.add(cursors, which, whole) if whole > uint64(0) else uint64(0)
+        for warp in range(int64(cuda.blockDim.x) >> int64(5)):
+            warp_totals[warp] += begin
+    cuda.syncthreads()
+    return int64(warp_totals[me >> int64(5)])

@@ -1,0 +1,1 @@
+"""Other tools that answer the same questions, run as processes: one file a tool."""

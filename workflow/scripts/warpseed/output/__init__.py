@@ -1,0 +1,1 @@
+"""What goes out: rows, their order and digest, columns, and lines of text."""

@@ -1,0 +1,1 @@
+"""What comes in: files, FASTA and FASTQ, references, queries, simulated data."""

@@ -1,0 +1,1 @@
+"""What only the rules and `warpseed check` need."""
