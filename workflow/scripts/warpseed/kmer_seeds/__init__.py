@@ -14,8 +14,8 @@ from warpseed.errors import InputError
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
-    from warpseed.kmer_seeds.cpu import Found
     from warpseed.output.hits import Hits
+    from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
 __all__ = ["find_kmers", "iter_kmer_hits"]

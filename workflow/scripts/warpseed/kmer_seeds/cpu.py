@@ -22,8 +22,9 @@ from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds import paper
 from warpseed.kmer_seeds.fast import Costs, accept, first_window, make_scheme, narrow
 from warpseed.kmer_seeds.kmers import Kmers, oriented_marks, oriented_word, pack_hit
+from warpseed.output.rows import Found
 
-__all__ = ["Found", "Intervals", "find_fast", "locate_intervals", "look_up_pairs", "search_paper", "sort_hits"]
+__all__ = ["Intervals", "find_fast", "locate_intervals", "look_up_pairs", "search_paper", "sort_hits"]
 
 _NARROW_ABOVE = 16
 COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=_NARROW_ABOVE)
@@ -34,17 +35,6 @@ _LOOK_UPS = 512
 _CANDIDATES = 1024
 _NO_LIMIT = np.iinfo(np.int64).max
 _Result = TypeVar("_Result")
-
-
-class Found(NamedTuple):
-    """Hits of a set of k-mers, k-mer by k-mer."""
-
-    hits: np.ndarray
-    """uint64[h], packed by `pack_hit`, ascending within a k-mer; empty where only counts were asked for"""
-    counts: np.ndarray
-    """int64[n], hits of each k-mer, 0 for one that was dropped"""
-    dropped_queries: int
-    dropped_hits: int
 
 
 class Intervals(NamedTuple):

@@ -20,7 +20,7 @@ from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
 from warpseed.kmer_seeds import cpu
-from warpseed.kmer_seeds.cpu import Found, Intervals
+from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.gpu_fast import (
     CLOSING_BLOCKS,
@@ -43,6 +43,7 @@ from warpseed.kmer_seeds.gpu_paper import (
     paper_locate,
 )  # fmt: skip
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, Kmers
+from warpseed.output.rows import Found, join_found
 
 __all__ = [
     "COSTS",
@@ -143,17 +144,6 @@ def _enough_memory(count: int) -> Iterator[None]:
             f"A batch of {count:,} k-mers has more hits than the device's memory holds ({free_memory() / 1e9:.1f} GB "
             "are free); set max_hits, search fewer k-mers at once, or use device='cpu'."
         ) from error
-
-
-def _join(parts: list[Found]) -> Found:
-    if len(parts) == 1:
-        return parts[0]
-    return Found(
-        np.concatenate([part.hits for part in parts] or [np.empty(0, np.uint64)]),
-        np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)]),
-        sum(part.dropped_queries for part in parts),
-        sum(part.dropped_hits for part in parts),
-    )
 
 
 class DeviceHits(NamedTuple):
@@ -263,7 +253,7 @@ def find_fast(
         with watch.stage("device_to_host"):
             hits, counts = ordered.get(), found.counts.get().astype(np.int64)
         parts.append(Found(hits, counts, found.dropped_queries, found.dropped_hits))
-    return _join(parts)
+    return join_found(parts)
 
 
 class _DeviceIntervals(NamedTuple):
@@ -416,7 +406,7 @@ def find_paper(
         with watch.stage("sort"):
             cpu.sort_hits(hits, counts)
         found.append(Found(hits, counts, batch.dropped_queries, batch.dropped_hits))
-    return _join(found)
+    return join_found(found)
 
 
 def device_run(

@@ -12,7 +12,7 @@ from numba import int64, uint64
 from warpseed.compute.compiled import scalar
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.text import segment_of
-from warpseed.output.rows import ROW_DTYPE, digest_rows
+from warpseed.output.rows import HIT_ROW, digest_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,13 +77,13 @@ class Hits:
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        rows = np.empty(len(self.packed), ROW_DTYPE)
+        rows = np.empty(len(self.packed), HIT_ROW)
         lengths = np.diff(self.queries.offsets)
         _expand(self.packed, self.counts, lengths, self.index.fast.segments, self.first_query, rows)
         return rows
 
     def rows(self) -> np.ndarray:
-        """The hits as ROW_DTYPE[h], in output order."""
+        """The hits as HIT_ROW[h], in output order."""
         return self._rows
 
     query = property(lambda self: self._rows["query"])

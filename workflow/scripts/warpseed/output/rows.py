@@ -1,19 +1,68 @@
-"""One digest for a set of hits, so that tiers, devices and other tools can be held to each other."""
+"""Rows of results: their types, their order and their digest, and what a search of queries hands back."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ROW_DTYPE", "digest_rows"]
+__all__ = ["HIT_ORDER", "HIT_ROW", "Found", "digest_rows", "join_found", "order_rows"]
 
-ROW_DTYPE = np.dtype(
+HIT_ROW = np.dtype(
     [("query", "<i8"), ("contig", "<i4"), ("start", "<i8"), ("end", "<i8"), ("strand", "i1"), ("distance", "i1")]
 )
 """A hit: query and contig by number, 0-based half-open coordinates, strand 0 for '+' and 1 for '-', distance."""
 
+HIT_ORDER = ("query", "contig", "start", "strand", "end")
+"""The fields by which hits are ordered wherever they go out."""
+
+
+class Found(NamedTuple):
+    """Results of a set of queries, query by query."""
+
+    hits: np.ndarray
+    """[h], in output order within a query, of the system's own type (k-mers: uint64, packed by `pack_hit`); empty
+    where only counts were asked for"""
+    counts: np.ndarray
+    """int64[n], hits of each query, 0 for one that was dropped"""
+    dropped_queries: int
+    dropped_hits: int
+
+
+def join_found(parts: Sequence[Found]) -> Found:
+    """The results of consecutive sets of queries as those of one set; no parts give those of no queries."""
+    if len(parts) == 1:
+        return parts[0]
+    return Found(
+        np.concatenate([part.hits for part in parts] or [np.empty(0, np.uint64)]),
+        np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)]),
+        sum(part.dropped_queries for part in parts),
+        sum(part.dropped_hits for part in parts),
+    )
+
+
+def order_rows(rows: np.ndarray, by: Sequence[str] = HIT_ORDER) -> np.ndarray:
+    """Rows of any structured type, ordered by some of their fields, the first of them first; equal ones stay in place.
+
+    Parameters
+    ----------
+    rows : structured[h]
+    by : names of fields
+
+    Returns
+    -------
+    structured[h], a copy
+    """
+    return rows[np.lexsort([rows[name] for name in reversed(by)])]
+
 
 def digest_rows(rows: np.ndarray) -> str:
-    """SHA-256, in hex, of hits in output order (query, contig, start, strand, end): ROW_DTYPE[h], packed."""
-    return hashlib.sha256(np.ascontiguousarray(rows, ROW_DTYPE).view(np.uint8).data).hexdigest()
+    """SHA-256, in hex, of rows of any structured type in the order they have.
+
+    The bytes that count are those of the fields in their order, little-endian, nothing between them: neither padding
+    nor the byte order of a machine changes a digest.
+    """
+    packed = np.dtype([(name, rows.dtype[name].newbyteorder("<")) for name in rows.dtype.names or ()])
+    return hashlib.sha256(np.ascontiguousarray(rows, packed).view(np.uint8).data).hexdigest()

@@ -169,7 +169,7 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
     Returns
     -------
     numpy.ndarray
-        ROW_DTYPE (see `warpseed.digest`), sorted by query, contig, start, strand, end.
+        HIT_ROW (see `warpseed.output.rows`), in the order of HIT_ORDER.
 
     Raises
     ------
@@ -178,10 +178,10 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
     """
     import pandas as pd
 
-    from warpseed.output.rows import ROW_DTYPE
+    from warpseed.output.rows import HIT_ROW, order_rows
 
     if Path(output).stat().st_size == 0:
-        return np.empty(0, ROW_DTYPE)
+        return np.empty(0, HIT_ROW)
     columns = {0: "query", 1: "strand", 2: "contig", 3: "start", 7: "mismatches"}
     dtypes = {"query": "int64", "strand": "category", "contig": "category", "start": "int64"}
     numbers = {name: number for number, name in enumerate(contigs)}
@@ -199,14 +199,13 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
             chunksize=_LINES_AT_ONCE,
         )
         with reader:
-            parts = [_rows(chunk, numbers, np.asarray(query_lengths), ROW_DTYPE) for chunk in reader]
+            parts = [_rows(chunk, numbers, np.asarray(query_lengths), HIT_ROW) for chunk in reader]
     except (ValueError, KeyError, IndexError) as error:
         raise PeerError(
             f"{output} is not what bowtie prints for queries named 0 to {len(query_lengths) - 1} on this "
             f"reference ({error!r}); run bowtie again on the same k-mers and reference"
         ) from error
-    rows = np.concatenate(parts)
-    return rows[np.lexsort((rows["end"], rows["strand"], rows["start"], rows["contig"], rows["query"]))]
+    return order_rows(np.concatenate(parts))
 
 
 def _rows(chunk: Any, contig_numbers: dict[str, int], lengths: np.ndarray, row_dtype: np.dtype) -> np.ndarray:
