@@ -20,9 +20,10 @@ from warpseed.measure.records import (
 
 ROW = {
     "system": "kmer_seeds",
-    "item": "Table I",
+    "item": "whole",
     "tool": "warpseed",
-    "case": "S20; mismatches=1",
+    "case": "S20",
+    "parameters": "k=20; mismatches=1",
     "stage": "total",
     "value": 0.1234567890123,
     "machine": "m",
@@ -69,7 +70,7 @@ def test_measured_rows():
     watch = Stopwatch()
     watch.add("read", 1.0)
     watch.add("total", 2.0)
-    rows = measured_rows(watch, item="Table I", repeat=2)
+    rows = measured_rows(watch, item="whole", repeat=2)
     assert [(row["stage"], row["value"], row["repeat"]) for row in rows] == [("read", 1.0, 2), ("total", 2.0, 2)]
 
 
@@ -83,6 +84,12 @@ def test_records_survive_a_round_trip(tmp_path):
     assert frame.loc[0, ["tier", "device", "threads", "results", "digest"]].tolist() == ["-", "cpu", 1, -1, ""]
     assert frame.loc[1, ["tier", "threads", "results", "digest"]].tolist() == ["fast", 2, 5, "00ff"]
     assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
+
+
+def test_a_row_says_how_many_gpus_were_used(tmp_path):
+    rows = [ROW, {**ROW, "device": "gpu"}, {**ROW, "device": "gpu", "gpus": 4}]
+    write_records(tmp_path / "a.tsv", rows)
+    assert read_records(tmp_path / "a.tsv")["gpus"].tolist() == [0, 1, 4]
 
 
 def test_records_of_several_files_and_of_none(tmp_path):
@@ -113,7 +120,10 @@ def test_wrong_files_are_named(tmp_path):
     path = tmp_path / "a.tsv"
     with pytest.raises(InputError, match="a.tsv is no readable record table"):
         read_records(path)
-    path.write_text("a\tb\n1\t2\n")
+    path.write_text("system\titem\nkmer_seeds\twhole\n")
+    with pytest.raises(InputError, match="a.tsv begins with 'system.titem', but records .* '# warpseed records, form"):
+        read_records(path)
+    path.write_text("# warpseed records, format 2\na\tb\n1\t2\n")
     with pytest.raises(InputError, match="a.tsv has the columns a, b"):
         read_records(path)
     write_records(path, [ROW])

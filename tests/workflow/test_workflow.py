@@ -59,6 +59,7 @@ def records(directory: Path) -> list[dict[str, str]]:
     rows = []
     for path in sorted((directory / "results" / "measurements").rglob("*.tsv")):
         with open(path, newline="") as handle:
+            assert next(handle).startswith("# warpseed records")
             rows += csv.DictReader(handle, delimiter="\t")
     return rows
 
@@ -130,12 +131,12 @@ def test_smoke_run_finds_the_same_hits_everywhere(smoke: Path) -> None:
     digests: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     tiers = defaultdict(set)
     for row in records(smoke):
-        if row["item"] in ("Table I", "Throughput", "Scaling"):
+        if row["item"] in ("whole", "throughput", "scaling"):
             digests[row["item"], row["case"]].add((row["results"], row["digest"]))
             tiers[row["item"]].add(row["tier"])
     assert len(digests) >= 5
     assert all(len(found) == 1 for found in digests.values()), digests
-    assert tiers["Table I"] >= {"paper", "fast"}
+    assert tiers["whole"] >= {"paper", "fast"}
 
 
 def test_smoke_run_writes_seeds_as_sorted_bed(smoke: Path) -> None:
@@ -183,6 +184,7 @@ def test_a_run_is_published_and_then_reported_by_others(smoke: Path, tmp_path: P
     published = snakefile.parent / "resources" / "measurements" / "tested"
     assert {path.name for path in published.iterdir()} == {"kmer_seeds.tsv", "provenance.json"}
     with open(published / "kmer_seeds.tsv", newline="") as handle:
+        assert next(handle).startswith("# warpseed records")
         rows = list(csv.DictReader(handle, delimiter="\t"))
     assert rows[0]["case"] == "reference=simulated"
     assert sorted(map(str, rows[1:])) == sorted(map(str, records(run)))

@@ -182,8 +182,9 @@ def all_datasets():
             "k": wanted["k"],
             "mismatches": wanted["mismatches"],
             "count": wanted["count"] or chosen["count"],
-            "case": f"{name}; mismatches={wanted['mismatches']}",
-            "items": ["Table I", "Table II", "Figure 5"],
+            "case": name,
+            "parameters": f"k={wanted['k']}; mismatches={wanted['mismatches']}",
+            "items": ["whole", "search", "locate_on_cpu"],
             "threads": config["measure"]["threads"],
         }
     throughput = chosen["throughput"]
@@ -192,8 +193,9 @@ def all_datasets():
             "k": k,
             "mismatches": throughput["mismatches"],
             "count": throughput["count"] or chosen["count"],
-            "case": f"k={k}; mismatches={throughput['mismatches']}",
-            "items": ["Throughput"],
+            "case": f"k={k}",
+            "parameters": f"k={k}; mismatches={throughput['mismatches']}",
+            "items": ["throughput"],
             "threads": config["measure"]["threads"],
         }
     scaled = chosen["scaling"]["dataset"]
@@ -206,7 +208,7 @@ def all_datasets():
         threads = chosen["scaling"]["threads"]
         datasets[f"scaling-{scaled}"] = {
             **datasets[scaled],
-            "items": ["Scaling"],
+            "items": ["scaling"],
             "threads": threads,
         }
     return datasets
@@ -361,7 +363,7 @@ REFERENCES = {}
 REFERENCE = add_reference(config["reference"], "reference")
 READS = reads_path(reads_source(config["reads"], "reads"), REFERENCE)
 DATASETS = all_datasets()
-TABLE_DATASETS = [name for name, wanted in DATASETS.items() if "Table I" in wanted["items"]]
+TABLE_DATASETS = [name for name, wanted in DATASETS.items() if "whole" in wanted["items"]]
 SAMPLES = all_samples()
 DEVICES = devices_to_measure()
 GPU_JOBS = 1 if "gpu" in DEVICES else 0

@@ -25,6 +25,7 @@ rule time_kmer_seeds:
         gpu=GPU_JOBS,
     params:
         case=dataset("case"),
+        parameters=dataset("parameters"),
         mismatches=dataset("mismatches"),
         table_items=dataset("items"),
         threads=dataset("threads"),

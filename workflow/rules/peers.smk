@@ -25,6 +25,7 @@ rule time_bowtie:
         cases=[
             {
                 "case": DATASETS[name]["case"],
+                "parameters": DATASETS[name]["parameters"],
                 "max_mismatches": DATASETS[name]["mismatches"],
             }
             for name in TABLE_DATASETS

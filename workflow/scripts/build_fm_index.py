@@ -36,7 +36,7 @@ def main(snakemake: Any) -> None:
     fields = {"system": "kmer_seeds", "tool": "warpseed", "tier": "-", "device": "cpu", "threads": threads}
     fields |= {"repeat": 0, "machine": machine_name()}
     records = index_rows(index.report(), bases=index.bases, **fields)
-    build = fields | {"item": "Index", "case": "build", "metric": "time", "unit": "s"}
+    build = fields | {"item": "index", "case": "build", "metric": "time", "unit": "s"}
     records += [
         build | {"stage": stage, "value": seconds} for stage, seconds in [*index.seconds.items(), ("save", saved)]
     ]

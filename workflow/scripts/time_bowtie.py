@@ -1,7 +1,7 @@
 """Time bowtie on k-mer data sets, parse its hits to our rows and write the records.
 
-Input: `reference`, `kmers` (one FASTA or several). Params: `cases` (for each FASTA a dict of `case` and
-`max_mismatches`), `threads` (numbers and "all"), `repeats`, `max_hits` (int or None). Output: the records.
+Input: `reference`, `kmers` (one FASTA or several). Params: `cases` (for each FASTA a dict of `case`, `parameters`
+and `max_mismatches`), `threads` (numbers and "all"), `repeats`, `max_hits` (int or None). Output: the records.
 """
 
 import tempfile
@@ -32,7 +32,8 @@ def time_case(
         for repeat in range(params.repeats):
             run = run_bowtie(prefix, numbered, threads=threads, **options)
             rows = parse_bowtie(hits, names, queries.lengths)
-            fields = SYSTEM | {"item": "Table I", "case": case["case"], "threads": threads, "repeat": repeat}
+            fields = SYSTEM | {"item": "whole", "case": case["case"], "parameters": case["parameters"]}
+            fields |= {"threads": threads, "repeat": repeat}
             fields |= {"queries": len(queries), "results": len(rows), "digest": digest_rows(rows)}
             loading, process = run["load_seconds"], run["seconds"]
             # On tiny inputs the run that only loads may take longer: such a difference is noise, and no time.
@@ -49,7 +50,7 @@ def main(snakemake: Any) -> None:
         prefix = Path(folder) / "index"
         counts = thread_counts(params.threads, usable_cores())
         most = max(counts)
-        build = SYSTEM | {"item": "Index", "case": "build", "threads": most, "stage": "process"}
+        build = SYSTEM | {"item": "index", "case": "build", "threads": most, "stage": "process"}
         records = [build | {"value": build_bowtie_index(snakemake.input.reference, prefix, most)}]
         names = read_reference(snakemake.input.reference).names
         for path, case in zip(kmers, params.cases, strict=True):

@@ -1,7 +1,7 @@
 """Time both tiers with one data set on every device and number of threads.
 
-Input: `index` (a folder), `kmers`. Params: `case`, `mismatches`, `table_items`, `threads` (numbers and "all"), `tiers`,
-`devices`, `repeats`, `max_hits`. Output: `records`.
+Input: `index` (a folder), `kmers`. Params: `case`, `parameters`, `mismatches`, `table_items`, `threads` (numbers
+and "all"), `tiers`, `devices`, `repeats`, `max_hits`. Output: `records`.
 """
 
 from typing import Any
@@ -19,6 +19,7 @@ def main(snakemake: Any) -> None:
         snakemake.input.index,
         snakemake.input.kmers,
         case=params.case,
+        parameters=params.parameters,
         max_mismatches=params.mismatches,
         tiers=params.tiers,
         devices=params.devices,

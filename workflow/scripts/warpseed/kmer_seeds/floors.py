@@ -118,7 +118,7 @@ def measure_limits(
 
     Returns
     -------
-    list of records with item "GPU limits": metric rate (random sectors a second of each array), time, throughput
+    list of records with item `limits`: metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
     from warpseed.compute.gpu import cupy, launch, to_device, view
@@ -130,18 +130,15 @@ def measure_limits(
     watch = Stopwatch()
     tagged = gpu.tagged_index(opened, watch)
     fields = {
-        "system": "kmer_seeds", "item": "GPU limits", "tool": "warpseed", "device": "gpu", "threads": 1,
+        "system": "kmer_seeds", "item": "limits", "tool": "warpseed", "device": "gpu", "threads": 1,
     }  # fmt: skip
     rates = {}
     rows: list[dict[str, Any]] = []
     for name in ("table", "rows", "text"):
         array = xp.asarray(getattr(tagged, name))
         rates[name] = _gather_rate(array[: array.nbytes // _SECTOR * _SECTOR // array.itemsize], repeats)
-        what = f"random sectors of the {name}; {array.nbytes / 1e6:.0f} MB"
-        rows.append(
-            fields
-            | {"tier": "-", "case": what, "stage": "kernel", "metric": "rate", "value": rates[name], "unit": "1/s"}
-        )
+        what = {"case": f"random sectors of the {name}", "parameters": f"array={name}; bytes={array.nbytes}"}
+        rows.append(fields | what | {"stage": "kernel", "metric": "rate", "value": rates[name], "unit": "1/s"})
     for case in cases:
         k, mismatches, count = int(case["k"]), int(case["mismatches"]), int(case["count"])
         kmers = draw_kmers(opened, k, count, float(case["error_rate"]), seed)
@@ -159,7 +156,8 @@ def measure_limits(
             results = run()
             seconds = _time(run, repeats)
             shared = fields | {
-                "tier": tier, "case": f"k={k}; mismatches={mismatches}; errors={case['error_rate']}; k-mers={count:,}",
+                "tier": tier, "case": f"k={k}, D={mismatches}, errors={case['error_rate']}, {count:,} k-mers",
+                "parameters": f"k={k}; mismatches={mismatches}; errors={case['error_rate']}; count={count}",
                 "stage": "kernel", "queries": count, "results": results,
             }  # fmt: skip
             for repeat, value in enumerate(seconds):

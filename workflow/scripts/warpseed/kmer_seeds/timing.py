@@ -32,7 +32,7 @@ from warpseed.sequences.queries import Queries, read_queries
 __all__ = ["ITEMS", "time_dataset"]
 
 _WARM_UP_KMERS = 2000
-ITEMS = ("Table I", "Table II", "Figure 5", "Throughput", "Scaling")
+ITEMS = ("whole", "search", "locate_on_cpu", "throughput", "scaling")
 
 
 class _Outcome(NamedTuple):
@@ -123,18 +123,18 @@ def _process_seconds(job: _Job, folder: str | os.PathLike[str]) -> float:
 
 
 _RUNS: dict[str, Callable[[_Job, Stopwatch], Callable[[], _Outcome]]] = {
-    "Table I": _whole,
-    "Table II": _search_only,
-    "Figure 5": _locate_on_cpu,
-    "Throughput": _whole,
-    "Scaling": _whole,
+    "whole": _whole,
+    "search": _search_only,
+    "locate_on_cpu": _locate_on_cpu,
+    "throughput": _whole,
+    "scaling": _whole,
 }
 
 
 def _applies(item: str, tier: str, device: str) -> bool:
-    if item == "Figure 5":
+    if item == "locate_on_cpu":
         return tier == "paper" and device == "gpu"
-    return item != "Scaling" or device == "cpu"
+    return item != "scaling" or device == "cpu"
 
 
 def _warm_up(job: _Job) -> _Job:
@@ -166,6 +166,7 @@ def time_dataset(
     kmers: str | os.PathLike[str],
     *,
     case: str,
+    parameters: str,
     max_mismatches: int,
     tiers: Iterable[str],
     devices: Iterable[str],
@@ -180,7 +181,8 @@ def time_dataset(
     ----------
     index : folder of an index
     kmers : FASTA of the data set
-    case : what the records call it, e.g. 'S20; mismatches=1'
+    case : what the records call it, e.g. 'S20'
+    parameters : what it is, e.g. 'k=20; mismatches=1'
     threads : CPU threads to measure; a GPU run uses one host thread
     items : which of ITEMS to fill
 
@@ -202,10 +204,10 @@ def time_dataset(
                     job = _Job(opened, os.fspath(kmers), max_mismatches, max_hits, tier, device, count)
                     fields = {
                         "system": "kmer_seeds", "tool": "warpseed", "tier": tier, "device": device,
-                        "threads": count, "case": case,
+                        "threads": count, "case": case, "parameters": parameters,
                     }  # fmt: skip
                     timed = list(_rows(job, item, repeats, load, fields))
-                    if item == "Table I" and tier == "fast" and device == "cpu":
+                    if item == "whole" and tier == "fast" and device == "cpu":
                         process = {**timed[-1], "stage": "process", "repeat": 0}
                         timed.append({**process, "value": _process_seconds(job, index)})
                     rows += timed

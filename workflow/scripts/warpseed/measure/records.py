@@ -33,8 +33,10 @@ RECORD_COLUMNS = (
     "tool",
     "tier",
     "device",
+    "gpus",
     "threads",
     "case",
+    "parameters",
     "stage",
     "repeat",
     "metric",
@@ -47,11 +49,14 @@ RECORD_COLUMNS = (
 )
 """Columns of a record, in file order."""
 
-_INTEGERS = ("threads", "repeat", "queries", "results")
+_FORMAT = "# warpseed records, format 2"
+
+_INTEGERS = ("gpus", "threads", "repeat", "queries", "results")
 _DEFAULTS: dict[str, Any] = {
     "tier": "-",
     "device": "cpu",
     "threads": 1,
+    "parameters": "",
     "repeat": 0,
     "metric": "time",
     "unit": "s",
@@ -83,7 +88,7 @@ def measured_rows(watch: Stopwatch, **fields: Any) -> list[dict[str, Any]]:
 
 
 def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any) -> list[dict[str, Any]]:
-    """Turn an index's `report()` into records of its size, with item "Index".
+    """Turn an index's `report()` into records of its size, with item `index`.
 
     Parameters
     ----------
@@ -100,10 +105,11 @@ def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any
         Rows for `write_records`: the case "reference" counts bases, each case "part=NAME" has metric "size"
         and, where the paper gives a formula, metric "formula", both in bytes.
     """
-    shared = {"item": "Index", "stage": "-", **fields}
+    shared = {"item": "index", "stage": "-", **fields}
     rows = [{**shared, "case": "reference", "metric": "count", "value": bases, "unit": "bases"}]
     for entry in report:
-        part = {**shared, "case": f"part={entry['part']}", "unit": "bytes"}
+        name = f"part={entry['part']}"
+        part = {**shared, "case": name, "parameters": name, "unit": "bytes"}
         rows.append({**part, "metric": "size", "value": entry["bytes"]})
         if entry.get("formula_bytes") is not None:
             rows.append({**part, "metric": "formula", "value": entry["formula_bytes"]})
@@ -111,7 +117,7 @@ def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any
 
 
 def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as a TSV with a header, under a temporary name first.
+    """Write records as a TSV: the line that names the format, a header, the rows; under a temporary name first.
 
     Parameters
     ----------
@@ -119,7 +125,8 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
         The file to write.
     rows : iterable of mapping
         Keys from `RECORD_COLUMNS`. `system`, `item`, `tool`, `case`, `stage` and `value` must be there. The
-        others default to tier "-", device "cpu", threads 1, repeat 0, metric "time", unit "s", queries and
+        others default to tier "-", device "cpu", gpus 1 on a GPU and 0 elsewhere, threads 1, parameters "",
+        repeat 0, metric "time", unit "s", queries and
         results -1 (does not apply), digest "" and this machine's name.
 
     Raises
@@ -131,6 +138,7 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
     complete = [_complete(row, machine_name) for row in rows]
     with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:
+        handle.write(f"{_FORMAT}\n")
         writer = csv.DictWriter(handle, RECORD_COLUMNS, delimiter="\t", lineterminator="\n")
         writer.writeheader()
         writer.writerows(complete)
@@ -141,6 +149,7 @@ def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, A
     if unknown:
         raise ValueError(f"a record has no column {sorted(unknown)}; the columns are {', '.join(RECORD_COLUMNS)}")
     full = {**_DEFAULTS, **row}
+    full.setdefault("gpus", int(full["device"] == "gpu"))
     if "machine" not in full:
         full["machine"] = machine()
     missing = [column for column in RECORD_COLUMNS if column not in full]
@@ -160,7 +169,7 @@ def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference:
     paths : iterable of paths
         Files from `write_records`, of one reference.
     reference : str
-        Its name, kept as the case "reference=NAME" of item "Index".
+        Its name, kept as the case "reference=NAME" of item `index`.
     machine : str
         The machine that publishes.
 
@@ -178,8 +187,9 @@ def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference:
             f"The records were measured on '{others[0]}', but this machine is '{machine}': publish them there, where "
             "driver and versions are known, or remove results/measurements and measure here."
         )
-    named: dict[str, Any] = {"system": "kmer_seeds", "item": "Index", "tool": "warpseed", "stage": "-"}
-    named |= {"case": f"reference={reference}", "metric": "count", "value": 1, "unit": "references", "machine": machine}
+    named: dict[str, Any] = {"system": "kmer_seeds", "item": "index", "tool": "warpseed", "stage": "-"}
+    named |= {"case": f"reference={reference}", "parameters": f"reference={reference}"}
+    named |= {"metric": "count", "value": 1, "unit": "references", "machine": machine}
     rows = [{str(key): value for key, value in row.items()} for row in records.to_dict("records")]
     write_records(path, [named, *rows])
 
@@ -195,13 +205,13 @@ def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `RECORD_COLUMNS`: `threads`, `repeat`, `queries`, `results` int64, `value` float64, the rest
+        Columns `RECORD_COLUMNS`: `gpus`, `threads`, `repeat`, `queries`, `results` int64, `value` float64, the rest
         str.
 
     Raises
     ------
     InputError
-        If a file has other columns, or a number is none.
+        If a file has another format or other columns, or a number is none.
     """
     import pandas as pd
 
@@ -218,8 +228,15 @@ def _read_one(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        # QUOTE_MINIMAL on both sides: a contig or data set name may hold a quote.
-        frame = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+        with open(path, newline="", encoding="utf-8") as handle:
+            first = handle.readline().rstrip("\r\n")
+            if first != _FORMAT:
+                raise InputError(
+                    f"{path} begins with {first[:60]!r}, but records of this version begin with {_FORMAT!r}; "
+                    "measure again to make it"
+                )
+            # QUOTE_MINIMAL on both sides: a contig or data set name may hold a quote.
+            frame = pd.read_csv(handle, sep="\t", dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is no readable record table ({error}); measure again to make it") from error
     if tuple(frame.columns) != RECORD_COLUMNS:

@@ -155,7 +155,19 @@ def load_measurements(
         frames.append(read_records(path).assign(source="reference", machine=Path(path).resolve().parent.name))
     filled = [frame for frame in frames if len(frame)]
     records = pd.concat(filled, ignore_index=True) if filled else read_records([]).assign(source="")
-    return Measurements(records, _read_published(Path(published)))
+    return Measurements(_printed_names(records), _read_published(Path(published)))
+
+
+_PRINTED_ITEMS = {"whole": "Table I", "search": "Table II", "locate_on_cpu": "Figure 5", "throughput": "Throughput"}
+_PRINTED_ITEMS |= {"scaling": "Scaling", "limits": "GPU limits", "index": "Index"}
+
+
+def _printed_names(records: pd.DataFrame) -> pd.DataFrame:
+    """Items by the names that the paper prints, and the mismatches in the case, by which this module looks up."""
+    mismatches = records["parameters"].str.extract(r"(; mismatches=\d+)", expand=False).fillna("")
+    searched = records["item"].isin(["whole", "search", "locate_on_cpu", "throughput", "scaling"])
+    case = records["case"].where(~searched, records["case"] + mismatches)
+    return records.assign(case=case, item=records["item"].replace(_PRINTED_ITEMS))
 
 
 def _read_published(path: Path) -> pd.DataFrame:
