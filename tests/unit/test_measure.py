@@ -10,11 +10,14 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.measure import provenance
 from warpseed.measure.records import (
+    FORMAT_LINE,
     RECORD_COLUMNS,
     index_rows,
+    join_parameters,
     measured_rows,
     publish_records,
     read_records,
+    split_parameters,
     write_records,
 )
 
@@ -58,12 +61,23 @@ def test_stopwatch_keeps_the_time_of_a_failed_stage():
     assert list(watch.seconds) == ["read"]
 
 
-def test_stopwatch_refuses_a_stage_no_table_knows():
+@pytest.mark.parametrize("name", ["", "Table I", "kernel\t", "k=20", "-", "_x", "search\n"])
+def test_a_stage_is_a_word(name, tmp_path):
     watch = Stopwatch()
-    with pytest.raises(ValueError, match="'serach' is no stage"), watch.stage("serach"):
+    with pytest.raises(ValueError, match="no name of a stage"), watch.stage(name):
         pass
-    with pytest.raises(ValueError, match="'gpu' is no stage"):
-        watch.add("gpu", 1.0)
+    with pytest.raises(ValueError, match="no name of a stage"):
+        watch.add(name, 1.0)
+    if name != "-":  # a size belongs to no stage
+        with pytest.raises(ValueError, match="no name of a stage"):
+            write_records(tmp_path / "a.tsv", [{**ROW, "stage": name}])
+
+
+def test_any_word_is_a_stage(tmp_path):
+    watch = Stopwatch()
+    watch.add("chain_seeds", 1.0)
+    write_records(tmp_path / "a.tsv", measured_rows(watch, **{key: ROW[key] for key in ROW if key != "stage"}))
+    assert read_records(tmp_path / "a.tsv")["stage"].tolist() == ["chain_seeds"]
 
 
 def test_measured_rows():
@@ -90,6 +104,28 @@ def test_a_row_says_how_many_gpus_were_used(tmp_path):
     rows = [ROW, {**ROW, "device": "gpu"}, {**ROW, "device": "gpu", "gpus": 4}]
     write_records(tmp_path / "a.tsv", rows)
     assert read_records(tmp_path / "a.tsv")["gpus"].tolist() == [0, 1, 4]
+    for wrong in ({"device": "cpu", "gpus": 1}, {"device": "gpu", "gpus": 0}):
+        with pytest.raises(ValueError, match="has [01] GPUs"):
+            write_records(tmp_path / "b.tsv", [{**ROW, **wrong}])
+
+
+def test_parameters_are_joined_and_split():
+    values = {"k": 20, "mismatches": 1, "error_rate": 0.01}
+    assert join_parameters(values) == "k=20; mismatches=1; error_rate=0.01"
+    assert split_parameters(join_parameters(values)) == {"k": "20", "mismatches": "1", "error_rate": "0.01"}
+    assert split_parameters(join_parameters({})) == {}
+    for wrong in ({"a": "x; b=1"}, {"a=b": 1}, {"a": "x\ty"}, {"a": " x"}):
+        with pytest.raises(ValueError, match="cannot stand in a record's parameters"):
+            join_parameters(wrong)
+
+
+def test_records_of_another_format_are_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    write_records(path, [ROW])
+    for first in ("# warpseed records, format 1", "# warpseed records, format 20", "\t".join(RECORD_COLUMNS)):
+        path.write_text("\n".join([first, *path.read_text().splitlines()[1:]]) + "\n")
+        with pytest.raises(InputError, match=f"a.tsv begins with .* begin with '{FORMAT_LINE}'; remove the file"):
+            read_records(path)
 
 
 def test_records_of_several_files_and_of_none(tmp_path):
@@ -123,7 +159,10 @@ def test_wrong_files_are_named(tmp_path):
     path.write_text("system\titem\nkmer_seeds\twhole\n")
     with pytest.raises(InputError, match="a.tsv begins with 'system.titem', but records .* '# warpseed records, form"):
         read_records(path)
-    path.write_text("# warpseed records, format 2\na\tb\n1\t2\n")
+    path.write_bytes(f"{FORMAT_LINE}\n\xff".encode("latin-1"))
+    with pytest.raises(InputError, match="a.tsv is no readable record table"):
+        read_records(path)
+    path.write_text(f"{FORMAT_LINE}\na\tb\n1\t2\n")
     with pytest.raises(InputError, match="a.tsv has the columns a, b"):
         read_records(path)
     write_records(path, [ROW])

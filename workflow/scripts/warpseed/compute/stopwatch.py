@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["STAGES", "Stopwatch"]
+__all__ = ["Stopwatch", "check_stage"]
 
-STAGES = (
-    # what comes before a search
-    "load",
-    "index_to_device",
-    # a search, from the k-mer file to hits in memory
-    "read",
-    "pack",
-    "host_to_device",
-    "kernel",
-    "search",
-    "locate",
-    "device_to_host",
-    "lookup",
-    "sort",
-    "write",
-    # building an index
-    "suffix_array",
-    "bwt",
-    "blocks",
-    "table",
-    "save",
-    # a peer's whole process, and the sum that tables show
-    "process",
-    "total",
-)
-"""Every stage name a record may carry, in the order in which figures stack them."""
+_STAGE = re.compile(r"[a-z][a-z_]*")
 
 
 class Stopwatch:
@@ -64,16 +40,16 @@ class Stopwatch:
         Parameters
         ----------
         name : str
-            One of `STAGES`.
+            A word of small letters and underscores; figures stack stages in the order of their first records.
         synchronise : callable, optional
             Called before the clock is read at the end, so that work a device still does is counted here.
 
         Raises
         ------
         ValueError
-            If `name` is not one of `STAGES`.
+            If `name` is no such word.
         """
-        _check_stage(name)
+        check_stage(name)
         start = time.perf_counter()
         try:
             yield
@@ -88,13 +64,13 @@ class Stopwatch:
         Raises
         ------
         ValueError
-            If `name` is not one of `STAGES`.
+            If `name` is no such word.
         """
-        _check_stage(name)
+        check_stage(name)
         self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
 
 
-def _check_stage(name: str) -> None:
-    # A misspelt stage would drop out of every table and figure without a word.
-    if name not in STAGES:
-        raise ValueError(f"{name!r} is no stage; the stages are {', '.join(STAGES)}")
+def check_stage(name: str) -> None:
+    """Raise ValueError unless `name` can be a stage: small letters and underscores, a letter first."""
+    if not _STAGE.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a stage: small letters and underscores are expected")

@@ -23,6 +23,7 @@ from warpseed.fm_index.store import open_index
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.fast import make_scheme
 from warpseed.kmer_seeds.kmers import Kmers
+from warpseed.measure.records import join_parameters
 
 __all__ = ["draw_kmers", "measure_limits"]
 
@@ -137,10 +138,14 @@ def measure_limits(
     for name in ("table", "rows", "text"):
         array = xp.asarray(getattr(tagged, name))
         rates[name] = _gather_rate(array[: array.nbytes // _SECTOR * _SECTOR // array.itemsize], repeats)
-        what = {"case": f"random sectors of the {name}", "parameters": f"array={name}; bytes={array.nbytes}"}
+        what = {
+            "case": f"random sectors of the {name}",
+            "parameters": join_parameters({"array": name, "bytes": array.nbytes}),
+        }
         rows.append(fields | what | {"stage": "kernel", "metric": "rate", "value": rates[name], "unit": "1/s"})
     for case in cases:
         k, mismatches, count = int(case["k"]), int(case["mismatches"]), int(case["count"])
+        parameters = {"k": k, "mismatches": mismatches, "errors": case["error_rate"], "count": count}
         kmers = draw_kmers(opened, k, count, float(case["error_rate"]), seed)
         on_device = to_device(kmers)
         scheme = make_scheme(kmers.lengths, mismatches, opened.rows, tagged.table_length, gpu.COSTS)
@@ -157,7 +162,7 @@ def measure_limits(
             seconds = _time(run, repeats)
             shared = fields | {
                 "tier": tier, "case": f"k={k}, D={mismatches}, errors={case['error_rate']}, {count:,} k-mers",
-                "parameters": f"k={k}; mismatches={mismatches}; errors={case['error_rate']}; count={count}",
+                "parameters": join_parameters(parameters),
                 "stage": "kernel", "queries": count, "results": results,
             }  # fmt: skip
             for repeat, value in enumerate(seconds):

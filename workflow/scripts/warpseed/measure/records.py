@@ -1,7 +1,7 @@
 """The long-form records that measurements are kept in.
 
-A record is one row of a TSV with the columns `RECORD_COLUMNS`. Raw repeats are kept, one row each; medians
-are taken where a table is drawn, never here.
+A record is one row of a TSV whose first line is `FORMAT_LINE` and whose columns are `RECORD_COLUMNS`. Raw repeats are
+kept, one row each; medians are taken where a table is drawn, never here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.stopwatch import Stopwatch, check_stage
 from warpseed.errors import InputError
 from warpseed.sequences.files import atomic_path
 
@@ -19,14 +19,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "FORMAT_LINE",
     "RECORD_COLUMNS",
     "index_rows",
+    "join_parameters",
     "measured_rows",
     "publish_records",
     "read_records",
+    "split_parameters",
     "write_records",
 ]
 
+FORMAT_LINE = "# warpseed records, format 2"
+"""First line of every file of records."""
 RECORD_COLUMNS = (
     "system",
     "item",
@@ -49,8 +54,6 @@ RECORD_COLUMNS = (
 )
 """Columns of a record, in file order."""
 
-_FORMAT = "# warpseed records, format 2"
-
 _INTEGERS = ("gpus", "threads", "repeat", "queries", "results")
 _DEFAULTS: dict[str, Any] = {
     "tier": "-",
@@ -64,6 +67,26 @@ _DEFAULTS: dict[str, Any] = {
     "results": -1,
     "digest": "",
 }
+
+
+def join_parameters(values: Mapping[str, Any]) -> str:
+    """Write what a case was run with as a record keeps it: "k=20; mismatches=1".
+
+    Raises
+    ------
+    ValueError
+        If a name or a value holds what separates them.
+    """
+    pairs = [(str(name), str(value)) for name, value in values.items()]
+    for text in (text for pair in pairs for text in pair):
+        if text != text.strip() or any(separator in text for separator in ("=", ";", "\t", "\n")):
+            raise ValueError(f"{text!r} cannot stand in a record's parameters")
+    return "; ".join(f"{name}={value}" for name, value in pairs)
+
+
+def split_parameters(text: str) -> dict[str, str]:
+    """The names and values of a record's parameters: {"k": "20", "mismatches": "1"}."""
+    return dict(pair.split("=", 1) for pair in text.split("; ")) if text else {}
 
 
 def measured_rows(watch: Stopwatch, **fields: Any) -> list[dict[str, Any]]:
@@ -126,19 +149,20 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     rows : iterable of mapping
         Keys from `RECORD_COLUMNS`. `system`, `item`, `tool`, `case`, `stage` and `value` must be there. The
         others default to tier "-", device "cpu", gpus 1 on a GPU and 0 elsewhere, threads 1, parameters "",
-        repeat 0, metric "time", unit "s", queries and
-        results -1 (does not apply), digest "" and this machine's name.
+        repeat 0, metric "time", unit "s", queries and results -1 (does not apply), digest "" and this machine's
+        name.
 
     Raises
     ------
     ValueError
-        If a row lacks a column without default, or has one that records do not know.
+        If a row lacks a column without default, has one that records do not know, a stage that is no name, or
+        GPUs that its device does not have.
     """
     from warpseed.compute.machine import machine_name
 
     complete = [_complete(row, machine_name) for row in rows]
     with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:
-        handle.write(f"{_FORMAT}\n")
+        handle.write(f"{FORMAT_LINE}\n")
         writer = csv.DictWriter(handle, RECORD_COLUMNS, delimiter="\t", lineterminator="\n")
         writer.writeheader()
         writer.writerows(complete)
@@ -155,6 +179,10 @@ def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, A
     missing = [column for column in RECORD_COLUMNS if column not in full]
     if missing:
         raise ValueError(f"a record needs a value for {', '.join(missing)}: {dict(row)}")
+    if full["stage"] != "-":
+        check_stage(full["stage"])
+    if (full["gpus"] > 0) != (full["device"] == "gpu"):
+        raise ValueError(f"a record on the {full['device']} has {full['gpus']} GPUs: {dict(row)}")
     full["value"] = repr(float(full["value"]))
     return full
 
@@ -229,11 +257,11 @@ def _read_one(path: Path) -> pd.DataFrame:
 
     try:
         with open(path, newline="", encoding="utf-8") as handle:
-            first = handle.readline().rstrip("\r\n")
-            if first != _FORMAT:
+            first = handle.readline(200).rstrip("\r\n")
+            if first != FORMAT_LINE:
                 raise InputError(
-                    f"{path} begins with {first[:60]!r}, but records of this version begin with {_FORMAT!r}; "
-                    "measure again to make it"
+                    f"{path} begins with {first[:60]!r}, but records of this version begin with {FORMAT_LINE!r}; "
+                    "remove the file and measure again"
                 )
             # QUOTE_MINIMAL on both sides: a contig or data set name may hold a quote.
             frame = pd.read_csv(handle, sep="\t", dtype=str, keep_default_na=False)
