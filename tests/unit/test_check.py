@@ -8,7 +8,6 @@ from importlib import metadata
 
 import pytest
 from warpseed.errors import DeviceError
-from warpseed.fm_index import build
 from warpseed.fm_index.build import choose_table_length, needed_memory
 from warpseed.workflow import check
 from warpseed.workflow.check import describe_machine, largest_genome
@@ -25,9 +24,16 @@ VERSIONS = {"python": "3.11.7", "numba": "0.68.1", "numba-cuda": "0.30.4", "snak
 def machine(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """A machine whose parts a test chooses; `said(...)` gives the lines by their first word."""
     parts = types.SimpleNamespace(
-        gpu=NO_GPU, versions=dict(VERSIONS), cupy="14.2.0", trouble=None, peers={"bowtie": "1.3.1"}, programs={}
+        gpu=NO_GPU,
+        versions=dict(VERSIONS),
+        cupy="14.2.0",
+        trouble=None,
+        peers={"bowtie": "1.3.1"},
+        programs={},
+        cuda="12.8",
     )
     monkeypatch.setattr(check, "gpu_description", lambda: parts.gpu)
+    monkeypatch.setattr(check, "driver_cuda_version", lambda: parts.cuda)
     monkeypatch.setattr(check, "package_versions", lambda: parts.versions)
     monkeypatch.setattr(check, "peer_versions", lambda: parts.peers)
     monkeypatch.setattr(check, "_cupy_version", lambda: parts.cupy)
@@ -75,12 +81,12 @@ def test_genomes_above_two_gbp_are_sorted_with_64_bits() -> None:
 
 def test_memory_is_said_as_genomes(machine: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "memory_bytes", lambda: 17_000_000_000)
-    monkeypatch.setattr(build, "available_memory", lambda: 16_000_000_000)
+    monkeypatch.setattr(check, "available_memory", lambda: 16_000_000_000)
     said = machine.said()["Memory"]
     assert said.startswith("16.0 GB available of 17.0 GB; the largest genome that can be indexed is about 2.")
-    monkeypatch.setattr(build, "available_memory", lambda: 260_000_000)
+    monkeypatch.setattr(check, "available_memory", lambda: 260_000_000)
     assert " Mbp" in machine.said()["Memory"]
-    monkeypatch.setattr(build, "available_memory", lambda: 100_000_000)
+    monkeypatch.setattr(check, "available_memory", lambda: 100_000_000)
     assert machine.said()["Memory"].endswith("too little to index any genome: free some, or use a machine with more")
 
 
@@ -97,14 +103,14 @@ def test_a_machine_without_a_gpu(machine: types.SimpleNamespace) -> None:
 
 
 def test_a_machine_with_a_gpu(machine: types.SimpleNamespace) -> None:
-    machine.gpu, machine.programs["nvidia-smi"] = H200, "| Driver Version: 570.1   CUDA Version: 12.8 |"
+    machine.gpu = H200
     said = machine.said()
     assert said["GPU"] == "NVIDIA H200, 139 GiB, driver 570.1, CUDA up to 12.8"
     assert said["numba-cuda"] == "0.30.4" and said["cupy"] == "14.2.0"
     assert said["GPU kernels"] == "compiled and run, with the right result"
     assert said["Devices"] == "'devices: auto' measures the CPU and the GPU, and --device gpu works"
     machine.gpu = H200 | {"gpu_count": 4, "gpu_memory_bytes": None}
-    machine.programs["nvidia-smi"] = "an unknown format"
+    machine.cuda = None
     assert machine.said()["GPU"] == "4 x NVIDIA H200, driver 570.1, CUDA up to unknown"
 
 

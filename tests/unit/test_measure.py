@@ -229,6 +229,15 @@ def test_without_a_gpu_the_cpu_names_the_machine(monkeypatch, fresh):
     assert machine.machine_name() == "intel-xeon-e5-2620-v3"
 
 
+def test_the_newest_cuda_of_the_driver(monkeypatch):
+    commands(monkeypatch, {"nvidia-smi": "| Driver Version: 570.1   CUDA Version: 12.8 |"})
+    assert machine.driver_cuda_version() == "12.8"
+    commands(monkeypatch, {"nvidia-smi": "an unknown format"})
+    assert machine.driver_cuda_version() is None
+    commands(monkeypatch, {})
+    assert machine.driver_cuda_version() is None
+
+
 def test_commit_from_git_before_the_environment(monkeypatch, fresh):
     monkeypatch.setenv("WARPSEED_COMMIT", "fromenvironment")
     commands(monkeypatch, {"ls-files": "provenance.py\n", "rev-parse": "abc123\n", "status": " M a.py\n"})

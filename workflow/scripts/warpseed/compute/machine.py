@@ -11,13 +11,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "available_memory",
     "cpu_model",
+    "driver_cuda_version",
     "gpu_description",
     "machine_name",
     "memory_bytes",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _TIMEOUT_S = 20
+_PROC = Path("/proc")
 
 
 def output_of(command: list[str]) -> str | None:
@@ -42,10 +45,8 @@ def output_of(command: list[str]) -> str | None:
 
 def cpu_model() -> str:
     """The CPU's model name as the operating system tells it ("unknown CPU" if it does not)."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(errors="replace"), re.MULTILINE)
-        if found:
+    for line in _lines(_PROC / "cpuinfo"):
+        if found := re.match(r"model name\s*:\s*(.+)$", line):
             return " ".join(found.group(1).split())
     told = output_of(["sysctl", "-n", "machdep.cpu.brand_string"]) or platform.processor()
     return told.strip() or platform.machine() or "unknown CPU"
@@ -61,13 +62,62 @@ def usable_cores() -> int:
 def memory_bytes() -> int:
     """Physical memory of the machine in bytes, or less where a control group's limit is lower."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit_file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        limit = Path(limit_file)
-        if limit.exists():
-            text = limit.read_text().strip()
-            if text.isdigit():
-                total = min(total, int(text))
-    return int(total)
+    return min([int(total), *(limit for limit, _ in _memory_limits())])
+
+
+class _GroupFiles(NamedTuple):
+    """Files of a control group: its limit, what it uses, and the line of its statistics that counts the file cache."""
+
+    limit: str
+    used: str
+    cached: str
+
+
+_VERSION_1 = _GroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = _GroupFiles("memory.max", "memory.current", "inactive_file")
+
+
+def _memory_groups() -> Iterator[tuple[Path, _GroupFiles]]:
+    """Folders of the control groups that bound this process's memory: its own, and all above it that are mounted."""
+    own = {}
+    for line in _lines(_PROC / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            own[_VERSION_2] = path
+        elif "memory" in controllers.split(","):
+            own[_VERSION_1] = path
+    for line in _lines(_PROC / "self" / "mountinfo"):
+        mount, _, system = line.partition(" - ")
+        kind, _, options = system.split(" ", 2)
+        version = {"cgroup2": _VERSION_2, "cgroup": _VERSION_1}.get(kind)
+        if version not in own or (kind == "cgroup" and "memory" not in options.split(",")):
+            continue
+        # A container may have mounted no more than its own part of the tree: what lies above it is not seen.
+        root, point = mount.split(" ")[3:5]
+        below = Path(os.path.relpath(own[version], root))
+        if ".." in below.parts:
+            below = Path()
+        yield from ((Path(point) / part, version) for part in [below, *below.parents])
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of one of the kernel's files; none where it is not there or may not be read."""
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _memory_limits() -> list[tuple[int, int]]:
+    """(limit, bytes in use that cannot be had back) of every control group with a limit."""
+    limits = []
+    for folder, files in dict.fromkeys(_memory_groups()):
+        limit, used, statistics = (_lines(folder / name) for name in (files.limit, files.used, "memory.stat"))
+        if limit and used and limit[0] != "max":
+            # Pages of files that were read count as used, but are given back when they are wanted.
+            cached = dict(line.split() for line in statistics)
+            limits.append((int(limit[0]), int(used[0]) - int(cached.get(files.cached, 0))))
+    return limits
 
 
 @lru_cache(maxsize=1)
@@ -103,6 +153,12 @@ def gpu_description() -> dict[str, Any]:
     }
 
 
+def driver_cuda_version() -> str | None:
+    """The newest CUDA version that the driver supports, as nvidia-smi tells it; None where it does not."""
+    found = re.search(r"CUDA Version:\s*([\d.]+)", output_of(["nvidia-smi"]) or "")
+    return found.group(1) if found else None
+
+
 @lru_cache(maxsize=1)
 def machine_name() -> str:
     """A short slug: the GPU's name ("nvidia-h200") where there is one, else the CPU's ("amd-epyc-9654")."""
@@ -111,26 +167,18 @@ def machine_name() -> str:
 
 
 def available_memory() -> int:
-    """Bytes that can still be had: the kernel's estimate, or less where a control group limits us."""
-    with open("/proc/meminfo") as lines:
-        fields = dict(line.split(":", 1) for line in lines)
+    """Bytes that can still be had: the kernel's estimate, or less where a control group (a job's) limits us."""
+    fields = dict(line.split(":", 1) for line in _lines(_PROC / "meminfo"))
     available = int(fields["MemAvailable"].split()[0]) * 1024
-    limit, used, parts = (Path("/sys/fs/cgroup") / f"memory.{name}" for name in ("max", "current", "stat"))
-    if limit.exists() and used.exists() and (text := limit.read_text().strip()) != "max":
-        # Pages of files that were read count as used, but are given back when they are wanted.
-        cached = dict(line.split() for line in parts.read_text().splitlines()) if parts.exists() else {}
-        available = min(available, int(text) - int(used.read_text()) + int(cached.get("inactive_file", 0)))
-    return available
+    return min([available, *(max(0, limit - used) for limit, used in _memory_limits())])
 
 
 def peak_memory() -> int:
     """Peak resident memory of this process so far, in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # ru_maxrss survives exec on Linux, so it may be the parent's peak; VmHWM is this program's own.
-        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    # ru_maxrss survives exec on Linux, so it may be the parent's peak; VmHWM is this program's own.
+    for line in _lines(_PROC / "self" / "status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

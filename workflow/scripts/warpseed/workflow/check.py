@@ -9,7 +9,14 @@ import subprocess
 from importlib import metadata
 from typing import Any
 
-from warpseed.compute.machine import cpu_model, gpu_description, memory_bytes, usable_cores
+from warpseed.compute.machine import (
+    available_memory,
+    cpu_model,
+    driver_cuda_version,
+    gpu_description,
+    memory_bytes,
+    usable_cores,
+)
 from warpseed.errors import DeviceError
 from warpseed.measure.provenance import machine_description, package_versions, peer_versions
 from warpseed.version import __version__
@@ -80,9 +87,7 @@ def _bases(count: int) -> str:
 
 
 def _memory() -> str:
-    from warpseed.fm_index import build
-
-    available = build.available_memory()
+    available = available_memory()
     line = f"Memory: {available / 1e9:.1f} GB available of {memory_bytes() / 1e9:.1f} GB"
     alone = largest_genome(available)
     if alone == 0:
@@ -150,11 +155,10 @@ def _listed_gpu() -> str:
     if not found["gpu_count"]:
         missing = "lists none" if shutil.which("nvidia-smi") else "is not installed, so there is no NVIDIA driver"
         return f"GPU: none (nvidia-smi {missing}); everything runs on the CPU"
-    cuda = re.search(r"CUDA Version:\s*([\d.]+)", _said("nvidia-smi"))
     parts = [f"{found['gpu_count']} x {found['gpu']}" if found["gpu_count"] > 1 else str(found["gpu"])]
     if found["gpu_memory_bytes"]:
         parts.append(f"{found['gpu_memory_bytes'] / 2**30:.0f} GiB")
-    parts += [f"driver {found['driver']}", f"CUDA up to {cuda.group(1) if cuda else 'unknown'}"]
+    parts += [f"driver {found['driver']}", f"CUDA up to {driver_cuda_version() or 'unknown'}"]
     return "GPU: " + ", ".join(parts)
 
 

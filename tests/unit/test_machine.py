@@ -1,0 +1,86 @@
+"""The memory that a control group leaves to this process, of either version, wherever it is mounted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warpseed.compute import machine
+
+GIB = 1 << 30
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+V2 = ("memory.max", "memory.current", "inactive_file")
+UNLIMITED_V1 = 9223372036854771712
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """A made-up /proc with 64 GiB available; `kernel(own groups, mounts)` gives the folder of the mounts."""
+
+    def write(own: str, mounts: str) -> Path:
+        (tmp_path / "proc" / "self").mkdir(parents=True)
+        (tmp_path / "proc" / "self" / "cgroup").write_text(own)
+        (tmp_path / "proc" / "self" / "mountinfo").write_text(mounts.replace("GROUPS", str(tmp_path / "groups")))
+        (tmp_path / "proc" / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {64 * GIB // 1024} kB\n")
+        return tmp_path / "groups"
+
+    monkeypatch.setattr(machine, "_PROC", tmp_path / "proc")
+    return write
+
+
+def group(folder: Path, names: tuple[str, str, str], limit: int | str, used: int, cached: int) -> None:
+    """The files of one control group."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(f"{limit}\n")
+    (folder / names[1]).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 5\n{names[2]} {cached}\n")
+
+
+def test_the_group_of_a_slurm_job_counts(kernel: Callable[[str, str], Path]) -> None:
+    """Version 2: the limit stands some levels below the root, which itself has no limit files."""
+    own = "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
+    groups = kernel(own, "30 23 0:26 / GROUPS rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n")
+    job = groups / "system.slice" / "slurmstepd.scope" / "job_7"
+    group(job / "step_0" / "user" / "task_0", V2, "max", GIB, 0)
+    group(job / "step_0", V2, "max", 2 * GIB, 0)
+    group(job, V2, 8 * GIB, 3 * GIB, GIB)
+    assert machine.available_memory() == 6 * GIB
+    assert machine.memory_bytes() <= 8 * GIB
+    group(job / "step_0", V2, 4 * GIB, 2 * GIB, 0)  # the tightest of them
+    assert machine.available_memory() == 2 * GIB
+    group(job, V2, 8 * GIB, 9 * GIB, 0)  # above its limit for a moment
+    assert machine.available_memory() == 0
+
+
+def test_version_1_has_its_own_files(kernel: Callable[[str, str], Path]) -> None:
+    mounts = (
+        "33 31 0:31 / GROUPS/cpu rw,relatime - cgroup cgroup rw,cpu\n"
+        "36 31 0:34 / GROUPS/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
+        "40 31 0:38 / GROUPS/unified rw - cgroup2 cgroup2 rw\n"
+    )
+    groups = kernel("9:name=systemd:/\n4:memory:/slurm/job_7\n1:cpu,cpuacct:/other\n0::/\n", mounts)
+    group(groups / "memory", V1, UNLIMITED_V1, 50 * GIB, 0)
+    group(groups / "memory" / "slurm" / "job_7", V1, 5 * GIB, 4 * GIB, 3 * GIB)
+    group(groups / "cpu" / "slurm" / "job_7", V1, 1, 1, 0)
+    assert machine.available_memory() == 4 * GIB
+
+
+@pytest.mark.parametrize("own", ["/docker/abc", "/docker/abc/job", "/elsewhere", "/"])
+def test_a_container_sees_its_own_part_of_the_tree(kernel: Callable[[str, str], Path], own: str) -> None:
+    groups = kernel(f"4:memory:{own}\n", "36 31 0:34 /docker/abc GROUPS ro - cgroup cgroup rw,memory\n")
+    group(groups, V1, 3 * GIB, GIB, 0)
+    group(groups / "job", V1, 2 * GIB, GIB, 0)
+    assert machine.available_memory() == (GIB if own.endswith("job") else 2 * GIB)
+
+
+def test_without_a_limit_the_kernel_decides(kernel: Callable[[str, str], Path]) -> None:
+    groups = kernel("0::/a/b\n", "30 23 0:26 / GROUPS rw - cgroup2 cgroup2 rw\n")
+    assert machine.available_memory() == 64 * GIB
+    group(groups / "a", V2, "max", 70 * GIB, 0)
+    (groups / "a" / "memory.current").unlink()
+    assert machine.available_memory() == 64 * GIB
+
+
+def test_this_machine() -> None:
+    assert 0 < machine.available_memory() <= machine.memory_bytes()
