@@ -79,7 +79,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     lists = Lists(words, words, quadruples, rows)
     inexact = (paper, paper, kmers, 2, 128, words, words, (rows, rows, words))
     return {
-        "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows),
+        "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows, words),
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
         "append_exact": (tagged, kmers, 128, True, words, rows, words),
         "append_inexact": (tagged, kmers, scheme, 128, lists, 1),

@@ -1,18 +1,25 @@
-"""The GPU: the only file that imports numba.cuda and CuPy; kernels take them from here."""
+"""The GPUs: the only file that imports numba.cuda and CuPy; kernels take them from here.
+
+Devices have the numbers that CUDA gives to those that are visible. A function here works on the *current* device of the
+thread that calls it, which `on_device` chooses; device_batches.py shares work among devices.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.errors import DeviceError
+from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 try:
     import numba_cuda  # noqa: F401  (numba alone brings a numba.cuda that is too old for us)
     from numba import cuda as numba_cuda_target
+    from numba.cuda.core import config
 except ImportError as error:
     raise DeviceError(
         f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
@@ -26,21 +33,39 @@ if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
+    "argsort",
     "bounded_kernel",
     "cuda",
     "cupy",
+    "device_count",
+    "device_errors",
     "free_memory",
+    "give_back_memory",
+    "is_out_of_memory",
     "kernel",
     "kernels",
     "launch",
+    "on_device",
+    "release",
     "require_gpu",
+    "resident",
+    "sort",
     "time_on_device",
     "to_device",
     "view",
+    "with_room",
 ]
+
+_Result = TypeVar("_Result")
 
 kernels: dict[str, Any] = {}
 """Every kernel of the library by name, for the test that compiles them all without a GPU."""
+
+_launching = threading.RLock()
+"""Held for a launch, which returns at once, so that threads of several devices do not compile one kernel twice."""
+
+
+# ------------------------------------------------------------------------------------------------- kernels
 
 
 def kernel(function: Callable[..., None]) -> Any:
@@ -59,14 +84,33 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
     return decorate
 
 
-def require_gpu() -> None:
-    """Raise DeviceError, saying what is missing, unless a GPU answers."""
-    cupy()
-    if not cuda.is_available():
-        raise DeviceError(
-            "device='gpu' was asked for, but no NVIDIA GPU answers (no driver, or no device is visible); "
-            "run 'python -m warpseed check', or use device='cpu'."
-        )
+def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
+    """Run a kernel with at least `threads` threads in blocks of `block`; nothing for no threads."""
+    if threads <= 0:
+        return
+    with _launching:
+        # Numba warns of grids below 128 blocks. Few queries make a small grid, and nobody can do anything about it.
+        warned = config.CUDA_LOW_OCCUPANCY_WARNINGS
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+        try:
+            configured = function[-(-threads // block), block]
+        finally:
+            config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
+        configured(*arguments)
+
+
+@contextmanager
+def time_on_device(watch: Stopwatch, stage: str) -> Iterator[None]:
+    """Time what the block puts on the default stream, with CUDA events."""
+    begin, end = cuda.event(), cuda.event()
+    begin.record()
+    yield
+    end.record()
+    end.synchronize()
+    watch.add(stage, cuda.event_elapsed_time(begin, end) / 1e3)
+
+
+# ------------------------------------------------------------------------------------------------- devices
 
 
 def cupy() -> Any:
@@ -81,10 +125,93 @@ def cupy() -> Any:
     return package
 
 
+def require_gpu() -> None:
+    """Raise DeviceError, saying what is missing, unless a GPU answers."""
+    cupy()
+    if not cuda.is_available():
+        raise DeviceError(
+            "device='gpu' was asked for, but no NVIDIA GPU answers (no driver, or no device is visible); "
+            "run 'python -m warpseed check', or use device='cpu'."
+        )
+
+
+def device_count() -> int:
+    """GPUs that are visible to this process."""
+    require_gpu()
+    with device_errors():
+        return len(cuda.gpus)
+
+
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """Make one of the visible GPUs the current one of this thread, and its errors ours (see `device_errors`)."""
+    visible = device_count()
+    if not 0 <= number < visible:
+        raise DeviceError(f"GPU {number} was asked for, but {visible} are visible, which have the numbers from 0 on.")
+    with device_errors(), cupy().cuda.Device(number), cuda.gpus[number]:
+        yield
+
+
+def _current_device() -> int:
+    return int(cupy().cuda.runtime.getDevice())
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of CuPy, Numba or the driver says that device memory is short."""
+    if isinstance(error, cupy().cuda.memory.OutOfMemoryError):
+        return True
+    text = str(error)
+    return _of_device(error) and ("OUT_OF_MEMORY" in text or "cudaErrorMemoryAllocation" in text)
+
+
+def _of_device(error: BaseException) -> bool:
+    """Whether an exception comes from CUDA: the driver, its compiler and linker, or CuPy on top of them."""
+    module = type(error).__module__
+    return module.startswith("numba.cuda.cudadrv") or module.split(".")[0] in ("cupy", "cupy_backends", "cuda")
+
+
+@contextmanager
+def device_errors() -> Iterator[None]:
+    """Turn what the driver, Numba or CuPy raise about the device into one sentence.
+
+    Raises
+    ------
+    MemoryLimitError : device memory is short
+    DeviceError : anything else: no device, a driver that is too old, a kernel that could not be linked
+    """
+    try:
+        yield
+    except WarpseedError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise MemoryLimitError(
+                f"The GPU's memory does not suffice ({free_memory() / 1e9:.1f} GB are free); "
+                "use a larger GPU, or device='cpu'."
+            ) from error
+        if _of_device(error):
+            told = " ".join(str(error).split()) or type(error).__name__
+            raise DeviceError(
+                f"The GPU cannot be used ({told[:300]}); run 'python -m warpseed check', or use device='cpu'."
+            ) from error
+        raise
+
+
+# ------------------------------------------------------------------------------------------------- memory
+
+
 def free_memory() -> int:
-    """Bytes of device memory that can be allocated, CuPy's own free blocks included."""
+    """Bytes of device memory that can be allocated, CuPy's own free blocks included, and no more than its limit."""
     package = cupy()
-    return int(package.cuda.runtime.memGetInfo()[0]) + int(package.get_default_memory_pool().free_bytes())
+    pool = package.get_default_memory_pool()
+    free = int(package.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())
+    return max(0, min(free, limit - int(pool.used_bytes()))) if limit else free
+
+
+def give_back_memory() -> None:
+    """Give what CuPy's pool keeps for later back to the device, where others, the driver too, may take it."""
+    cupy().get_default_memory_pool().free_all_blocks()
 
 
 def view(array: Any) -> Any:
@@ -101,18 +228,99 @@ def to_device(value: Any) -> Any:
     return value
 
 
-def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-    """Run a kernel with at least `threads` threads in blocks of `block`; nothing for no threads."""
-    if threads > 0:
-        function[-(-threads // block), block](*arguments)
+def with_room(room: tuple[int, ...], attempt: Callable[..., tuple[tuple[int, ...], _Result]]) -> _Result:
+    """Append to lists whose final lengths are not known; again, with the room that it took, where one was short.
+
+    Parameters
+    ----------
+    room : entries of each list, at first
+    attempt : called with the room of each list; returns the room that each would have needed, and its result
+
+    Returns
+    -------
+    What the first attempt that had room enough returned; what the one before took is free by then.
+    """
+    while True:
+        needed, result = attempt(*room)
+        if all(entries <= there for entries, there in zip(needed, room, strict=True)):
+            return result
+        del result
+        room = tuple(map(max, room, needed))
 
 
-@contextmanager
-def time_on_device(watch: Stopwatch, stage: str) -> Iterator[None]:
-    """Time what the block puts on the default stream, with CUDA events."""
-    begin, end = cuda.event(), cuda.event()
-    begin.record()
-    yield
-    end.record()
-    end.synchronize()
-    watch.add(stage, cuda.event_elapsed_time(begin, end) / 1e3)
+def sort(array: Any) -> None:
+    """Sort a CuPy array in place."""
+    _probe(_SORTING * array.nbytes)
+    array.sort()
+
+
+def argsort(array: Any) -> Any:
+    """The order of a CuPy array, int64[n]."""
+    _probe(3 * _SORTING * array.nbytes)
+    return cupy().argsort(array)
+
+
+_SORTING = 1.5
+"""Memory that sorting takes beside an array of numbers, in sizes of the array."""
+
+
+def _probe(size: float) -> None:
+    """Fail here, cleanly, where memory is too short for a sort: its library does not notice, and sorts nothing."""
+    cupy().empty(int(size) + (1 << 20), np.uint8)
+
+
+# ------------------------------------------------------------------------------------------------- what lies there
+
+_parts: WeakKeyDictionary[Any, dict[tuple[str, int], Any]] = WeakKeyDictionary()
+"""Of each owner (an index), what lies on which device: parts by name and device. It goes with its owner."""
+_parts_lock = threading.Lock()
+_device_locks: dict[int, threading.RLock] = {}
+
+
+def resident(
+    owner: Any, part: str, make: Callable[[], _Result], needed: int = 0, shares: tuple[str, ...] = ()
+) -> _Result:
+    """A part of `owner` on the current device, made there once.
+
+    Parameters
+    ----------
+    owner : the index; weakly held: its parts are freed with it
+    part : name of the part
+    make : puts it on the device, where it is not there yet
+    needed : bytes it takes. Where they are not free, other owners' parts are let go first, then this one's
+    shares : parts of the same owner that `make` shares, which stay
+
+    Raises
+    ------
+    MemoryLimitError : the part does not fit the device
+    """
+    device = _current_device()
+    with _device_locks.setdefault(device, threading.RLock()):
+        with _parts_lock:
+            held = _parts.setdefault(owner, {})
+        if (part, device) not in held:
+            if needed > free_memory():
+                _let_go(device, lambda other, _: other is not owner)
+            if needed > free_memory():
+                _let_go(device, lambda other, name: other is not owner or name not in shares)
+            if needed > (free := free_memory()):
+                raise MemoryLimitError(
+                    f"The index needs {needed / 1e9:.1f} GB of device memory for its part '{part}', but "
+                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
+                )
+            held[part, device] = make()
+        return held[part, device]
+
+
+def release(owner: Any, part: str | None = None) -> None:
+    """Let a part of `owner`, or all, on the current device go; a search that uses it keeps it until it ends."""
+    _let_go(_current_device(), lambda other, name: other is owner and part in (None, name))
+
+
+def _let_go(device: int, which: Callable[[Any, str], bool]) -> None:
+    with _parts_lock:
+        for owner, held in list(_parts.items()):
+            for name, where in list(held):
+                if where == device and which(owner, name):
+                    del held[name, where]
+    give_back_memory()

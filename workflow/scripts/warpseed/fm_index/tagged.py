@@ -1,7 +1,10 @@
-"""The fast tier's index on the device, how a k-mer is found in it, and how a warp shares its work.
+"""Tagged rows: a text's suffix array as kernels read it, and how a short string is found in it.
 
-*Tagged rows*: a row of the suffix array holds its position and the 16 bases behind the K of the table, so that most
+A *tagged row* holds the position of a row of the suffix array and the 16 bases behind the K of the table, so that most
 candidates are decided in the one sector that has to be read anyway.
+
+Whatever a damaged suffix array holds, the rows and the table that are made of it here lead nowhere outside the arrays:
+positions are cut to the text, the table holds numbers of rows, and a bucket never ends before it begins.
 """
 
 from __future__ import annotations
@@ -29,10 +32,12 @@ __all__ = [
 ]
 
 TAG_BASES = 16
+_LONG_GAP = 1024
+"""Entries of the table between two rows from which on they are counted."""
 
 
 class TaggedIndex(NamedTuple):
-    """The fast tier's index on the device."""
+    """Text, tagged rows and table on the device."""
 
     text: np.ndarray
     """uint64[…], packed bases"""
@@ -42,6 +47,12 @@ class TaggedIndex(NamedTuple):
     """uint32[4**K + 1], as FastIndex.table"""
     segments: Segments
     table_length: int
+
+
+@scalar
+def _position(suffix_array, row):
+    """Text position of a row; the last one there is where a damaged entry lies behind it."""
+    return min(int64(suffix_array[row]), int64(suffix_array.shape[0]) - int64(1))
 
 
 @scalar
@@ -55,8 +66,13 @@ def _suffix_word(text, segments, position, skip):
 
 
 @kernel
-def fill_device_table(text, segments, suffix_array, table_length, table):
-    """Bucket borders of every string of K bases; thread t writes the entries between rows t - 1 and t."""
+def fill_device_table(text, segments, suffix_array, table_length, table, disorder):
+    """Bucket borders of every string of K bases; thread t writes the entries between rows t - 1 and t.
+
+    In suffix array order these are the whole table, each entry once. In a damaged array a row may come before the one
+    above it: ``disorder[0]`` (uint64) becomes 1. Each could then fill the table anew, so ``disorder[1]`` counts the
+    entries of long gaps, which are written while there are no more of them than the table has.
+    """
     t = int64(cuda.grid(1))
     rows = int64(suffix_array.shape[0])
     if t > rows:
@@ -65,9 +81,17 @@ def fill_device_table(text, segments, suffix_array, table_length, table):
     first = int64(0)
     last = int64(table.shape[0]) - int64(1)
     if t > int64(0):
-        first = int64(_suffix_word(text, segments, int64(suffix_array[t - int64(1)]), int64(0)) >> shift) + int64(1)
+        before = _position(suffix_array, t - int64(1))
+        first = int64(_suffix_word(text, segments, before, int64(0)) >> shift) + int64(1)
     if t < rows:
-        last = int64(_suffix_word(text, segments, int64(suffix_array[t]), int64(0)) >> shift)
+        last = int64(_suffix_word(text, segments, _position(suffix_array, t), int64(0)) >> shift)
+    entries = last + int64(1) - first
+    if entries < int64(0):
+        disorder[0] = uint64(1)
+    if entries > int64(_LONG_GAP):
+        counted = int64(cuda.atomic.add(disorder, 1, uint64(entries)))
+        if counted + entries > int64(table.shape[0]):
+            return
     for m in range(first, last + int64(1)):
         table[m] = uint32(t)
 
@@ -77,7 +101,7 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
     """A row's position with the 16 bases behind its first K; one thread a row."""
     t = int64(cuda.grid(1))
     if t < int64(suffix_array.shape[0]):
-        position = int64(suffix_array[t])
+        position = _position(suffix_array, t)
         tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(32)
         rows[t] = (tag << uint64(32)) | uint64(position)
 
@@ -135,11 +159,11 @@ def _skip_short(index, low, high, length):
 
 @scalar
 def bucket_rows(index, bases, seen, change):
-    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern."""
+    """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern; low <= high."""
     bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
     shift = uint64(int64(2) * (int64(index.table_length) - seen))
     low = int64(index.table[int64(bucket << shift)])
-    return low, int64(index.table[int64((bucket + uint64(1)) << shift)])
+    return low, max(low, int64(index.table[int64((bucket + uint64(1)) << shift)]))
 
 
 @scalar

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from warpseed.compute.gpu import cuda, cupy, free_memory, launch, require_gpu, t
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
-from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex
-from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
+from warpseed.fm_index.device import bwt_on_device, tagged_on_device
+from warpseed.fm_index.layout import PaperIndex, SeedIndex
+from warpseed.fm_index.tagged import TaggedIndex
 from warpseed.kmer_seeds import cpu
 from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
@@ -52,9 +52,7 @@ __all__ = [
     "exact_hits",
     "find_fast",
     "find_paper",
-    "gpu_table_length",
     "inexact_hits",
-    "make_tagged_index",
     "paper_index",
     "search_paper",
     "tagged_index",
@@ -67,58 +65,16 @@ _NO_LIMIT = np.iinfo(np.int64).max
 _BATCH = 1 << 25
 
 
-def gpu_table_length(rows: int, free: int) -> int:
-    """K of the device's table, 4 to 16: up to 4 entries a base, 64 where no table fits a cache; a quarter of memory."""
-    by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
-    by_memory = (max(free // 16, 2).bit_length() - 1) // 2
-    return max(4, min(16, by_size, by_memory))
-
-
-_fast_on_device: WeakKeyDictionary[SeedIndex, TaggedIndex] = WeakKeyDictionary()
-_paper_on_device: WeakKeyDictionary[SeedIndex, tuple[PaperIndex, PaperIndex]] = WeakKeyDictionary()
-
-
-def _check_memory(needed: int, what: str) -> None:
-    free = free_memory()
-    if needed > free:
-        raise MemoryLimitError(
-            f"{what} needs {needed / 1e9:.1f} GB of device memory, but {free / 1e9:.1f} GB are free; "
-            "use a larger GPU, or device='cpu'."
-        )
-
-
-def tagged_index(index: SeedIndex, watch: Stopwatch, table_length: int | None = None) -> TaggedIndex:
+def tagged_index(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     """The fast tier's index on the device; made once for an index, with its time in stage index_to_device."""
     require_gpu()
-    if index in _fast_on_device and table_length in (None, _fast_on_device[index].table_length):
-        return _fast_on_device[index]
-    with watch.stage("index_to_device", synchronise=cuda.synchronize):
-        length = table_length or gpu_table_length(index.rows, free_memory())
-        _check_memory(13 * index.rows + 4 * 4**length, "The index")
-        _fast_on_device[index] = make_tagged_index(index.fast, length)
-    return _fast_on_device[index]
-
-
-def make_tagged_index(fast: FastIndex, table_length: int) -> TaggedIndex:
-    """Copy a FastIndex to the device and make its table and tagged rows there."""
-    xp = cupy()
-    rows = fast.suffix_array.shape[0]
-    text, segments, suffix_array = to_device(fast.text), to_device(fast.segments), to_device(fast.suffix_array)
-    table = view(xp.empty(4**table_length + 1, xp.uint32))
-    tagged = view(xp.empty(rows, xp.uint64))
-    launch(fill_device_table, rows + 1, BLOCK, text, segments, suffix_array, table_length, table)
-    launch(fill_tagged_rows, rows, BLOCK, text, segments, suffix_array, table_length, tagged)
-    return TaggedIndex(text, tagged, table, segments, table_length)
+    return tagged_on_device(index, watch)
 
 
 def paper_index(index: SeedIndex, watch: Stopwatch) -> tuple[PaperIndex, PaperIndex]:
+    """Both BWTs on the device; brought once for an index."""
     require_gpu()
-    if index not in _paper_on_device:
-        with watch.stage("index_to_device", synchronise=cuda.synchronize):
-            parts = (index.forward, index.reverse)
-            _check_memory(sum(a.nbytes for part in parts for a in part if isinstance(a, np.ndarray)), "The index")
-            _paper_on_device[index] = (to_device(index.forward), to_device(index.reverse))
-    return _paper_on_device[index]
+    return bwt_on_device(index, "forward", watch), bwt_on_device(index, "reverse", watch)
 
 
 def _batches(count: int, words: int) -> list[tuple[int, int]]:

@@ -1,0 +1,201 @@
+"""What compute/gpu.py keeps, frees and says, with a CuPy that the tests make up; no GPU is needed."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from numba.cuda.cudadrv.driver import CudaAPIError
+from numba.cuda.cudadrv.error import CudaSupportError
+from warpseed.compute import gpu
+from warpseed.errors import DeviceError, InputError, MemoryLimitError
+
+
+class OutOfMemoryError(MemoryError):
+    """Stands for CuPy's."""
+
+
+class Pool:
+    """CuPy's memory pool."""
+
+    def __init__(self) -> None:
+        self.limit = self.used = self.kept = 0
+
+    def get_limit(self) -> int:
+        return self.limit
+
+    def used_bytes(self) -> int:
+        return self.used
+
+    def free_bytes(self) -> int:
+        return self.kept
+
+    def free_all_blocks(self) -> None:
+        self.kept = 0
+
+
+class Owner:
+    """Something that parts belong to, as an index."""
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Devices of 1000 bytes; `device` is the current one."""
+    told = SimpleNamespace(device=0, free=1000, pool=Pool())
+    runtime = SimpleNamespace(getDevice=lambda: told.device, memGetInfo=lambda: (told.free, 1000))
+    package = SimpleNamespace(
+        cuda=SimpleNamespace(runtime=runtime, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError)),
+        get_default_memory_pool=lambda: told.pool,
+    )
+    monkeypatch.setattr(gpu, "cupy", lambda: package)
+    return told
+
+
+def takes(told: SimpleNamespace, size: int, made: list[Any]) -> Callable[[], Any]:
+    """A `make` that takes memory until what it made is gone."""
+
+    class Part:
+        def __init__(self) -> None:
+            told.free -= size
+            made.append((told.device, size))
+
+        def __del__(self) -> None:
+            told.free += size
+
+    return Part
+
+
+# ---- residency
+
+
+def test_a_part_is_made_once_for_each_device(made_up: SimpleNamespace) -> None:
+    owner, other, made = Owner(), Owner(), []
+    for device in (0, 1, 0, 1):
+        made_up.device = device
+        part = gpu.resident(owner, "text", lambda: made.append(made_up.device) or [len(made)])
+        assert part == [device + 1]
+    made_up.device = 0
+    assert gpu.resident(owner, "table", lambda: "table") == "table"
+    assert gpu.resident(other, "text", lambda: "other") == "other"
+    assert made == [0, 1]
+
+
+def test_parts_go_with_their_owner(made_up: SimpleNamespace) -> None:
+    owner = Owner()
+    gpu.resident(owner, "text", takes(made_up, 600, []), needed=600)
+    assert made_up.free == 400
+    del owner
+    gc.collect()
+    assert made_up.free == 1000
+
+
+def test_release_lets_one_part_or_all_go(made_up: SimpleNamespace) -> None:
+    owner = Owner()
+    for name in ("text", "table", "rows"):
+        gpu.resident(owner, name, takes(made_up, 100, []))
+    gpu.release(owner, "table")
+    assert made_up.free == 800
+    made_up.device = 1
+    gpu.release(owner)
+    assert made_up.free == 800
+    made_up.device = 0
+    gpu.release(owner)
+    assert made_up.free == 1000
+
+
+def test_other_owners_make_room_before_the_own_parts_do(made_up: SimpleNamespace) -> None:
+    owner, other, made = Owner(), Owner(), []
+    gpu.resident(other, "text", takes(made_up, 300, made), needed=300)
+    gpu.resident(owner, "text", takes(made_up, 200, made), needed=200)
+    gpu.resident(owner, "bwt", takes(made_up, 200, made), needed=200)
+    gpu.resident(owner, "rows", takes(made_up, 500, made), needed=500, shares=("text",))
+    assert made_up.free == 1000 - 200 - 200 - 500
+    gpu.release(owner, "rows")
+    gpu.resident(owner, "rows", takes(made_up, 700, made), needed=700, shares=("text",))
+    assert made_up.free == 1000 - 200 - 700
+    assert gpu.resident(owner, "text", lambda: None) is not None
+    with pytest.raises(MemoryLimitError, match="'table'"):
+        gpu.resident(owner, "table", takes(made_up, 2000, made), needed=2000, shares=("text", "rows"))
+
+
+def test_free_memory_knows_the_limit_of_the_pool(made_up: SimpleNamespace) -> None:
+    made_up.pool.kept = 50
+    assert gpu.free_memory() == 1050
+    made_up.pool.limit, made_up.pool.used = 700, 100
+    assert gpu.free_memory() == 600
+    made_up.pool.used = 800
+    assert gpu.free_memory() == 0
+
+
+# ---- room, errors, warnings
+
+
+def test_lists_grow_to_what_they_needed() -> None:
+    asked = []
+
+    def attempt(hits: int, crowded: int) -> tuple[tuple[int, ...], int]:
+        asked.append((hits, crowded))
+        # What a crowded bucket holds is known only once there was room for the bucket.
+        return (5 if crowded < 4 else 20, 4), len(asked)
+
+    assert gpu.with_room((8, 2), attempt) == 3
+    assert asked == [(8, 2), (8, 4), (20, 4)]
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "told"),
+    [
+        (OutOfMemoryError("out of memory allocating 12 bytes"), MemoryLimitError, "does not suffice"),
+        (CudaAPIError(2, "Call to cuLinkComplete results in CUDA_ERROR_OUT_OF_MEMORY"), MemoryLimitError, "suffice"),
+        (CudaAPIError(222, "Call to cuModuleLoad results in\nUNSUPPORTED_PTX"), DeviceError, "in UNSUPPORTED_PTX"),
+        (CudaSupportError("Error at driver init"), DeviceError, "Error at driver init"),
+        (InputError("a k-mer is empty"), InputError, "a k-mer is empty"),
+        (ZeroDivisionError("mine"), ZeroDivisionError, "mine"),
+    ],
+)
+def test_errors_of_the_device_are_one_sentence(
+    made_up: SimpleNamespace, raised: Exception, expected: type[Exception], told: str
+) -> None:
+    with pytest.raises(expected) as caught, gpu.device_errors():
+        raise raised
+    assert type(caught.value) is expected
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_no_gpu_is_one_sentence(made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: False))
+    with pytest.raises(DeviceError, match="no NVIDIA GPU answers"), gpu.on_device(0):
+        pass
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[None, None]))
+    with pytest.raises(DeviceError, match="GPU 2 was asked for, but 2 are visible"), gpu.on_device(2):
+        pass
+
+
+def test_small_grids_are_launched_without_a_warning() -> None:
+    """Numba's own launch configuration, which warns below 128 blocks; what the user has set stays set."""
+    from numba.cuda.core import config
+    from numba.cuda.core.errors import NumbaPerformanceWarning
+    from numba.cuda.dispatcher import _LaunchConfiguration
+
+    launched: list[Any] = []
+
+    class Kernel:
+        def __getitem__(self, grid: tuple[int, int]) -> Callable[..., None]:
+            _LaunchConfiguration(self, (grid[0], 1, 1), (grid[1], 1, 1), 0, 0)
+            return lambda *arguments: launched.append((grid, arguments))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumbaPerformanceWarning)
+        with pytest.raises(NumbaPerformanceWarning):
+            Kernel()[2, 128]
+        gpu.launch(Kernel(), 129, 128, "a", "b")
+        gpu.launch(Kernel(), 0, 128, "nothing")
+    assert launched == [((2, 128), ("a", "b"))]
+    assert config.CUDA_LOW_OCCUPANCY_WARNINGS

@@ -1,0 +1,148 @@
+"""Work on one or more GPUs in batches: dealt out to the devices, halved where memory is short, joined in order."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias, TypeVar
+
+from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
+
+__all__ = ["LARGEST_BATCH", "run_batches"]
+
+LARGEST_BATCH = 1 << 25
+"""Queries of a batch at most, however much memory there is."""
+
+_Result = TypeVar("_Result")
+Run: TypeAlias = Callable[[int, int], _Result]
+"""What runs the queries [first, last) on the current device, copies included, and returns their result on the host."""
+
+_told: set[int] = set()
+"""Devices whose short memory was told of."""
+
+
+class _Deal:
+    """The queries [0, count), of which each device takes the next few."""
+
+    def __init__(self, count: int) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+        self._count = count
+
+    def take(self, size: int) -> tuple[int, int] | None:
+        """The next `size` queries as [first, last), or None where no more are left."""
+        with self._lock:
+            first = self._next
+            self._next = min(first + size, self._count)
+            return (first, self._next) if first < self._next else None
+
+    def stop(self) -> None:
+        """Leave nothing to be taken."""
+        with self._lock:
+            self._next = self._count
+
+
+def _tell(device: int, size: int) -> None:
+    """Say once, in one line, that the memory of a device decides the size of batches."""
+    if device not in _told and sys.stderr is not None:
+        _told.add(device)
+        print(
+            f"GPU {device} is short of memory ({free_memory() / 1e9:.1f} GB are free): "
+            f"it is given at most {size:,} queries at a time.",
+            file=sys.stderr,
+        )
+
+
+def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tuple[int, list[tuple[int, _Result]]]:
+    """Run the queries [first, last), in halves of halves where memory does not suffice.
+
+    Returns
+    -------
+    (size, results) : the size of batch that went well last, and (first query, result) of each batch
+    """
+    size = last - first
+    results = []
+    while first < last:
+        end = min(first + size, last)
+        try:
+            results.append((first, run(first, end)))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if end - first == 1:
+                raise MemoryLimitError(
+                    f"One query has more results than the GPU's memory holds ({free_memory() / 1e9:.1f} GB were free "
+                    "when it failed); set max_hits, use a larger GPU, or device='cpu'."
+                ) from error
+            size = -(-(end - first) // 2)
+        else:
+            first = end
+            continue
+        # Only here is the exception gone, whose traceback held the arrays of the batch that failed.
+        gc.collect()
+        give_back_memory()
+        _tell(device, size)
+    return size, results
+
+
+def run_batches(
+    count: int,
+    bytes_each: int,
+    start: Callable[[Stopwatch], Run[_Result]],
+    *,
+    watch: Stopwatch,
+    devices: Sequence[int] = (0,),
+) -> list[_Result]:
+    """Run `count` queries in batches on one or more devices.
+
+    Parameters
+    ----------
+    bytes_each : device memory that a query and its results take, about; a batch that takes more is halved
+    start : called once on each device, in its thread, with the stopwatch to use there: brings there what all batches
+        share, and returns what runs one of them
+    watch : takes the seconds of each stage; of several devices those of the slowest
+    devices : numbers of the devices, each served by a host thread of its own
+
+    Returns
+    -------
+    list of what the batches returned, in the order of the queries
+
+    Raises
+    ------
+    MemoryLimitError : what all batches share, or a single query, does not fit
+    DeviceError : a device does not answer
+    """
+    deal = _Deal(count)
+    share = -(-count // len(devices))
+
+    def serve(device: int) -> tuple[Stopwatch, list[tuple[int, _Result]]]:
+        mine = watch if len(devices) == 1 else Stopwatch()
+        results: list[tuple[int, _Result]] = []
+        try:
+            with on_device(device):
+                run = start(mine)
+                wanted = max(1, min(LARGEST_BATCH, share))
+                size = max(1, min(wanted, free_memory() // (2 * bytes_each)))
+                if size < wanted:
+                    _tell(device, size)
+                while (taken := deal.take(size)) is not None:
+                    size, parts = _run_shrinking(device, *taken, run)
+                    results += parts
+        except BaseException:
+            deal.stop()
+            raise
+        return mine, results
+
+    if len(devices) == 1:
+        served = [serve(devices[0])]
+    else:
+        with ThreadPoolExecutor(len(devices)) as pool:
+            served = list(pool.map(serve, devices))
+        for stage in {stage for mine, _ in served for stage in mine.seconds}:
+            watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
+    return [result for _, result in sorted((part for _, parts in served for part in parts), key=lambda part: part[0])]
