@@ -102,6 +102,15 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
     assert "report/" not in timing
 
 
+def test_a_download_depends_on_no_file(tmp_path: Path) -> None:
+    """A changed error sentence, or a genome added to the catalogue, downloads nothing again."""
+    done = snakemake("-n", "--quiet", "host", "--config", "reference=phix174", directory=tmp_path)
+    found = re.search(r"^(?:local)?rule get_reference:\n((?: {4}.*\n)+)", done.stdout, re.MULTILINE)
+    assert found, done.stdout
+    assert "output: results/reference/phix174.fa.gz" in found.group(1)
+    assert "input:" not in found.group(1)
+
+
 def test_lint_is_clean(tmp_path: Path) -> None:
     """`snakemake --lint` has nothing to say."""
     done = snakemake("--lint", directory=tmp_path)

@@ -3,7 +3,6 @@
 # Needs: config (config/*.yaml), workflow/schemas/config.schema.yaml, resources/genomes.yaml.
 # Makes: REFERENCES, DATASETS and SAMPLES, the tables that rules and wildcards are built from.
 
-import ast
 import difflib
 import os
 import re
@@ -20,6 +19,10 @@ from snakemake.utils import validate
 SOURCE = Path(os.path.relpath(workflow.basedir))
 """The checkout, as seen from the working directory: a run stays valid when both are moved together."""
 SCRIPTS = SOURCE / "workflow" / "scripts"
+
+sys.path.insert(0, str(SCRIPTS.resolve()))
+from warpseed.workflow.dependencies import library_files
+
 CORES = os.cpu_count() or 1
 """At least as many as --cores ever gives, so a job with this many threads has the machine to itself."""
 
@@ -150,6 +153,18 @@ def reference_path(wildcards):
     return source
 
 
+def downloaded_genome(wildcards):
+    """Return what `get_reference` needs to know of a reference; its description is no reason to download it again."""
+    source = REFERENCES[wildcards.reference]
+    entry = GENOMES.get(source, {"url": source})
+    return {
+        "name": source,
+        "url": entry["url"],
+        "contigs": entry.get("contigs", {}),
+        "other_contigs": entry.get("other_contigs", True),
+    }
+
+
 def reference_sha256(wildcards):
     """Return the SHA-256 that a download must have, or None where the configuration states none."""
     return config["reference_sha256"] if wildcards.reference == REFERENCE else None
@@ -254,49 +269,9 @@ def sample_index(wildcards):
 # -------------------------------------------------------------------------------------- library and machine
 
 
-def imported_modules(path):
-    """Return the names of the warpseed modules that a Python file imports, imports inside functions included.
-
-    What stands under ``if TYPE_CHECKING:`` is never executed, so it is left out.
-    """
-    package = path.relative_to(SCRIPTS).with_suffix("").parts[:-1]
-    found, queue = set(), [ast.parse(path.read_text(), str(path))]
-    while queue:
-        node = queue.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            queue.extend(node.orelse)
-            continue
-        if isinstance(node, ast.Import):
-            found.update(name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            origin = ".".join([*base, *([node.module] if node.module else [])])
-            found.add(origin)
-            found.update(f"{origin}.{name.name}" for name in node.names)
-        queue.extend(ast.iter_child_nodes(node))
-    return {name for name in found if name.split(".")[0] == "warpseed"}
-
-
-def module_files(name):
-    """Return the files that importing a module executes: its own and the __init__.py of every package above."""
-    parts = name.split(".")
-    files = [SCRIPTS.joinpath(*parts[:length], "__init__.py") for length in range(1, len(parts) + 1)]
-    files.append(SCRIPTS.joinpath(*parts).with_suffix(".py"))
-    return {path for path in files if path.is_file()}
-
-
-def library(script):
-    """Return the library files that a script uses, directly or not.
-
-    As inputs of a rule they make Snakemake repeat the job when a kernel changes, and leave it alone when a plot does.
-    """
-    files, queue = set(), [SCRIPTS / script]
-    while queue:
-        for name in imported_modules(queue.pop()):
-            new = module_files(name) - files
-            files |= new
-            queue.extend(new)
-    return sorted(str(path) for path in files)
+def library(script, *modules):
+    """Return the library files that a rule's script uses, and what the modules use that run in a process it starts."""
+    return [str(path) for path in library_files(script, *modules, scripts=SCRIPTS)]
 
 
 def gpu_answers():

@@ -10,7 +10,8 @@ rule time_kmer_seeds:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
         kmers="results/kmers/{reference}/{dataset}.fa",
-        lib=library("time_kmer_seeds.py"),
+        # The process that is timed runs the command line, and writes BED.
+        lib=library("time_kmer_seeds.py", "warpseed.cli", "warpseed.output.lines"),
     output:
         records="results/measurements/{reference}/kmer_seeds/{dataset}.tsv",
     log:

@@ -1,0 +1,119 @@
+"""Which library files a rule depends on: those that decide what its script makes.
+
+Snakemake does not see imports, so rules list these files among their inputs: a job is repeated when a kernel changes,
+and left alone when a plot does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["GLUE", "imported_modules", "library_files"]
+
+GLUE = frozenset(
+    {
+        "__init__.py",
+        "errors.py",
+        "measure/__init__.py",
+        "measure/provenance.py",
+        "measure/records.py",
+        "version.py",
+        "workflow/__init__.py",
+        "workflow/check.py",
+        "workflow/job.py",
+    }
+)
+"""Files that no rule depends on: what a result is called, how an error is said, which versions are noted beside it.
+Neither they nor what they alone import are anybody's inputs."""
+
+_NOT_FOLLOWED = frozenset({"cli.py"})
+"""Files that import what each of several commands needs: who runs one of these names its modules."""
+
+
+def imported_modules(path: Path, scripts: Path) -> set[str]:
+    """Return the names of the warpseed modules that a Python file imports, imports inside functions included.
+
+    Parameters
+    ----------
+    path : Path
+        A file below `scripts`.
+    scripts : Path
+        The folder that the package `warpseed` lies in.
+
+    Returns
+    -------
+    set of str
+        Dotted names; a name taken from a module is among them, as it may be a module itself. What stands under
+        ``if TYPE_CHECKING:`` is never executed, so it is left out.
+    """
+    package = path.relative_to(scripts).with_suffix("").parts[:-1]
+    names: set[str] = set()
+    for node in _executed_nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            names.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            names.add(origin)
+            names.update(f"{origin}.{name.name}" for name in node.names)
+    return {name for name in names if name.split(".")[0] == "warpseed"}
+
+
+def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a syntax tree but those under ``if TYPE_CHECKING:``."""
+    queue: list[ast.AST] = [tree]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            queue.extend(node.orelse)
+            continue
+        yield node
+        queue.extend(ast.iter_child_nodes(node))
+
+
+def _module_files(name: str, scripts: Path) -> set[Path]:
+    """The files that importing a module executes: its own and the __init__.py of every package above."""
+    parts = name.split(".")
+    files = [scripts.joinpath(*parts[:length], "__init__.py") for length in range(1, len(parts) + 1)]
+    files.append(scripts.joinpath(*parts).with_suffix(".py"))
+    glue = {scripts / "warpseed" / path for path in GLUE}
+    return {path for path in files if path.is_file()} - glue
+
+
+def library_files(script: str, *modules: str, scripts: Path) -> list[Path]:
+    """Return the library files that a rule's script uses, directly or not.
+
+    Parameters
+    ----------
+    script : str
+        The script's name in `scripts`.
+    *modules : str
+        Modules that it uses without importing them, because it starts a process that does. `warpseed.cli` stands for
+        its own file alone: the modules of the command that is run are named beside it.
+    scripts : Path
+        The folder that the script and the package `warpseed` lie in.
+
+    Returns
+    -------
+    list of Path
+        Sorted, without the files of `GLUE`.
+    """
+    files: set[Path] = set()
+    for name in modules:
+        named = _module_files(name, scripts)
+        if not named:
+            raise ValueError(f"{script}: there is no module {name}")
+        files |= named
+    queue = [scripts / script, *files]
+    unfollowed = {scripts / "warpseed" / path for path in _NOT_FOLLOWED}
+    while queue:
+        path = queue.pop()
+        if path in unfollowed:
+            continue
+        for name in imported_modules(path, scripts):
+            new = _module_files(name, scripts) - files
+            files |= new
+            queue.extend(new)
+    return sorted(files)
