@@ -33,7 +33,9 @@ from warpseed.measure.peers.bowtie import build_bowtie_index, number_queries, pa
 from warpseed.measure.provenance import commit  # noqa: E402
 from warpseed.output.lines import write_hits  # noqa: E402
 from warpseed.output.rows import digest_rows  # noqa: E402
-from warpseed.sequences.queries import cut_kmers, read_queries, read_reference, write_fasta  # noqa: E402
+from warpseed.sequences.cutting import cut_kmers  # noqa: E402
+from warpseed.sequences.queries import read_queries, write_fasta  # noqa: E402
+from warpseed.sequences.reference import read_reference  # noqa: E402
 from warpseed.sequences.simulate import simulate_reads  # noqa: E402
 
 

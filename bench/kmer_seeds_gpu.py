@@ -17,7 +17,9 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.kmer_seeds import find_kmers
 from warpseed.output.lines import write_hits
-from warpseed.sequences.queries import cut_kmers, read_reference, write_fasta
+from warpseed.sequences.cutting import cut_kmers
+from warpseed.sequences.queries import write_fasta
+from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
 
 DATA_SETS = (("S11", 11, 0), ("S15", 15, 0), ("S20", 20, 1), ("S24", 24, 1), ("S30", 30, 2))

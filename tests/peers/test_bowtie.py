@@ -14,7 +14,9 @@ import pytest
 from oracles.kmers import find_kmers as true_hits
 from warpseed.errors import PeerError
 from warpseed.measure.peers.bowtie import bowtie_version, build_bowtie_index, number_queries, parse_bowtie, run_bowtie
-from warpseed.sequences.queries import Queries, cut_kmers, read_reference, write_fasta
+from warpseed.sequences.cutting import cut_kmers
+from warpseed.sequences.queries import Queries, write_fasta
+from warpseed.sequences.reference import read_reference
 
 pytestmark = pytest.mark.peer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from warpseed.errors import ConfigError, DownloadError
-from warpseed.sequences.queries import read_reference
+from warpseed.sequences.reference import read_reference
 from warpseed.workflow import download
 from warpseed.workflow.download import CatalogueEntry, fetch_reference, load_catalogue, resolve_reference
 

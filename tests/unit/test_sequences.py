@@ -15,17 +15,11 @@ from hypothesis import strategies as st
 from warpseed.errors import InputError
 from warpseed.sequences import files
 from warpseed.sequences import queries as sequences
+from warpseed.sequences.alphabet import BASE_CODE, DECODE
+from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.files import atomic_path
-from warpseed.sequences.queries import (
-    BASE_CODE,
-    DECODE,
-    Queries,
-    cut_kmers,
-    iter_queries,
-    read_queries,
-    read_reference,
-    write_fasta,
-)
+from warpseed.sequences.queries import Queries, iter_queries, read_queries, write_fasta
+from warpseed.sequences.reference import read_reference
 
 IUPAC = "ACGTURYSWKMBDHVN"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from warpseed.errors import InputError
 from warpseed.sequences import simulate
-from warpseed.sequences.queries import Reference, read_reference
+from warpseed.sequences.reference import Reference, read_reference
 from warpseed.sequences.simulate import simulate_reads, simulate_reference
 
 NOTHING = {"repeat_families": 0, "tandem_repeats": 0, "n_runs": 0}

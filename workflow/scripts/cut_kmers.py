@@ -6,7 +6,8 @@ Input: `reads` (FASTA or FASTQ). Params: `k`, `number`, `seed`, `deduplicate`. O
 
 from typing import Any
 
-from warpseed.sequences.queries import cut_kmers, read_queries, write_fasta
+from warpseed.sequences.cutting import cut_kmers
+from warpseed.sequences.queries import read_queries, write_fasta
 from warpseed.workflow.job import rule_log
 
 

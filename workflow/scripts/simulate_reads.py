@@ -5,7 +5,8 @@ Input: `fasta`. Params: `number`, `length`, `error_rate`, `seed`. Output: `reads
 
 from typing import Any
 
-from warpseed.sequences.queries import read_reference, write_fasta
+from warpseed.sequences.queries import write_fasta
+from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
 from warpseed.workflow.job import rule_log
 

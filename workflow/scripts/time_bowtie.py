@@ -13,7 +13,8 @@ from warpseed.compute.machine import usable_cores
 from warpseed.measure.peers.bowtie import build_bowtie_index, number_queries, parse_bowtie, run_bowtie
 from warpseed.measure.records import write_records
 from warpseed.output.rows import digest_rows
-from warpseed.sequences.queries import read_queries, read_reference, write_fasta
+from warpseed.sequences.queries import read_queries, write_fasta
+from warpseed.sequences.reference import read_reference
 from warpseed.workflow.job import rule_log, thread_counts
 
 SYSTEM = {"system": "kmer_seeds", "tool": "bowtie", "tier": "-", "device": "cpu"}

@@ -18,7 +18,7 @@ from warpseed.fm_index.suffix_array import MAX_ROWS, sort_suffixes
 from warpseed.fm_index.text import find_segments, pack_text, reverse_text, text_bytes
 
 if TYPE_CHECKING:
-    from warpseed.sequences.queries import Reference
+    from warpseed.sequences.reference import Reference
 
 __all__ = ["build_index", "choose_table_length", "needed_memory"]
 
@@ -176,7 +176,7 @@ def build_index(
     InputError : not FASTA, no base in it, too long, or a parameter out of its range
     MemoryLimitError : less memory is available than the build needs, said before the work starts
     """
-    from warpseed.sequences.queries import read_reference
+    from warpseed.sequences.reference import read_reference
 
     if threads < 1:
         raise InputError(f"threads is {threads}, but 1 or more was expected.")

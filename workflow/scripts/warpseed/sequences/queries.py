@@ -1,7 +1,6 @@
-"""Sequences in memory: the reference, the queries, and how they are read, cut and written.
+"""Queries: sequences in memory, and how they are read and written.
 
-Bases are codes: A C G T are 0 1 2 3, and every other IUPAC letter is 4, U included: write RNA with T. A code
-4 matches nothing. Coordinates are 0-based and half-open.
+Bases are the codes of `warpseed.sequences.alphabet`. Coordinates are 0-based and half-open.
 """
 
 from __future__ import annotations
@@ -14,75 +13,25 @@ from functools import cached_property
 import numpy as np
 
 from warpseed.errors import InputError
+from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
 
 __all__ = [
-    "BASE_CODE",
-    "DECODE",
-    "IS_IUPAC",
     "Queries",
-    "Reference",
-    "cut_kmers",
     "iter_queries",
-    "read_queries",
     "numbered_names",
-    "read_reference",
+    "offsets_of",
+    "parse_batches",
+    "read_queries",
     "sequence_format",
-    "show_byte",
+    "sniffed_pieces",
     "write_fasta",
 ]
-
-DECODE = np.frombuffer(b"ACGTN", np.uint8)
-"""uint8[5]: the letter of each code."""
-
-
-def _base_codes() -> np.ndarray:
-    codes = np.full(256, 4, np.uint8)
-    for code, letter in enumerate("ACGT"):
-        codes[[ord(letter), ord(letter.lower())]] = code
-    return codes
-
-
-BASE_CODE = _base_codes()
-"""uint8[256]: the code of each byte, 0-3 for A C G T in either case and 4 for everything else."""
-
-IS_IUPAC = np.isin(np.arange(256), np.frombuffer(b"ACGTURYSWKMBDHVNacgturyswkmbdhvn", np.uint8))
-"""bool[256]: whether a byte is an IUPAC letter for a nucleotide, in either case."""
 
 _PIECE_BYTES = 1 << 20  # stays in the second-level cache between reading, checksum and parsing
 _SNIFF_BYTES = 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RECORDS_PER_BASE = 1 / 8  # a batch of one-base queries must not hold 64 million offsets
-
-
-@dataclass(frozen=True)
-class Reference:
-    """One or more contigs, back to back.
-
-    Attributes
-    ----------
-    names : tuple of str
-        First token of each header; unique and not empty.
-    lengths : int64[c]
-        Bases of each contig.
-    codes : uint8[sum(lengths)]
-        Codes 0-4 of all contigs.
-    digest : str
-        SHA-256 of the file's bytes as they are on the disk, compressed or not.
-    path : str
-        The file, as it was named.
-    """
-
-    names: tuple[str, ...]
-    lengths: np.ndarray
-    codes: np.ndarray
-    digest: str
-    path: str
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """int64[c + 1]: contig i is ``codes[offsets[i]:offsets[i + 1]]``."""
-        return _offsets(self.lengths)
 
 
 @dataclass(frozen=True)
@@ -149,9 +98,9 @@ class Queries:
             return cls.from_sequences([])
         return cls(
             np.concatenate([part.codes for part in parts]),
-            _offsets(np.concatenate([part.lengths for part in parts])),
+            offsets_of(np.concatenate([part.lengths for part in parts])),
             np.concatenate([part.name_bytes for part in parts]),
-            _offsets(np.concatenate([np.diff(part.name_offsets) for part in parts])),
+            offsets_of(np.concatenate([np.diff(part.name_offsets) for part in parts])),
             parts[0].source,
         )
 
@@ -185,54 +134,13 @@ class Queries:
         if len(labels) != len(items):
             raise InputError(f"{source}: there are {len(items)} sequences but {len(labels)} names; give one each.")
         label_bytes = [label.encode() for label in labels]
-        name_offsets = _offsets(np.fromiter(map(len, label_bytes), np.int64, len(label_bytes)))
+        name_offsets = offsets_of(np.fromiter(map(len, label_bytes), np.int64, len(label_bytes)))
         return cls(codes, offsets, np.frombuffer(b"".join(label_bytes), np.uint8), name_offsets, source)
 
     def _index(self, i: int) -> int:
         if not -len(self) <= i < len(self):
             raise IndexError(f"query {i} of {len(self)}")
         return int(i) % len(self)
-
-
-def read_reference(path: str | os.PathLike[str]) -> Reference:
-    """Read a genome from a FASTA file, plain or gzip.
-
-    Parameters
-    ----------
-    path : path-like
-        FASTA with lines of any length, LF or CRLF, either case; blank lines and a missing last newline are
-        allowed. Compression is told by the first bytes, not by the name. ``-`` is standard input.
-
-    Returns
-    -------
-    Reference
-        Takes one byte a base; while reading, the peak is about that as well when the file tells its size.
-
-    Raises
-    ------
-    InputError
-        With file, record and line, for: no such file, another format, an empty or cut file, damaged gzip
-        data, a contig without bases or name, two contigs of one name, anything in a sequence that is no IUPAC
-        letter.
-    """
-    with open_bytes(path, digest=True) as stream:
-        pieces = _sniffed_pieces(stream)
-        if next(pieces) == "FASTQ":
-            raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
-        (contigs,) = _parse_batches(stream, pieces, "FASTA", 1 << 62)
-        digest = stream.hexdigest
-    names = tuple(contigs.name(i) for i in range(len(contigs)))
-    seen: dict[str, int] = {}
-    for number, name in enumerate(names, 1):
-        if not name:
-            raise InputError(f"{contigs.source}, record {number}: the contig has no name; put one right after its '>'.")
-        if name in seen:
-            raise InputError(
-                f"{contigs.source}, record {number}: the contig name {name!r} is that of record {seen[name]} "
-                "too; contig names, up to the first space, must be unique."
-            )
-        seen[name] = number
-    return Reference(names, contigs.lengths, contigs.codes, digest, os.fspath(path))
 
 
 def iter_queries(
@@ -267,8 +175,8 @@ def iter_queries(
         yield from _split(queries, batch_bases)
         return
     with open_bytes(source) as stream:
-        pieces = _sniffed_pieces(stream)
-        yield from _parse_batches(stream, pieces, str(next(pieces)), batch_bases)
+        pieces = sniffed_pieces(stream)
+        yield from parse_batches(stream, pieces, str(next(pieces)), batch_bases)
 
 
 def read_queries(source: str | os.PathLike[str] | Queries | Iterable[str | bytes]) -> Queries:
@@ -286,7 +194,7 @@ def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
     path : path-like
         Written under a temporary name and renamed.
     """
-    from warpseed.sequences.fastx import format_fasta
+    from warpseed.sequences.parse import format_fasta
 
     with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
         for part in _split(queries, 16 << 20):
@@ -295,75 +203,8 @@ def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
             handle.write(out.data)
 
 
-def cut_kmers(
-    reads: Queries,
-    *,
-    k: int,
-    count: int,
-    seed: int,
-    deduplicate: bool = False,
-    error_if_few: bool = True,
-) -> Queries:
-    """Cut k-mers at places drawn uniformly, without replacement, from all windows of all reads.
-
-    Parameters
-    ----------
-    reads : Queries
-        Reads shorter than `k` give none. Windows with code 4 are allowed.
-    k : int
-        Bases of a k-mer.
-    count : int
-        How many k-mers to cut; with `deduplicate`, how many different ones.
-    seed : int
-        The same seed and reads give the same k-mers.
-    deduplicate : bool
-        Keep only the first of equal k-mers (a k-mer and its reverse complement are not equal).
-    error_if_few : bool
-        Whether too few windows are an error; otherwise all there are, in random order, are returned.
-
-    Returns
-    -------
-    Queries
-        Named ``k0``, ``k1``, …, in random order.
-
-    Raises
-    ------
-    InputError
-        When the reads have fewer than `count` (different) windows: says how many.
-    """
-    from warpseed.sequences.fastx import gather_windows
-
-    if k < 1 or count < 1:
-        raise InputError(f"k = {k} and count = {count} were asked for; both must be at least 1.")
-    windows = _offsets(np.maximum(reads.lengths - k + 1, 0))
-    total = int(windows[-1])
-    generator = np.random.default_rng(seed)
-    drawn = min(count, total)
-    while True:
-        chosen = _draw(generator, total, drawn)
-        read = np.searchsorted(windows, chosen, side="right") - 1
-        rows = gather_windows(reads.codes, reads.offsets[read] + chosen - windows[read], k)
-        if deduplicate:
-            rows = rows[_first_of_equal(rows)][:count]
-        if len(rows) == count or drawn == total:
-            break
-        drawn = min(total, 2 * drawn)
-    if len(rows) < count and error_if_few:
-        kind = "different windows" if deduplicate else "windows"
-        raise InputError(
-            f"{reads.source}: {count} k-mers of {k} bases were asked for, but the reads have only "
-            f"{len(rows)} {kind} of that length; ask for fewer, or give more or longer reads."
-        )
-    names = numbered_names(b"k", len(rows))
-    return Queries(rows.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * k, *names, reads.source)
-
-
-def show_byte(byte: int) -> str:
-    """Return a byte as people would write it in a sentence: the character in quotes, or its number."""
-    return repr(chr(byte)) if 32 <= byte < 127 else f"the byte 0x{byte:02x}"
-
-
-def _offsets(lengths: np.ndarray) -> np.ndarray:
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """Return where sequences of these lengths begin, back to back, and the end of the last: int64[n + 1]."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
@@ -375,7 +216,7 @@ def _encode(items: list[str | bytes], source: str) -> tuple[np.ndarray, np.ndarr
     except (UnicodeEncodeError, TypeError):
         number = next(i for i, item in enumerate(items) if not _is_plain(item))
         raise InputError(f"{source}, number {number}: {items[number]!r:.60} is no sequence of bases.") from None
-    offsets = _offsets(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    offsets = offsets_of(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     letters = np.frombuffer(b"".join(pieces), np.uint8)
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if len(empty):
@@ -407,10 +248,10 @@ def _split(queries: Queries, batch_bases: int) -> Iterator[Queries]:
 def sequence_format(path: str | os.PathLike[str]) -> str:
     """Return "FASTA" or "FASTQ" by a file's first bytes; raises InputError for anything else."""
     with open_bytes(path) as stream:
-        return str(next(_sniffed_pieces(stream)))
+        return str(next(sniffed_pieces(stream)))
 
 
-def _sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
+def sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
     """Yield the format first, "FASTA" or "FASTQ", and then the pieces of the file."""
     from warpseed.sequences.fastx import sniff_format
 
@@ -426,9 +267,10 @@ def _sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
     yield from pieces
 
 
-def _parse_batches(
+def parse_batches(
     stream: ByteStream, pieces: Iterator[memoryview | bytes | str], format: str, batch_bases: int
 ) -> Iterator[Queries]:
+    """Yield the queries of a file, in batches of `batch_bases` and whole queries; `pieces` come after its `format`."""
     from warpseed.sequences.fastx import FastxParser
 
     parser = FastxParser(stream.name, format)
@@ -453,33 +295,8 @@ def _parse_batches(
         yield Queries(*parser.take(all_records=True), stream.name)
 
 
-def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
-    """Return `count` different int64 below `total`, in random order."""
-    if 2 * count >= total:
-        return generator.permutation(total)[:count]
-    # generator.choice makes an array of `total` for some sizes; drawing again what came twice never does.
-    chosen = np.empty(0, np.int64)
-    while len(chosen) < count:
-        more = generator.integers(total, size=count - len(chosen) + count // 8 + 1, dtype=np.int64)
-        chosen = np.sort(np.concatenate((chosen, more)))  # np.unique hashes, which is ten times slower here
-        chosen = chosen[np.append(True, chosen[1:] != chosen[:-1])]
-    return generator.permutation(chosen)[:count]
-
-
-def _first_of_equal(rows: np.ndarray) -> np.ndarray:
-    """Return the row numbers (int64, increasing) of the first of each set of equal rows of uint8[n, k]."""
-    from warpseed.sequences.fastx import pack_rows
-
-    words = pack_rows(rows)
-    order = np.lexsort(words)  # stable: the first of equal rows comes first
-    ordered = words[:, order]
-    first = np.ones(len(rows), bool)
-    first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-    return np.sort(order[first])
-
-
 def numbered_names(prefix: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the name bytes and name offsets of ``prefix0``, ``prefix1``, …."""
     names = [b"%s%d" % (prefix, i) for i in range(count)]
     lengths = np.fromiter(map(len, names), np.int64, count)
-    return np.frombuffer(b"".join(names), np.uint8), _offsets(lengths)
+    return np.frombuffer(b"".join(names), np.uint8), offsets_of(lengths)

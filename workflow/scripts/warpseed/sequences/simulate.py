@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from numba import njit
 
+from warpseed.compute.compiled import scalar
 from warpseed.errors import InputError
+from warpseed.sequences.alphabet import DECODE
 from warpseed.sequences.files import atomic_path, open_for_writing
-from warpseed.sequences.queries import DECODE, Queries, Reference, numbered_names
+from warpseed.sequences.queries import Queries, numbered_names
+from warpseed.sequences.reference import Reference
 
 __all__ = ["simulate_reads", "simulate_reference"]
 
@@ -29,7 +31,7 @@ _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _mix(x):
     """SplitMix64's output function: a bijection of uint64 whose values look random."""
     x = (x ^ (x >> np.uint64(30))) * _MULTIPLIER_1
@@ -37,24 +39,24 @@ def _mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _stream_key(seed, stream):
     return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(stream))
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _uniform(key, i):
     """Number i of a stream, uniform in [0, 1)."""
     return np.float64(_mix(key + np.uint64(i) * _GOLDEN) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _below(key, i, n):
     """Number i of a stream, uniform in 0 .. n - 1."""
     return min(np.int64(_uniform(key, i) * n), n - 1)
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _random_base(key, i, gc):
     u = _uniform(key, i)
     if u < gc:
@@ -62,20 +64,20 @@ def _random_base(key, i, gc):
     return 0 if u - gc < 0.5 * (1.0 - gc) else 3
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _other_base(code, draw):
     """One of the three bases that are not `code`, for a draw of 0, 1 or 2."""
     return (code + 1 + draw) & 3
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _fill_background(codes, seed, gc):
     key = _stream_key(seed, BACKGROUND)
     for i in range(codes.size):
         codes[i] = _random_base(key, i, gc)
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _place_repeats(codes, seed, gc, families, length, copies, divergence):
     """Overwrite random places with copies of each family's sequence, either way round, bases substituted."""
     family_key = _stream_key(seed, FAMILIES)
@@ -97,7 +99,7 @@ def _place_repeats(codes, seed, gc, families, length, copies, divergence):
                 codes[start + i] = code
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _place_tandems(codes, seed, count, length, longest_unit):
     """Overwrite random places with a unit of 1 to `longest_unit` bases, again and again."""
     key = _stream_key(seed, TANDEMS)
@@ -109,7 +111,7 @@ def _place_tandems(codes, seed, count, length, longest_unit):
             codes[start + i] = _below(key, tandem * numbers + 2 + i % unit, 4)
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _place_n_runs(codes, seed, count, length):
     key = _stream_key(seed, N_RUNS)
     for run in range(count):
@@ -246,7 +248,7 @@ def simulate_reads(reference: Reference, *, count: int, length: int, error_rate:
     return Queries(codes, np.arange(count + 1, dtype=np.int64) * length, *names, f"reads of {reference.path}")
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _draw_reads(reference, starts, borders, codes, length, error_rate, seed):
     """Fill `codes` with reads; `borders` (int64[runs + 1]) counts the windows before each run of `starts`."""
     read_key = _stream_key(seed, READS)
@@ -267,7 +269,7 @@ def _draw_reads(reference, starts, borders, codes, length, error_rate, seed):
             codes[read * length + i] = code
 
 
-@njit(cache=True, nogil=True)
+@scalar
 def _scan_runs(codes, offsets, length, starts, windows):
     """Find the runs of at least `length` known bases; fill the arrays as far as they go; return how many."""
     found = 0

@@ -1,0 +1,278 @@
+"""FASTA and FASTQ at the speed of memory: two compiled state machines, and their inverse.
+
+A state machine takes one piece of the file at a time and can stop at any byte, so that lines of any length (a
+chromosome on one line) need no buffer of their own. This module imports numba: import it where it is used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpseed.compute.compiled import scalar
+from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC
+
+__all__ = ["format_fasta", "parse_fasta", "parse_fastq"]
+
+# Classes of a byte inside a sequence: 0-3 A C G T, 4 another IUPAC letter, then
+NEWLINE, RETURN, INVALID = 5, 6, 7
+
+# Cells of the state array, which is int64[STATE_CELLS].
+MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, STATE_CELLS = range(9)
+
+# Modes: what the next byte is part of. START is the first byte of a line that may open a record.
+START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QUALITY_END, QUALITY_RETURN = range(10)
+
+# Errors; each has its sentence in FastxParser._fail.
+(
+    OK,
+    NO_HEADER,
+    EMPTY_SEQUENCE,
+    BAD_BASE,
+    LONE_RETURN,
+    BAD_NAME,
+    NO_PLUS,
+    SHORT_QUALITY,
+    LONG_QUALITY,
+    BAD_QUALITY,
+) = range(10)
+
+
+def _byte_classes() -> np.ndarray:
+    classes = np.full(256, INVALID, np.uint8)
+    classes[IS_IUPAC] = BASE_CODE[IS_IUPAC]
+    classes[ord("\n")] = NEWLINE
+    classes[ord("\r")] = RETURN
+    return classes
+
+
+CLASSES = _byte_classes()
+
+
+@scalar
+def _is_space(byte):
+    return byte == 32 or 9 <= byte <= 13
+
+
+@scalar
+def _copy_bases(piece, i, codes, m):
+    """Copy codes up to the first byte that is no base; return the places reached in both arrays."""
+    n = piece.size
+    while i < n:
+        code = CLASSES[piece[i]]
+        if code > 4:
+            break
+        codes[m] = code
+        m += 1
+        i += 1
+    return i, m
+
+
+@scalar
+def _copy_name(piece, i, names, w):
+    n = piece.size
+    while i < n and piece[i] > 32:
+        names[w] = piece[i]
+        w += 1
+        i += 1
+    return i, w
+
+
+@scalar
+def _skip_line(piece, i):
+    n = piece.size
+    while i < n and piece[i] != 10:
+        i += 1
+    return i
+
+
+@scalar
+def parse_fasta(piece, state, codes, offsets, names, name_offsets):
+    """Parse one piece of a FASTA file.
+
+    Parameters
+    ----------
+    piece : uint8[:]
+        Bytes of the file that follow the piece before.
+    state : int64[STATE_CELLS]
+        Where the parser is; read and updated. ``state[ERROR]`` is 0 when the piece was taken whole.
+    codes, names : uint8[:]
+        Base codes 0-4 and name bytes of all records, with room for as many more as the piece has bytes.
+    offsets, name_offsets : int64[:]
+        Start of every record in `codes` and `names`, with room for half as many more as the piece has bytes.
+    """
+    i = 0
+    n = piece.size
+    mode, line, r = state[MODE], state[LINE], state[RECORDS]
+    m, w = state[BASES], state[NAME_BYTES]
+    error = OK
+    while i < n and error == OK:
+        byte = piece[i]
+        if mode == SEQUENCE:
+            i, m = _copy_bases(piece, i, codes, m)
+            if i < n:
+                kind = CLASSES[piece[i]]
+                if kind == NEWLINE:
+                    line += 1
+                    mode = START
+                elif kind == RETURN:
+                    mode = SEQUENCE_RETURN
+                else:
+                    error = BAD_BASE
+                    break
+                i += 1
+        elif mode == START:
+            if byte == 62:  # '>'
+                if r > 0 and m == offsets[r - 1]:
+                    error = EMPTY_SEQUENCE
+                    break
+                offsets[r] = m
+                name_offsets[r] = w
+                r += 1
+                mode = NAME
+                i += 1
+            elif byte == 10:
+                line += 1
+                i += 1
+            elif byte == 13:
+                mode = SEQUENCE_RETURN
+                i += 1
+            elif r == 0:
+                error = NO_HEADER
+            else:
+                mode = SEQUENCE
+        elif mode == NAME:
+            i, w = _copy_name(piece, i, names, w)
+            if i < n:
+                if not _is_space(piece[i]):
+                    error = BAD_NAME
+                    break
+                mode = COMMENT
+        elif mode == COMMENT:
+            i = _skip_line(piece, i)
+            if i < n:
+                line += 1
+                i += 1
+                mode = START
+        else:  # SEQUENCE_RETURN
+            if byte != 10:
+                error = LONE_RETURN
+                break
+            line += 1
+            i += 1
+            mode = START
+    state[MODE], state[LINE], state[RECORDS] = mode, line, r
+    state[BASES], state[NAME_BYTES] = m, w
+    state[ERROR] = error
+    if i < n:
+        state[BAD_BYTE] = piece[i]
+
+
+@scalar
+def _check_quality(piece, i, count):
+    """Return how many of the next `count` bytes are quality characters, from '!' to '~'."""
+    good = 0
+    while good < count and piece[i + good] >= 33 and piece[i + good] <= 126:
+        good += 1
+    return good
+
+
+@scalar
+def parse_fastq(piece, state, codes, offsets, names, name_offsets):
+    """Parse one piece of a FASTQ file with four lines a record; the arguments are those of `parse_fasta`."""
+    i = 0
+    n = piece.size
+    mode, line, r = state[MODE], state[LINE], state[RECORDS]
+    m, w, qualities = state[BASES], state[NAME_BYTES], state[QUALITIES]
+    error = OK
+    while i < n and error == OK:
+        byte = piece[i]
+        if mode == START:
+            if byte == 64:  # '@'
+                offsets[r] = m
+                name_offsets[r] = w
+                r += 1
+                mode = NAME
+            elif byte == 10:
+                line += 1
+            elif byte != 13:
+                error = NO_HEADER
+                break
+            i += 1
+        elif mode == NAME:
+            i, w = _copy_name(piece, i, names, w)
+            if i < n:
+                if not _is_space(piece[i]):
+                    error = BAD_NAME
+                    break
+                mode = COMMENT
+        elif mode in (COMMENT, PLUS_COMMENT):
+            i = _skip_line(piece, i)
+            if i < n:
+                line += 1
+                i += 1
+                mode = SEQUENCE if mode == COMMENT else QUALITY
+                qualities = 0
+        elif mode == SEQUENCE:
+            i, m = _copy_bases(piece, i, codes, m)
+            if i < n:
+                kind = CLASSES[piece[i]]
+                if kind == INVALID:
+                    error = BAD_BASE
+                    break
+                if m == offsets[r - 1]:
+                    error = EMPTY_SEQUENCE
+                    break
+                i += 1
+                mode = PLUS if kind == NEWLINE else SEQUENCE_RETURN
+                line += 1 if kind == NEWLINE else 0
+        elif mode == PLUS:
+            if byte != 43:  # '+'
+                error = NO_PLUS
+                break
+            i += 1
+            mode = PLUS_COMMENT
+        elif mode == QUALITY:
+            length = m - offsets[r - 1]
+            wanted = min(n - i, length - qualities)
+            good = _check_quality(piece, i, wanted)
+            i += good
+            qualities += good
+            if good < wanted:
+                error = SHORT_QUALITY if (piece[i] == 10 or piece[i] == 13) else BAD_QUALITY
+                break
+            if qualities == length:
+                mode = QUALITY_END
+        elif byte == 10:  # the end of a sequence or quality line, with or without a carriage return
+            line += 1
+            i += 1
+            mode = PLUS if mode == SEQUENCE_RETURN else START
+        elif mode == QUALITY_END and byte == 13:
+            i += 1
+            mode = QUALITY_RETURN
+        else:
+            error = LONG_QUALITY if mode == QUALITY_END else LONE_RETURN
+    state[MODE], state[LINE], state[RECORDS] = mode, line, r
+    state[BASES], state[NAME_BYTES], state[QUALITIES] = m, w, qualities
+    state[ERROR] = error
+    if i < n:
+        state[BAD_BYTE] = piece[i]
+
+
+@scalar
+def format_fasta(codes, offsets, names, name_offsets, decode, out):
+    """Write records as ``>name``, newline, bases, newline into `out` (uint8); return the bytes written."""
+    w = 0
+    for r in range(offsets.size - 1):
+        out[w] = 62
+        w += 1
+        for i in range(name_offsets[r], name_offsets[r + 1]):
+            out[w] = names[i]
+            w += 1
+        out[w] = 10
+        w += 1
+        for i in range(offsets[r], offsets[r + 1]):
+            out[w] = decode[codes[i]]
+            w += 1
+        out[w] = 10
+        w += 1
+    return w
