@@ -16,7 +16,7 @@ from statistics import median
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.kmer_seeds import find_kmers
-from warpseed.output.lines import write_hits
+from warpseed.kmer_seeds.output import write_hits
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import write_fasta
 from warpseed.sequences.reference import read_reference

@@ -19,6 +19,8 @@ import warpseed
 from oracles.kmers import find_kmers, reverse_complement
 from warpseed import cli
 from warpseed.fm_index import build
+from warpseed.kmer_seeds.output import TSV_HEADER
+from warpseed.output import hits as hits_module
 from warpseed.output import lines as output
 from warpseed.sequences import queries as sequences
 
@@ -186,7 +188,7 @@ def test_the_same_bytes_for_any_number_of_threads_and_any_batch(
     contents: dict[str, set[bytes]] = {"bed": set(), "tsv.gz": set()}
     for threads, batch, at_once in [(1, 1 << 20, 1 << 16), (2, 1 << 20, 100), (3, 50, 1 << 16), (3, 1, 7), (1, 333, 1)]:
         monkeypatch.setattr(sequences, "iter_queries", functools.partial(iter_queries, batch_bases=batch))
-        monkeypatch.setattr(output, "_HITS_AT_ONCE", at_once)
+        monkeypatch.setattr(output, "_ROWS_AT_ONCE", at_once)
         for ending, found in contents.items():
             path = tmp_path / f"hits.{ending}"
             arguments = ["-o", str(path), "--max-mismatches", "1", "--threads", str(threads)]
@@ -208,7 +210,7 @@ def test_kmers_longer_than_a_contig_and_genomes_of_one_base(tmp_path: Path) -> N
 
 def test_no_hits_give_an_empty_bed_and_a_tsv_with_its_header(tmp_path: Path, index: str) -> None:
     source = save(tmp_path, "k.fa", ">x\n" + "ACGT" * 20 + "\n")
-    for ending, content in (("bed", b""), ("tsv", output.TSV_HEADER)):
+    for ending, content in (("bed", b""), ("tsv", TSV_HEADER)):
         assert cli.main(["kmers", index, source, "-o", str(tmp_path / f"hits.{ending}")]) == 0
         assert (tmp_path / f"hits.{ending}").read_bytes() == content
 
@@ -539,7 +541,7 @@ def test_an_allocation_that_fails(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 512. GiB")
 
-    monkeypatch.setattr(output, "_pieces", fail)
+    monkeypatch.setattr(hits_module, "format_rows", fail)
     sentence = refused("kmers", index, kmers, "-o", str(tmp_path / "h.bed"))
     assert sentence == "there is not enough memory (Unable to allocate 512. GiB); use a machine with more."
 

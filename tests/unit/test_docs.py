@@ -17,8 +17,8 @@ import warpseed
 import yaml
 from warpseed import cli
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.measure.records import FORMAT_LINE, RECORD_COLUMNS
-from warpseed.output.lines import TSV_HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from warpseed.kmer_seeds import iter_kmer_hits
+from warpseed.kmer_seeds.output import write_hits
 from warpseed.output.hits import Hits
-from warpseed.output.lines import write_hits
 from warpseed.workflow.job import rule_log
 
 

@@ -78,9 +78,10 @@ def _kmers(options: argparse.Namespace) -> int:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
     from warpseed.kmer_seeds import iter_kmer_hits
-    from warpseed.output.lines import output_format, write_hits
+    from warpseed.kmer_seeds.output import LINES, write_hits
+    from warpseed.output.lines import output_format
 
-    output_format(options.output)
+    output_format(options.output, tuple(LINES))
     watch = Stopwatch()
     began = time.perf_counter()
     with watch.stage("load"):
@@ -93,7 +94,7 @@ def _kmers(options: argparse.Namespace) -> int:
             index, options.kmers, max_mismatches=options.max_mismatches, tier=options.tier,
             device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch,
         ):  # fmt: skip
-            queries += len(hits.queries)
+            queries += len(hits.counts)
             dropped_queries += hits.dropped_queries
             dropped_hits += hits.dropped_hits
             yield hits

@@ -1,6 +1,6 @@
-"""Instructions that Python has no word for: population count and prefetch, as LLVM intrinsics.
+"""Instructions that Python has no word for: population count, prefetch and words at any byte, as LLVM intrinsics.
 
-`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); `prefetch` is for CPU code only.
+`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); the others are for CPU code only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-__all__ = ["popcount", "prefetch"]
+__all__ = ["load_word", "popcount", "prefetch", "store_word"]
 
 # Numba's types for this decorator keep the typing context as an argument of the call, which a call does not have.
 intrinsic: Any = extending.intrinsic
@@ -27,6 +27,41 @@ def popcount(typing_context, word):
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), codegen
+
+
+def _word_at(context, builder, array_type, array, position):
+    """The address of a uint64 at a byte of a uint8 array."""
+    data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
+    return builder.bitcast(builder.gep(data, [position]), ir.IntType(64).as_pointer())
+
+
+def _are_bytes(array, position):
+    return isinstance(array, types.Array) and array.dtype == types.uint8 and position == types.int64
+
+
+@intrinsic
+def load_word(typing_context, array, position):
+    """The eight bytes of a uint8 array from `position` on as uint64, in the machine's order; nothing is checked."""
+    if not _are_bytes(array, position):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.load(_word_at(context, builder, signature.args[0], *arguments), align=1)
+
+    return types.uint64(array, position), codegen
+
+
+@intrinsic
+def store_word(typing_context, array, position, word):
+    """Write a uint64 to the eight bytes of a uint8 array from `position` on; nothing is checked."""
+    if not (_are_bytes(array, position) and word == types.uint64):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        builder.store(arguments[2], _word_at(context, builder, signature.args[0], *arguments[:2]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, position, word), codegen
 
 
 @intrinsic

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,6 +89,45 @@ def _find(
         return cpu.locate_intervals(index, kmers, intervals, max_mismatches, threads=threads)
 
 
+def _search(
+    index: SeedIndex,
+    kmers: Source,
+    *,
+    max_mismatches: int,
+    tier: str,
+    device: str,
+    threads: int,
+    max_hits: int | None,
+    watch: Stopwatch | None,
+    hits_at_once: int | None,
+) -> Iterator[tuple[Queries, Found, int]]:
+    """The batches of `iter_kmer_hits`: k-mers, what was found, number of the first one."""
+    from warpseed.compute.stopwatch import Stopwatch
+
+    _check(max_mismatches, tier, device, threads, max_hits)
+    # No k-mer has as many hits; what is beyond 64 bits would not fit the searches.
+    max_hits = None if max_hits is None else min(int(max_hits), 1 << 62)
+    watch = watch or Stopwatch()
+    first, batches = 0, iter(_batches(kmers))
+    while True:
+        with watch.stage("read"):
+            queries = next(batches, None)
+        if queries is None:
+            return
+        begin, size = 0, len(queries) if hits_at_once is None else _FIRST_BATCH
+        while begin < len(queries):
+            part = queries.slice(begin, begin + size)
+            found = _find(
+                index, part, first, max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
+                watch=watch,
+            )  # fmt: skip
+            yield part, found, first
+            first += len(part)
+            begin += len(part)
+            if hits_at_once is not None:
+                size = max(1, min(16 * size, hits_at_once * len(part) // max(1, len(found.hits))))
+
+
 def iter_kmer_hits(
     index: SeedIndex | str | os.PathLike[str],
     kmers: Source,
@@ -108,31 +145,14 @@ def iter_kmer_hits(
     A batch is as many k-mers as should have `hits_at_once` hits, judged by those before it (8 bytes a hit are held);
     None takes all that were read together.
     """
-    from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.output.hits import Hits
+    from warpseed.kmer_seeds.output import make_hits
 
-    _check(max_mismatches, tier, device, threads, max_hits)
-    # No k-mer has as many hits; what is beyond 64 bits would not fit the searches.
-    max_hits = None if max_hits is None else min(int(max_hits), 1 << 62)
-    opened, watch = _open(index), watch or Stopwatch()
-    first, batches = 0, iter(_batches(kmers))
-    while True:
-        with watch.stage("read"):
-            queries = next(batches, None)
-        if queries is None:
-            return
-        begin, size = 0, len(queries) if hits_at_once is None else _FIRST_BATCH
-        while begin < len(queries):
-            part = queries.slice(begin, begin + size)
-            found = _find(
-                opened, part, first, max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
-                watch=watch,
-            )  # fmt: skip
-            yield Hits(opened, part, *found, first_query=first)
-            first += len(part)
-            begin += len(part)
-            if hits_at_once is not None:
-                size = max(1, min(16 * size, hits_at_once * len(part) // max(1, len(found.hits))))
+    opened = _open(index)
+    for part, found, first in _search(
+        opened, kmers, max_mismatches=max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
+        watch=watch, hits_at_once=hits_at_once,
+    ):  # fmt: skip
+        yield make_hits(opened, part, found, first)
 
 
 def find_kmers(
@@ -170,30 +190,16 @@ def find_kmers(
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : device='gpu', and no GPU answers
     """
-    from warpseed.output.hits import Hits
+    from warpseed.kmer_seeds.output import make_hits
+    from warpseed.output.rows import join_found
     from warpseed.sequences.queries import Queries
 
     opened = _open(index)
     parts = list(
-        iter_kmer_hits(
-            opened,
-            kmers,
-            max_mismatches=max_mismatches,
-            tier=tier,
-            device=device,
-            threads=threads,
-            max_hits=max_hits,
-            watch=watch,
-            hits_at_once=None,
+        _search(
+            opened, kmers, max_mismatches=max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
+            watch=watch, hits_at_once=None,
         )
-    )
-    if len(parts) == 1:
-        return parts[0]
-    return Hits(
-        opened,
-        Queries.concatenate([part.queries for part in parts]),
-        np.concatenate([np.empty(0, np.uint64), *(part.packed for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)]),
-        sum(part.dropped_queries for part in parts),
-        sum(part.dropped_hits for part in parts),
-    )
+    )  # fmt: skip
+    queries = Queries.concatenate([part for part, _, _ in parts])
+    return make_hits(opened, queries, join_found([found for _, found, _ in parts]))

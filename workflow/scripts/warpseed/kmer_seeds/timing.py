@@ -25,8 +25,8 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.kmer_seeds import cpu, find_kmers
 from warpseed.kmer_seeds.kmers import Kmers, pack_kmers
+from warpseed.kmer_seeds.output import make_hits
 from warpseed.measure.records import measured_rows
-from warpseed.output.hits import Hits
 from warpseed.sequences.queries import Queries, read_queries
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -67,7 +67,7 @@ def _whole(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
         job.index, job.kmers, max_mismatches=job.max_mismatches, tier=job.tier, device=job.device,
         threads=job.threads, max_hits=job.max_hits, watch=watch,
     )  # fmt: skip
-    return lambda: _Outcome(len(hits.queries), len(hits), hits.digest())
+    return lambda: _Outcome(len(hits.counts), len(hits), hits.digest())
 
 
 def _search_only(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
@@ -100,7 +100,7 @@ def _locate_on_cpu(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
     intervals = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=job.max_hits, watch=watch)
     with watch.stage("locate"):
         found = cpu.locate_intervals(job.index, kmers, intervals, job.max_mismatches)
-    hits = Hits(job.index, queries, *found)
+    hits = make_hits(job.index, queries, found)
     return lambda: _Outcome(len(queries), len(hits), hits.digest())
 
 

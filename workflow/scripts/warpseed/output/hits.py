@@ -1,89 +1,76 @@
-"""The hits of a set of k-mers as equal-length columns."""
+"""Hits of queries on a reference as equal-length columns, whatever system found them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.compiled import scalar
-from warpseed.fm_index.layout import SeedIndex
-from warpseed.fm_index.text import segment_of
+from warpseed.output.lines import Line, Names, format_rows
 from warpseed.output.rows import HIT_ROW, digest_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from warpseed.sequences.queries import Queries
-
 __all__ = ["Hits"]
 
 
-@scalar
-def _expand(packed, counts, lengths, segments, first_query, rows):
-    """Packed hits to rows: text positions become contig coordinates."""
-    h = 0
-    for query in range(counts.shape[0]):
-        for _ in range(counts[query]):
-            hit = packed[h]
-            place = int64(hit >> uint64(3))
-            segment = segment_of(segments, place)
-            start = segments.contig_start[segment] + place - int64(segments.text_start[segment])
-            row = rows[h]
-            row.query = first_query + query
-            row.contig = segments.contig[segment]
-            row.start = start
-            row.end = start + int64(lengths[query])
-            row.strand = int64((hit >> uint64(2)) & uint64(1))
-            row.distance = int64(hit & uint64(3))
-            h += 1
+def _part_of(rows: np.ndarray, first: int, last: int) -> np.ndarray:
+    return rows[first:last]
 
 
-def _all_names(queries: Queries) -> np.ndarray:
-    """Names of all queries, object[n]: one decoding and one cut for all, as a name holds no white space."""
-    ends = np.insert(queries.name_bytes, queries.name_offsets[1:-1], ord("\n"))
-    names = ends.tobytes().decode("utf-8", "replace").split("\n")
-    return np.array(names[: len(queries)], dtype=object)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hits:
-    """Hits of k-mers, sorted by query, contig, start, strand, end.
+    """Hits of queries, sorted by query, contig, start, strand, end.
 
     Columns, each an array with one entry a hit: `query` int64 (number in the set), `contig` int32, `start` and
-    `end` int64 (0-based, half-open, on the forward strand), `strand` int8 (0 is '+', 1 is '-'), `distance` int8
-    (Hamming). They are worked out from the packed hits when first asked for.
+    `end` int64 (0-based, half-open, on the forward strand), `strand` int8 (0 is '+', 1 is '-'), `distance` int8.
+    They are worked out when first asked for.
+
+    Two are equal when their rows, names and what was dropped are. A pickled one holds its rows and names, and
+    nothing of the index that it came from.
 
     Attributes
     ----------
-    packed : uint64[h], text position << 3 | strand << 2 | distance
-    counts : int64[n], hits of each query; 0 for one dropped by max_hits
+    rows_of : function of (first, last) that gives these hits as `dtype`
+    counts : int64[n], hits of each query; 0 for one that was dropped
+    query_names : Names, of the n queries
+    contig_names : tuple of str
+    contig_lengths : int64[c]
     dropped_queries, dropped_hits : int, what max_hits dropped
+    first_query : int, number of the first query
+    dtype : type of the rows: HIT_ROW, or one that has its fields query, contig and strand too
     """
 
-    index: SeedIndex
-    queries: Queries
-    packed: np.ndarray
+    rows_of: Callable[[int, int], np.ndarray]
     counts: np.ndarray
+    query_names: Names
+    contig_names: tuple[str, ...]
+    contig_lengths: np.ndarray
     dropped_queries: int = 0
     dropped_hits: int = 0
     first_query: int = 0
+    dtype: np.dtype = HIT_ROW
+
+    @cached_property
+    def _count(self) -> int:
+        return int(self.counts.sum())
 
     def __len__(self) -> int:
-        return len(self.packed)
+        return self._count
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} hits of {len(self.counts)} queries>"
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        rows = np.empty(len(self.packed), HIT_ROW)
-        lengths = np.diff(self.queries.offsets)
-        _expand(self.packed, self.counts, lengths, self.index.fast.segments, self.first_query, rows)
-        return rows
+        return self.rows_of(0, len(self))
 
     def rows(self) -> np.ndarray:
-        """The hits as HIT_ROW[h], in output order."""
+        """The hits as `dtype`[h], in output order."""
         return self._rows
 
     query = property(lambda self: self._rows["query"])
@@ -97,19 +84,50 @@ class Hits:
         """SHA-256 of the rows; equal for equal sets of hits."""
         return digest_rows(self._rows)
 
+    def _columns(self) -> tuple[np.ndarray, ...]:
+        """What two equal Hits have in common, beside the rows and the numbers."""
+        return self.counts, *self.query_names, self.contig_lengths
+
+    def _numbers(self) -> tuple[Any, ...]:
+        return self.contig_names, self.dropped_queries, self.dropped_hits, self.first_query, self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hits):
+            return NotImplemented
+        pairs = zip(self._columns(), other._columns(), strict=True)
+        return (
+            self._numbers() == other._numbers()
+            and all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+            and np.array_equal(self._rows, other._rows)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = (self.query_names, self.contig_names, self.contig_lengths)
+        dropped = (self.dropped_queries, self.dropped_hits)
+        return Hits, (partial(_part_of, self._rows), self.counts, *names, *dropped, self.first_query, self.dtype)
+
+    def lines(self, line: Line, threads: int = 1) -> Iterator[memoryview]:
+        """The hits as lines of text, some thousand at a time, in order."""
+        # Rows that are not there yet are made piece by piece, on the threads, and not kept.
+        rows_of = partial(_part_of, self._rows) if "_rows" in self.__dict__ else self.rows_of
+        tables = {"query": self.query_names, "contig": Names.of(self.contig_names)}
+        return format_rows(
+            line, self.dtype, len(self), rows_of, tables, first_query=self.first_query, threads=threads
+        )  # fmt: skip
+
     def to_frame(self) -> pd.DataFrame:
-        """A pandas frame with query, contig, start, end, strand ('+', '-') and distance; names for numbers."""
+        """A pandas frame, a column a field: names for numbers of queries and contigs, '+' and '-' for strands."""
         import pandas as pd
 
-        rows = self._rows
-        names = _all_names(self.queries)
-        return pd.DataFrame(
-            {
-                "query": names[rows["query"] - self.first_query] if len(rows) else np.array([], dtype=object),
-                "contig": np.array(self.index.names, dtype=object)[rows["contig"]],
-                "start": rows["start"],
-                "end": rows["end"],
-                "strand": np.array(["+", "-"], dtype=object)[rows["strand"]],
-                "distance": rows["distance"].astype(np.int64),
-            }
-        )
+        columns: dict[str, Any] = {name: self._rows[name].astype(np.int64) for name in self.dtype.names or ()}
+        for name, labels in (
+            ("query", self.query_names.decoded()),
+            ("contig", np.array(self.contig_names, dtype=object)),
+            ("strand", np.array(["+", "-"], dtype=object)),
+        ):
+            # (No hits, perhaps no names: an empty column of objects.)
+            columns[name] = labels[columns[name] - (self.first_query if name == "query" else 0)]
+        return pd.DataFrame(columns)

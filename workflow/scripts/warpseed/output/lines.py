@@ -1,111 +1,328 @@
-"""Hits as BED or TSV, formatted without a Python loop over hits."""
+"""Lines of text from rows of any type: a line is described once, and formatted without a Python loop over rows.
+
+A line is a tuple of parts: `Number`, `Name`, `Sign` and `Text`. What is compiled knows no type of rows: it reads fields
+from the rows' bytes, by offset and size, so that it is compiled once for all types and all lines.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numba import int64, uint8, uint64
 
 from warpseed.compute.compiled import scalar
+from warpseed.compute.intrinsics import load_word, popcount, store_word
 from warpseed.errors import InputError
-from warpseed.fm_index.text import segment_of
 from warpseed.sequences.files import atomic_path, open_for_writing
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = [
+    "Line",
+    "Name",
+    "Names",
+    "Number",
+    "Sign",
+    "Text",
+    "format_rows",
+    "header",
+    "output_format",
+    "tab_separated",
+    "write_lines",
+]
 
-    from warpseed.output.hits import Hits
-
-__all__ = ["TSV_HEADER", "output_format", "write_hits"]
-
-TSV_HEADER = b"query\tcontig\tstart\tend\tstrand\tdistance\n"
-_HITS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 14
+"""Rows, their text and what both need stay in the second-level cache."""
 _BYTES_AT_ONCE = 1 << 26
-_NUMBERS_BYTES = 3 * 20 + 16
-"""More than the numbers, tabs and signs of a line ever take."""
+_NUMBER_BYTES = 20
+"""The longest number of 64 bits, its sign included."""
 
-_TAB, _NEWLINE, _ZERO, _PLUS, _MINUS, _DOT = (ord(c) for c in "\t\n0+-.")
+_PLUS, _MINUS, _DOT = (ord(c) for c in "+-.")
+_ZEROS = np.uint64(0x3030_3030_3030_3030)
+_EIGHT_DIGITS = np.uint64(100_000_000)
 
 
-class _Names(NamedTuple):
-    contig_bytes: np.ndarray
-    contig_offsets: np.ndarray
-    query_bytes: np.ndarray
-    query_offsets: np.ndarray
+class Number(NamedTuple):
+    """The number that a field holds, in decimal."""
+
+    field: str
+
+
+class Name(NamedTuple):
+    """The name in a table, 'query' or 'contig', of the number that a field holds; a dot for an empty name."""
+
+    field: str
+    table: str
+
+
+class Sign(NamedTuple):
+    """'+' where a field holds 0, else '-'."""
+
+    field: str
+
+
+class Text(NamedTuple):
+    """The same text in every line."""
+
+    text: bytes
+
+
+Line: TypeAlias = tuple[Number | Name | Sign | Text, ...]
+
+_TABLES = ("contig", "query")
+_NUMBER, _SIGN, _NOTHING, _FIRST_TABLE = range(4)
+_KINDS = {"Number": _NUMBER, "Sign": _SIGN}
+
+
+class Names(NamedTuple):
+    """Names back to back, as they are in a file; they may repeat and may be empty."""
+
+    text: np.ndarray
+    """uint8[]"""
+    offsets: np.ndarray
+    """int64[n + 1], name i is text[offsets[i]:offsets[i + 1]]"""
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        encoded = [name.encode() for name in names]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(name) for name in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def decoded(self) -> np.ndarray:
+        """All names, object[n]: one decoding and one cut for all, as a name holds no white space."""
+        ends = np.insert(self.text, self.offsets[1:-1], ord("\n"))
+        names = ends.tobytes().decode("utf-8", "replace").split("\n")
+        return np.array(names[: len(self.offsets) - 1], dtype=object)
+
+
+class Formattable(Protocol):
+    """What `write_lines` writes: results that can say how many they are, and format themselves."""
+
+    def __len__(self) -> int: ...
+
+    def lines(self, line: Line, threads: int) -> Iterator[memoryview]: ...
+
+
+def tab_separated(*columns: Number | Name | Sign | Text) -> Line:
+    """A line of columns with a tab between them and a newline behind."""
+    parts: list[Number | Name | Sign | Text] = []
+    for column in columns:
+        parts += [Text(b"\t"), column] if parts else [column]
+    return (*parts, Text(b"\n"))
+
+
+def header(line: Line) -> bytes:
+    """A line with the name of every column's field, separated as the columns are."""
+    return b"".join(part.text if isinstance(part, Text) else part.field.encode() for part in line)
+
+
+class _Plan(NamedTuple):
+    """A line as compiled code reads it: a text, then a value, part by part."""
+
+    parts: np.ndarray
+    """int64[p, 6]: where the text begins and ends, the kind of value, then where the eight bytes begin in a row that
+    end with the field (which may be before the row), the bits of these that are not the field's, whether it is signed
+    """
+    texts: np.ndarray
+    """uint8[], and eight bytes more"""
+    room: int
+    """bytes that a line takes at most, its names left out"""
+    tables: tuple[str, ...]
+    """tables that the line names"""
+
+
+def _plan(line: Line, dtype: np.dtype) -> _Plan:
+    parts, texts, first = [], b"", 0
+    for part in (*line, Text(b"")):
+        if isinstance(part, Text):
+            texts += part.text
+            continue
+        kind = _FIRST_TABLE + _TABLES.index(part.table) if isinstance(part, Name) else _KINDS[type(part).__name__]
+        field, offset = dtype.fields[part.field][:2]  # type: ignore[index]
+        if field.kind not in "iu" or field != field.newbyteorder("<"):
+            raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
+        size = field.itemsize
+        parts.append((first, len(texts), kind, offset + size - 8, 64 - 8 * size, int(field.kind == "i")))
+        first = len(texts)
+    parts.append((first, len(texts), _NOTHING, 0, 0, 0))
+    tables = tuple(part.table for part in line if isinstance(part, Name))
+    room = len(texts) + _NUMBER_BYTES * len(parts)
+    return _Plan(np.array(parts, np.int64), np.frombuffer(texts + bytes(8), np.uint8), room, tables)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written, as arrays made of bytes are: one type, so one compilation."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array; at least eight, so that a whole word can be read."""
+    flat = np.ascontiguousarray(array).view(np.uint8)
+    return _read_only(flat if len(flat) >= 8 else np.concatenate([flat, np.zeros(8, np.uint8)]))
+
+
+@scalar
+def _eight_digits(number):
+    """Decimal digits of a number below 10^8, a byte each, the first in the lowest byte: pairs, then digits, at once."""
+    upper = number // uint64(10_000)
+    merged = upper | ((number - upper * uint64(10_000)) << uint64(32))
+    hundreds = ((merged * uint64(10_486)) >> uint64(20)) & uint64(0x7F_0000_007F)
+    pairs = ((merged - uint64(100) * hundreds) << uint64(16)) + hundreds
+    tens = ((pairs * uint64(103)) >> uint64(10)) & uint64(0xF_000F_000F_000F)
+    return tens + ((pairs - uint64(10) * tens) << uint64(8))
+
+
+@scalar
+def _put_short_number(out, to, number):
+    """As `_put_number`, for a number below 10^8."""
+    digits = _eight_digits(number)
+    rest = digits | (uint64(1) << uint64(63))
+    zeros = popcount((rest & (~rest + uint64(1))) - uint64(1)) >> int64(3)
+    store_word(out, to, (digits + _ZEROS) >> uint64(int64(8) * zeros))
+    return to + int64(8) - zeros
+
+
+@scalar
+def _put_long_number(out, to, number):
+    """As `_put_number`, for a number of nine digits or more."""
+    upper = number // _EIGHT_DIGITS
+    if upper < _EIGHT_DIGITS:
+        to = _put_short_number(out, to, upper)
+    else:
+        top = upper // _EIGHT_DIGITS
+        to = _put_short_number(out, to, top)
+        store_word(out, to, _eight_digits(upper - top * _EIGHT_DIGITS) + _ZEROS)
+        to += int64(8)
+    store_word(out, to, _eight_digits(number - upper * _EIGHT_DIGITS) + _ZEROS)
+    return to + int64(8)
 
 
 @scalar
 def _put_number(out, to, number):
-    digits = int64(1)
-    rest = number
-    while rest >= int64(10):
-        rest //= int64(10)
-        digits += int64(1)
-    for i in range(to + digits - int64(1), to - int64(1), -1):
-        out[i] = uint8(int64(_ZERO) + number % int64(10))
-        number //= int64(10)
-    return to + digits
+    """The digits of a uint64; returns the place behind them. Up to eight bytes behind that place are written too."""
+    if number < _EIGHT_DIGITS:
+        return _put_short_number(out, to, number)
+    return _put_long_number(out, to, number)
 
 
 @scalar
-def _put_name(out, to, names, offsets, which):
-    """A name, or a dot for an empty one, which would shift the columns."""
-    first = offsets[which]
-    last = offsets[which + 1]
-    if first == last:
-        out[to] = uint8(_DOT)
-        return to + 1
-    for i in range(first, last):
-        out[to] = names[i]
-        to += 1
-    return to
+def _put_bytes(out, to, source, first, last):
+    """Copy bytes, eight at once; up to eight bytes behind are written too. The source has at least eight bytes."""
+    end = to + last - first
+    while first < last:
+        # The last word of the source may begin up to seven bytes further on than a whole one can.
+        at = min(first, int64(source.shape[0]) - int64(8))
+        store_word(out, to, load_word(source, at) >> uint64(int64(8) * (first - at)))
+        first += int64(8)
+        to += int64(8)
+    return end
 
 
 @scalar
-def _format(packed, hit_first, query, first, last, lengths, segments, names, bed, out):
-    """Format hits [first, last), of which the first belongs to `query`; returns the bytes written."""
+def _field(rows, at, spare_bits, signed):
+    """A field, of which the eight bytes end that begin at `at`, as 64 bits with the sign carried through."""
+    begin = max(at, int64(0))
+    word = load_word(rows, begin) << uint64(int64(8) * (begin - at))
+    if signed:
+        return uint64(int64(word) >> spare_bits)
+    return word >> uint64(spare_bits)
+
+
+@scalar
+def _format(rows, width, count, parts, texts, contigs, contig_ends, queries, query_ends, first_query, out):
+    """Format rows, uint8[count * width]; returns the bytes written, or -1 - row where a name of a row is missing.
+
+    Arrays of bytes have at least eight; eight bytes behind what is written are room for whole words.
+    """
     to = int64(0)
-    for h in range(first, last):
-        while hit_first[query + 1] <= h:
-            query += 1
-        hit = packed[h]
-        place = int64(hit >> uint64(3))
-        segment = segment_of(segments, place)
-        start = segments.contig_start[segment] + place - int64(segments.text_start[segment])
-        contig = int64(segments.contig[segment])
-        strand = uint8(_MINUS if (hit >> uint64(2)) & uint64(1) else _PLUS)
-        distance = uint8(int64(_ZERO) + int64(hit & uint64(3)))
-        if not bed:
-            to = _put_name(out, to, names.query_bytes, names.query_offsets, query)
-            out[to] = uint8(_TAB)
-            to += int64(1)
-        to = _put_name(out, to, names.contig_bytes, names.contig_offsets, contig)
-        out[to] = uint8(_TAB)
-        to = _put_number(out, to + int64(1), start)
-        out[to] = uint8(_TAB)
-        to = _put_number(out, to + int64(1), start + lengths[query])
-        out[to] = uint8(_TAB)
-        to += int64(1)
-        if bed:
-            to = _put_name(out, to, names.query_bytes, names.query_offsets, query)
-            out[to] = uint8(_TAB)
-            to += int64(1)
-        out[to] = distance if bed else strand
-        out[to + 1] = uint8(_TAB)
-        out[to + 2] = strand if bed else distance
-        out[to + 3] = uint8(_NEWLINE)
-        to += int64(4)
+    for row in range(count):
+        begin = int64(row) * width
+        for p in range(parts.shape[0]):
+            to = _put_bytes(out, to, texts, parts[p, 0], parts[p, 1])
+            kind = parts[p, 2]
+            if kind == _NOTHING:
+                continue
+            value = _field(rows, begin + parts[p, 3], parts[p, 4], parts[p, 5])
+            if kind == _SIGN:
+                out[to] = uint8(_MINUS if value else _PLUS)
+                to += int64(1)
+            elif kind == _NUMBER:
+                if parts[p, 5] and int64(value) < int64(0):
+                    out[to] = uint8(_MINUS)
+                    to += int64(1)
+                    value = ~value + uint64(1)
+                to = _put_number(out, to, value)
+            else:
+                in_contigs = kind == _FIRST_TABLE
+                ends = contig_ends if in_contigs else query_ends
+                which = int64(value) - (int64(0) if in_contigs else first_query)
+                if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
+                    return int64(-1) - int64(row)
+                out[to] = uint8(_DOT)  # an empty name would shift the columns
+                end = _put_bytes(out, to, contigs if in_contigs else queries, ends[which], ends[which + 1])
+                to = max(end, to + int64(ends[which] == ends[which + 1]))
     return to
 
 
-def output_format(path: str | os.PathLike[str]) -> str:
-    """'bed' or 'tsv', by the ending of a file's name ('-', standard output, is BED).
+def format_rows(
+    line: Line,
+    dtype: np.dtype,
+    count: int,
+    rows_of: Callable[[int, int], np.ndarray],
+    tables: Mapping[str, Names],
+    *,
+    first_query: int = 0,
+    threads: int = 1,
+) -> Iterator[memoryview]:
+    """Lines of rows of any structured type, some thousand at a time, in order; the same for any number of threads.
+
+    Parameters
+    ----------
+    line : the parts of a line
+    dtype : the rows' type; the fields that the line names are integers of any size
+    count : number of rows
+    rows_of : function of (first, last) that gives these rows; it is called from several threads
+    tables : names of 'query' and 'contig'
+    first_query : number of the query whose name is the first of its table
+
+    Raises
+    ------
+    InputError : a row's query or contig has no name
+    """
+    plan = _plan(line, dtype)
+    nothing = Names.of([])
+    named = [tables.get(table, nothing) for table in _TABLES]
+    names = [part for text, offsets in named for part in (_bytes_of(text), _read_only(offsets))]
+    # A name may be as long as a header line: fewer rows at once then.
+    room = plan.room + sum(int(np.diff(tables[table].offsets).max(initial=1)) for table in plan.tables)
+    at_once = max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // room))
+
+    def piece(first: int) -> memoryview:
+        rows = np.asarray(rows_of(first, min(first + at_once, count)), dtype)
+        out = np.empty(len(rows) * room + 8, np.uint8)
+        used = _format(_bytes_of(rows), dtype.itemsize, len(rows), plan.parts, plan.texts, *names, first_query, out)
+        if used < 0:
+            raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
+        return out[:used].data
+
+    starts = range(0, count, at_once)
+    if threads == 1:
+        yield from map(piece, starts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for begin in range(0, len(starts), 4 * threads):
+            yield from pool.map(piece, starts[begin : begin + 4 * threads])
+
+
+def output_format(path: str | os.PathLike[str], formats: tuple[str, ...]) -> str:
+    """One of `formats`, by the ending of a file's name; the first of them for '-', standard output.
 
     Raises
     ------
@@ -113,36 +330,12 @@ def output_format(path: str | os.PathLike[str]) -> str:
     """
     name = os.fspath(path)
     if name == "-":
-        return "bed"
-    for ending in ("bed", "tsv"):
+        return formats[0]
+    for ending in formats:
         if name.endswith((f".{ending}", f".{ending}.gz")):
             return ending
-    raise InputError(f"{name}: the ending says no output format; end it in .bed or .tsv, or .gz behind these.")
-
-
-def _pieces(hits: Hits, names: _Names, bed: bool, threads: int) -> Iterator[memoryview]:
-    """The formatted hits, some thousand at a time, in order."""
-    hit_first = np.concatenate([[0], np.cumsum(hits.counts)])
-    lengths = np.diff(hits.queries.offsets)
-    longest_names = sum(int(np.diff(offsets).max(initial=1)) for offsets in (names.contig_offsets, names.query_offsets))
-    # A name may be as long as a header line: fewer hits at once then.
-    room = longest_names + _NUMBERS_BYTES
-    at_once = max(1, min(_HITS_AT_ONCE, _BYTES_AT_ONCE // room))
-
-    def piece(first: int) -> memoryview:
-        last = min(first + at_once, len(hits))
-        query = int(np.searchsorted(hit_first, first, side="right")) - 1
-        out = np.empty((last - first) * room, np.uint8)
-        used = _format(hits.packed, hit_first, query, first, last, lengths, hits.index.fast.segments, names, bed, out)
-        return out[:used].data
-
-    starts = range(0, len(hits), at_once)
-    if threads == 1:
-        yield from map(piece, starts)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for begin in range(0, len(starts), 4 * threads):
-            yield from pool.map(piece, starts[begin : begin + 4 * threads])
+    endings = " or ".join(f".{ending}" for ending in formats)
+    raise InputError(f"{name}: the ending says no output format; end it in {endings}, or .gz behind these.")
 
 
 @contextmanager
@@ -167,41 +360,36 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise InputError(f"{where}: cannot be written ({reason}); free some space, or write elsewhere.") from error
 
 
-def write_hits(
-    path: str | os.PathLike[str], batches: Hits | Iterable[Hits], *, threads: int = 1, format: str | None = None
+def write_lines(
+    path: str | os.PathLike[str],
+    batches: Iterable[Formattable],
+    line: Line,
+    *,
+    heading: bytes = b"",
+    threads: int = 1,
 ) -> int:
-    """Write hits in output order; the same bytes for any number of threads or batches.
+    """Write results, batch by batch, as lines; the file appears when it is complete.
 
     Parameters
     ----------
-    path : file that ends in .bed or .tsv (or .bed.gz, .tsv.gz), or '-' for standard output
-    batches : Hits, or the batches of `iter_kmer_hits`, which are written as they come
-    format : 'bed' (contig, start, end, name, distance, strand) or 'tsv' (a header line; query, contig, start, end,
-        strand, distance); by the file's ending where None
+    path : file, compressed where its name ends in .gz, or '-' for standard output
+    batches : results, which are written as they come
+    line : the parts of a line
+    heading : bytes that go before the first line
 
     Returns
     -------
-    int, hits written. An empty name is written as a dot. The file appears when it is complete.
+    int, lines written
 
     Raises
     ------
-    InputError : the ending says no format, or the file cannot be written
+    InputError : the file cannot be written
     """
-    from warpseed.output.hits import Hits
-
-    kind = format or output_format(path)
-    if kind not in ("bed", "tsv"):
-        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
     written = 0
     with _opened(path) as handle:
-        if kind == "tsv":
-            handle.write(TSV_HEADER)
-        for hits in [batches] if isinstance(batches, Hits) else batches:
-            encoded = [name.encode() for name in hits.index.names]
-            offsets = np.concatenate([[0], np.cumsum([len(name) for name in encoded])]).astype(np.int64)
-            contigs = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
-            names = _Names(contigs.copy(), offsets, hits.queries.name_bytes, hits.queries.name_offsets)
-            for text in _pieces(hits, names, kind == "bed", threads):
+        handle.write(heading)
+        for results in batches:
+            for text in results.lines(line, threads):
                 handle.write(text)
-            written += len(hits)
+            written += len(results)
     return written

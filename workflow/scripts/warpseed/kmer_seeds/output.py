@@ -1,0 +1,119 @@
+"""Hits of k-mers as they go out: from packed hits to rows, and from rows to BED and TSV."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import int64, uint64
+
+from warpseed.compute.compiled import scalar
+from warpseed.errors import InputError
+from warpseed.fm_index.text import segment_of
+from warpseed.output.hits import Hits
+from warpseed.output.lines import Name, Names, Number, Sign, header, output_format, tab_separated, write_lines
+from warpseed.output.rows import HIT_ROW
+
+if TYPE_CHECKING:
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.output.rows import Found
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["BED", "TSV", "TSV_HEADER", "make_hits", "write_hits"]
+
+BED = tab_separated(
+    Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"), Sign("strand")
+)  # fmt: skip
+TSV = tab_separated(
+    Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Sign("strand"), Number("distance")
+)  # fmt: skip
+TSV_HEADER = header(TSV)
+LINES = {"bed": (BED, b""), "tsv": (TSV, TSV_HEADER)}
+"""What each format writes for a hit, and before the first one."""
+
+
+@scalar
+def _expand(packed, hit_first, query, first, lengths, segments, first_query, rows):
+    """Packed hits from `first` on, which is one of k-mer `query`, to rows: text positions become contig coordinates."""
+    for i in range(rows.shape[0]):
+        h = first + i
+        while hit_first[query + 1] <= h:
+            query += 1
+        hit = packed[h]
+        place = int64(hit >> uint64(3))
+        segment = segment_of(segments, place)
+        start = segments.contig_start[segment] + place - int64(segments.text_start[segment])
+        row = rows[i]
+        row.query = first_query + query
+        row.contig = segments.contig[segment]
+        row.start = start
+        row.end = start + lengths[query]
+        row.strand = int64((hit >> uint64(2)) & uint64(1))
+        row.distance = int64(hit & uint64(3))
+
+
+class _PackedHits:
+    """The rows of packed hits, made when they are asked for; called from several threads."""
+
+    def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
+        self._segments = index.fast.segments
+        self._lengths = queries.lengths
+        self._found = found
+        self._first_query = first_query
+
+    @cached_property
+    def _hit_first(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self._found.counts)])
+
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        rows = np.empty(last - first, HIT_ROW)
+        query = int(np.searchsorted(self._hit_first, first, side="right")) - 1
+        packed = self._found.hits
+        _expand(packed, self._hit_first, query, first, self._lengths, self._segments, self._first_query, rows)
+        return rows
+
+
+def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0) -> Hits:
+    """What a search found, as hits; `first_query` is the number of the first query in the whole set."""
+    return Hits(
+        _PackedHits(index, queries, found, first_query),
+        found.counts,
+        Names(queries.name_bytes, queries.name_offsets),
+        tuple(index.names),
+        np.asarray(index.lengths, np.int64),
+        found.dropped_queries,
+        found.dropped_hits,
+        first_query,
+    )
+
+
+def write_hits(
+    path: str | os.PathLike[str], batches: Hits | Iterable[Hits], *, threads: int = 1, format: str | None = None
+) -> int:
+    """Write hits in output order; the same bytes for any number of threads or batches.
+
+    Parameters
+    ----------
+    path : file that ends in .bed or .tsv (or .bed.gz, .tsv.gz), or '-' for standard output
+    batches : Hits, or the batches of `iter_kmer_hits`, which are written as they come
+    format : 'bed' (contig, start, end, name, distance, strand) or 'tsv' (a header line; query, contig, start, end,
+        strand, distance); by the file's ending where None
+
+    Returns
+    -------
+    int, hits written. An empty name is written as a dot. The file appears when it is complete.
+
+    Raises
+    ------
+    InputError : the ending says no format, or the file cannot be written
+    """
+    kind = format or output_format(path, tuple(LINES))
+    if kind not in LINES:
+        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
+    line, heading = LINES[kind]
+    return write_lines(
+        path, [batches] if isinstance(batches, Hits) else batches, line, heading=heading, threads=threads
+    )  # fmt: skip
