@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "3.12"
-PEERS = {"bowtie": "1.3.1"}
+PEERS = {"bowtie": "1.3.1", "bwa": "0.7.18"}
 """Peers come from bioconda alone, so this is their only pin."""
 CONDA_NAMES = {"matplotlib": "matplotlib-base", "Pygments": "pygments", "PyYAML": "pyyaml"}
 ONLY_PIP = ("pydivsufsort", "numba-cuda", "cupy-cuda12x")

@@ -62,8 +62,8 @@ def bowtie_rows(prefix: Path, contigs: Sequence[str], kmers: Queries, folder: Pa
     """What bowtie finds, as our rows."""
     write_fasta(kmers, folder / "kmers.fa")
     run = run_bowtie(prefix, folder / "kmers.fa", output=folder / "hits.tsv", **options)
-    assert run["load_seconds"] > 0 and run["seconds"] > 0
-    return parse_bowtie(run["output"], contigs, kmers.lengths)
+    assert run.load_seconds > 0 and run.seconds > 0
+    return parse_bowtie(folder / "hits.tsv", contigs, kmers.lengths)
 
 
 @pytest.mark.parametrize("data_set", DATA_SETS)
@@ -138,7 +138,7 @@ def test_numbered_queries() -> None:
 
 
 def test_version() -> None:
-    assert bowtie_version().startswith("1.")
+    assert str(bowtie_version()).startswith("1.")
 
 
 def test_failures_are_one_sentence(
@@ -159,6 +159,6 @@ def test_failures_are_one_sentence(
         with pytest.raises(PeerError, match="is not what bowtie prints"):
             parse_bowtie(hits, ["c0"], np.array([4]))
     monkeypatch.setenv("PATH", str(tmp_path))
-    for call in (bowtie_version, lambda: build_bowtie_index(kmers, tmp_path / "index")):
-        with pytest.raises(PeerError, match="is not on PATH: install bowtie"):
-            call()
+    with pytest.raises(PeerError, match="is not on PATH: install bowtie"):
+        build_bowtie_index(kmers, tmp_path / "index")
+    assert bowtie_version() is None

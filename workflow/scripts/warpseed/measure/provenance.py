@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -43,7 +42,6 @@ PACKAGES = (
     "pydivsufsort",
     "snakemake",
 )
-PEERS = ("bowtie",)
 
 
 def package_versions() -> dict[str, str | None]:
@@ -59,12 +57,10 @@ def package_versions() -> dict[str, str | None]:
 
 def peer_versions() -> dict[str, str | None]:
     """Versions of the tools that we compare with; None for one that is not installed."""
-    versions: dict[str, str | None] = {}
-    for name in PEERS:
-        told = output_of([name, "--version"])
-        found = re.search(r"version\s+(\S+)", told or "")
-        versions[name] = found.group(1) if found else None
-    return versions
+    from warpseed.measure.peers.bowtie import bowtie_version
+    from warpseed.measure.peers.bwa import bwa_version
+
+    return {"bowtie": bowtie_version(), "bwa": bwa_version()}
 
 
 @lru_cache(maxsize=1)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 from importlib import metadata
 from typing import Any
 
@@ -18,12 +16,12 @@ from warpseed.compute.machine import (
     usable_cores,
 )
 from warpseed.errors import DeviceError
+from warpseed.measure.peers.process import program_version
 from warpseed.measure.provenance import machine_description, package_versions, peer_versions
 from warpseed.version import __version__
 
 __all__ = ["describe_machine", "largest_genome"]
 
-_TIMEOUT_S = 20
 _INSTALL_GPU = "install requirements-gpu.txt (pip install -r requirements-gpu.txt)"
 
 
@@ -115,19 +113,6 @@ def _writable(folder: str) -> bool:
             break
         folder = above
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
-
-
-def _said(*command: str) -> str:
-    """What a command prints on both streams, or nothing where it is not installed or hangs; any exit status."""
-    if shutil.which(command[0]) is None:
-        return ""
-    try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_TIMEOUT_S, check=False, text=True
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
 
 
 def _gpu(versions: dict[str, str | None]) -> tuple[list[str], bool]:
@@ -226,24 +211,22 @@ def _devices(gpu_works: bool) -> str:
 
 
 def _peers() -> list[str]:
-    bowtie = peer_versions()["bowtie"]
-    bwa = re.search(r"^Version:\s*(\S+)", _said("bwa"), re.MULTILINE)
+    versions = peer_versions()
+    bowtie, bwa = versions["bowtie"], versions["bwa"]
     missing = "not installed; install it with apt-get or conda (envs/peers.yaml)"
     return [
         f"bowtie: {bowtie}; 'peers: auto' measures it beside warpseed"
         if bowtie
         else f"bowtie: {missing}, or the tables have no peer",
-        f"bwa: {bwa.group(1)}; index times can be compared with it"
-        if bwa
-        else f"bwa: {missing} to compare index times",
+        f"bwa: {bwa}; index times can be compared with it" if bwa else f"bwa: {missing} to compare index times",
     ]
 
 
 def _workflow(snakemake: str | None) -> list[str]:
-    conda = re.search(r"conda\s+(\S+)", _said("conda", "--version"))
+    conda = program_version(["conda", "--version"], r"conda\s+(\S+)")
     mamba = shutil.which("mamba") is not None
     if conda:
-        tool = f"conda: {conda.group(1)}{', with mamba' if mamba else ''}; snakemake --use-conda works"
+        tool = f"conda: {conda}{', with mamba' if mamba else ''}; snakemake --use-conda works"
     else:
         other = "only mamba is on PATH, and Snakemake calls conda" if mamba else "neither conda nor mamba is on PATH"
         tool = f"conda: {other}; use 'make run', which needs neither, or install conda for --use-conda"

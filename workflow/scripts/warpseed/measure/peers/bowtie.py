@@ -17,44 +17,39 @@ What bowtie 1.3.1 does with our inputs (each tried):
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from warpseed.errors import PeerError
+from warpseed.measure.peers.process import find_program, parse_hits, program_version, run_process
 from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
 
-__all__ = ["bowtie_version", "build_bowtie_index", "number_queries", "parse_bowtie", "run_bowtie"]
+__all__ = ["BowtieRun", "bowtie_version", "build_bowtie_index", "number_queries", "parse_bowtie", "run_bowtie"]
 
 ALIGNER, BUILDER = "bowtie-align-s", "bowtie-build"
-_LINES_AT_ONCE = 4_000_000
+_ADVICE = "install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda)"
+_COLUMNS = {0: "query", 1: "strand", 2: "contig", 3: "start", 7: "distance"}
 _MOST_MISMATCHES = 3
 
 
-def bowtie_version() -> str:
-    """Version of the installed bowtie, such as "1.3.1".
+class BowtieRun(NamedTuple):
+    """Seconds of bowtie's whole process, and of one that stops after its first query."""
 
-    Raises
-    ------
-    PeerError
-        If it is not installed, fails, or does not print a version.
-    """
-    done = subprocess.run([_program(ALIGNER), "--version"], capture_output=True, text=True, check=False)
-    found = re.search(r"version (\d[\w.]*)", done.stdout)
-    if done.returncode != 0 or found is None:
-        raise PeerError(f"{ALIGNER} --version printed no version (status {done.returncode}); install bowtie 1.3")
-    return found.group(1)
+    seconds: float
+    load_seconds: float
+
+
+def bowtie_version() -> str | None:
+    """Version of the installed bowtie, such as "1.3.1"; None where there is none that says one."""
+    return program_version([ALIGNER, "--version"], r"version (\d[\w.]*)")
 
 
 def build_bowtie_index(
@@ -84,8 +79,8 @@ def build_bowtie_index(
     prefix = Path(prefix)
     prefix.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=prefix.parent, prefix=".bowtie-") as folder:
-        command = [_program(BUILDER), "-q", "--threads", str(threads), str(reference_path)]
-        seconds = _timed([*command, str(Path(folder) / "index")])
+        command = [find_program(BUILDER, _ADVICE), "-q", "--threads", str(threads), str(reference_path)]
+        seconds = run_process([*command, str(Path(folder) / "index")]).seconds
         for part in Path(folder).iterdir():
             os.replace(part, prefix.with_name(prefix.name + part.name.removeprefix("index")))
     return seconds
@@ -109,7 +104,7 @@ def run_bowtie(
     threads: int = 1,
     output: str | os.PathLike[str],
     max_hits: int | None = None,
-) -> dict[str, Any]:
+) -> BowtieRun:
     """Run ``bowtie-align-s -f -v D -a -p T`` from file to file, and once more for its first query only.
 
     Parameters
@@ -129,9 +124,8 @@ def run_bowtie(
 
     Returns
     -------
-    dict
-        `seconds`: wall time of the whole process; `load_seconds`: wall time when it stops after the
-        first query; `output`: the path.
+    BowtieRun
+        The hits are in `output`.
 
     Raises
     ------
@@ -140,18 +134,14 @@ def run_bowtie(
     """
     if not 0 <= max_mismatches <= _MOST_MISMATCHES:
         raise PeerError(f"bowtie allows 0 to {_MOST_MISMATCHES} mismatches, not {max_mismatches}")
-    command = [_program(ALIGNER), "--quiet", "-f", "-v", str(max_mismatches), "-a", "-p", str(threads)]
+    command = [find_program(ALIGNER, _ADVICE), "--quiet", "-f", "-v", str(max_mismatches), "-a", "-p", str(threads)]
     if max_hits is not None:
         command += ["-m", str(max_hits)]
     command += ["-x", str(prefix)]
-    load_seconds = _timed([*command, "-u", "1", str(kmers_path), os.devnull])
+    load_seconds = run_process([*command, "-u", "1", str(kmers_path), os.devnull]).seconds
     with atomic_path(output) as temporary:
-        seconds = _timed([*command, str(kmers_path), str(temporary)])
-    return {
-        "seconds": seconds,
-        "load_seconds": load_seconds,
-        "output": Path(output),
-    }
+        seconds = run_process([*command, str(kmers_path), str(temporary)]).seconds
+    return BowtieRun(seconds, load_seconds)
 
 
 def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
@@ -176,81 +166,10 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
     PeerError
         If a line is none of bowtie's, or names a query or contig that is not known.
     """
-    import pandas as pd
+    from warpseed.output.rows import order_rows
 
-    from warpseed.output.rows import HIT_ROW, order_rows
-
-    if Path(output).stat().st_size == 0:
-        return np.empty(0, HIT_ROW)
-    columns = {0: "query", 1: "strand", 2: "contig", 3: "start", 7: "mismatches"}
-    dtypes = {"query": "int64", "strand": "category", "contig": "category", "start": "int64"}
-    numbers = {name: number for number, name in enumerate(contigs)}
-    parts = []
-    try:
-        reader = pd.read_csv(
-            output,
-            sep="\t",
-            header=None,
-            names=[columns.get(i, str(i)) for i in range(8)],
-            usecols=list(columns.values()),
-            dtype={**dtypes, "mismatches": "category"},
-            keep_default_na=False,
-            quoting=3,
-            chunksize=_LINES_AT_ONCE,
-        )
-        with reader:
-            parts = [_rows(chunk, numbers, np.asarray(query_lengths), HIT_ROW) for chunk in reader]
-    except (ValueError, KeyError, IndexError) as error:
-        raise PeerError(
-            f"{output} is not what bowtie prints for queries named 0 to {len(query_lengths) - 1} on this "
-            f"reference ({error!r}); run bowtie again on the same k-mers and reference"
-        ) from error
-    return order_rows(np.concatenate(parts))
-
-
-def _rows(chunk: Any, contig_numbers: dict[str, int], lengths: np.ndarray, row_dtype: np.dtype) -> np.ndarray:
-    """Rows of one chunk of lines; each distinct name, strand and mismatch list is decoded once."""
-    rows = np.empty(len(chunk), row_dtype)
-    query = chunk["query"].to_numpy()
-    if query.size and query.min() < 0:
-        raise ValueError(f"query {query.min()}")
-    rows["query"] = query
-    rows["start"] = chunk["start"].to_numpy()
-    rows["end"] = rows["start"] + lengths[query]
-    for column, decode in (
-        ("contig", lambda name: contig_numbers[name]),
-        ("strand", lambda sign: "+-".index(sign)),
-    ):
-        distinct = chunk[column].cat
-        decoded = np.array([decode(value) for value in distinct.categories], row_dtype[column])
-        rows[column] = decoded[distinct.codes.to_numpy()]
-    # A list such as "6:T>G,12:A>C" has one '>' a mismatch.
-    lists = chunk["mismatches"].cat
-    counts = np.strings.count(lists.categories.to_numpy().astype("U"), ">")
-    rows["distance"] = counts[lists.codes.to_numpy()]
-    return rows
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise PeerError(
-            f"{name} is not on PATH: install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda) "
-            "or leave it out of this run"
-        )
-    return found
-
-
-def _timed(command: list[str]) -> float:
-    """Run a command: its wall time in seconds, or PeerError with the last thing it said."""
-    start = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    seconds = time.perf_counter() - start
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").splitlines()
-        told = [line.strip() for line in lines if line.strip() and not line.startswith(("Command:", "Warning:"))]
-        raise PeerError(
-            f"{Path(command[0]).name} ended with status {done.returncode}"
-            f"{' and said: ' + told[-1] if told else ''} (command: {' '.join(command)})"
-        )
-    return seconds
+    # A list of mismatches such as "6:T>G,12:A>C" has one '>' a mismatch.
+    rows = parse_hits(
+        output, _COLUMNS, contigs, query_lengths, distance=lambda mismatches: mismatches.count(">"), tool="bowtie"
+    )
+    return order_rows(rows)

@@ -1,0 +1,201 @@
+"""Other tools as processes: found on PATH, run and timed, and the hits they print as our rows.
+
+Our own command line is timed and read back by the same functions, so that both sides of a comparison are treated alike.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpseed.errors import PeerError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BED_COLUMNS", "Process", "find_program", "parse_hits", "program_version", "run_process"]
+
+_LINES_AT_ONCE = 4_000_000
+_TIMEOUT_S = 20
+BED_COLUMNS = {0: "contig", 1: "start", 2: "end", 3: "query", 4: "distance", 5: "strand"}
+"""Where a line of our BED has what."""
+
+# The peak that the system reports for a child is at least that of the process which started it, so a small one does.
+_STARTER = """
+import json, os, sys, time
+quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+began = time.perf_counter()
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(process, 0)
+seconds = time.perf_counter() - began
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss]))
+"""
+
+
+class Process(NamedTuple):
+    """What running a process took."""
+
+    seconds: float
+    """wall time, from its start to its end"""
+    peak_bytes: int
+    """peak resident memory"""
+
+
+def find_program(name: str, advice: str) -> str:
+    """Path of a program on PATH.
+
+    Raises
+    ------
+    PeerError
+        If it is not there; `advice` says how to get it.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise PeerError(f"{name} is not on PATH: {advice}, or leave it out of this run")
+    return found
+
+
+def program_version(command: Sequence[str], pattern: str) -> str | None:
+    """What `pattern`'s group finds in what a command prints on either stream, whatever its exit status.
+
+    None where the program is not installed, hangs, or prints no such thing.
+    """
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(pattern, done.stdout.decode(errors="replace"), re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Process:
+    """Run a command to its end; what it prints is not kept.
+
+    Parameters
+    ----------
+    command
+        Its first word is the path of a program.
+    environment
+        Variables beside those of this process.
+
+    Raises
+    ------
+    PeerError
+        If it fails, with the last thing it said.
+    """
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _STARTER, *command],
+        capture_output=True,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+    said = done.stderr.decode(errors="replace").splitlines()
+    status, seconds, peak = json.loads(done.stdout) if done.returncode == 0 else (done.returncode, 0.0, 0)
+    if status != 0:
+        told = [line.strip() for line in said if line.strip() and not line.startswith(("Command:", "Warning:"))]
+        raise PeerError(
+            f"{Path(command[0]).name} ended with status {status}"
+            f"{' and said: ' + told[-1] if told else ''} (command: {' '.join(command)})"
+        )
+    return Process(seconds, peak * (1 if sys.platform == "darwin" else 1024))
+
+
+def parse_hits(
+    path: str | os.PathLike[str],
+    columns: Mapping[int, str],
+    contigs: Sequence[str],
+    query_lengths: np.ndarray,
+    *,
+    distance: Callable[[str], int] = int,
+    tool: str = "warpseed",
+) -> np.ndarray:
+    """Lines of hits, separated by tabs and without a header, as our rows, in the order of the lines.
+
+    Parameters
+    ----------
+    path
+        Hits of queries named by number (`number_queries`).
+    columns
+        Which column, from 0, is `query`, `contig`, `start` (0-based), `strand` (+ or -) and `distance`; `end` too where
+        there is one, which must be what the query's length makes it.
+    contigs
+        Names of the contigs, in the order of the reference.
+    query_lengths
+        int64[queries], bases in each query.
+    distance
+        Turns the text of the distance's column into a number.
+    tool
+        Who wrote the file, for the error.
+
+    Returns
+    -------
+    numpy.ndarray
+        HIT_ROW (see `warpseed.output.rows`).
+
+    Raises
+    ------
+    PeerError
+        If a line is none of the tool's, or names a query or contig that is not known.
+    """
+    import pandas as pd
+
+    from warpseed.output.rows import HIT_ROW
+
+    if Path(path).stat().st_size == 0:
+        return np.empty(0, HIT_ROW)
+    numbers = {name: number for number, name in enumerate(contigs)}
+    decoders = {"contig": numbers.__getitem__, "strand": "+-".index, "distance": distance}
+    dtypes = {name: "category" if name in decoders else "int64" for name in columns.values()}
+    try:
+        reader = pd.read_csv(
+            path,
+            sep="\t",
+            header=None,
+            names=[columns.get(i, str(i)) for i in range(max(columns) + 1)],
+            usecols=list(columns.values()),
+            dtype=dtypes,
+            keep_default_na=False,
+            quoting=3,
+            chunksize=_LINES_AT_ONCE,
+        )
+        with reader:
+            parts = [_rows(chunk, decoders, np.asarray(query_lengths), HIT_ROW) for chunk in reader]
+    except (ValueError, KeyError, IndexError) as error:
+        raise PeerError(
+            f"{path} is not what {tool} prints for queries named 0 to {len(query_lengths) - 1} on this "
+            f"reference ({error!r}); run {tool} again on the same k-mers and reference"
+        ) from error
+    return np.concatenate(parts)
+
+
+def _rows(
+    chunk: pd.DataFrame, decoders: Mapping[str, Callable[[str], Any]], lengths: np.ndarray, row_dtype: np.dtype
+) -> np.ndarray:
+    """Rows of one chunk of lines; each distinct name, strand and distance is decoded once."""
+    rows = np.empty(len(chunk), row_dtype)
+    query = chunk["query"].to_numpy()
+    if query.size and query.min() < 0:
+        raise ValueError(f"query {query.min()}")
+    rows["query"] = query
+    rows["start"] = chunk["start"].to_numpy()
+    rows["end"] = rows["start"] + lengths[query]
+    if "end" in chunk and not np.array_equal(rows["end"], chunk["end"]):
+        raise ValueError("a hit is not as long as its query")
+    for column, decode in decoders.items():
+        distinct = chunk[column].cat
+        decoded = np.array([decode(value) for value in distinct.categories], row_dtype[column])
+        rows[column] = decoded[distinct.codes.to_numpy()]
+    return rows
