@@ -131,14 +131,14 @@ def search_rows(bench: Bench, case: Case) -> Iterator[Row]:
     ours = seconds_of(stages, OUR_REPEATS)
     options: dict[str, Any] = {"threads": bench.threads, "output": bench.folder / "bowtie.tsv"}
     runs = [run_bowtie(bench.bowtie, fasta, max_mismatches=case.mismatches, **options) for _ in range(PEER_REPEATS)]
-    peer = median(each["seconds"] - each["load_seconds"] for each in runs)
+    peer = median(each.seconds - each.load_seconds for each in runs)
     what = f"k={case.k}, {case.mismatches} mismatches ({found:,} hits)"
     yield compare(f"{what}: stages, bowtie less its loading", ours, peer, case.target)
 
     command = [sys.executable, "-m", "warpseed", "kmers", str(bench.folder / "index"), str(fasta), "-o", str(bed)]
     command += ["--max-mismatches", str(case.mismatches), "--threads", str(bench.threads)]
     whole = seconds_of(lambda: run(command), PEER_REPEATS)
-    yield compare(f"{what}: process, bowtie's process", whole, median(each["seconds"] for each in runs), None)
+    yield compare(f"{what}: process, bowtie's process", whole, median(each.seconds for each in runs), None)
 
 
 def in_memory_row(bench: Bench) -> Row:

@@ -36,7 +36,7 @@ def time_case(
             fields = SYSTEM | {"item": "whole", "case": case["case"], "parameters": case["parameters"]}
             fields |= {"threads": threads, "repeat": repeat}
             fields |= {"queries": len(queries), "results": len(rows), "digest": digest_rows(rows)}
-            loading, process = run["load_seconds"], run["seconds"]
+            loading, process = run.load_seconds, run.seconds
             # On tiny inputs the run that only loads may take longer: such a difference is noise, and no time.
             total = [("total", process - loading)] if process > loading else []
             for stage, seconds in [("load", loading), ("process", process), *total]:
