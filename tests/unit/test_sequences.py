@@ -16,9 +16,8 @@ from warpseed.errors import InputError
 from warpseed.sequences import files
 from warpseed.sequences import queries as sequences
 from warpseed.sequences.alphabet import BASE_CODE, DECODE
-from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.files import atomic_path
-from warpseed.sequences.queries import Queries, iter_queries, read_queries, write_fasta
+from warpseed.sequences.queries import Queries, iter_queries, read_queries
 from warpseed.sequences.reference import read_reference
 
 IUPAC = "ACGTURYSWKMBDHVN"
@@ -259,15 +258,34 @@ def test_a_record_is_counted_across_batches(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (">a x\nAC\n>b\nAC\n>a y\nGT\n", "record 3: the contig name 'a' is that of record 1 too"),
-        (">a\nAC\n>\nGT\n", "record 2: the contig has no name; put one right after its '>'"),
-        ("> a\nAC\n", "record 1: the contig has no name"),
+        (
+            ">a x\nAC\n\n>b\nAC\n>a y\nGT\n",
+            r"record 3, line 6: the contig name 'a' is that of record 1 \(line 1\) too",
+        ),
+        (">a\nAC\n>\nGT\n", "record 2, line 3: the contig has no name; put one right after its '>'"),
+        ("> a\nAC\n", "record 1, line 1: the contig has no name"),
         ("@a\nAC\n+\nII\n", "this is a FASTQ file; a reference must be a FASTA file"),
+        (
+            ">a\nAC\n>gr\xf6\xdfe\nGT\n".encode("latin-1"),
+            "record 2, line 3: the contig name holds the byte 0xf6, which",
+        ),
     ],
 )
-def test_what_only_a_reference_refuses(tmp_path: Path, text: str, sentence: str) -> None:
+@pytest.mark.parametrize("piece_bytes", [1, 1 << 20])
+def test_what_only_a_reference_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | bytes, sentence: str, piece_bytes: int
+) -> None:
+    monkeypatch.setattr(sequences, "_PIECE_BYTES", piece_bytes)
     with pytest.raises(InputError, match=sentence):
         read_reference(save(tmp_path, text))
+
+
+def test_a_sentence_shows_the_start_of_a_long_name(tmp_path: Path) -> None:
+    name = "ö" * 1_000_000
+    for text in (f">{name}\nAC\n>{name}\nAC\n", f">{name}\nA!\n"):
+        with pytest.raises(InputError, match="ö{60}…'") as caught:
+            read_reference(save(tmp_path, text))
+        assert len(str(caught.value)) < 1000
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
@@ -279,65 +297,6 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
         read_queries("with a \0 in it")
 
 
-# ---------------------------------------------------------------------------------------- sequences in memory
-
-
-def test_from_sequences_takes_str_and_bytes() -> None:
-    queries = Queries.from_sequences(["ACGT", b"acn", "R"])
-    assert records(queries) == [("0", "ACGT"), ("1", "ACN"), ("2", "N")]
-    assert queries.lengths.tolist() == [4, 3, 1]
-    assert records(Queries.from_sequences(["A"], names=["x"])) == [("x", "A")]
-    assert len(Queries.from_sequences([])) == 0 and list(iter_queries([])) == [] and len(read_queries([])) == 0
-
-
-@pytest.mark.parametrize(
-    ("items", "sentence"),
-    [
-        (["AC", ""], "number 1: the sequence is empty"),
-        (["AC", "A C"], "number 1: found ' ' at position 1; only IUPAC"),
-        (["AC\n"], "number 0: found the byte 0x0a at position 2"),
-        (["AC", "Aé"], "number 1: 'Aé' is no sequence of bases"),
-        (["AC", 7], "number 1: 7 is no sequence of bases"),
-        (["AC", None], "number 1: None is no sequence of bases"),
-    ],
-)
-def test_bad_sequences_are_refused(items: list, sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
-        Queries.from_sequences(items)
-
-
-def test_as_many_names_as_sequences() -> None:
-    with pytest.raises(InputError, match="2 sequences but 1 names"):
-        Queries.from_sequences(["A", "C"], names=["x"])
-
-
-def test_slices_are_views_and_concatenate_is_their_inverse() -> None:
-    queries = Queries.from_sequences(["ACGT", "A", "CCC", "GGTTN"], names=["w", "", "yy", "z"])
-    part = queries.slice(1, 3)
-    assert records(part) == [("", "A"), ("yy", "CCC")] and np.shares_memory(part.codes, queries.codes)
-    assert part.offsets.tolist() == [0, 1, 4]
-    assert len(queries.slice(2, 2)) == 0 and len(queries.slice(3, 99)) == 1
-    joined = Queries.concatenate([queries.slice(0, 1), queries.slice(1, 3), queries.slice(3, 4)])
-    assert records(joined) == records(queries)
-    assert [record for batch in iter_queries(queries, batch_bases=4) for record in records(batch)] == records(queries)
-    assert queries.name(-1) == "z"
-    with pytest.raises(IndexError):
-        queries.sequence(4)
-
-
-# ---------------------------------------------------------------------------------------- writing and cutting
-
-
-@pytest.mark.parametrize("name", ["out.fa", "out.fa.gz"])
-def test_written_files_read_back(tmp_path: Path, name: str) -> None:
-    queries = Queries.from_sequences(["ACGT", "ACR", "T" * 100], names=["a", "", "c"])
-    write_fasta(queries, tmp_path / name)
-    content = (tmp_path / name).read_bytes()
-    text = gzip.decompress(content) if name.endswith(".gz") else content
-    assert text == b">a\nACGT\n>\nACN\n>c\n" + b"T" * 100 + b"\n"
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
 def test_atomic_path_leaves_nothing_half_done(tmp_path: Path) -> None:
     path = save(tmp_path, "before", "x.txt")
     with pytest.raises(RuntimeError), atomic_path(path) as temporary:
@@ -347,55 +306,3 @@ def test_atomic_path_leaves_nothing_half_done(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_path(path):
         pass
     assert path.read_text() == "before"
-
-
-def windows(reads: list[str], k: int) -> list[str]:
-    return sorted(plain(read[i : i + k]) for read in reads for i in range(len(read) - k + 1))
-
-
-READS = ["ACGTACGTNACC", "AC", "GGGGGGGG", "ttgacca", "ACG"]
-
-
-@pytest.mark.parametrize("k", [1, 3, 7, 12])
-def test_all_windows_can_be_cut(k: int) -> None:
-    expected = windows(READS, k)
-    cut = cut_kmers(Queries.from_sequences(READS), k=k, count=len(expected), seed=1)
-    assert sorted(cut.sequence(i) for i in range(len(cut))) == expected
-    assert [cut.name(i) for i in range(len(cut))] == [f"k{i}" for i in range(len(cut))]
-    assert (cut.lengths == k).all()
-
-
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_deduplicated_kmers_are_different_and_all_there(k: int) -> None:
-    expected = sorted(set(windows(READS, k)))
-    reads = Queries.from_sequences(READS)
-    cut = cut_kmers(reads, k=k, count=len(expected), seed=2, deduplicate=True)
-    assert sorted(cut.sequence(i) for i in range(len(cut))) == expected
-    with pytest.raises(InputError, match=f"have only {len(expected)} different windows of that length"):
-        cut_kmers(reads, k=k, count=len(expected) + 1, seed=2, deduplicate=True)
-
-
-def test_deduplication_sees_every_base_of_long_kmers() -> None:
-    base = "ACGTTGCAAC" * 7
-    reads = [base[:i] + "N" + base[i + 1 :] for i in range(70)] * 2
-    cut = cut_kmers(Queries.from_sequences(reads), k=70, count=70, seed=1, deduplicate=True)
-    assert sorted(cut.sequence(i) for i in range(70)) == sorted(reads[:70])
-
-
-def test_cutting_is_uniform_and_repeatable() -> None:
-    reads = Queries.from_sequences(["A" * 1000, "C" * 3000, "G" * 6000])
-    cut = cut_kmers(reads, k=1, count=4000, seed=3)
-    shares = np.bincount(cut.codes, minlength=3) / 4000
-    assert np.abs(shares - [0.1, 0.3, 0.6]).max() < 0.03
-    assert (cut.codes == cut_kmers(reads, k=1, count=4000, seed=3).codes).all()
-    assert (cut.codes != cut_kmers(reads, k=1, count=4000, seed=4).codes).any()
-
-
-def test_too_few_windows() -> None:
-    reads = Queries.from_sequences(READS, source="reads.fq")
-    with pytest.raises(InputError, match="reads.fq: 99 k-mers of 7 bases were asked for, but .* only 9 windows"):
-        cut_kmers(reads, k=7, count=99, seed=1)
-    assert len(cut_kmers(reads, k=7, count=99, seed=1, error_if_few=False)) == 9
-    assert len(cut_kmers(reads, k=50, count=9, seed=1, error_if_few=False)) == 0
-    with pytest.raises(InputError, match="k = 0 and count = 5"):
-        cut_kmers(reads, k=0, count=5, seed=1)

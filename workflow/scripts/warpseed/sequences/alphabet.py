@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BASE_CODE", "DECODE", "IS_IUPAC", "show_byte"]
+__all__ = ["BASE_CODE", "DECODE", "IS_IUPAC", "show_byte", "show_name"]
 
 DECODE = np.frombuffer(b"ACGTN", np.uint8)
 """uint8[5]: the letter of each code."""
@@ -27,6 +27,15 @@ IS_IUPAC = np.isin(np.arange(256), np.frombuffer(b"ACGTURYSWKMBDHVNacgturyswkmbd
 """bool[256]: whether a byte is an IUPAC letter for a nucleotide, in either case."""
 
 
+SHOWN = 60
+"""Characters of a name that a sentence shows: names of millions were seen."""
+
+
 def show_byte(byte: int) -> str:
     """Return a byte as people would write it in a sentence: the character in quotes, or its number."""
     return repr(chr(byte)) if 32 <= byte < 127 else f"the byte 0x{byte:02x}"
+
+
+def show_name(name: str) -> str:
+    """Return a name in quotes for a sentence; a long one is cut."""
+    return repr(name if len(name) <= SHOWN else name[:SHOWN] + "…")

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from warpseed.errors import InputError
-from warpseed.sequences.alphabet import show_byte
+from warpseed.sequences.alphabet import SHOWN, show_byte, show_name
 from warpseed.sequences.parse import (
     BAD_BASE,
     BAD_BYTE,
@@ -34,6 +34,7 @@ from warpseed.sequences.parse import (
     SHORT_QUALITY,
     START,
     STATE_CELLS,
+    Records,
     parse_fasta,
     parse_fastq,
 )
@@ -49,6 +50,10 @@ class FastxParser:
     source : str
         What error sentences call the file.
     format : {"FASTA", "FASTQ"}
+    qualities : bool
+        Whether to keep the qualities of a FASTQ file.
+    lines : bool
+        Whether to keep the line of each header of a FASTA file.
 
     Notes
     -----
@@ -56,16 +61,22 @@ class FastxParser:
     what is filled. With a good `growth` they are made large enough at the second piece, and little is copied.
     """
 
-    def __init__(self, source: str, format: str) -> None:
+    def __init__(self, source: str, format: str, *, qualities: bool = False, lines: bool = False) -> None:
         self.source = source
         self.format = format
         self._parse = parse_fasta if format == "FASTA" else parse_fastq
         self._state = np.zeros(STATE_CELLS, np.int64)
         self._state[LINE] = 1
-        self._codes = np.empty(0, np.uint8)
-        self._names = np.empty(0, np.uint8)
-        self._offsets = np.empty(0, np.int64)
-        self._name_offsets = np.empty(0, np.int64)
+        self.keeps_qualities = qualities and format == "FASTQ"
+        self.keeps_lines = lines and format == "FASTA"
+        self._held = Records(
+            codes=np.empty(0, np.uint8),
+            offsets=np.empty(0, np.int64),
+            names=np.empty(0, np.uint8),
+            name_offsets=np.empty(0, np.int64),
+            qualities=np.empty(0, np.uint8),
+            lines=np.empty(0, np.int64),
+        )
         self._records_taken = 0
 
     @property
@@ -77,6 +88,10 @@ class FastxParser:
     def records(self) -> int:
         """Records held at present, one that is not complete included."""
         return int(self._state[RECORDS])
+
+    @property
+    def _name_bytes(self) -> int:
+        return int(self._state[NAME_BYTES])
 
     def feed(self, piece: memoryview | bytes, growth: float = 1.0) -> None:
         """Parse the next piece of the file.
@@ -96,11 +111,16 @@ class FastxParser:
         data = np.frombuffer(memoryview(piece).toreadonly(), np.uint8)
         room = data.size
         records = room // 2 + 2  # one more than can begin: `take` puts the end behind the last start
-        self._codes = _with_room(self._codes, self.bases, room, growth)
-        self._names = _with_room(self._names, int(self._state[NAME_BYTES]), room, growth)
-        self._offsets = _with_room(self._offsets, self.records, records, growth)
-        self._name_offsets = _with_room(self._name_offsets, self.records, records, growth)
-        self._parse(data, self._state, self._codes, self._offsets, self._names, self._name_offsets)
+        held = self._held
+        self._held = Records(
+            _with_room(held.codes, self.bases, room, growth),
+            _with_room(held.offsets, self.records, records, growth),
+            _with_room(held.names, self._name_bytes, room, growth),
+            _with_room(held.name_offsets, self.records, records, growth),
+            _with_room(held.qualities, self.bases, room, growth) if self.keeps_qualities else held.qualities,
+            _with_room(held.lines, self.records, records, growth) if self.keeps_lines else held.lines,
+        )
+        self._parse(data, self._state, self._held)
         if self._state[ERROR] != OK:
             self._fail(int(self._state[ERROR]))
 
@@ -116,7 +136,7 @@ class FastxParser:
         if self._records_taken + self.records == 0:
             raise InputError(f"{self.source}: the file has no records; a {self.format} file was expected.")
         if self.format == "FASTA":
-            if self.bases == self._offsets[self.records - 1]:
+            if self.bases == self._held.offsets[self.records - 1]:
                 self._fail(EMPTY_SEQUENCE)
         elif mode not in (START, QUALITY_END, QUALITY_RETURN):
             raise InputError(
@@ -125,40 +145,37 @@ class FastxParser:
             )
         self._state[MODE] = START
 
-    def take(self, *, all_records: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def take(self, *, all_records: bool) -> Records:
         """Return the complete records and keep only what is left.
 
         Parameters
         ----------
         all_records : bool
             Take the last one too: right after `finish`.
-
-        Returns
-        -------
-        codes, offsets, names, name_offsets : uint8[:], int64[n + 1], uint8[:], int64[n + 1]
         """
-        state = self._state
-        held, bases, name_bytes = self.records, self.bases, int(state[NAME_BYTES])
-        count = held if all_records else self.complete_records()
-        if count == held:
-            self._offsets[held], self._name_offsets[held] = bases, name_bytes
-        codes, offsets, names, name_offsets = self._codes, self._offsets, self._names, self._name_offsets
-        end, name_end = int(offsets[count]), int(name_offsets[count])
-        self._codes, self._names = codes[end:bases].copy(), names[name_end:name_bytes].copy()
-        self._offsets = np.zeros(2, np.int64)
-        self._name_offsets = np.zeros(2, np.int64)
-        state[RECORDS], state[BASES], state[NAME_BYTES] = held - count, bases - end, name_bytes - name_end
+        held, records, bases, name_bytes = self._held, self.records, self.bases, self._name_bytes
+        count = records if all_records else self.complete_records()
+        if count == records:
+            held.offsets[count], held.name_offsets[count] = bases, name_bytes
+        end, name_end = int(held.offsets[count]), int(held.name_offsets[count])
+        qualities_end, lines_end = end if self.keeps_qualities else 0, count if self.keeps_lines else 0
+        sizes = (end, count + 1, name_end, count + 1, qualities_end, lines_end)
+        self._held = Records(
+            codes=held.codes[end:bases].copy(),
+            offsets=np.zeros(2, np.int64),
+            names=held.names[name_end:name_bytes].copy(),
+            name_offsets=np.zeros(2, np.int64),
+            qualities=held.qualities[qualities_end:bases].copy(),
+            lines=held.lines[lines_end:records].copy(),
+        )
+        self._state[RECORDS], self._state[BASES] = records - count, bases - end
+        self._state[NAME_BYTES] = name_bytes - name_end
         self._records_taken += count
         if all_records:
             # Nobody else holds these arrays yet: give the room at their ends back without a copy.
-            for array, size in (
-                (codes, end),
-                (names, name_end),
-                (offsets, count + 1),
-                (name_offsets, count + 1),
-            ):
+            for array, size in zip(held, sizes, strict=True):
                 array.resize(size, refcheck=False)
-        return codes[:end], offsets[: count + 1], names[:name_end], name_offsets[: count + 1]
+        return Records(*(array[:size] for array, size in zip(held, sizes, strict=True)))
 
     def complete_records(self) -> int:
         """Records that `take` would return now."""
@@ -169,9 +186,9 @@ class FastxParser:
     def _place(self, next_record: int = 0) -> str:
         where = f"{self.source}, record {self._records_taken + self.records + next_record}"
         if self.records > 0 and not next_record:
-            start, end = int(self._name_offsets[self.records - 1]), int(self._state[NAME_BYTES])
-            name = self._names[start : min(end, start + 60)].tobytes().decode("utf-8", "replace")
-            where += f" ({name!r})"
+            start, end = int(self._held.name_offsets[self.records - 1]), self._name_bytes
+            name = self._held.names[start : min(end, start + 4 * SHOWN + 4)].tobytes().decode("utf-8", "replace")
+            where += f" ({show_name(name)})"
         return f"{where}, line {int(self._state[LINE])}"
 
     def _fail(self, error: int) -> NoReturn:

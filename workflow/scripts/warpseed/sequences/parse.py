@@ -6,12 +6,32 @@ chromosome on one line) need no buffer of their own. This module imports numba: 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from warpseed.compute.compiled import scalar
 from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC
 
-__all__ = ["format_fasta", "parse_fasta", "parse_fastq"]
+__all__ = ["Records", "format_fasta", "format_fastq", "parse_fasta", "parse_fastq"]
+
+
+class Records(NamedTuple):
+    """The records of a file, back to back, as the state machines fill them."""
+
+    codes: np.ndarray
+    """uint8[:], codes 0-4 of all bases"""
+    offsets: np.ndarray
+    """int64[:], start of each record in `codes`, and the end of the last"""
+    names: np.ndarray
+    """uint8[:], bytes of all names"""
+    name_offsets: np.ndarray
+    """int64[:], start of each name in `names`, and the end of the last"""
+    qualities: np.ndarray
+    """uint8[:], quality characters, for each base one; uint8[0] where they are not kept"""
+    lines: np.ndarray
+    """int64[:], line of each record's header, from 1; int64[0] where they are not kept"""
+
 
 # Classes of a byte inside a sequence: 0-3 A C G T, 4 another IUPAC letter, then
 NEWLINE, RETURN, INVALID = 5, 6, 7
@@ -86,7 +106,7 @@ def _skip_line(piece, i):
 
 
 @scalar
-def parse_fasta(piece, state, codes, offsets, names, name_offsets):
+def parse_fasta(piece, state, records):
     """Parse one piece of a FASTA file.
 
     Parameters
@@ -95,11 +115,11 @@ def parse_fasta(piece, state, codes, offsets, names, name_offsets):
         Bytes of the file that follow the piece before.
     state : int64[STATE_CELLS]
         Where the parser is; read and updated. ``state[ERROR]`` is 0 when the piece was taken whole.
-    codes, names : uint8[:]
-        Base codes 0-4 and name bytes of all records, with room for as many more as the piece has bytes.
-    offsets, name_offsets : int64[:]
-        Start of every record in `codes` and `names`, with room for half as many more as the piece has bytes.
+    records : Records
+        With room for as many more bases and name bytes as the piece has bytes, and for half as many more records.
     """
+    codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
+    keeps_lines = records.lines.size > 0
     i = 0
     n = piece.size
     mode, line, r = state[MODE], state[LINE], state[RECORDS]
@@ -127,6 +147,8 @@ def parse_fasta(piece, state, codes, offsets, names, name_offsets):
                     break
                 offsets[r] = m
                 name_offsets[r] = w
+                if keeps_lines:
+                    records.lines[r] = line
                 r += 1
                 mode = NAME
                 i += 1
@@ -177,8 +199,10 @@ def _check_quality(piece, i, count):
 
 
 @scalar
-def parse_fastq(piece, state, codes, offsets, names, name_offsets):
+def parse_fastq(piece, state, records):
     """Parse one piece of a FASTQ file with four lines a record; the arguments are those of `parse_fasta`."""
+    codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
+    keeps_qualities = records.qualities.size > 0
     i = 0
     n = piece.size
     mode, line, r = state[MODE], state[LINE], state[RECORDS]
@@ -235,6 +259,10 @@ def parse_fastq(piece, state, codes, offsets, names, name_offsets):
             length = m - offsets[r - 1]
             wanted = min(n - i, length - qualities)
             good = _check_quality(piece, i, wanted)
+            if keeps_qualities:
+                first = offsets[r - 1] + qualities
+                for j in range(good):
+                    records.qualities[first + j] = piece[i + j]
             i += good
             qualities += good
             if good < wanted:
@@ -259,20 +287,45 @@ def parse_fastq(piece, state, codes, offsets, names, name_offsets):
 
 
 @scalar
-def format_fasta(codes, offsets, names, name_offsets, decode, out):
-    """Write records as ``>name``, newline, bases, newline into `out` (uint8); return the bytes written."""
+def _write_line(out, w, first, letters, start, stop):
+    """Write the byte `first`, unless it is 0, then ``letters[start:stop]`` and a newline; return the place reached."""
+    if first != 0:
+        out[w] = first
+        w += 1
+    for i in range(start, stop):
+        out[w] = letters[i]
+        w += 1
+    out[w] = 10
+    return w + 1
+
+
+@scalar
+def _write_bases(out, w, codes, decode, start, stop):
+    for i in range(start, stop):
+        out[w] = decode[codes[i]]
+        w += 1
+    out[w] = 10
+    return w + 1
+
+
+@scalar
+def format_fasta(records, decode, out):
+    """Write `Records` as ``>name``, newline, bases, newline into `out` (uint8); return the bytes written."""
     w = 0
-    for r in range(offsets.size - 1):
-        out[w] = 62
-        w += 1
-        for i in range(name_offsets[r], name_offsets[r + 1]):
-            out[w] = names[i]
-            w += 1
-        out[w] = 10
-        w += 1
-        for i in range(offsets[r], offsets[r + 1]):
-            out[w] = decode[codes[i]]
-            w += 1
-        out[w] = 10
-        w += 1
+    for r in range(records.offsets.size - 1):
+        w = _write_line(out, w, 62, records.names, records.name_offsets[r], records.name_offsets[r + 1])
+        w = _write_bases(out, w, records.codes, decode, records.offsets[r], records.offsets[r + 1])
+    return w
+
+
+@scalar
+def format_fastq(records, decode, out):
+    """Write `Records` with qualities as ``@name``, bases, ``+``, qualities; return the bytes written into `out`."""
+    w = 0
+    for r in range(records.offsets.size - 1):
+        start, stop = records.offsets[r], records.offsets[r + 1]
+        w = _write_line(out, w, 64, records.names, records.name_offsets[r], records.name_offsets[r + 1])
+        w = _write_bases(out, w, records.codes, decode, start, stop)
+        w = _write_line(out, w, 43, records.names, 0, 0)
+        w = _write_line(out, w, 0, records.qualities, start, stop)
     return w

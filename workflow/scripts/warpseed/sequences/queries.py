@@ -6,15 +6,20 @@ Bases are the codes of `warpseed.sequences.alphabet`. Coordinates are 0-based an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
+
+if TYPE_CHECKING:
+    from warpseed.sequences.fastx import FastxParser
+    from warpseed.sequences.parse import Records
 
 __all__ = [
     "Queries",
@@ -26,9 +31,11 @@ __all__ = [
     "sequence_format",
     "sniffed_pieces",
     "write_fasta",
+    "write_fastq",
 ]
 
 _PIECE_BYTES = 1 << 20  # stays in the second-level cache between reading, checksum and parsing
+_PART_BASES = 16 << 20  # formatted at once when writing
 _SNIFF_BYTES = 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RECORDS_PER_BASE = 1 / 8  # a batch of one-base queries must not hold 64 million offsets
@@ -50,6 +57,9 @@ class Queries:
         Name i is ``name_bytes[name_offsets[i]:name_offsets[i + 1]]``. Names may repeat and may be empty.
     source : str
         Where they come from, for error sentences.
+    qualities : uint8[total] or None
+        For each base its quality character as in a FASTQ file (Phred + 33, ``!`` to ``~``); None where there are none
+        or they were not asked for.
     """
 
     codes: np.ndarray
@@ -57,6 +67,7 @@ class Queries:
     name_bytes: np.ndarray
     name_offsets: np.ndarray
     source: str
+    qualities: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -77,7 +88,7 @@ class Queries:
         return DECODE[self.codes[self.offsets[i] : self.offsets[i + 1]]].tobytes().decode("ascii")
 
     def slice(self, start: int, stop: int) -> Queries:
-        """Return the queries ``[start, stop)``: bases and names are views, offsets are rebased."""
+        """Return the queries ``[start, stop)``: bases, qualities and names are views, offsets are rebased."""
         start, stop, _ = slice(start, stop).indices(len(self))
         stop = max(start, stop)
         codes, names = self.offsets[start : stop + 1], self.name_offsets[start : stop + 1]
@@ -87,21 +98,36 @@ class Queries:
             self.name_bytes[names[0] : names[-1]],
             names - names[0],
             self.source,
+            None if self.qualities is None else self.qualities[codes[0] : codes[-1]],
         )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Queries]) -> Queries:
-        """Return all queries of `parts` in their order; one part is returned as it is."""
+        """Return all queries of `parts` in their order; one part is returned as it is.
+
+        Raises
+        ------
+        InputError
+            When some parts have qualities and others have not.
+        """
         if len(parts) == 1:
             return parts[0]
         if not parts:
             return cls.from_sequences([])
+        qualities = [part.qualities for part in parts if part.qualities is not None]
+        if qualities and len(qualities) < len(parts):
+            without = next(part for part in parts if part.qualities is None)
+            raise InputError(
+                f"{without.source}: these sequences have no qualities, but others that they are joined with have; "
+                "give FASTQ files only, or read all without qualities."
+            )
         return cls(
             np.concatenate([part.codes for part in parts]),
             offsets_of(np.concatenate([part.lengths for part in parts])),
             np.concatenate([part.name_bytes for part in parts]),
             offsets_of(np.concatenate([np.diff(part.name_offsets) for part in parts])),
             parts[0].source,
+            np.concatenate(qualities) if qualities else None,
         )
 
     @classmethod
@@ -144,7 +170,10 @@ class Queries:
 
 
 def iter_queries(
-    source: str | os.PathLike[str] | Queries | Iterable[str | bytes], *, batch_bases: int = 64 << 20
+    source: str | os.PathLike[str] | Queries | Iterable[str | bytes],
+    *,
+    batch_bases: int = 64 << 20,
+    qualities: bool = False,
 ) -> Iterator[Queries]:
     """Yield queries in batches of bounded memory.
 
@@ -155,6 +184,8 @@ def iter_queries(
         standard input; or sequences in memory, which get the names ``"0"``, ``"1"``, ….
     batch_bases : int
         A batch ends soon after this many bases, and holds whole queries: at least one.
+    qualities : bool
+        Whether to keep the qualities of a FASTQ file, which takes one more byte a base; a FASTA file has none.
 
     Yields
     ------
@@ -174,14 +205,20 @@ def iter_queries(
         queries = source if isinstance(source, Queries) else Queries.from_sequences(source)
         yield from _split(queries, batch_bases)
         return
+    from warpseed.sequences.fastx import FastxParser
+
     with open_bytes(source) as stream:
         pieces = sniffed_pieces(stream)
-        yield from parse_batches(stream, pieces, str(next(pieces)), batch_bases)
+        parser = FastxParser(stream.name, str(next(pieces)), qualities=qualities)
+        for records in parse_batches(stream, pieces, parser, batch_bases):
+            yield Queries(*records[:4], stream.name, records.qualities if parser.keeps_qualities else None)
 
 
-def read_queries(source: str | os.PathLike[str] | Queries | Iterable[str | bytes]) -> Queries:
-    """Read all queries of a source at once; see `iter_queries` for sources and errors."""
-    return Queries.concatenate(list(iter_queries(source, batch_bases=1 << 62)))
+def read_queries(
+    source: str | os.PathLike[str] | Queries | Iterable[str | bytes], *, qualities: bool = False
+) -> Queries:
+    """Read all queries of a source at once; see `iter_queries` for parameters and errors."""
+    return Queries.concatenate(list(iter_queries(source, batch_bases=1 << 62, qualities=qualities)))
 
 
 def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
@@ -196,11 +233,45 @@ def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
     """
     from warpseed.sequences.parse import format_fasta
 
+    _write_records(queries, path, format_fasta, 1)
+
+
+def write_fastq(queries: Queries, path: str | os.PathLike[str]) -> None:
+    """Write queries and their qualities as FASTQ, four lines each; compressed when `path` ends in ``.gz``.
+
+    Parameters
+    ----------
+    queries : Queries
+        With qualities. Code 4 is written as N.
+    path : path-like
+        Written under a temporary name and renamed.
+
+    Raises
+    ------
+    InputError
+        When the queries have no qualities.
+    """
+    from warpseed.sequences.parse import format_fastq
+
+    if queries.qualities is None:
+        raise InputError(f"{queries.source}: the sequences have no qualities, which FASTQ needs; write them as FASTA.")
+    _write_records(queries, path, format_fastq, 2)
+
+
+def _write_records(
+    queries: Queries, path: str | os.PathLike[str], format: Callable[..., int], bytes_a_base: int
+) -> None:
+    from warpseed.sequences.parse import Records
+
     with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
-        for part in _split(queries, 16 << 20):
-            out = np.empty(len(part.codes) + len(part.name_bytes) + 3 * len(part), np.uint8)
-            format_fasta(part.codes, part.offsets, part.name_bytes, part.name_offsets, DECODE, out)
-            handle.write(out.data)
+        for part in _split(queries, _PART_BASES):
+            qualities = np.empty(0, np.uint8) if part.qualities is None else part.qualities
+            records = Records(
+                part.codes, part.offsets, part.name_bytes, part.name_offsets, qualities, np.empty(0, np.int64)
+            )
+            room = bytes_a_base * len(part.codes) + len(part.name_bytes) + 6 * len(part)
+            out = np.empty(room, np.uint8)
+            handle.write(out.data[: format(records, DECODE, out)])
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
@@ -268,12 +339,9 @@ def sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
 
 
 def parse_batches(
-    stream: ByteStream, pieces: Iterator[memoryview | bytes | str], format: str, batch_bases: int
-) -> Iterator[Queries]:
-    """Yield the queries of a file, in batches of `batch_bases` and whole queries; `pieces` come after its `format`."""
-    from warpseed.sequences.fastx import FastxParser
-
-    parser = FastxParser(stream.name, format)
+    stream: ByteStream, pieces: Iterator[memoryview | bytes | str], parser: FastxParser, batch_bases: int
+) -> Iterator[Records]:
+    """Yield the records of a file in batches of about `batch_bases`; `pieces` are those that follow its format."""
     batch_records = max(1, int(batch_bases * _RECORDS_PER_BASE))
     taken = 0  # bytes of the file, uncompressed, before this batch
     parsed = 0
@@ -288,11 +356,11 @@ def parse_batches(
         if parser.bases >= batch_bases or parser.records >= batch_records:
             if parser.complete_records() == 0:
                 continue  # one query larger than a batch
-            yield Queries(*parser.take(all_records=False), stream.name)
+            yield parser.take(all_records=False)
             taken = parsed
     parser.finish()
     if parser.records:
-        yield Queries(*parser.take(all_records=True), stream.name)
+        yield parser.take(all_records=True)
 
 
 def numbered_names(prefix: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpseed.errors import InputError
+from warpseed.sequences.alphabet import show_byte, show_name
 from warpseed.sequences.files import open_bytes
 from warpseed.sequences.queries import offsets_of, parse_batches, sniffed_pieces
+
+if TYPE_CHECKING:
+    from warpseed.sequences.parse import Records
 
 __all__ = ["Reference", "read_reference"]
 
@@ -63,24 +69,41 @@ def read_reference(path: str | os.PathLike[str]) -> Reference:
     ------
     InputError
         With file, record and line, for: no such file, another format, an empty or cut file, damaged gzip
-        data, a contig without bases or name, two contigs of one name, anything in a sequence that is no IUPAC
-        letter.
+        data, a contig without bases or name, a name that is no UTF-8, two contigs of one name, anything in a
+        sequence that is no IUPAC letter.
     """
+    from warpseed.sequences.fastx import FastxParser
+
     with open_bytes(path, digest=True) as stream:
         pieces = sniffed_pieces(stream)
         if next(pieces) == "FASTQ":
             raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
-        (contigs,) = parse_batches(stream, pieces, "FASTA", 1 << 62)
+        parser = FastxParser(stream.name, "FASTA", lines=True)
+        (contigs,) = parse_batches(stream, pieces, parser, 1 << 62)
+        names = _contig_names(contigs, stream.name)
         digest = stream.hexdigest
-    names = tuple(contigs.name(i) for i in range(len(contigs)))
-    seen: dict[str, int] = {}
-    for number, name in enumerate(names, 1):
-        if not name:
-            raise InputError(f"{contigs.source}, record {number}: the contig has no name; put one right after its '>'.")
-        if name in seen:
+    return Reference(names, np.diff(contigs.offsets), contigs.codes, digest, os.fspath(path))
+
+
+def _contig_names(contigs: Records, source: str) -> tuple[str, ...]:
+    """Return the names, which must be there, be UTF-8 and differ."""
+    first: dict[str, int] = {}
+    for i, (start, stop) in enumerate(pairwise(contigs.name_offsets.tolist())):
+        raw = contigs.names[start:stop].tobytes()
+        place = f"{source}, record {i + 1}, line {contigs.lines[i]}"
+        if not raw:
+            raise InputError(f"{place}: the contig has no name; put one right after its '>'.")
+        try:
+            name = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
             raise InputError(
-                f"{contigs.source}, record {number}: the contig name {name!r} is that of record {seen[name]} "
-                "too; contig names, up to the first space, must be unique."
+                f"{place}: the contig name holds {show_byte(raw[error.start])}, which is no UTF-8; "
+                "rewrite the file in UTF-8, or give the contig a name of plain letters."
+            ) from None
+        other = first.setdefault(name, i)
+        if other != i:
+            raise InputError(
+                f"{place}: the contig name {show_name(name)} is that of record {other + 1} (line "
+                f"{contigs.lines[other]}) too; contig names, up to the first space, must be unique."
             )
-        seen[name] = number
-    return Reference(names, contigs.lengths, contigs.codes, digest, os.fspath(path))
+    return tuple(first)
