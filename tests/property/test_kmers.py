@@ -246,7 +246,8 @@ def test_threshold_is_exact(built: Callable[..., Any], tier: str, device: str) -
 @TIERS
 def test_counting_is_what_locating_finds(built: Callable[..., Any], tier: str) -> None:
     """The counting modes (Table II) give the oracle's counts, on any number of threads."""
-    from warpseed.kmer_seeds.cpu import find_fast, search_paper
+    from warpseed.kmer_seeds import find_function
+    from warpseed.kmer_seeds.cpu import search_paper
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.sequences.queries import Queries
 
@@ -258,10 +259,9 @@ def test_counting_is_what_locating_finds(built: Callable[..., Any], tier: str) -
         true = [hit[0] for hit in find_kmers(contigs, queries, mismatches)]
         counts = np.bincount(true, minlength=len(queries)).tolist()
         for threads in (1, 3):
-            if tier == "fast":
-                counted = find_fast(index, kmers, mismatches, threads=threads, count_only=True)
-                assert counted.counts.tolist() == counts and not len(counted.hits)
-            else:
+            counted = find_function(tier, "cpu")(index, kmers, mismatches, threads=threads, count_only=True)
+            assert counted.counts.tolist() == counts and not len(counted.hits)
+            if tier == "paper":
                 intervals = search_paper(index, kmers, mismatches, threads=threads)
                 assert intervals.hits.tolist() == counts
                 assert int(intervals.size.sum()) == len(true)

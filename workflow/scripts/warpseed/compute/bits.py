@@ -62,12 +62,13 @@ def _reverse_pairs(word):
 
 
 @scalar
-def reverse_complement_word(row, length, word, complement):
+def reverse_complement_word(words, first, length, word, complement):
     """Word `word` of the reverse complement of a packed string.
 
     Parameters
     ----------
-    row : uint64[W], the packed string, zero behind its end
+    words : uint64[…], packed strings, each zero behind its end
+    first : int64, where the words of this one begin
     length : int64, its bases
     word : int64, which word of the result, below ceil(length / 32)
     complement : uint64, all ones to complement the bases, 0 to reverse only (marks of bases that are no base)
@@ -78,13 +79,13 @@ def reverse_complement_word(row, length, word, complement):
     """
     start = int64(length) - int64(32) * (int64(word) + int64(1))
     if start >= int64(0):
-        index = start >> int64(5)
+        index = first + (start >> int64(5))
         shift = uint64(start & int64(31)) << uint64(1)
-        bases = row[index] << shift
+        bases = words[index] << shift
         if shift != uint64(0):
-            bases |= row[index + int64(1)] >> (uint64(64) - shift)
+            bases |= words[index + int64(1)] >> (uint64(64) - shift)
     else:
-        bases = row[0] >> uint64(int64(-2) * start)
+        bases = words[first] >> uint64(int64(-2) * start)
     return _reverse_pairs(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from numbers import Integral
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from warpseed.errors import InputError
+from warpseed.batches import RESULTS_AT_ONCE, Options, Source, check_number, find_all, iter_batches, opened
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -16,116 +16,43 @@ if TYPE_CHECKING:
     from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["find_kmers", "iter_kmer_hits"]
-
-_HITS_AT_ONCE = 1 << 26
-_FIRST_BATCH = 1 << 16
-
-Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
+__all__ = ["find_function", "find_kmers", "iter_kmer_hits"]
 
 
-def _check(max_mismatches: int, tier: str, device: str, threads: int, max_hits: int | None) -> None:
-    limits = {"paper": 2, "fast": 3}
-    if tier not in limits:
-        raise InputError(f"tier is {tier!r}, but 'fast' or 'paper' was expected.")
-    if device not in ("cpu", "gpu"):
-        raise InputError(f"device is {device!r}, but 'cpu' or 'gpu' was expected.")
-    for name, value in (("max_mismatches", max_mismatches), ("threads", threads), ("max_hits", max_hits)):
-        if not isinstance(value, Integral) and not (name == "max_hits" and value is None):
-            raise InputError(f"{name} is {value!r}, but a whole number was expected.")
-    if not 0 <= max_mismatches <= limits[tier]:
-        raise InputError(
-            f"max_mismatches is {max_mismatches}, but the {tier} tier takes 0 to {limits[tier]}"
-            + (" (the fast tier takes 3)." if tier == "paper" else ".")
-        )
-    if threads < 1:
-        raise InputError(f"threads is {threads}, but 1 or more was expected.")
-    if max_hits is not None and max_hits < 0:
-        raise InputError(f"max_hits is {max_hits}, but 0 or more, or None for all hits, was expected.")
+def find_function(tier: str, device: str) -> Callable[..., Found]:
+    """The search of a tier on a device.
+
+    Returns
+    -------
+    find(index, kmers, max_mismatches, *, threads, max_hits, count_only, watch) -> Found, of packed k-mers
+    """
+    module = import_module(f"warpseed.kmer_seeds.{device}")
+    return {"fast": module.find_fast, "paper": module.find_paper}[tier]
 
 
-def _open(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:
-    from warpseed.fm_index.store import open_index
+def _check_mismatches(max_mismatches: int, tier: str) -> int:
+    from warpseed.kmer_seeds import fast, paper
 
-    return open_index(index) if isinstance(index, str | os.PathLike) else index
-
-
-def _batches(kmers: Source) -> Iterable[Queries]:
-    from warpseed.sequences.queries import Queries, iter_queries
-
-    return [kmers] if isinstance(kmers, Queries) else iter_queries(kmers)
-
-
-def _find(
-    index: SeedIndex,
-    queries: Queries,
-    first: int,
-    max_mismatches: int,
-    *,
-    tier: str,
-    device: str,
-    threads: int,
-    max_hits: int | None,
-    watch: Stopwatch,
-) -> Found:
-    """One batch, on the tier and device asked for."""
-    from warpseed.kmer_seeds.kmers import pack_kmers
-
-    with watch.stage("pack"):
-        kmers = pack_kmers(queries, first)
-    if device == "gpu":
-        from warpseed.kmer_seeds.gpu import find_fast, find_paper
-
-        find = find_fast if tier == "fast" else find_paper
-        return find(index, kmers, max_mismatches, max_hits=max_hits, watch=watch)
-    from warpseed.kmer_seeds import cpu
-
-    if tier == "fast":
-        with watch.stage("search"):
-            return cpu.find_fast(index, kmers, max_mismatches, threads=threads, max_hits=max_hits)
-    with watch.stage("search"):
-        intervals = cpu.search_paper(index, kmers, max_mismatches, threads=threads, max_hits=max_hits)
-    with watch.stage("locate"):
-        return cpu.locate_intervals(index, kmers, intervals, max_mismatches, threads=threads)
+    most = {"fast": fast.MAX_MISMATCHES, "paper": paper.MAX_MISMATCHES}
+    hint = f" (the fast tier takes {most['fast']})" if tier == "paper" else ""
+    expected = f"the {tier} tier takes 0 to {most[tier]}{hint}"
+    return check_number("max_mismatches", max_mismatches, 0, most[tier], expected)
 
 
 def _search(
-    index: SeedIndex,
-    kmers: Source,
-    *,
-    max_mismatches: int,
-    tier: str,
-    device: str,
-    threads: int,
-    max_hits: int | None,
-    watch: Stopwatch | None,
-    hits_at_once: int | None,
-) -> Iterator[tuple[Queries, Found, int]]:
-    """The batches of `iter_kmer_hits`: k-mers, what was found, number of the first one."""
-    from warpseed.compute.stopwatch import Stopwatch
+    index: SeedIndex, max_mismatches: int, options: Options, watch: Stopwatch
+) -> Callable[[Queries, int], Found]:
+    """A search of consecutive k-mers, for `warpseed.batches`; what it is given has been checked."""
+    find = find_function(options.tier, options.device)
 
-    _check(max_mismatches, tier, device, threads, max_hits)
-    # No k-mer has as many hits; what is beyond 64 bits would not fit the searches.
-    max_hits = None if max_hits is None else min(int(max_hits), 1 << 62)
-    watch = watch or Stopwatch()
-    first, batches = 0, iter(_batches(kmers))
-    while True:
-        with watch.stage("read"):
-            queries = next(batches, None)
-        if queries is None:
-            return
-        begin, size = 0, len(queries) if hits_at_once is None else _FIRST_BATCH
-        while begin < len(queries):
-            part = queries.slice(begin, begin + size)
-            found = _find(
-                index, part, first, max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
-                watch=watch,
-            )  # fmt: skip
-            yield part, found, first
-            first += len(part)
-            begin += len(part)
-            if hits_at_once is not None:
-                size = max(1, min(16 * size, hits_at_once * len(part) // max(1, len(found.hits))))
+    def search(queries: Queries, first: int) -> Found:
+        from warpseed.kmer_seeds.kmers import pack_kmers
+
+        with watch.stage("pack"):
+            kmers = pack_kmers(queries, first)
+        return find(index, kmers, max_mismatches, threads=options.threads, max_hits=options.max_hits, watch=watch)
+
+    return search
 
 
 def iter_kmer_hits(
@@ -138,21 +65,23 @@ def iter_kmer_hits(
     threads: int = 1,
     max_hits: int | None = None,
     watch: Stopwatch | None = None,
-    hits_at_once: int | None = _HITS_AT_ONCE,
+    results_at_once: int | None = RESULTS_AT_ONCE,
 ) -> Iterator[Hits]:
     """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory.
 
-    A batch is as many k-mers as should have `hits_at_once` hits, judged by those before it (8 bytes a hit are held);
-    None takes all that were read together.
+    A batch is as many k-mers as should have `results_at_once` hits, judged by those before it (8 bytes a hit are
+    held); None takes all that were read together.
     """
+    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.kmer_seeds.output import make_hits
 
-    opened = _open(index)
-    for part, found, first in _search(
-        opened, kmers, max_mismatches=max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
-        watch=watch, hits_at_once=hits_at_once,
-    ):  # fmt: skip
-        yield make_hits(opened, part, found, first)
+    watch = watch or Stopwatch()
+    options = Options(tier, device, threads, max_hits).checked()
+    mismatches = _check_mismatches(max_mismatches, options.tier)
+    searched = opened(index)
+    search = _search(searched, mismatches, options, watch)
+    for first, queries, found in iter_batches(kmers, search, watch=watch, results_at_once=results_at_once):
+        yield make_hits(searched, queries, found, first)
 
 
 def find_kmers(
@@ -190,16 +119,12 @@ def find_kmers(
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : device='gpu', and no GPU answers
     """
+    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.kmer_seeds.output import make_hits
-    from warpseed.output.rows import join_found
-    from warpseed.sequences.queries import Queries
 
-    opened = _open(index)
-    parts = list(
-        _search(
-            opened, kmers, max_mismatches=max_mismatches, tier=tier, device=device, threads=threads, max_hits=max_hits,
-            watch=watch, hits_at_once=None,
-        )
-    )  # fmt: skip
-    queries = Queries.concatenate([part for part, _, _ in parts])
-    return make_hits(opened, queries, join_found([found for _, found, _ in parts]))
+    watch = watch or Stopwatch()
+    options = Options(tier, device, threads, max_hits).checked()
+    mismatches = _check_mismatches(max_mismatches, options.tier)
+    searched = opened(index)
+    queries, found = find_all(kmers, _search(searched, mismatches, options, watch), watch=watch)
+    return make_hits(searched, queries, found)

@@ -24,7 +24,8 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import scalar
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.text import inside_segment, segment_of
-from warpseed.kmer_seeds.kmers import MAX_LENGTH, oriented_marks, oriented_word
+from warpseed.kmer_seeds.kmers import MAX_LENGTH
+from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
 
 __all__ = [
     "MAX_MISMATCHES",
@@ -32,8 +33,8 @@ __all__ = [
     "Scheme",
     "Window",
     "accept",
-    "first_window",
     "choose_windows",
+    "first_window",
     "make_scheme",
     "narrow",
     "neighbour_patterns",
@@ -175,7 +176,7 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
 
     Parameters
     ----------
-    lengths : uint8[n], bases of the k-mers
+    lengths : uint32[n], bases of the k-mers
     max_mismatches : int, 0 to MAX_MISMATCHES
     rows : int, length of the text
     table_length : int, K
@@ -220,18 +221,34 @@ def first_window(scheme, length, differ, window):
 
 
 @scalar
-def accept(fast, kmers, scheme, query, strand, position, window):
+def accept(fast, kmers, scheme, query, strand, position, window, differ):
     """Decide on one candidate.
 
     Parameters
     ----------
     query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
-    position : int64, where the k-mer would begin in the text, at least 0; may end outside
+    position : int64, where the k-mer would begin in the text, from 0 on and in the text; may end outside
+    differ : uint64, a bit for each mismatch in the k-mer's first word
 
     Returns
     -------
     int64, the Hamming distance, or -1: too far, across a segment's border, or another window reports it.
     """
+    length = int64(kmers.lengths[query])
+    if one_word_each(kmers):
+        distance = popcount(differ)
+        if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
+            return int64(-1)
+    else:
+        distance = _long_distance(fast, kmers, scheme, query, strand, position, window)
+        if distance < int64(0):
+            return int64(-1)
+    return distance if inside_segment(fast.segments, position, length) else int64(-1)
+
+
+@scalar
+def _long_distance(fast, kmers, scheme, query, strand, position, window):
+    """As `accept`, for a k-mer of several words and without its look at the segment."""
     length = int64(kmers.lengths[query])
     distance = int64(0)
     for w in range((length + int64(31)) >> int64(5)):
@@ -246,7 +263,7 @@ def accept(fast, kmers, scheme, query, strand, position, window):
             found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
         if (found <= scheme.errors[length, i]) != (i == window):
             return int64(-1)
-    return distance if inside_segment(fast.segments, position, length) else int64(-1)
+    return distance
 
 
 @scalar
@@ -261,7 +278,8 @@ def _window_mismatches(fast, kmers, query, strand, position, begin, end, word):
 @scalar
 def _compare_suffix(fast, row, wanted, length):
     """-1, 0, 1: the first `length` (at most 32) bases of a row's suffix against a packed string."""
-    position = int64(fast.suffix_array[row])
+    # A damaged index must not lead outside the text.
+    position = min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
     end = int64(fast.segments.text_start[segment_of(fast.segments, position) + int64(1)]) - int64(1)
     there = min(length, end - position)
     mask = prefix_mask(there)

@@ -22,8 +22,8 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.fast import make_scheme
-from warpseed.kmer_seeds.kmers import Kmers
 from warpseed.measure.records import join_parameters
+from warpseed.sequences.packed import Packed
 
 __all__ = ["draw_kmers", "measure_limits"]
 
@@ -56,22 +56,22 @@ def _draw(fast, length, error_rate, seed, words):
         bases = from_text[index] << shift
         if shift != uint64(0):
             bases |= from_text[index + int64(1)] >> (uint64(64) - shift)
-        words[i, 0] = bases & prefix_mask(length)
+        words[i] = bases & prefix_mask(length)
         if word & uint64(1):
-            words[i, 0] = reverse_complement_word(words[i], length, int64(0), ~uint64(0))
+            words[i] = reverse_complement_word(words, int64(i), length, int64(0), ~uint64(0))
         for base in range(length if error_rate > 0 else 0):
             state, word = _next_random(state)
             if float64(word >> uint64(11)) * 2.0**-53 < error_rate:
                 state, word = _next_random(state)
                 change = uint64(1) + word % uint64(3)
-                words[i, 0] ^= change << uint64(int64(62) - int64(2) * int64(base))
+                words[i] ^= change << uint64(int64(62) - int64(2) * int64(base))
 
 
-def draw_kmers(index: SeedIndex, length: int, count: int, error_rate: float, seed: int) -> Kmers:
+def draw_kmers(index: SeedIndex, length: int, count: int, error_rate: float, seed: int) -> Packed:
     """k-mers of at most 32 bases from uniform places of the reference, both strands, with substitutions."""
-    words = np.empty((count, 1), np.uint64)
+    words = np.empty(count, np.uint64)
     _draw(index.fast, length, float(error_rate), seed, words)
-    return Kmers(words, np.zeros((0, 1), np.uint64), np.full(count, length, np.uint8))
+    return Packed(words, np.empty(0, np.uint64), np.empty(0, np.uint32), np.full(count, length, np.uint32))
 
 
 def _time(run: Callable[[], Any], repeats: int) -> list[float]:

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.gpu import cuda, cupy, free_memory, launch, require_gpu, time_on_device, to_device, view
+from warpseed.compute.ranges import sort_groups
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
-from warpseed.kmer_seeds import cpu
 from warpseed.kmer_seeds.cpu import Intervals
+from warpseed.kmer_seeds.cpu_paper import look_up_pairs
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.gpu_fast import (
     CLOSING_BLOCKS,
@@ -42,8 +43,10 @@ from warpseed.kmer_seeds.gpu_paper import (
     paper_inexact_255,
     paper_locate,
 )  # fmt: skip
-from warpseed.kmer_seeds.kmers import QUERY_SHIFT, Kmers
+from warpseed.kmer_seeds.gpu_paper import Intervals as DeviceIntervalLists
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.output.rows import Found, join_found
+from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
     "COSTS",
@@ -84,12 +87,6 @@ def _batches(count: int, words: int) -> list[tuple[int, int]]:
     return [(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-def _part(kmers: Kmers, first: int, last: int) -> Kmers:
-    marked = kmers.marks.shape[0] == kmers.words.shape[0]
-    marks = kmers.marks[first:last] if marked else kmers.marks
-    return Kmers(kmers.words[first:last], marks, kmers.lengths[first:last])
-
-
 @contextmanager
 def _enough_memory(count: int) -> Iterator[None]:
     """Turn CuPy's failure to allocate into one sentence."""
@@ -127,7 +124,7 @@ def device_scheme(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, ta
     return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)))
 
 
-def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_only: bool = False) -> DeviceHits:
+def exact_hits(tagged: TaggedIndex, kmers: Packed, max_hits: int | None, count_only: bool = False) -> DeviceHits:
     """Exact search of k-mers on the device: append in one pass; again with room where it was short."""
     xp = cupy()
     count = len(kmers.lengths)
@@ -146,7 +143,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Kmers, max_hits: int | None, count_on
 
 
 def inexact_hits(
-    tagged: TaggedIndex, kmers: Kmers, scheme: DeviceScheme, max_hits: int | None, count_only: bool = False
+    tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, max_hits: int | None, count_only: bool = False
 ) -> DeviceHits:
     """Search with mismatches of k-mers on the device: append, move together; again with room where it was short."""
     xp = cupy()
@@ -177,9 +174,10 @@ def inexact_hits(
 
 def find_fast(
     index: SeedIndex,
-    kmers: Kmers,
+    kmers: Packed,
     max_mismatches: int,
     *,
+    threads: int = 1,
     max_hits: int | None = None,
     count_only: bool = False,
     watch: Stopwatch | None = None,
@@ -191,9 +189,9 @@ def find_fast(
     watch = watch or Stopwatch()
     tagged = tagged_index(index, watch)
     parts = []
-    for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
+    for first, last in _batches(len(kmers.lengths), -(-int(kmers.lengths.max(initial=1)) // 32)):
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
-            part = to_device(_part(kmers, first, last))
+            part = to_device(part_of(kmers, first, last))
             if max_mismatches > 0:
                 lengths = kmers.lengths[first:last]
                 scheme = device_scheme(index, lengths, max_mismatches, tagged.table_length)
@@ -225,7 +223,7 @@ class _DeviceIntervals(NamedTuple):
     dropped_hits: int
 
 
-def _exact_intervals(index: PaperIndex, kmers: Kmers) -> tuple[Any, Any, Any, Any]:
+def _exact_intervals(index: PaperIndex, kmers: Packed) -> tuple[Any, Any, Any, Any]:
     xp = cupy()
     count = len(kmers.lengths)
     low, size = xp.empty(2 * count, xp.uint32), xp.empty(2 * count, xp.uint32)
@@ -236,7 +234,7 @@ def _exact_intervals(index: PaperIndex, kmers: Kmers) -> tuple[Any, Any, Any, An
 
 
 def _inexact_intervals(
-    forward: PaperIndex, reverse: PaperIndex, kmers: Kmers, max_mismatches: int, limit: int, longest: int
+    forward: PaperIndex, reverse: PaperIndex, kmers: Packed, max_mismatches: int, limit: int, longest: int
 ) -> tuple[Any, Any, Any, Any]:
     xp = cupy()
     count = len(kmers.lengths)
@@ -245,11 +243,8 @@ def _inexact_intervals(
     while True:
         low, size, kind = xp.empty(room, xp.uint32), xp.empty(room, xp.uint32), xp.empty(room, xp.uint64)
         totals, cursor = xp.empty(count, xp.uint64), xp.zeros(1, xp.uint64)
-        out = (view(low), view(size), view(kind))
-        launch(
-            search, count, INEXACT_BLOCK,
-            forward, reverse, kmers, max_mismatches, limit, view(totals), view(cursor), out,
-        )  # fmt: skip
+        found = DeviceIntervalLists(*map(view, (cursor, low, size, kind, totals)))
+        launch(search, count, INEXACT_BLOCK, forward, reverse, kmers, max_mismatches, limit, found)
         needed = int(cursor[0])
         if needed <= room:
             break
@@ -260,7 +255,7 @@ def _inexact_intervals(
 
 def _search_batch(
     parts: tuple[PaperIndex, PaperIndex],
-    kmers: Kmers,
+    kmers: Packed,
     max_mismatches: int,
     max_hits: int | None,
     longest: int,
@@ -282,7 +277,7 @@ def _search_batch(
 
 def search_paper(
     index: SeedIndex,
-    kmers: Kmers,
+    kmers: Packed,
     max_mismatches: int,
     *,
     max_hits: int | None = None,
@@ -292,10 +287,10 @@ def search_paper(
     watch = watch or Stopwatch()
     parts = paper_index(index, watch)
     found: list[Intervals] = []
-    for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
+    for first, last in _batches(len(kmers.lengths), -(-int(kmers.lengths.max(initial=1)) // 32)):
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
-            part = to_device(_part(kmers, first, last))
+            part = to_device(part_of(kmers, first, last))
         with _enough_memory(last - first), time_on_device(watch, "kernel"):
             batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
         with watch.stage("device_to_host"):
@@ -333,22 +328,27 @@ def _locate(searched: PaperIndex, intervals: _DeviceIntervals, block: int) -> tu
 
 def find_paper(
     index: SeedIndex,
-    kmers: Kmers,
+    kmers: Packed,
     max_mismatches: int,
     *,
+    threads: int = 1,
     max_hits: int | None = None,
+    count_only: bool = False,
     watch: Stopwatch | None = None,
 ) -> Found:
     """All hits by the paper tier: search and (j, t) on the device, RSA on the host (section III.C)."""
     watch = watch or Stopwatch()
+    if count_only:
+        counted = search_paper(index, kmers, max_mismatches, max_hits=max_hits, watch=watch)
+        return Found(np.empty(0, np.uint64), counted.hits, counted.dropped_queries, counted.dropped_hits)
     parts = paper_index(index, watch)
     searched, on_host = (parts[1], index.reverse) if max_mismatches else (parts[0], index.forward)
     block = INEXACT_BLOCK if max_mismatches else EXACT_BLOCK
     found = []
-    for first, last in _batches(len(kmers.lengths), kmers.words.shape[1]):
+    for first, last in _batches(len(kmers.lengths), -(-int(kmers.lengths.max(initial=1)) // 32)):
         longest = int(kmers.lengths[first:last].max(initial=1))
         with watch.stage("host_to_device", synchronise=cuda.synchronize):
-            part = to_device(_part(kmers, first, last))
+            part = to_device(part_of(kmers, first, last))
         with _enough_memory(last - first), time_on_device(watch, "kernel"):
             batch = _search_batch(parts, part, max_mismatches, max_hits, longest)
         with _enough_memory(last - first), time_on_device(watch, "locate"):
@@ -358,15 +358,15 @@ def find_paper(
             counts = batch.totals.get()
         with watch.stage("lookup"):
             hits = np.empty(len(pairs[2]), np.uint64)
-            cpu.look_up_pairs(on_host, kmers.lengths[first:last], max_mismatches > 0, pairs, hits)
+            look_up_pairs(on_host, kmers.lengths[first:last], max_mismatches > 0, pairs, hits)
         with watch.stage("sort"):
-            cpu.sort_hits(hits, counts)
+            sort_groups(hits, counts)
         found.append(Found(hits, counts, batch.dropped_queries, batch.dropped_hits))
     return join_found(found)
 
 
 def device_run(
-    index: SeedIndex, kmers: Kmers, max_mismatches: int, *, tier: str, max_hits: int | None = None
+    index: SeedIndex, kmers: Packed, max_mismatches: int, *, tier: str, max_hits: int | None = None
 ) -> Callable[[], int]:
     """A search of k-mers that lie on the device and whose hits stay there, as a call that returns their number.
 

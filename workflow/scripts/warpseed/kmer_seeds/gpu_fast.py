@@ -19,8 +19,9 @@ from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import bucket_rows, decided_bases, exact_rows, exact_tag_range, position_of
 from warpseed.fm_index.text import inside_segment
-from warpseed.kmer_seeds.fast import accept, first_window
-from warpseed.kmer_seeds.kmers import QUERY_SHIFT, keyed_hit, oriented_marks, oriented_word
+from warpseed.kmer_seeds.fast import accept
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT, keyed_hit
+from warpseed.sequences.packed import all_known, one_word_each, oriented_marks, oriented_word
 
 __all__ = [
     "CLOSING_BLOCKS",
@@ -56,8 +57,8 @@ _SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
 
 @scalar
 def _all_bases(kmers, query):
-    for w in range(kmers.marks.shape[1] if kmers.marks.shape[0] == kmers.words.shape[0] else 0):
-        if kmers.marks[query, w] != uint64(0):
+    for w in range((int64(kmers.lengths[query]) + int64(31)) >> int64(5)):
+        if oriented_marks(kmers, query, int64(0), int64(w)) != uint64(0):
             return False
     return True
 
@@ -147,7 +148,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
 @scalar
 def _oriented_bases(kmers, query, strand, first_word, offset):
     """32 bases of a k-mer in one orientation from `offset` on, zero behind its end."""
-    if offset < int64(32) and kmers.words.shape[1] == 1:
+    if offset < int64(32) and one_word_each(kmers):
         return first_word << uint64(int64(2) * offset)
     length = int64(kmers.lengths[query])
     word = offset >> int64(5)
@@ -234,16 +235,9 @@ def _flush(lists, nest, filled, least):
 @scalar
 def _distance_at(index, kmers, scheme, query, strand, first_word, pattern, position):
     """Distance of a k-mer to the text at a position that a pattern led to; -1 as for `accept`."""
-    window = int64(scheme.pattern_window[pattern])
-    if kmers.words.shape[1] != 1:
-        return accept(index, kmers, scheme, query, strand, position, window)
-    length = int64(kmers.lengths[query])
     differ = mismatch_bits(fetch_word(index.text, position), first_word)
-    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
-    distance = popcount(differ)
-    if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
-        return int64(-1)
-    return distance if inside_segment(index.segments, position, length) else int64(-1)
+    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(int64(kmers.lengths[query]))
+    return accept(index, kmers, scheme, query, strand, position, int64(scheme.pattern_window[pattern]), differ)
 
 
 @scalar
@@ -254,7 +248,7 @@ def _try_row(index, kmers, scheme, max_hits, lists, nest, filled, owner, first_w
     tagged = index.rows[row]
     distance = popcount(mismatch_bits((tagged >> uint64(32)) & mask, tag))
     distance += popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
-    unmarked = kmers.marks.shape[0] != kmers.words.shape[0]
+    unmarked = all_known(kmers)
     if distance > int64(scheme.max_mismatches) and unmarked:
         return
     offset = int64(scheme.pattern_offset[pattern])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numba import int64, uint8, uint32, uint64
 
 from warpseed.compute.compiled import scalar
@@ -14,6 +15,7 @@ from warpseed.kmer_seeds import paper
 __all__ = [
     "EXACT_BLOCK",
     "INEXACT_BLOCK",
+    "Intervals",
     "paper_exact",
     "paper_inexact_32",
     "paper_inexact_255",
@@ -36,31 +38,44 @@ def paper_exact(index, kmers, low_of, size_of):
             size_of[int64(2) * query + int64(strand)] = uint32(max(high - low, int64(0)))
 
 
+class Intervals(NamedTuple):
+    """Where the threads of the paper tier's inexact search append what they find."""
+
+    cursor: np.ndarray
+    """uint64[1], intervals found, those without room too"""
+    low: np.ndarray
+    """uint32[room], first row"""
+    size: np.ndarray
+    """uint32[room], rows"""
+    kind: np.ndarray
+    """uint64[room], k-mer << 3 | strand << 2 | distance"""
+    totals: np.ndarray
+    """uint64[n], rows of each k-mer; the search of a k-mer ends when they pass max_hits"""
+
+
 @scalar
-def _paper_inexact(forward, reverse, kmers, max_mismatches, max_hits, query, bounds, stack, totals, cursor, out):
-    low_of, size_of, kind_of = out
+def _append_intervals(forward, reverse, kmers, max_mismatches, max_hits, query, work, found):
     total = int64(0)
     for strand in range(2):
-        paper.lower_bounds(forward, kmers, query, int64(strand), bounds)
-        depth = paper.start_search(reverse, stack)
+        depth = paper.start_interval(forward, reverse, kmers, query, int64(strand), max_mismatches, work)
         while depth >= int64(0) and total <= max_hits:
             low, high, distance, depth = paper.next_leaf(
-                reverse, kmers, query, int64(strand), int64(max_mismatches), bounds, stack, depth
+                reverse, kmers, query, int64(strand), max_mismatches, work, depth
             )
             if depth >= int64(0):
                 total += high - low
-                slot = int64(cuda.atomic.add(cursor, 0, uint64(1)))
-                if slot < int64(low_of.shape[0]):
-                    low_of[slot] = uint32(low)
-                    size_of[slot] = uint32(high - low)
-                    kind_of[slot] = (uint64(query) << uint64(3)) | uint64((int64(strand) << int64(2)) | distance)
-    totals[query] = uint64(total)
+                slot = int64(cuda.atomic.add(found.cursor, 0, uint64(1)))
+                if slot < int64(found.low.shape[0]):
+                    found.low[slot] = uint32(low)
+                    found.size[slot] = uint32(high - low)
+                    found.kind[slot] = (uint64(query) << uint64(3)) | uint64((int64(strand) << int64(2)) | distance)
+    found.totals[query] = uint64(total)
 
 
 def _make_paper_inexact(name: str, longest: int) -> Any:
     """Figure 4 for k-mers of up to `longest` bases: bounds and stack lie in local memory of that size."""
 
-    def paper_inexact(forward, reverse, kmers, max_mismatches, max_hits, totals, cursor, out):
+    def paper_inexact(forward, reverse, kmers, max_mismatches, max_hits, found):
         """One thread a k-mer and its reverse complement; intervals go to the next free place of the lists."""
         bounds = cuda.local.array(longest, uint8)
         lows = cuda.local.array(longest, uint32)
@@ -68,8 +83,8 @@ def _make_paper_inexact(name: str, longest: int) -> Any:
         state = cuda.local.array(longest, uint8)
         query = int64(cuda.grid(1))
         if query < int64(kmers.lengths.shape[0]):
-            stack = (lows, highs, state)
-            _paper_inexact(forward, reverse, kmers, max_mismatches, max_hits, query, bounds, stack, totals, cursor, out)
+            work = paper.Work(bounds, lows, highs, state)
+            _append_intervals(forward, reverse, kmers, int64(max_mismatches), max_hits, query, work, found)
 
     paper_inexact.__name__ = name
     paper_inexact.__qualname__ = name

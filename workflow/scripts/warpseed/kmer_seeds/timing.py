@@ -23,10 +23,11 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import WarpseedError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.kmer_seeds import cpu, find_kmers
-from warpseed.kmer_seeds.kmers import Kmers, pack_kmers
+from warpseed.kmer_seeds import cpu, find_function, find_kmers
+from warpseed.kmer_seeds.kmers import pack_kmers
 from warpseed.kmer_seeds.output import make_hits
 from warpseed.measure.records import measured_rows
+from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, read_queries
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -54,7 +55,7 @@ class _Job:
     threads: int
 
 
-def _read(job: _Job, watch: Stopwatch) -> tuple[Queries, Kmers]:
+def _read(job: _Job, watch: Stopwatch) -> tuple[Queries, Packed]:
     with watch.stage("read"):
         queries = read_queries(job.kmers)
     with watch.stage("pack"):
@@ -73,22 +74,10 @@ def _whole(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
 def _search_only(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
     """Table II: the paper tier stops at intervals; the fast tier, which has no such state, counts."""
     queries, kmers = _read(job, watch)
-    if job.device == "gpu":
-        from warpseed.kmer_seeds import gpu
-
-        if job.tier == "paper":
-            counts = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=job.max_hits, watch=watch).hits
-        else:
-            counts = gpu.find_fast(
-                job.index, kmers, job.max_mismatches, max_hits=job.max_hits, count_only=True, watch=watch
-            ).counts
-    else:
-        search: Any = cpu.search_paper if job.tier == "paper" else cpu.find_fast
-        options: dict[str, Any] = {} if job.tier == "paper" else {"count_only": True}
-        with watch.stage("search"):
-            found = search(job.index, kmers, job.max_mismatches, threads=job.threads, max_hits=job.max_hits, **options)
-        counts = found.hits if job.tier == "paper" else found.counts
-    results = int(np.sum(counts))
+    found = find_function(job.tier, job.device)(
+        job.index, kmers, job.max_mismatches, threads=job.threads, max_hits=job.max_hits, count_only=True, watch=watch
+    )
+    results = int(np.sum(found.counts))
     return lambda: _Outcome(len(queries), results, f"count={results}")
 
 

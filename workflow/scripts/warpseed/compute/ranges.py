@@ -1,0 +1,97 @@
+"""Work on ranges of queries: threads over ranges, results of unknown size, sorting in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from numba import int64
+
+from warpseed.compute.compiled import scalar
+
+__all__ = ["fill_in_parts", "run_ranges", "sort_groups", "sort_range"]
+
+_RANGE = 8192
+_SHORT = 24
+_Result = TypeVar("_Result")
+_Part = TypeVar("_Part")
+
+
+def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) -> list[_Result]:
+    """`task(first, last)` for ranges that cover [0, count), on `threads` threads; results in order.
+
+    A range has at most 8,192 queries, and fewer where that would leave a thread without work.
+    """
+    size = max(1, min(_RANGE, -(-count // (4 * threads))))
+    ranges = [(first, min(first + size, count)) for first in range(0, count, size)]
+    if threads == 1 or len(ranges) < 2:
+        return [task(*each) for each in ranges]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda each: task(*each), ranges))
+
+
+def fill_in_parts(first: int, last: int, room: int, fill: Callable[[int, int], tuple[int, _Part, int]]) -> list[_Part]:
+    """Results of queries [first, last) whose number is not known beforehand, part by part.
+
+    Parameters
+    ----------
+    room : int
+        Results that the first part has room for.
+    fill : callable
+        ``fill(first, room)`` works from query `first` on until `last`, or until a query's results do not fit. It
+        returns the query that it stopped at, its part, and the room which that query needs (0 at the end).
+    """
+    parts: list[_Part] = []
+    while first < last:
+        first, part, needed = fill(first, room)
+        parts.append(part)
+        room = max(2 * room, needed) if needed else room
+    return parts
+
+
+@scalar
+def _sift_down(values, first, root, size):
+    value = values[first + root]
+    child = 2 * root + 1
+    while child < size:
+        if child + 1 < size and values[first + child + 1] > values[first + child]:
+            child += 1
+        if values[first + child] <= value:
+            break
+        values[first + root] = values[first + child]
+        root = child
+        child = 2 * root + 1
+    values[first + root] = value
+
+
+@scalar
+def sort_range(values, first, last):
+    """Ascending order, in place: insertion for the handful of values that most queries have, a heap for more."""
+    size = last - first
+    if size <= _SHORT:
+        for i in range(first + 1, last):
+            value = values[i]
+            j = i - 1
+            while j >= first and values[j] > value:
+                values[j + 1] = values[j]
+                j -= 1
+            values[j + 1] = value
+        return
+    for root in range(size // 2 - 1, -1, -1):
+        _sift_down(values, first, root, size)
+    for end in range(size - 1, 0, -1):
+        largest = values[first]
+        values[first] = values[first + end]
+        values[first + end] = largest
+        _sift_down(values, first, 0, end)
+
+
+@scalar
+def sort_groups(values, counts):
+    """Order the values of every query, which lie one query behind the other, in place; `counts` is int64[n]."""
+    first = int64(0)
+    for query in range(counts.shape[0]):
+        if counts[query] > 1:
+            sort_range(values, first, first + counts[query])
+        first += counts[query]

@@ -1,0 +1,244 @@
+"""The fast tier's loop on the CPU: blocks of k-mers in passes, each prefetching for the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+
+from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.intrinsics import prefetch
+from warpseed.compute.ranges import sort_range
+from warpseed.kmer_seeds.fast import accept, narrow
+from warpseed.kmer_seeds.kmers import pack_hit
+from warpseed.sequences.packed import oriented_marks, oriented_word
+
+__all__ = ["NARROW_ABOVE", "Block", "Sink", "new_block", "search_range"]
+
+NARROW_ABOVE = 16
+"""Rows from which a bucket is narrowed by the bases behind the K of the table."""
+_LOOK_UPS = 512
+_CANDIDATES = 1024
+
+
+class Sink(NamedTuple):
+    """Where the hits of a range of k-mers go."""
+
+    hits: np.ndarray
+    """uint64[room], packed by `pack_hit`"""
+    counts: np.ndarray
+    """int64[k-mers of the range], hits of each, 0 for one that was dropped"""
+    dropped: np.ndarray
+    """int64[2], dropped k-mers and their hits"""
+    max_hits: int
+    store: bool
+    """False where only counts are asked for"""
+
+
+class Block(NamedTuple):
+    """Working arrays of one block of k-mers. An *owner* is a k-mer in one orientation, an *item* one look-up."""
+
+    item_low: np.ndarray
+    """int64[items], table entry, then first row"""
+    item_high: np.ndarray
+    item_owner: np.ndarray
+    item_window: np.ndarray
+    words: np.ndarray
+    """uint64[], words of owner o from o·(W + 1) on, the last one zero"""
+    marks: np.ndarray
+    """uint64[owners], marks of the first word"""
+    mask: np.ndarray
+    """uint64[owners], pairs of the first word that are bases of the k-mer"""
+    place: np.ndarray
+    """int64[_CANDIDATES], where a candidate begins in the text"""
+    place_owner: np.ndarray
+    place_window: np.ndarray
+    found: np.ndarray
+    """int64[k-mers], hits so far"""
+    stride: int
+    """words of an owner, the zero behind them included"""
+
+
+@looping
+def new_block(stride, look_ups):
+    """Room for a block: `stride` words for each orientation of a k-mer, `look_ups` of the k-mer that has most."""
+    items = max(int64(_LOOK_UPS), int64(2) * look_ups)
+    return Block(
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int32),
+        np.empty(items, np.uint8),
+        np.zeros((items + 2) * stride + 1, np.uint64),
+        np.zeros(items + 2, np.uint64),
+        np.zeros(items + 2, np.uint64),
+        np.empty(_CANDIDATES, np.int64),
+        np.empty(_CANDIDATES, np.int32),
+        np.empty(_CANDIDATES, np.uint8),
+        np.zeros(items + 2, np.int64),
+        stride,
+    )
+
+
+@scalar
+def _list_items(fast, kmers, scheme, block, begin, last):
+    """First pass: the look-ups of as many k-mers as fit; returns the k-mer behind them and the number of items."""
+    stride = int64(block.stride)
+    items = int64(0)
+    query = begin
+    while query < last:
+        length = int64(kmers.lengths[query])
+        if items + int64(2) * scheme.look_ups[length] > block.item_low.shape[0]:
+            break
+        block.found[query - begin] = 0
+        for strand in range(2):
+            owner = int64(2) * (query - begin) + int64(strand)
+            for w in range((length + int64(31)) >> int64(5)):
+                block.words[owner * stride + w] = oriented_word(kmers, query, int64(strand), int64(w))
+            block.marks[owner] = oriented_marks(kmers, query, int64(strand), int64(0))
+            block.mask[owner] = prefix_mask(length)
+            for i in range(scheme.windows[length]):
+                seen = min(scheme.length[length, i], int64(scheme.table_length))
+                word = fetch_word(block.words, owner * stride * int64(32) + scheme.offset[length, i])
+                code = word >> uint64(int64(64) - int64(2) * seen)
+                shift = uint64(int64(2) * (int64(scheme.table_length) - seen))
+                for v in range(scheme.pattern_first[length, i], scheme.pattern_first[length, i + 1]):
+                    bucket = code ^ scheme.patterns[v]
+                    prefetch(fast.table, int64(bucket << shift))
+                    block.item_low[items] = int64(bucket << shift)
+                    block.item_high[items] = int64((bucket + uint64(1)) << shift)
+                    block.item_owner[items] = owner
+                    block.item_window[items] = i
+                    items += int64(1)
+        query += int64(1)
+    return query, items
+
+
+@scalar
+def _look_up_items(fast, block, items):
+    """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)"""
+    rows = int64(fast.suffix_array.shape[0])
+    for item in range(items):
+        low = min(int64(fast.table[block.item_low[item]]), rows)
+        high = min(int64(fast.table[block.item_high[item]]), rows)
+        prefetch(fast.suffix_array, low)
+        block.item_low[item] = low
+        block.item_high[item] = high
+
+
+@scalar
+def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
+    """Last pass: compare candidates with the text; returns the number of hits stored, or that had no room."""
+    for c in range(gathered):
+        owner = int64(block.place_owner[c])
+        place = block.place[c]
+        differ = mismatch_bits(fetch_word(fast.text, place), block.words[owner * int64(block.stride)])
+        differ = (differ | block.marks[owner]) & block.mask[owner]
+        local = owner >> int64(1)
+        strand = owner & int64(1)
+        window = int64(block.place_window[c])
+        distance = accept(fast, kmers, scheme, begin + local, strand, place, window, differ)
+        if distance < int64(0):
+            continue
+        block.found[local] += 1
+        if sink.store and block.found[local] <= sink.max_hits:
+            if stored < sink.hits.shape[0]:
+                sink.hits[stored] = pack_hit(place, strand, distance)
+            stored += int64(1)
+    return stored
+
+
+@scalar
+def _narrow_item(fast, kmers, scheme, block, begin, item):
+    """Rows of an item; of a crowded bucket only those that go on as its window does."""
+    low = block.item_low[item]
+    high = block.item_high[item]
+    if high - low > int64(NARROW_ABOVE):
+        owner = int64(block.item_owner[item])
+        i = int64(block.item_window[item])
+        length = int64(kmers.lengths[begin + (owner >> int64(1))])
+        more = min(scheme.length[length, i], int64(32))
+        if more > int64(scheme.table_length):
+            wanted = fetch_word(block.words, owner * int64(block.stride) * int64(32) + scheme.offset[length, i])
+            low, high = narrow(fast, low, high, wanted & prefix_mask(more), more)
+    return low, high
+
+
+@scalar
+def _close_queries(found, begin, end, first, sink, used):
+    """Settle the k-mers [begin, end) of a range from `first` on: drop, sort and move together.
+
+    Returns
+    -------
+    (next k-mer, hits used, room that it needs) : it stops at the first k-mer whose hits did not fit
+    """
+    read = used
+    for query in range(begin, end):
+        count = found[query - begin]
+        if count > sink.max_hits:
+            sink.counts[query - first] = 0
+            sink.dropped[0] += 1
+            sink.dropped[1] += count
+            read += sink.max_hits if sink.store else 0
+            continue
+        if sink.store:
+            if read + count > sink.hits.shape[0]:
+                return query, used, count
+            if read != used:
+                for i in range(count):
+                    sink.hits[used + i] = sink.hits[read + i]
+            sort_range(sink.hits, used, used + count)
+            read += count
+            used += count
+        sink.counts[query - first] = count
+    return end, used, int64(0)
+
+
+@scalar
+def _gather(fast, kmers, scheme, block, begin, items, sink, used):
+    """Third pass, rows to candidates, with the last one whenever their list is full; stores hits from `used` on."""
+    rows = int64(fast.suffix_array.shape[0])
+    gathered = int64(0)
+    stored = used
+    for item in range(items):
+        if block.item_low[item] == block.item_high[item]:
+            continue
+        low, high = _narrow_item(fast, kmers, scheme, block, begin, item)
+        owner = block.item_owner[item]
+        window = block.item_window[item]
+        back = scheme.offset[int64(kmers.lengths[begin + (int64(owner) >> int64(1))]), int64(window)]
+        for row in range(low, high):
+            place = int64(fast.suffix_array[row]) - back
+            if place < int64(0) or place >= rows:
+                continue
+            if gathered == _CANDIDATES:
+                stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+                gathered = int64(0)
+            prefetch(fast.text, place >> int64(5))
+            block.place[gathered] = place
+            block.place_owner[gathered] = owner
+            block.place_window[gathered] = window
+            gathered += int64(1)
+    _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+
+
+@scalar
+def search_range(fast, kmers, scheme, block, first, last, sink):
+    """Hits of the k-mers [first, last), in passes: table, suffix array, text, compare.
+
+    Returns
+    -------
+    (stop, used, needed) : int64; where it stopped, the hits stored, and the room that k-mer `stop` needs (0 at the end)
+    """
+    used = int64(0)
+    begin = int64(first)
+    while begin < last:
+        end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
+        _look_up_items(fast, block, items)
+        _gather(fast, kmers, scheme, block, begin, items, sink, used)
+        stopped, used, needed = _close_queries(block.found, begin, end, first, sink, used)
+        if stopped < end:
+            return stopped, used, needed
+        begin = end
+    return begin, used, int64(0)

@@ -1,0 +1,175 @@
+"""Sequences packed two bits a base, of any lengths: what every search takes, on both targets.
+
+A sequence has as many 64-bit words as its bases need, back to back with its neighbours': one long read among many short
+ones costs its own words and no more. The functions here are scalar and run on the CPU and in kernels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+
+from warpseed.compute.bits import reverse_complement_word
+from warpseed.compute.compiled import scalar
+
+if TYPE_CHECKING:
+    from warpseed.sequences.queries import Queries
+
+__all__ = [
+    "Packed",
+    "all_known",
+    "base_at",
+    "first_word",
+    "one_word_each",
+    "oriented_marks",
+    "oriented_word",
+    "pack",
+    "part_of",
+    "words_of",
+]
+
+
+class Packed(NamedTuple):
+    """Packed sequences; *word w of sequence i* is ``words[first[i] + w]``, or ``words[i]`` where each has one."""
+
+    words: np.ndarray
+    """uint64[total], 32 bases a word, first base in the top bits, zeros behind the end and for what is no base"""
+    marks: np.ndarray
+    """uint64[total], the low bit of a base's pair is 1 where it is no base; uint64[0] where all are"""
+    first: np.ndarray
+    """uint32[n + 1], where each sequence's words begin; uint32[0] where every sequence has exactly one word"""
+    lengths: np.ndarray
+    """uint32[n], bases of each sequence"""
+
+
+def words_of(lengths: np.ndarray) -> np.ndarray:
+    """Words that sequences of these lengths take, int64[n]."""
+    return (lengths.astype(np.int64) + 31) >> 5
+
+
+@scalar
+def _pack(codes, offsets, first, words, marks):
+    for i in range(offsets.shape[0] - 1):
+        begin = int64(offsets[i])
+        end = int64(offsets[i + 1])
+        to = int64(first[i]) if first.shape[0] else int64(i)
+        while begin < end:
+            word = uint64(0)
+            mark = uint64(0)
+            stop = min(begin + int64(32), end)
+            for j in range(begin, stop):
+                code = uint64(codes[j])
+                word = (word << uint64(2)) | (code if code <= uint64(3) else uint64(0))
+                mark = (mark << uint64(2)) | (uint64(0) if code <= uint64(3) else uint64(1))
+            shift = uint64(int64(64) - int64(2) * (stop - begin))
+            words[to] = word << shift
+            if marks.shape[0]:
+                marks[to] = mark << shift
+            to += int64(1)
+            begin = stop
+
+
+@scalar
+def _pack_short(codes, offsets, words):
+    """As `_pack`, for sequences that are all bases and have one word each."""
+    for i in range(words.shape[0]):
+        first = offsets[i]
+        length = offsets[i + 1] - first
+        word = uint64(0)
+        for j in range(first, first + length):
+            word = (word << uint64(2)) | uint64(codes[j])
+        words[i] = word << uint64(64 - 2 * length)
+
+
+def pack(queries: Queries) -> Packed:
+    """Pack queries of any lengths, none of which is empty.
+
+    Parameters
+    ----------
+    queries : Queries
+        Codes 0-3, and 4 for what is no base.
+
+    Returns
+    -------
+    Packed
+    """
+    lengths = queries.lengths.astype(np.uint32)
+    words_each = words_of(lengths)
+    short = int(words_each.max(initial=1)) == 1
+    first = np.empty(0, np.uint32)
+    if not short:
+        first = np.zeros(len(lengths) + 1, np.uint32)
+        np.cumsum(words_each, out=first[1:])
+    words = np.empty(len(lengths) if short else int(first[-1]), np.uint64)
+    marks = np.empty(len(words) if queries.codes.max(initial=0) > 3 else 0, np.uint64)
+    if short and not len(marks):
+        _pack_short(queries.codes, queries.offsets, words)
+    else:
+        _pack(queries.codes, queries.offsets, first, words, marks)
+    return Packed(words, marks, first, lengths)
+
+
+def part_of(packed: Packed, start: int, stop: int) -> Packed:
+    """Sequences [start, stop): words, marks and lengths are views."""
+    if not len(packed.first):
+        return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, packed.lengths[start:stop])
+    begin, end = int(packed.first[start]), int(packed.first[stop])
+    return Packed(
+        packed.words[begin:end],
+        packed.marks[begin:end],
+        packed.first[start : stop + 1] - begin,
+        packed.lengths[start:stop],
+    )
+
+
+@scalar
+def one_word_each(packed):
+    """Whether every sequence of the set has exactly one word."""
+    return packed.first.shape[0] == 0
+
+
+@scalar
+def all_known(packed):
+    """Whether every base of the set is one of A, C, G, T."""
+    return packed.marks.shape[0] == 0
+
+
+@scalar
+def first_word(packed, i):
+    """Where the words of sequence `i` begin, int64."""
+    return int64(i) if one_word_each(packed) else int64(packed.first[i])
+
+
+@scalar
+def oriented_word(packed, i, strand, word):
+    """Word `word` of sequence `i` (strand 0) or of its reverse complement (strand 1), uint64."""
+    first = first_word(packed, i)
+    if strand == int64(0):
+        return packed.words[first + word]
+    return reverse_complement_word(packed.words, first, int64(packed.lengths[i]), word, ~uint64(0))
+
+
+@scalar
+def oriented_marks(packed, i, strand, word):
+    """Marks of what is no base in the same orientation, uint64; zero where the set has none at all."""
+    if all_known(packed):
+        return uint64(0)
+    first = first_word(packed, i)
+    if strand == int64(0):
+        return packed.marks[first + word]
+    return reverse_complement_word(packed.marks, first, int64(packed.lengths[i]), word, uint64(0))
+
+
+@scalar
+def base_at(packed, i, strand, position):
+    """Code of one base of sequence `i` (strand 0) or its reverse complement (1): 0..3, or 4 for what is no base."""
+    if strand != int64(0):
+        position = int64(packed.lengths[i]) - int64(1) - position
+    word = first_word(packed, i) + (position >> int64(5))
+    shift = uint64(int64(62) - int64(2) * (position & int64(31)))
+    if not all_known(packed) and (packed.marks[word] >> shift) & uint64(1):
+        return int64(4)
+    code = int64((packed.words[word] >> shift) & uint64(3))
+    return code if strand == int64(0) else int64(3) - code
