@@ -134,6 +134,22 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert records(read_queries("-")) == [("a", "ACGT")]
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_rna_is_noted_and_dna_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str], packed: bool) -> None:
+    rna = [">a U\nACGU\nAAA\n", "\n>a\r\nacgu\r\n", "@a\nGGU\n+\nTTT\n"]
+    dna = [">U\nACGA\n", ">a\nACGTU\n", "@a\nGGA\n+\nUUU\n", ">a\nAAN\n>b\nU\n"]
+    for text, notes in [*((text, 1) for text in rna), *((text, 0) for text in dna)]:
+        content = gzip.compress(text.encode()) if packed else text.encode()
+        path = save(tmp_path, content)
+        read_queries(path)
+        said = capsys.readouterr().err
+        assert (
+            said.count("are written with U (RNA), which match nothing; write T.") == notes and said.count("\n") == notes
+        )
+    read_reference(save(tmp_path, rna[0]))
+    assert "in.fa: the bases are written with U" in capsys.readouterr().err
+
+
 @given(
     data=st.lists(
         st.tuples(
@@ -205,9 +221,16 @@ BAD_FILES = {
     "cut gzip header": (b"\x1f\x8b\x08\0", "the gzip data end too early, after 0 uncompressed bytes"),
     "bad checksum": (gzip.compress(b">a\nACGT\n")[:-8] + bytes(8), "the gzip data are damaged after"),
     "bytes behind gzip": (gzip.compress(b">a\nACGT\n") + b"junk", "other bytes follow the gzip data"),
-    "byte behind gzip": (gzip.compress(b">a\nACGT\n") + b"\x1f", "the gzip data end too early"),
+    "byte behind gzip": (gzip.compress(b">a\nACGT\n") + b"j", "other bytes follow the gzip data"),
+    "zeros and a byte": (gzip.compress(b">a\nACGT\n") + b"\0\0j", "other bytes follow the gzip data"),
+    "half a magic": (gzip.compress(b">a\nACGT\n") + b"\x1f", "the gzip data end too early"),
+    "gzip twice": (gzip.compress(gzip.compress(b">a\nACGT\n")), "the file was compressed twice with gzip; decompress"),
+    "one byte of gzip": (b"\x1f", "the file has a single byte, the first of gzip data; it was cut"),
+    "carriage returns only": (b">a x\rACGT\rACGT\r>b\rA\r", "the lines end with carriage returns only, as on old Macs"),
+    "the same, one record": (b">a\rACGT\r", "the lines end with carriage returns only"),
 }
 BAD_FASTQ = {
+    "carriage returns only": (b"@a\rACGT\r+\rIIII\r", "the lines end with carriage returns only, as on old Macs"),
     "cut in header": (b"@a\nAC\n+\nII\n@b", r"record 2 \('b'\), line 5: the file ends in the middle of a FASTQ"),
     "cut in bases": (b"@a\nAC", r"record 1 \('a'\), line 2: the file ends in the middle of a FASTQ record"),
     "cut behind bases": (b"@a\nAC\n", r"line 3: the file ends in the middle of a FASTQ record"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import SHOWN, show_byte, show_name
+from warpseed.sequences.files import GZIP_MAGIC
 from warpseed.sequences.parse import (
     BAD_BASE,
     BAD_BYTE,
@@ -78,6 +79,7 @@ class FastxParser:
             lines=np.empty(0, np.int64),
         )
         self._records_taken = 0
+        self._first_line_returns = False
 
     @property
     def bases(self) -> int:
@@ -121,6 +123,8 @@ class FastxParser:
             _with_room(held.lines, self.records, records, growth) if self.keeps_lines else held.lines,
         )
         self._parse(data, self._state, self._held)
+        if self._state[LINE] == 1:
+            self._first_line_returns = self._first_line_returns or bool((data == 13).any())
         if self._state[ERROR] != OK:
             self._fail(int(self._state[ERROR]))
 
@@ -135,6 +139,11 @@ class FastxParser:
         mode = int(self._state[MODE])
         if self._records_taken + self.records == 0:
             raise InputError(f"{self.source}: the file has no records; a {self.format} file was expected.")
+        if self._state[LINE] == 1 and self._first_line_returns:
+            raise InputError(
+                f"{self.source}: the lines end with carriage returns only, as on old Macs; convert the line ends to "
+                "newlines."
+            )
         if self.format == "FASTA":
             if self.bases == self._held.offsets[self.records - 1]:
                 self._fail(EMPTY_SEQUENCE)
@@ -245,6 +254,10 @@ def sniff_format(start: bytes, source: str | os.PathLike[str]) -> str:
         return "FASTA"
     if not start:
         raise InputError(f"{source}: the file is empty; a FASTA or FASTQ file was expected.")
+    if start.startswith(GZIP_MAGIC):  # within what was unpacked already
+        raise InputError(f"{source}: the file was compressed twice with gzip; decompress it once.")
+    if start == GZIP_MAGIC[:1]:
+        raise InputError(f"{source}: the file has a single byte, the first of gzip data; it was cut: get it again.")
     for magic, kind in _OTHER_FORMATS:
         if start.startswith(magic):
             raise InputError(f"{source}: this is {kind}; a FASTA or FASTQ file, plain or gzip, was expected.")

@@ -238,9 +238,9 @@ class ByteStream:
         """Bytes that start with the next gzip member's magic, or nothing at the end of the file."""
         while True:
             rest = rest.lstrip(b"\0")  # tapes and some tools pad with zeros
+            if not rest.startswith(GZIP_MAGIC[: len(rest)]):
+                raise InputError(f"{self.name}: other bytes follow the gzip data; get or compress the file again.")
             if len(rest) >= len(GZIP_MAGIC):
-                if not rest.startswith(GZIP_MAGIC):
-                    raise InputError(f"{self.name}: other bytes follow the gzip data; get or compress the file again.")
                 return rest
             piece = next(raw, None)
             if piece is None:

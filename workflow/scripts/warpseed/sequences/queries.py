@@ -6,6 +6,7 @@ Bases are the codes of `warpseed.sequences.alphabet`. Coordinates are 0-based an
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,7 @@ __all__ = [
 _PIECE_BYTES = 1 << 20  # stays in the second-level cache between reading, checksum and parsing
 _PART_BASES = 16 << 20  # formatted at once when writing
 _SNIFF_BYTES = 16
+_NOTED_BYTES = 1 << 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RECORDS_PER_BASE = 1 / 8  # a batch of one-base queries must not hold 64 million offsets
 
@@ -333,9 +335,19 @@ def sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
         if len(start.lstrip()) >= _SNIFF_BYTES:
             break
     start = start.removeprefix(_BYTE_ORDER_MARK)
-    yield sniff_format(start.lstrip(), stream.name)
+    format = sniff_format(start.lstrip(), stream.name)
+    yield format
+    _note_rna(start, format, stream.name)
     yield start
     yield from pieces
+
+
+def _note_rna(start: bytes, format: str, source: str) -> None:
+    """Say so on standard error when the first record of a file is RNA: its U match nothing."""
+    first, _, _ = start[:_NOTED_BYTES].lstrip().partition(b"\n")[2].partition(b">" if format == "FASTA" else b"+")
+    letters = set(first.upper())
+    if ord("U") in letters and ord("T") not in letters and sys.stderr is not None:
+        print(f"Note: {source}: the bases are written with U (RNA), which match nothing; write T.", file=sys.stderr)
 
 
 def parse_batches(
