@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
@@ -35,7 +36,7 @@ __all__ = [
     "write_lines",
 ]
 
-_ROWS_AT_ONCE = 1 << 14
+_ROWS_AT_ONCE = 1 << 15
 """Rows, their text and what both need stay in the second-level cache."""
 _BYTES_AT_ONCE = 1 << 26
 _NUMBER_BYTES = 20
@@ -317,8 +318,13 @@ def format_rows(
         yield from map(piece, starts)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for begin in range(0, len(starts), 4 * threads):
-            yield from pool.map(piece, starts[begin : begin + 4 * threads])
+        ahead: deque[Future[memoryview]] = deque()
+        for first in starts:
+            ahead.append(pool.submit(piece, first))
+            if len(ahead) == 4 * threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def output_format(path: str | os.PathLike[str], formats: tuple[str, ...]) -> str:
