@@ -2,8 +2,8 @@
 
 Environment variables: WARPSEED_DATA (folder of real data), WARPSEED_REQUIRE_GPU=1 (GPU tests run and fail
 where no GPU answers, instead of being skipped), WARPSEED_GPU_RECORD (folder of measurements, in which passing
-GPU tests leave a note), HYPOTHESIS_PROFILE (dev, ci, thorough;
-ci wherever CI is set).
+GPU tests leave a note), WARPSEED_REQUIRE_PEERS=1 (tests that compare with another tool fail where it is not
+installed, instead of being skipped), HYPOTHESIS_PROFILE (dev, ci, thorough; ci wherever CI is set).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -30,6 +32,34 @@ settings.register_profile("dev", max_examples=60, **COMMON)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **COMMON)
 settings.register_profile("thorough", max_examples=1000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+PEERS = {"bowtie": ("bowtie-build", "bowtie-align-s"), "bwa": ("bwa",)}
+"""Tools that tests marked `peer("bowtie")` compare with, and their programs."""
+SKIPPED_PEERS = pytest.StashKey[Counter[str]]()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose peer is not installed, or fail it where peers are required."""
+    for marker in item.iter_markers("peer"):
+        (peer,) = marker.args
+        if all(map(shutil.which, PEERS[peer])):
+            continue
+        if os.environ.get("WARPSEED_REQUIRE_PEERS") == "1":
+            pytest.fail(f"{peer} is not installed, and WARPSEED_REQUIRE_PEERS=1", pytrace=False)
+        item.config.stash.setdefault(SKIPPED_PEERS, Counter())[peer] += 1
+        pytest.skip(f"{peer} is not installed")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Which peers were missing, and how to get them, in one line."""
+    skipped = config.stash.get(SKIPPED_PEERS, Counter())
+    if skipped:
+        missing = " ".join(sorted(skipped))
+        terminalreporter.write_line(
+            f"{skipped.total()} tests that compare with other tools were skipped; to run them: "
+            f"apt-get install {missing}, or a conda environment of envs/peers.yaml."
+        )
 
 
 def gpu_answers() -> bool:

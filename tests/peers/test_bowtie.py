@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,20 +16,10 @@ from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import Queries, write_fasta
 from warpseed.sequences.reference import read_reference
 
-pytestmark = pytest.mark.peer
+pytestmark = pytest.mark.peer("bowtie")
 
 DATA_SETS = {"S11": (11, 0), "S15": (15, 0), "S20": (20, 1), "S24": (24, 1), "S30": (30, 2)}
 TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def bowtie_is_installed() -> None:
-    """A missing peer is a failure, unless WARPSEED_NO_PEERS=1 says that it is meant."""
-    if shutil.which("bowtie-align-s") and shutil.which("bowtie-build"):
-        return
-    if os.environ.get("WARPSEED_NO_PEERS") == "1":
-        pytest.skip("bowtie is not installed, and WARPSEED_NO_PEERS=1")
-    pytest.fail("bowtie is not installed: install it (apt-get install bowtie), or set WARPSEED_NO_PEERS=1")
 
 
 @pytest.fixture(scope="module")

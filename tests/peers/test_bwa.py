@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +9,9 @@ import pytest
 from warpseed.errors import PeerError
 from warpseed.measure.peers.bwa import build_bwa_index, bwa_version
 
-pytestmark = pytest.mark.peer
 
-
+@pytest.mark.peer("bwa")
 def test_the_index_is_timed_and_removed(write_reference: Callable[..., Path], tmp_path: Path) -> None:
-    if shutil.which("bwa") is None:
-        pytest.skip("bwa is not installed")
     (tmp_path / "out").mkdir()
     built = build_bwa_index(write_reference(["ACGTTGCATG" * 50]), tmp_path / "out")
     assert built.seconds > 0 and built.peak_bytes > 1 << 20
