@@ -21,7 +21,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from warpseed.fm_index.build import build_index
 from warpseed.compute.machine import peak_memory
-index = build_index(sys.argv[2], threads=int(sys.argv[3]))
+index = build_index(sys.argv[2], parts=("fast", "paper"), threads=int(sys.argv[3]))
 index.save(sys.argv[4])
 print(peak_memory(), index.bases, index.seconds["total"])
 """

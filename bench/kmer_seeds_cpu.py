@@ -163,7 +163,7 @@ def index_rows(bench: Bench) -> Iterator[Row]:
 
 def prepare(reference: Path, folder: Path, count: int, threads: int) -> Bench:
     """Both indexes, and the k-mers cut from reads with errors."""
-    index = build_index(reference, threads=2)
+    index = build_index(reference, parts=("fast", "paper"), threads=2)
     index.save(folder / "index")
     bench = Bench(reference, folder, open_index(folder / "index"), threads)
     build_bowtie_index(reference, bench.bowtie, 2)

@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1_000_000, help="k-mers of each data set")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    index = build_index(options.reference, threads=2)
+    index = build_index(options.reference, parts=("fast", "paper"), threads=2)
     reads = simulate_reads(read_reference(options.reference), count=options.count, length=100, seed=2)
     print("| data set | tier | hits | " + " | ".join(f"{stage}, ms" for stage in STAGES) + " |")
     print("|---|---|--:|" + "--:|" * len(STAGES))

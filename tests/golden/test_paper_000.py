@@ -83,7 +83,13 @@ def test_built_index(
     from warpseed.fm_index.locate import look_up, walk_to_sample
     from warpseed.fm_index.search import bwt_symbol, is_separator_row, rank, step
 
-    index = build_index(write_reference([genome.lower()]), q=32, p=sampling, table_length=2)
+    index = build_index(
+        write_reference([genome.lower()]),
+        parts=("fast", "paper"),
+        occ_interval=32,
+        sa_interval=sampling,
+        table_length=2,
+    )
     assert index.fast.suffix_array.tolist() == suffix_array
     twin = NaiveIndex.of(genome + "$")
     for built, naive in ((index.forward, twin), (index.reverse, NaiveIndex.of(reversed_text(twin.text)))):
@@ -122,7 +128,7 @@ def test_found_k_mers(
 ) -> None:
     from warpseed import build_index, find_kmers
 
-    hits = find_kmers(build_index(write_reference([genome])), [pattern.lower()], tier=tier)
+    hits = find_kmers(build_index(write_reference([genome]), parts=("fast", "paper")), [pattern.lower()], tier=tier)
     forward = hits.strand == 0
     assert hits.start[forward].tolist() == positions
     assert (hits.end - hits.start == 3).all() and not hits.distance.any()

@@ -32,7 +32,7 @@ def genome(
     prefix = tmp_path_factory.mktemp("bowtie") / "genome"
     build_bowtie_index(real_genome, prefix, 2)
     reference = read_reference(real_genome)
-    return reference, build_index(reference, threads=2), prefix
+    return reference, build_index(reference, parts=("fast", "paper"), threads=2), prefix
 
 
 def kmers_of(reference: Any, k: int, count: int) -> Queries:

@@ -60,7 +60,7 @@ def test_paper_tier_has_the_rule_as_printed(write_reference: Callable[..., Path]
     different = 0
     for seed in range(10):
         contigs, queries = random_case(seed)
-        index = build_index(write_reference(contigs), q=32, p=4, table_length=2)
+        index = build_index(write_reference(contigs), parts="paper", occ_interval=32, sa_interval=4)
         twin = Figure4(contigs).bwt
         kmers = pack_kmers(Queries.from_sequences(queries))
         for number, query in enumerate(queries):

@@ -20,12 +20,12 @@ TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
 
 # Tiny blocks and tables put their borders inside the smallest text.
 LAYOUTS = [
-    {"q": 32, "p": 1, "table_length": 1},
-    {"q": 32, "p": 2, "table_length": 2},
-    {"q": 64, "p": 4, "table_length": 3},
-    {"q": 64, "p": 32, "table_length": 4},
-    {"q": 128, "p": 32, "table_length": 6},
-    {"q": 128, "p": 32, "table_length": None},
+    {"occ_interval": 32, "sa_interval": 1, "table_length": 1},
+    {"occ_interval": 32, "sa_interval": 2, "table_length": 2},
+    {"occ_interval": 64, "sa_interval": 4, "table_length": 3},
+    {"occ_interval": 64, "sa_interval": 32, "table_length": 4},
+    {"occ_interval": 128, "sa_interval": 7, "table_length": 6},
+    {"occ_interval": 128, "sa_interval": 32, "table_length": None},
 ]
 
 
@@ -106,11 +106,11 @@ def assert_true(index: Any, contigs: Sequence[str], queries: Sequence[str], **op
 
 @pytest.fixture
 def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
-    """A function that indexes contigs: built(contigs, q=…, p=…, table_length=…)."""
+    """A function that indexes contigs: built(contigs, occ_interval=…, sa_interval=…, table_length=…)."""
     from warpseed import build_index
 
     def build(contigs: Sequence[str], **layout: Any) -> Any:
-        return build_index(write_reference(contigs), **layout)
+        return build_index(write_reference(contigs), parts=("fast", "paper"), **layout)
 
     return build
 

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import pytest
 from warpseed.errors import DeviceError
-from warpseed.fm_index.build import choose_table_length, needed_memory
+from warpseed.fm_index.build import needed_memory
 from warpseed.workflow import check
 from warpseed.workflow.check import describe_machine, largest_genome
 
@@ -63,15 +63,18 @@ def test_this_machine() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("parts", ["fast", "fast,paper"])
 @pytest.mark.parametrize("memory", [250 << 20, 1 << 30, 16 << 30, 40 << 30])
-def test_the_largest_genome_is_the_largest(memory: int, both: bool) -> None:
-    def needed(bases: int) -> int:
-        return needed_memory(bases, both_at_once=both, table_length=choose_table_length(bases))
+def test_the_largest_genome_is_the_largest(memory: int, parts: str) -> None:
+    bases = largest_genome(memory, parts)
+    assert needed_memory(bases, parts) <= memory
+    assert bases == (1 << 32) - 1 or needed_memory(bases + 1, parts) > memory
 
-    bases = largest_genome(memory, both_at_once=both)
-    assert needed(bases) <= memory
-    assert bases == (1 << 32) - 1 or needed(bases + 1) > memory
+
+def test_more_parts_and_more_at_once_need_more() -> None:
+    fast, both = needed_memory(10**8), needed_memory(10**8, ("fast", "paper"))
+    assert fast + 10**8 < both < needed_memory(10**8, ("fast", "paper"), at_once=True) - 3 * 10**8
+    assert needed_memory(10**8, "forward") < fast
 
 
 def test_the_largest_genome_at_the_ends() -> None:
@@ -81,7 +84,7 @@ def test_the_largest_genome_at_the_ends() -> None:
 
 def test_genomes_above_two_gbp_are_sorted_with_64_bits() -> None:
     # A human genome: 8 bytes of the sorter's and 4 of ours a base, beside the texts.
-    assert needed_memory(3_100_000_000, both_at_once=False, table_length=14) > 14 * 3_100_000_000
+    assert needed_memory(3_100_000_000, "fast") > 13 * 3_100_000_000
 
 
 def test_memory_is_said_as_genomes(machine: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:

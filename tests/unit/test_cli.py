@@ -18,7 +18,7 @@ import pytest
 import warpseed
 from oracles.kmers import find_kmers, reverse_complement
 from warpseed import cli
-from warpseed.fm_index import build
+from warpseed.fm_index import build, store
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.output import hits as hits_module
 from warpseed.output import lines as output
@@ -58,7 +58,8 @@ def expected_bed(contigs: dict[str, str], queries: dict[str, str], mismatches: i
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of an index of CONTIGS."""
     folder = tmp_path_factory.mktemp("index")
-    assert cli.main(["index", save(folder, "genome.fa", fasta(CONTIGS)), "-o", str(folder / "index")]) == 0
+    genome = save(folder, "genome.fa", fasta(CONTIGS))
+    assert cli.main(["index", genome, "-o", str(folder / "index"), "--parts", "fast,paper"]) == 0
     return str(folder / "index")
 
 
@@ -201,7 +202,7 @@ def test_the_same_bytes_for_any_number_of_threads_and_any_batch(
 def test_kmers_longer_than_a_contig_and_genomes_of_one_base(tmp_path: Path) -> None:
     contigs, queries = {"a": "A", "cg": "CG", "none": "NN"}, {"1": "A", "2": "CG", "3": "ACGT", "4": "C" * 255}
     genome = save(tmp_path, "g.fa", fasta(contigs))
-    assert cli.main(["index", genome, "-o", str(tmp_path / "i")]) == 0
+    assert cli.main(["index", genome, "-o", str(tmp_path / "i"), "--parts", "fast,paper"]) == 0
     for tier in ("fast", "paper"):
         arguments = ["-o", str(tmp_path / "hits.bed"), "--max-mismatches", "2", "--tier", tier]
         assert cli.main(["kmers", str(tmp_path / "i"), save(tmp_path, "k.fa", fasta(queries)), *arguments]) == 0
@@ -219,7 +220,7 @@ def test_hundreds_of_thousands_of_hits_of_one_kmer(tmp_path: Path, capsys: pytes
     size, k = 300_000, 20
     genome = save(tmp_path, "g.fa", f">a\n{'A' * size}\n")
     source = save(tmp_path, "k.fa", f">as\n{'A' * k}\n>ts\n{'T' * k}\n>c\nC\n")
-    assert cli.main(["index", genome, "-o", str(tmp_path / "i")]) == 0
+    assert cli.main(["index", genome, "-o", str(tmp_path / "i"), "--parts", "fast,paper"]) == 0
     for tier in ("fast", "paper"):
         assert cli.main(["kmers", str(tmp_path / "i"), source, "-o", str(tmp_path / "h.bed"), "--tier", tier]) == 0
         lines = [f"a\t{s}\t{s + k}\tas\t0\t+\n" for s in range(size - k + 1)]
@@ -441,13 +442,13 @@ def test_numbers_out_of_range(
     ("arguments", "words"),
     [
         (("--threads", "0"), "threads is 0, but 1 or more was expected."),
-        (("--rocc", "100"), "q is 100, but a power of two"),
-        (("--rocc", "16"), "q is 16, but a power of two from 32"),
-        (("--rocc", str(1 << 40)), "but a power of two"),
-        (("--rsa", "0"), "p is 0, but a power of two from 1"),
-        (("--rsa", str(1 << 70)), "but a power of two"),
-        (("--table-length", "16"), "table_length is 16, but 1 to 15 was expected."),
-        (("--table-length", "0"), "table_length is 0, but 1 to 15 was expected."),
+        (("--occ-interval", "100"), "occ_interval is 100, but a power of two"),
+        (("--occ-interval", "16"), "occ_interval is 16, but a power of two from 32"),
+        (("--occ-interval", str(1 << 40)), "but a power of two"),
+        (("--sa-interval", "0"), "sa_interval is 0, but a whole number from 1"),
+        (("--sa-interval", str(1 << 70)), "but a whole number from 1 to 65536"),
+        (("--table-length", "16"), "table_length is 16, but a whole number from 1 to 15 was expected."),
+        (("--table-length", "0"), "table_length is 0, but a whole number from 1 to 15 was expected."),
     ],
 )
 def test_index_parameters_out_of_range(
@@ -526,13 +527,12 @@ def test_a_full_disk(
 def test_a_disk_that_fills_while_the_index_is_saved(
     tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: object, array: object) -> None:
-        Path(str(path)).write_bytes(b"half")
+    def full(name: object, folder: object, array: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("numpy.save", full)
+    monkeypatch.setattr(store, "write_array", full)
     sentence = refused("index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(tmp_path / "i"))
-    assert sentence == f"{tmp_path / 'i'}: No space left on device."
+    assert sentence.startswith(f"{tmp_path / 'i'}: cannot be written (No space left on device); the index takes ")
 
 
 def test_an_allocation_that_fails(
@@ -581,7 +581,7 @@ def test_a_damaged_index_is_found(tmp_path: Path, kmers: str, refused: Callable[
     folder = tmp_path / "i"
     assert cli.main(["index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(folder)]) == 0
     assert cli.main(["verify", str(folder)]) == 0
-    part = folder / "forward.rocc.npy"
+    part = folder / "fast.table.npy"
     content = part.read_bytes()
     part.write_bytes(content[:-1])
     expected = f"{part}: {len(content) - 1:,} bytes, but {len(content):,} were expected; build the index again."
@@ -590,7 +590,8 @@ def test_a_damaged_index_is_found(tmp_path: Path, kmers: str, refused: Callable[
     assert refused("kmers", str(folder), kmers).startswith(f"{part}: missing from the index")
     missing = tmp_path / "none"
     sentence = refused("kmers", str(missing), kmers)
-    assert sentence.startswith(f"{missing}: has no index.json") and "python -m warpseed index GENOME.fa" in sentence
+    assert sentence.startswith(f"{missing}: there is no such folder")
+    assert "python -m warpseed index GENOME.fa" in sentence
 
 
 def test_verify_finds_a_changed_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 import warpseed
 from warpseed.errors import IndexFormatError, InputError
+from warpseed.fm_index import store
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.fm_index.store import FORMAT_VERSION, open_index, save_index, verify_index
+from warpseed.fm_index.manifest import FORMAT_VERSION, sign
+from warpseed.fm_index.npy import write_array
+from warpseed.fm_index.store import open_index, save_index, verify_index
 
 GENOME = ">chr 1\nGATTACAGATTACANNGGCATTACGACCA\n>número2\nACGTACGTTTGACCA\n"
 KMERS = ["GATTACA", "TGGTC", "ACGT", "CC"]
@@ -31,7 +34,7 @@ def genome(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(genome: Path) -> SeedIndex:
-    return build_index(genome, q=64, p=4)
+    return build_index(genome, parts=("fast", "paper"), occ_interval=64, sa_interval=4)
 
 
 @pytest.fixture
@@ -44,11 +47,27 @@ def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
+def fail_later(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let every fifth array fail when it has been written."""
+    count = 0
+
+    def write_some(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        entry = write_array(*arguments)
+        if count % 5 == 0:
+            raise error
+        return entry
+
+    monkeypatch.setattr(store, "write_array", write_some)
+
+
 def change(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
     path = folder / "index.json"
     manifest = json.loads(path.read_text())
     changed = edit(manifest)
-    path.write_text(json.dumps(manifest if changed is None else changed))
+    text = sign(manifest) if changed is None else json.dumps(changed)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 # ------------------------------------------------------------------------------------------ what is kept
@@ -58,7 +77,8 @@ def test_what_is_opened_is_what_was_saved(index: SeedIndex, folder: Path) -> Non
     opened = open_index(folder)
     assert (opened.names, opened.digest, opened.bases) == (("chr", "número2"), index.digest, index.bases)
     assert opened.lengths.tolist() == index.lengths.tolist() == [29, 15]
-    assert (opened.forward.q_shift, opened.forward.p_shift, opened.reverse.q_shift) == (6, 2, 6)
+    assert opened.parameters == index.parameters == (64, 4, 4)
+    assert opened.parts == index.parts == ("fast", "forward", "reverse")
     saved, read = index.arrays(), opened.arrays()
     assert list(saved) == list(read)
     for name, array in saved.items():
@@ -71,7 +91,8 @@ def test_what_is_opened_is_what_was_saved(index: SeedIndex, folder: Path) -> Non
 def test_the_manifest_says_what_it_is(index: SeedIndex, folder: Path) -> None:
     manifest = json.loads((folder / "index.json").read_text())
     assert manifest["format"] == FORMAT_VERSION and manifest["warpseed"] == warpseed.__version__
-    assert manifest["parameters"] == {"q": 64, "p": 4, "table_length": index.table_length}
+    assert manifest["parameters"] == {"occ_interval": 64, "sa_interval": 4, "table_length": 4}
+    assert manifest["parts"] == ["fast", "forward", "reverse"]
     assert manifest["contigs"] == [{"name": "chr", "length": 29}, {"name": "número2", "length": 15}]
     assert (manifest["segments"], manifest["bases"]) == (3, 42)
     assert manifest["reference_sha256"] == index.digest
@@ -103,12 +124,14 @@ def test_an_older_index_is_replaced(tmp_path: Path, folder: Path) -> None:
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.parametrize("spoil", ["format", "damage"])
+@pytest.mark.parametrize("spoil", ["another version", "damaged", "another version's files"])
 def test_an_index_that_cannot_be_read_may_be_replaced(index: SeedIndex, folder: Path, spoil: str) -> None:
-    if spoil == "format":
-        change(folder, lambda manifest: manifest.update(format=FORMAT_VERSION + 1))
+    if spoil == "damaged":
+        (folder / "core.text.npy").write_bytes(b"cut")
     else:
-        (folder / "index.json").write_bytes(b"\xff\x00 cut")
+        change(folder, lambda manifest: manifest.update(format=FORMAT_VERSION - 1))
+    if spoil == "another version's files":
+        (folder / "core.text.npy").rename(folder / "fast.text.npy")
     save_index(index, folder)
     assert verify_index(folder) > 0
 
@@ -162,20 +185,16 @@ def test_a_file_of_that_name_is_never_touched(index: SeedIndex, genome: Path) ->
 def test_a_failed_save_leaves_the_old_index(
     tmp_path: Path, index: SeedIndex, folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    saved, count = np.save, 0
-
-    def fail_later(path: Path, array: np.ndarray) -> None:
-        nonlocal count
-        count += 1
-        saved(path, array)
-        if count == 5:
-            raise error
-
-    monkeypatch.setattr(np, "save", fail_later)
+    fail_later(monkeypatch, error)
+    needed = sum(array.nbytes for array in index.arrays().values())
     for target in (folder, tmp_path / "new"):
-        count = 0
-        with pytest.raises(type(error)):
+        with pytest.raises(IndexFormatError if isinstance(error, OSError) else KeyboardInterrupt) as raised:
             save_index(index, target)
+        if isinstance(error, OSError):
+            assert str(raised.value) == (
+                f"{target}: cannot be written (No space left on device); the index takes {needed:,} bytes: free some "
+                "space, or name a folder on another disk."
+            )
     monkeypatch.undo()
     assert verify_index(folder) > 0
     assert hidden(tmp_path) == [] and not (tmp_path / "new").exists()
@@ -186,14 +205,20 @@ def test_a_failed_save_leaves_the_old_index(
 
 def test_no_index(tmp_path: Path, genome: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "missing", tmp_path / "empty", genome):
+    sentences = {
+        tmp_path / "missing": "there is no such folder, so there is no index; make one with 'python -m warpseed index",
+        tmp_path / "empty": "has no index.json, so it is no warpseed index; make one with 'python -m warpseed index",
+        genome: "is a file, but an index is a folder; name the folder that 'warpseed index' wrote.",
+    }
+    for path, sentence in sentences.items():
         for act in (open_index, verify_index):
             with pytest.raises(IndexFormatError) as raised:
                 act(path)
-            assert str(raised.value) == (
-                f"{path}: has no index.json, so it is no warpseed index; make one with "
-                f"'python -m warpseed index GENOME.fa -o {path}'."
-            )
+            assert str(raised.value).startswith(f"{path}: {sentence}")
+    with pytest.raises(IndexFormatError, match="the name of the index's folder is empty"):
+        open_index("")
+    with pytest.raises(InputError, match="the index is of type NoneType, but a SeedIndex or a folder was expected"):
+        open_index(None)  # type: ignore[arg-type]
 
 
 def test_another_version(folder: Path) -> None:
@@ -226,29 +251,40 @@ def test_missing_cut_and_changed_files(folder: Path) -> None:
             open_index(folder)
         for place in (0, len(content) // 2, len(content) - 1):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-            with pytest.raises(IndexFormatError, match=f"{name}: its SHA-256 is not the recorded one"):
-                verify_index(folder)
+            for act in (verify_index, open_index):
+                with pytest.raises(IndexFormatError, match=f"{name}: its (header|values|SHA-256|checksum) .* again"):
+                    act(folder)
         path.write_bytes(content)
     assert verify_index(folder) > 0
 
 
-@pytest.mark.parametrize("place", [0, 12])
-def test_a_header_that_numpy_cannot_read(folder: Path, place: int) -> None:
+def test_numpy_reads_the_files(index: SeedIndex, folder: Path) -> None:
+    for name, array in index.arrays().items():
+        assert np.array_equal(np.load(folder / f"{name}.npy"), array)
+
+
+@pytest.mark.parametrize("place", range(0, 128, 9))
+def test_no_byte_of_a_header_may_differ(folder: Path, place: int) -> None:
     path = folder / "fast.table.npy"
     content = bytearray(path.read_bytes())
-    content[place] = 0
+    content[place] ^= 4
     path.write_bytes(content)
-    with pytest.raises(IndexFormatError, match="a file cannot be read .*; build the index again"):
+    with pytest.raises(IndexFormatError, match="fast.table.npy: its header is not that of 257 values of type uint32"):
         open_index(folder)
 
 
 def test_arrays_that_do_not_fit_the_parameters(folder: Path) -> None:
     # Compiled code checks no bounds, so this must be seen before a search.
-    for name, value in (("q", 32), ("q", 128), ("q", 1 << 40), ("p", 1), ("p", 8), ("p", 1 << 70)):
-        change(folder, lambda m, name=name, value=value: m["parameters"].update({"q": 64, "p": 4, name: value}))
+    right = {"occ_interval": 64, "sa_interval": 4, "table_length": 4}
+    for name, value in (("occ_interval", 32), ("occ_interval", 128), ("sa_interval", 1), ("sa_interval", 5)):
+        change(folder, lambda m, name=name, value=value: m["parameters"].update(right | {name: value}))
         with pytest.raises(
-            IndexFormatError, match="its files and parameters do not fit together; build the index again"
+            IndexFormatError, match=r"damaged \(.* does not fit the parameters\); build the index again"
         ):
+            open_index(folder)
+    for name, value in (("occ_interval", 1 << 40), ("occ_interval", 96), ("sa_interval", 0), ("table_length", 16)):
+        change(folder, lambda m, name=name, value=value: m["parameters"].update(right | {name: value}))
+        with pytest.raises(IndexFormatError, match="index.json: damaged .*; build the index again"):
             open_index(folder)
 
 
@@ -269,15 +305,39 @@ def test_arrays_of_another_kind(folder: Path) -> None:
         lambda m: m.pop("format") and None,
         lambda m: m.pop("files") and None,
         lambda m: m.update(files=[]),
-        lambda m: m["files"].update({"fast.text.npy": {}}),
-        lambda m: m["files"].update({"fast.text.npy": {"size": "many", "sha256": ""}}),
+        lambda m: m["files"].update({"core.text.npy": {}}),
+        lambda m: m["files"]["core.text.npy"].update(size="37704"),
+        lambda m: m["files"]["core.text.npy"].update(sha256=""),
+        lambda m: m["files"]["core.text.npy"].update(checksum=7),
         lambda m: m["files"].update({"../genome.fa": {"size": 1, "sha256": ""}}),
-        lambda m: m["files"].pop("fast.text.npy") and None,
+        lambda m: m["files"].pop("core.text.npy") and None,
+        lambda m: m["files"].update({"fast.text.npy": m["files"]["core.text.npy"]}),
+        lambda m: m.update(parts=["fast"]),
+        lambda m: m.update(parts=["fast", "reverse", "forward"]),
+        lambda m: m.update(parts=["fast", "forward", "reverse", "more"]),
+        lambda m: m.update(parts="fast"),
+        lambda m: m.update(format=str(FORMAT_VERSION)),
+        lambda m: m.update(format=True),
         lambda m: m.update(parameters={}),
-        lambda m: m["parameters"].update(q="wide"),
-        lambda m: m["parameters"].update(p=None),
+        lambda m: m["parameters"].update(occ_interval="wide"),
+        lambda m: m["parameters"].update(sa_interval=None),
+        lambda m: m["parameters"].update(sa_interval=4.0),
         lambda m: m.update(contigs="abc"),
+        lambda m: m.update(contigs=[]),
+        lambda m: m.update(contigs=m["contigs"][:1]),
         lambda m: m["contigs"][0].pop("length") and None,
+        lambda m: m["contigs"][0].update(length=-1),
+        lambda m: m["contigs"][0].update(length=1 << 63),
+        lambda m: m["contigs"][0].update(length=float("inf")),
+        lambda m: m["contigs"][0].update(length=28),
+        *(
+            lambda m, name=name: m["contigs"][0].update(name=name)
+            for name in (None, 5, [], "", "a\tb", "a\n", "\ud800", "número2")
+        ),
+        lambda m: m.update(segments=-1),
+        lambda m: m.update(segments=2, bases=43),
+        lambda m: m.update(bases=1 << 40),
+        lambda m: m.update(reference_sha256="0" * 63),
     ],
 )
 def test_a_manifest_with_something_missing_or_of_another_kind(folder: Path, edit: Callable[[dict], Any]) -> None:

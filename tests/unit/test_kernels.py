@@ -57,7 +57,7 @@ def small_index() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         fasta = Path(folder) / "tiny.fa"
         fasta.write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
-        return build_index(fasta)
+        return build_index(fasta, parts=("fast", "paper"))
 
 
 def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:

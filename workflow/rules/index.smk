@@ -7,7 +7,7 @@
 
 
 rule build_fm_index:
-    """Build the index that both tiers search, and record its time and the size of each part."""
+    """Build the index with the parts that the tiers need, and record its time and the size of each part."""
     input:
         fasta=reference_path,
         lib=library("build_fm_index.py"),
@@ -24,6 +24,7 @@ rule build_fm_index:
     resources:
         bench=1,
     params:
+        parts=["fast", *config["measure"]["tiers"]],
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

@@ -1,6 +1,6 @@
 """Build an index, and record the seconds of each stage and the bytes of each part.
 
-Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`. Output: `index` (a folder), `records`.
+Input: `fasta`. Params: `parts`, `occ_interval`, `sa_interval`, `table_length`. Output: `index` (a folder), `records`.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ def warm_up(parameters: dict[str, Any]) -> None:
 def main(snakemake: Any) -> None:
     """Build, save, record."""
     params, threads = snakemake.params, usable_cores()
-    parameters = {"q": params.occ_interval, "p": params.sa_interval, "table_length": params.table_length}
+    parameters = {name: getattr(params, name) for name in ("parts", "occ_interval", "sa_interval", "table_length")}
     warm_up(parameters)
     index = build_index(snakemake.input.fasta, threads=threads, **parameters)
     began = time.perf_counter()

@@ -19,6 +19,7 @@ from typing import Any
 from warpseed.version import __version__
 
 _PUBLIC = {
+    "add_parts": "warpseed.fm_index.store",
     "build_index": "warpseed.fm_index.build",
     "open_index": "warpseed.fm_index.store",
     "verify_index": "warpseed.fm_index.store",
@@ -26,7 +27,7 @@ _PUBLIC = {
     "WarpseedError": "warpseed.errors",
 }
 
-__all__ = ["WarpseedError", "__version__", "build_index", "find_kmers", "open_index", "verify_index"]
+__all__ = ["WarpseedError", "__version__", "add_parts", "build_index", "find_kmers", "open_index", "verify_index"]
 
 
 def _choose_cache_folder() -> None:

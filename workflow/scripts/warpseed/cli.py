@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from warpseed.compute.machine import usable_cores
-from warpseed.errors import WarpseedError
+from warpseed.errors import InputError, WarpseedError
 from warpseed.version import __version__
 
 __all__ = ["main"]
@@ -29,12 +29,15 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    index = command("index", _index, "Index a genome for all searches.")
-    index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip")
-    index.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder of the index")
+    index = command("index", _index, "Index a genome, or add parts to an index.")
+    index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip; with --add the folder of an index")
+    target = index.add_mutually_exclusive_group(required=True)
+    target.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
+    target.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
+    index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), paper, or fast,paper")
     index.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
-    index.add_argument("--rocc", type=int, default=128, metavar="Q", help="rows between ROcc entries (default 128)")
-    index.add_argument("--rsa", type=int, default=32, metavar="P", help="rows between RSA entries (default 32)")
+    index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
+    index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
     index.add_argument("--table-length", type=int, metavar="K", help="bases of the lookup table (default: by size)")
 
     kmers = command("kmers", _kmers, "Find k-mers in a genome, up to a few mismatches, on both strands.")
@@ -56,19 +59,26 @@ def _parser() -> argparse.ArgumentParser:
 
 def _index(options: argparse.Namespace) -> int:
     from warpseed.fm_index.build import build_index
-    from warpseed.fm_index.store import check_target
+    from warpseed.fm_index.store import add_parts, check_target
 
-    check_target(options.output)
-    index = build_index(
-        options.genome, threads=options.threads, q=options.rocc, p=options.rsa, table_length=options.table_length
-    )
-    began = time.perf_counter()
-    index.save(options.output)
-    stages = dict(index.seconds, save=time.perf_counter() - began)
+    names = ("parts", "occ_interval", "sa_interval", "table_length")
+    chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if options.add is not None:
+        if chosen:
+            option = "--" + next(iter(chosen)).replace("_", "-")
+            raise InputError(f"{option} goes with a new index; with --add, an index keeps what it was built with.")
+        index = add_parts(options.genome, options.add, threads=options.threads)
+        stages = index.seconds
+    else:
+        check_target(options.output)
+        index = build_index(options.genome, threads=options.threads, **chosen)
+        began = time.perf_counter()
+        index.save(options.output)
+        stages = dict(index.seconds, save=time.perf_counter() - began)
     size = sum(part["bytes"] for part in index.report())
     _say(
-        f"{len(index.names)} contigs, {len(index.fast.segments.contig)} segments, {index.bases:,} bases; "
-        f"{size / index.bases:.2f} bytes a base"
+        f"{len(index.names)} contigs, {len(index.segments.contig)} segments, {index.bases:,} bases; parts "
+        f"{', '.join(index.parts)}; {size / index.bases:.2f} bytes a base"
     )
     _say_stages(stages)
     return 0

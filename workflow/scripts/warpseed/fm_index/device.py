@@ -29,7 +29,7 @@ def _bytes(*arrays: Any) -> int:
 
 def text_on_device(index: SeedIndex, watch: Stopwatch) -> tuple[Any, Segments]:
     """Packed text and segments, which every part that needs them shares; stage index_to_device."""
-    text, segments = index.fast.text, index.fast.segments
+    text, segments = index.text, index.segments
 
     def bring() -> tuple[Any, Segments]:
         with watch.stage("index_to_device", synchronise=cuda.synchronize):

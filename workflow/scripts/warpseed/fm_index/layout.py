@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["HINT_SHIFT", "PAD_WORDS", "FastIndex", "PaperIndex", "SeedIndex", "Segments"]
+from warpseed.errors import IndexFormatError
+
+__all__ = ["HINT_SHIFT", "PAD_WORDS", "FastIndex", "PaperIndex", "Parameters", "SeedIndex", "Segments"]
 
 HINT_SHIFT = 16
 """Text positions are looked up in blocks of 2**HINT_SHIFT before the segments of a block are searched."""
@@ -51,11 +54,11 @@ class PaperIndex(NamedTuple):
     """One BWT in the layout of paper 000, section III: ROcc and B, and the reduced suffix array RSA."""
 
     rocc: np.ndarray
-    """uint32[4 * (n // q + 2)], entry 4·b + c counts base c in rows below b·q"""
+    """uint32[4 * (n // occ_interval + 2)], entry 4·b + c counts base c in the rows below b·occ_interval"""
     bwt: np.ndarray
     """uint64[…], 2 bits a row, separators stored as A, padded to a whole block"""
     separators: np.ndarray
-    """uint32[n // q + 2], entry b counts the rows below b·q whose BWT character is a separator"""
+    """uint32[n // occ_interval + 2], the same count of rows whose BWT character is a separator"""
     separator_row: np.ndarray
     """uint32[m], the rows whose BWT character is a separator, ascending"""
     separator_position: np.ndarray
@@ -63,57 +66,123 @@ class PaperIndex(NamedTuple):
     first_row: np.ndarray
     """uint32[5], C(c): rows that start with something smaller than base c; the last entry is n"""
     rsa: np.ndarray
-    """uint32[ceil(n / p)], the suffix array at every p-th row"""
-    q_shift: int
-    """log2 of q, the distance between ROcc entries"""
-    p_shift: int
-    """log2 of p, the distance between RSA entries"""
+    """uint32[ceil(n / sa_interval)], the suffix array at every row that is a multiple of sa_interval"""
+    longest_walk: int
+    """the most LF steps from a row to one whose position is known"""
+    occ_shift: int
+    """log2 of occ_interval (the paper's q)"""
+    sa_inverse: int
+    """inverse modulo 2**32 of the odd factor of sa_interval (the paper's p); see `locate.sample_of`"""
+    sa_shift: int
+    """how often 2 divides sa_interval"""
+
+
+class Parameters(NamedTuple):
+    """What is chosen when an index is built, and holds for all of its parts."""
+
+    occ_interval: int
+    """rows between two entries of ROcc (the paper's q), a power of two"""
+    sa_interval: int
+    """rows between two entries of RSA (the paper's p)"""
+    table_length: int
+    """K, the length of the strings in the lookup table"""
 
 
 @dataclass(frozen=True, eq=False)
 class SeedIndex:
-    """An index in memory or mapped from a folder.
+    """An index in memory or mapped from a folder: the core (text, segments, contigs) and named parts.
 
     Attributes
     ----------
     names : tuple of str, contig names in reference order
     lengths : int64[c], their lengths in bases
     digest : str, SHA-256 of the reference file
-    fast : FastIndex
-    forward, reverse : PaperIndex, bwt and rbwt of paper 000
+    parameters : Parameters
+    text : uint64[n // 32 + PAD_WORDS], packed bases, separators stored as A
+    segments : Segments
+    arrays_of : dict, the arrays of each part that is there: `fast`, `forward`, `reverse`
     seconds : dict, seconds of each build stage (empty where the index was opened)
+    folder : str, where it was opened; empty for one that was built
+    fast : FastIndex, what the fast tier reads
+    forward, reverse : PaperIndex, bwt and rbwt of paper 000
     """
 
     names: tuple[str, ...]
     lengths: np.ndarray
     digest: str
-    fast: FastIndex
-    forward: PaperIndex
-    reverse: PaperIndex
+    parameters: Parameters
+    text: np.ndarray
+    segments: Segments
+    arrays_of: dict[str, dict[str, np.ndarray]]
     seconds: dict[str, float]
+    folder: str = ""
 
     @property
     def rows(self) -> int:
         """Length of the text: bases and separators."""
-        return int(self.fast.suffix_array.shape[0])
+        return int(self.segments.text_start[-1])
 
     @property
     def bases(self) -> int:
         """Bases that can be found: the text without its separators."""
-        return self.rows - len(self.fast.segments.contig)
+        return self.rows - len(self.segments.contig)
 
     @property
     def table_length(self) -> int:
         """K, the length of the strings in the lookup table."""
-        return (int(self.fast.table.shape[0] - 1).bit_length() - 1) // 2
+        return self.parameters.table_length
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts that are there beside the core."""
+        return tuple(self.arrays_of)
+
+    @cached_property
+    def fast(self) -> FastIndex:
+        """What the fast tier reads; IndexFormatError where the index was made without it."""
+        part = self._part("fast", "fast")
+        return FastIndex(self.text, part["suffix_array"], part["table"], self.segments)
+
+    @cached_property
+    def forward(self) -> PaperIndex:
+        """The BWT of the text; IndexFormatError where the index was made without it."""
+        return self._bwt("forward")
+
+    @cached_property
+    def reverse(self) -> PaperIndex:
+        """The BWT of the reversed text; IndexFormatError where the index was made without it."""
+        return self._bwt("reverse")
+
+    def _bwt(self, name: str) -> PaperIndex:
+        arrays: dict[str, Any] = dict(self._part(name, "paper"))
+        arrays["longest_walk"] = int(arrays["longest_walk"][0])
+        interval = self.parameters.sa_interval
+        twos = (interval & -interval).bit_length() - 1
+        return PaperIndex(
+            **arrays,
+            occ_shift=self.parameters.occ_interval.bit_length() - 1,
+            sa_inverse=pow(interval >> twos, -1, 1 << 32),
+            sa_shift=twos,
+        )
+
+    def _part(self, name: str, group: str) -> dict[str, np.ndarray]:
+        if name in self.arrays_of:
+            return self.arrays_of[name]
+        if not self.folder:
+            raise IndexFormatError(
+                f"the index was built without the {group} tier's parts, which this search needs; build it with "
+                f"parts={(*self.arrays_of, group)!r}."
+            )
+        raise IndexFormatError(
+            f"{self.folder}: made without the {group} tier's parts, which this search needs; add them with "
+            f"'python -m warpseed index --add {group} {self.folder}'."
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by the name of their file."""
-        named = {f"fast.{name}": getattr(self.fast, name) for name in ("text", "suffix_array", "table")}
-        named |= {f"segments.{name}": array for name, array in self.fast.segments._asdict().items()}
-        for direction in ("forward", "reverse"):
-            parts = getattr(self, direction)._asdict()
-            named |= {f"{direction}.{n}": a for n, a in parts.items() if isinstance(a, np.ndarray)}
+        """All arrays by part and name, such as ``fast.table``."""
+        named = {"core.text": self.text} | {f"core.{name}": array for name, array in self.segments._asdict().items()}
+        for part, arrays in self.arrays_of.items():
+            named |= {f"{part}.{name}": array for name, array in arrays.items()}
         return named
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -123,7 +192,7 @@ class SeedIndex:
         save_index(self, folder)
 
     def report(self) -> list[dict[str, Any]]:
-        """Size of each part, beside the paper's formula where there is one.
+        """Size of what is there, beside the paper's formula where there is one.
 
         Returns
         -------
@@ -132,16 +201,17 @@ class SeedIndex:
         |G|·ceil(log2 |G|) / p bits for an RSA.
         """
         bases, bits = self.bases, max(self.bases - 1, 1).bit_length()
-        parts: list[tuple[str, list[np.ndarray], float | None]] = [
-            ("text (fast)", [self.fast.text], None),
-            ("suffix array (fast)", [self.fast.suffix_array], None),
-            (f"table of {self.table_length} bases (fast)", [self.fast.table], None),
-            ("segments", list(self.fast.segments), None),
-        ]
-        for name, index in (("bwt", self.forward), ("rbwt", self.reverse)):
-            bwt = [index.rocc, index.bwt, index.separators, index.separator_row, index.separator_position]
-            parts.append((name, bwt, (4 * bases * bits / (1 << index.q_shift) + 2 * bases) / 8))
-            parts.append((f"RSA of {name}", [index.rsa], bases * bits / (1 << index.p_shift) / 8))
+        rows: list[tuple[str, list[np.ndarray], float | None]] = [("text (fast)", [self.text], None)]
+        rows.append(("segments", list(self.segments), None))
+        for part, arrays in self.arrays_of.items():
+            if part == "fast":
+                rows.append(("suffix array (fast)", [arrays["suffix_array"]], None))
+                rows.append((f"table of {self.table_length} bases (fast)", [arrays["table"]], None))
+            else:
+                name = {"forward": "bwt", "reverse": "rbwt"}[part]
+                bwt = [array for key, array in arrays.items() if key != "rsa"]
+                rows.append((name, bwt, (4 * bases * bits / self.parameters.occ_interval + 2 * bases) / 8))
+                rows.append((f"RSA of {name}", [arrays["rsa"]], bases * bits / self.parameters.sa_interval / 8))
         return [
             {
                 "part": name,
@@ -149,5 +219,5 @@ class SeedIndex:
                 "bytes_per_base": size / bases,
                 "formula_bytes": formula,
             }
-            for name, arrays, formula in parts
+            for name, arrays, formula in rows
         ]

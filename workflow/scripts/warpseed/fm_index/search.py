@@ -13,15 +13,15 @@ from warpseed.compute.bits import mismatch_bits, prefix_mask
 from warpseed.compute.compiled import scalar
 from warpseed.compute.intrinsics import popcount
 
-__all__ = ["bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]
+__all__ = ["EVERY_BASE", "bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]
 
-_EVERY_BASE = np.uint64(0x5555555555555555)
+EVERY_BASE = np.uint64(0x5555555555555555)
 
 
 @scalar
 def separator_index(index, row):
     """Position of the first entry of `separator_row` that is at least `row`, int64."""
-    block = row >> index.q_shift
+    block = row >> index.occ_shift
     low = int64(index.separators[block])
     high = int64(index.separators[block + int64(1)])
     while low < high:
@@ -39,14 +39,14 @@ def rank(index, base, row):
 
     ROcc gives the count up to the block, popcounts over B the rest; separators, stored as A, are taken off.
     """
-    block = row >> index.q_shift
-    first = block << index.q_shift
+    block = row >> index.occ_shift
+    first = block << index.occ_shift
     count = int64(index.rocc[int64(4) * block + base])
-    pattern = uint64(base) * _EVERY_BASE
+    pattern = uint64(base) * EVERY_BASE
     word = first >> int64(5)
     left = row - first
     while left > int64(0):
-        equal = _EVERY_BASE & ~mismatch_bits(index.bwt[word], pattern)
+        equal = EVERY_BASE & ~mismatch_bits(index.bwt[word], pattern)
         count += popcount(equal & prefix_mask(left))
         word += int64(1)
         left -= int64(32)
@@ -57,8 +57,12 @@ def rank(index, base, row):
 
 @scalar
 def step(index, base, row):
-    """One border of Equation 1: C(base) + Occ(base, row - 1), int64."""
-    return int64(index.first_row[base]) + rank(index, base, row)
+    """One border of Equation 1: C(base) + Occ(base, row - 1), int64.
+
+    Kept within [0, n]: a damaged count then gives a wrong row, but never one that does not exist.
+    """
+    border = int64(index.first_row[base]) + rank(index, base, row)
+    return min(max(border, int64(0)), int64(index.first_row[4]))
 
 
 @scalar
@@ -70,7 +74,7 @@ def bwt_symbol(index, row):
 @scalar
 def is_separator_row(index, row):
     """Whether the BWT character of a row is a separator."""
-    block = row >> index.q_shift
+    block = row >> index.occ_shift
     if index.separators[block] == index.separators[block + int64(1)]:
         return False
     found = separator_index(index, row)

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import errno
+import fcntl
+import hashlib
 import os
-import shutil
-import tempfile
-from pathlib import Path
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
-import numpy as np
-
+from warpseed.compute.machine import usable_cores
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import IndexFormatError, InputError
-from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, FastIndex, PaperIndex, SeedIndex, Segments
+from warpseed.fm_index import checks
+from warpseed.fm_index.build import make_parts
+from warpseed.fm_index.checksum import checksum
+from warpseed.fm_index.layout import SeedIndex, Segments
+from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
+from warpseed.fm_index.npy import FileEntry, map_array, write_array
+from warpseed.fm_index.parts import CORE, PARTS, Arrays, choose_parts, file_name
+from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
+from warpseed.fm_index.text import unpack_text
 from warpseed.sequences.files import sha256_file
-from warpseed.version import __version__
 
-__all__ = ["FORMAT_VERSION", "check_target", "open_index", "save_index", "verify_index"]
+__all__ = ["add_parts", "check_target", "open_index", "save_index", "verify_index"]
 
-FORMAT_VERSION = 1
-_MANIFEST = "index.json"
-_DTYPES = {"text": np.uint64, "bwt": np.uint64, "contig": np.int32, "contig_start": np.int64}
-"""By the last part of an array's name; all others are uint32."""
-
-
-def check_target(folder: str | os.PathLike[str]) -> None:
-    """Refuse, before any work, a name that an index must not be written to.
-
-    An index takes the place of an older one, and that whole folder goes: so nothing else may lie in it.
-
-    Raises
-    ------
-    IndexFormatError : `folder` exists and is neither an empty folder nor an index with nothing beside it
-    """
-    target = Path(folder)
-    if not os.path.lexists(target):
-        return
-    if not target.is_dir():
-        raise IndexFormatError(f"{target}: exists and is no folder, but an index is one; name a new folder.")
-    present = {path.name for path in target.iterdir()}
-    try:
-        ours = {_MANIFEST, *_read_manifest(target)["files"]} if present else set()
-    except IndexFormatError:
-        # An index of another version, or a damaged one, may be replaced as well: its names tell it.
-        ours = {name for name in present if name.endswith(".npy") or name == _MANIFEST}
-        ours = ours if len(ours) > 1 else set()
-    if others := sorted(present - ours):
-        raise IndexFormatError(
-            f"{target}: exists, and holds {others[0]!r}, which is no part of a warpseed index, so it is not "
-            "overwritten; name a new folder, or remove this one."
-        )
+CHECKED_UP_TO = 10**9
+"""Bytes of an index up to which all of it is compared with its checksums whenever it is opened."""
 
 
 def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
@@ -57,176 +36,230 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    IndexFormatError : `folder` exists and is something else than an index
+    IndexFormatError : `folder` exists and is something else than an index, or cannot be written
     """
-    check_target(folder)
-    target = Path(folder).resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    needed = sum(array.nbytes for array in index.arrays().values())
+    with written_whole(folder, needed) as temporary:
+        files = _write_arrays(temporary, index.arrays())
+        _write_manifest(temporary, MANIFEST, describe(index, files))
+
+
+def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:
+    return {f"{name}.npy": write_array(f"{name}.npy", folder, array) for name, array in arrays.items()}
+
+
+def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
+    number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    with open(number, "w", encoding="utf-8") as handle:
+        handle.write(sign(content))
+
+
+def add_parts(
+    folder: str | os.PathLike[str], parts: str | Iterable[str], *, threads: int = 1, watch: Stopwatch | None = None
+) -> SeedIndex:
+    """Add parts to an index on disk; the reference is not needed. Those that are there already are left as they are.
+
+    The new files are written beside the old ones, and become part of the index when its index.json is replaced. So
+    an addition that fails, or is killed, leaves the index that was there.
+
+    Parameters
+    ----------
+    parts : as in `build_index`; the index keeps the intervals and the table length that it was built with
+
+    Returns
+    -------
+    SeedIndex, with the old parts and the new, and the seconds of each stage
+
+    Raises
+    ------
+    IndexFormatError : no index, a damaged one, or one that cannot be written
+    MemoryLimitError : less memory is available than is needed
+    """
+    chosen = choose_parts(parts)
+    watch, began = watch or Stopwatch(), time.perf_counter()
+    with _folder(folder) as (path, number), _sole_writer(path, number):
+        with watch.stage("load"):
+            manifest = _read_manifest(path, number)
+            index = _open(path, number, manifest, check=True)
+        missing = tuple(part for part in chosen if part not in index.parts)
+        if not missing:
+            return index
+        with watch.stage("text"):
+            text = unpack_text(index.text, index.segments)
+        known = index.fast.suffix_array if "fast" in index.parts else None
+        made = make_parts(text, manifest.sizes, missing, threads=threads, watch=watch, suffix_array=known)
+        grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}
+        result = replace(index, arrays_of=grown)
+        with watch.stage("save"):
+            new = {f"{part}.{name}": array for part in made for name, array in made[part].items()}
+            with _all_or_nothing(path, number, new):
+                files = manifest.files | _write_arrays(number, new)
+                _write_manifest(number, NEW_MANIFEST, describe(result, files))
+                os.replace(NEW_MANIFEST, MANIFEST, src_dir_fd=number, dst_dir_fd=number)
+    return replace(result, seconds=watch.seconds | {"total": time.perf_counter() - began})
+
+
+@contextmanager
+def _sole_writer(path: str, number: int) -> Iterator[None]:
+    """Hold the folder's lock; it is free again when its descriptor is closed, however this process ends."""
     try:
-        files = {}
-        for name, array in index.arrays().items():
-            path = temporary / f"{name}.npy"
-            np.save(path, array)
-            files[path.name] = {"size": path.stat().st_size, "sha256": sha256_file(path)}
-        manifest = {
-            "format": FORMAT_VERSION,
-            "warpseed": __version__,
-            "reference_sha256": index.digest,
-            "parameters": {
-                "q": 1 << index.forward.q_shift,
-                "p": 1 << index.forward.p_shift,
-                "table_length": index.table_length,
-            },
-            "contigs": [{"name": n, "length": int(b)} for n, b in zip(index.names, index.lengths, strict=True)],
-            "segments": len(index.fast.segments.contig),
-            "bases": index.bases,
-            "files": files,
-        }
-        (temporary / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
-        temporary.chmod(0o755)
-        if target.exists() and any(target.iterdir()):
-            # The old index steps aside, so that a whole one is there at every moment but one.
-            old = temporary.with_name(f"{temporary.name}.old")
-            target.replace(old)
-            temporary.replace(target)
-            shutil.rmtree(old)
-        else:
-            temporary.replace(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise IndexFormatError(f"{path}: another process adds parts to it; wait until that has ended.") from None
+    yield
+
+
+@contextmanager
+def _all_or_nothing(path: str, number: int, new: Arrays) -> Iterator[None]:
+    """Remove new files where not all of them came to be."""
+    try:
+        yield
+    except BaseException as error:
+        for name in [*(f"{name}.npy" for name in new), NEW_MANIFEST]:
+            try:
+                os.unlink(name, dir_fd=number)
+            except OSError:
+                continue  # it was not written
+        if isinstance(error, OSError):
+            needed = sum(array.nbytes for array in new.values())
+            said = error.strerror or str(error)
+            raise IndexFormatError(
+                f"{path}: the parts cannot be added ({said}), which take {needed:,} bytes; the index is as it was."
+            ) from error
         raise
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / _MANIFEST
-    if not path.is_file():
-        raise IndexFormatError(
-            f"{folder}: has no {_MANIFEST}, so it is no warpseed index; make one with "
-            f"'python -m warpseed index GENOME.fa -o {folder}'."
-        )
+@contextmanager
+def _folder(folder: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+    """The folder's name and an open descriptor of it."""
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text())
-        version = manifest["format"]
-        if version == FORMAT_VERSION:
-            _check_manifest(manifest)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexFormatError(f"{path}: damaged ({error!r}); build the index again.") from error
-    if version != FORMAT_VERSION:
+        path = os.fspath(folder)
+    except TypeError:
+        raise InputError(
+            f"the index is of type {type(folder).__name__}, but a SeedIndex or a folder was expected."
+        ) from None
+    if not path:
+        raise IndexFormatError("the name of the index's folder is empty; give the folder of an index.")
+    make = f"make one with 'python -m warpseed index GENOME.fa -o {path}'."
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise IndexFormatError(f"{path}: there is no such folder, so there is no index; {make}") from None
+    except NotADirectoryError:
         raise IndexFormatError(
-            f"{folder}: index format {version}, but this version of warpseed reads format {FORMAT_VERSION}; "
-            "build the index again."
-        )
-    return manifest
+            f"{path}: is a file, but an index is a folder; name the folder that 'warpseed index' wrote."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise IndexFormatError(f"{path}: cannot be opened ({getattr(error, 'strerror', None) or error}).") from None
+    try:
+        yield path, number
+    finally:
+        os.close(number)
 
 
-def _check_manifest(manifest: dict[str, Any]) -> None:
-    """Touch everything that opening an index uses; raises whatever is wrong with it."""
-    str(manifest["reference_sha256"])
-    for name in ("q", "p"):
-        int(manifest["parameters"][name]).bit_length()
-    for contig in manifest["contigs"]:
-        str(contig["name"]), int(contig["length"])
-    for name, file in manifest["files"].items():
-        if name != Path(name).name:
-            raise ValueError(name)
-        int(file["size"]), str(file["sha256"])
+def _read_manifest(path: str, number: int) -> Manifest:
+    try:
+        with open(os.open(MANIFEST, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=number), "rb") as handle:
+            data = handle.read()
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.EISDIR):
+            raise IndexFormatError(f"{path}/{MANIFEST}: cannot be read ({error.strerror}).") from None
+        raise IndexFormatError(
+            f"{path}: has no {MANIFEST}, so it is no warpseed index; make one with "
+            f"'python -m warpseed index GENOME.fa -o {path}'."
+        ) from None
+    return understand(path, data)
 
 
-def _check_files(folder: Path, manifest: dict[str, Any], *, digests: bool) -> None:
-    for name, expected in manifest["files"].items():
-        path = folder / name
-        if not path.is_file():
-            raise IndexFormatError(f"{path}: missing from the index; build the index again.")
-        size = path.stat().st_size
-        if size != expected["size"]:
-            raise IndexFormatError(
-                f"{path}: {size:,} bytes, but {expected['size']:,} were expected; build the index again."
-            )
-        if digests and sha256_file(path) != expected["sha256"]:
-            raise IndexFormatError(f"{path}: its SHA-256 is not the recorded one; build the index again.")
+def open_index(
+    folder: str | os.PathLike[str],
+    reference: str | os.PathLike[str] | None = None,
+    *,
+    check: bool | None = None,
+) -> SeedIndex:
+    """Map an index into memory: the core and those parts that are there.
 
+    index.json, the headers and sizes of all files and the values of the small arrays are always checked.
 
-def open_index(folder: str | os.PathLike[str], reference: str | os.PathLike[str] | None = None) -> SeedIndex:
-    """Map an index into memory.
-
-    Version and file sizes are checked, and the reference's digest where a reference file is named.
+    Parameters
+    ----------
+    reference : path of the file that the index should be of, whose SHA-256 is then compared
+    check : bool, whether to compare all arrays with their checksums (docs/formats.md says how fast that is) and the
+        parts of a BWT with each other; None does so for an index of up to 1 GB
 
     Raises
     ------
     IndexFormatError : no index, damaged, of another version, or of another reference
     """
-    path = Path(folder)
-    manifest = _read_manifest(path)
-    _check_files(path, manifest, digests=False)
-    if reference is not None and not Path(reference).is_file():
-        raise InputError(f"{reference}: there is no such file; give the path of the index's reference.")
-    if reference is not None and sha256_file(Path(reference)) != manifest["reference_sha256"]:
+    with _folder(folder) as (path, number):
+        manifest = _read_manifest(path, number)
+        _check_reference(path, manifest, reference)
+        return _open(path, number, manifest, check=manifest.size <= CHECKED_UP_TO if check is None else check)
+
+
+def _check_reference(path: str, manifest: Manifest, reference: str | os.PathLike[str] | None) -> None:
+    if reference is None:
+        return
+    if not os.path.isfile(reference):
+        raise InputError(f"{os.fspath(reference)}: there is no such file; give the path of the index's reference.")
+    if sha256_file(reference) != manifest.reference:
         raise IndexFormatError(
-            f"{path}: was built from another reference than {reference} (SHA-256 differs); build the index again."
+            f"{path}: was built from another reference than {os.fspath(reference)} (SHA-256 differs); "
+            "build the index again."
         )
-    try:
-        arrays = {name: np.load(path / name, mmap_mode="c") for name in manifest["files"]}
-    except ValueError as error:
-        raise IndexFormatError(f"{path}: a file cannot be read ({error}); build the index again.") from error
 
-    def group(kind: type, prefix: str, **scalars: int) -> Any:
-        names = [field for field in kind._fields if field not in scalars]  # type: ignore[attr-defined]
-        try:
-            return kind(**{field: arrays[f"{prefix}.{field}.npy"].view(np.ndarray) for field in names}, **scalars)
-        except KeyError as error:
-            raise IndexFormatError(f"{path}: {error} is missing; build the index again.") from error
 
-    parameters = manifest["parameters"]
-    shifts = {f"{name}_shift": int(parameters[name]).bit_length() - 1 for name in ("q", "p")}
-    segments = group(Segments, "segments")
-    fast = group(FastIndex, "fast", segments=segments)
-    index = SeedIndex(
-        tuple(contig["name"] for contig in manifest["contigs"]),
-        np.array([contig["length"] for contig in manifest["contigs"]], np.int64),
-        manifest["reference_sha256"],
-        fast,
-        group(PaperIndex, "forward", **shifts),
-        group(PaperIndex, "reverse", **shifts),
+def _open(path: str, number: int, manifest: Manifest, *, check: bool) -> SeedIndex:
+    arrays: dict[str, Arrays] = {}
+    for part in (CORE, *manifest.parts):
+        arrays[part] = {}
+        for name, spec in PARTS[part].items():
+            file = file_name(part, name)
+            array = map_array(f"{path}/{file}", number, spec.dtype, spec.length(manifest.sizes))
+            if check and checksum(array, min(4, usable_cores())) != manifest.files[file].checksum:
+                raise IndexFormatError(f"{path}/{file}: its checksum is not the recorded one; build the index again.")
+            arrays[part][name] = array
+    core = arrays.pop(CORE)
+    text = core.pop("text")
+    segments = Segments(**core)
+    _check_values(path, manifest, segments, arrays, thorough=check)
+    return SeedIndex(
+        manifest.names,
+        manifest.lengths,
+        manifest.reference,
+        manifest.sizes.parameters,
+        text,
+        segments,
+        arrays,
         {},
+        path,
     )
-    _check_arrays(path, index)
-    return index
 
 
-def _check_arrays(folder: Path, index: SeedIndex) -> None:
-    """Compiled code checks no bounds: an array of another kind or size would end the process, or worse."""
-    for name, array in index.arrays().items():
-        if array.ndim != 1 or array.dtype != _DTYPES.get(name.rpartition(".")[2], np.uint32):
-            raise IndexFormatError(
-                f"{folder / name}.npy: {array.ndim} dimensions of {array.dtype} are wrong; build the index again."
-            )
-    segments = index.fast.segments
-    sizes = [
-        (len(segments.text_start), len(segments.contig) + 1),
-        (len(segments.contig_start), len(segments.contig)),
-        (len(index.fast.text), index.rows // 32 + PAD_WORDS),
-        (len(segments.hint), (index.rows >> HINT_SHIFT) + 2),
-        (len(index.fast.table), 4**index.table_length + 1),
-    ]
-    for part in (index.forward, index.reverse):
-        blocks = (index.rows >> part.q_shift) + 2
-        sizes += [
-            (len(part.rocc), 4 * blocks),
-            (len(part.separators), blocks),
-            (len(part.bwt), blocks << part.q_shift >> 5),
-            (len(part.rsa), -(-index.rows >> part.p_shift)),
-            (len(part.separator_row), len(segments.contig)),
-            (len(part.separator_position), len(segments.contig)),
-            (len(part.first_row), 5),
-        ]
-    if any(found != expected for found, expected in sizes):
-        raise IndexFormatError(f"{folder}: its files and parameters do not fit together; build the index again.")
+def _check_values(
+    path: str, manifest: Manifest, segments: Segments, arrays: dict[str, Arrays], *, thorough: bool
+) -> None:
+    wrong = [(CORE, name) for name in checks.wrong_in_segments(segments, manifest.sizes, manifest.lengths)]
+    if not wrong:
+        for part in ("forward", "reverse"):
+            if part in arrays:
+                found = checks.wrong_in_bwt(part, arrays[part], manifest.sizes, segments, thorough=thorough)
+                wrong += [(part, name) for name in found]
+    for part, name in wrong:
+        raise IndexFormatError(
+            f"{path}/{file_name(part, name)}: its values do not fit the rest of the index; build the index again."
+        )
 
 
 def verify_index(folder: str | os.PathLike[str]) -> int:
-    """Check every file of an index against its recorded SHA-256; the number of bytes checked."""
-    path = Path(folder)
-    manifest = _read_manifest(path)
-    _check_files(path, manifest, digests=True)
-    return sum(entry["size"] for entry in manifest["files"].values())
+    """Check all that `open_index` can check, and every file against its SHA-256; the number of bytes checked."""
+    with _folder(folder) as (path, number):
+        manifest = _read_manifest(path, number)
+        _open(path, number, manifest, check=False)
+        for name, entry in manifest.files.items():
+            with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=number), "rb") as handle:
+                found = hashlib.file_digest(handle, "sha256").hexdigest()
+            if found != entry.sha256:
+                raise IndexFormatError(f"{path}/{name}: its SHA-256 is not the recorded one; build the index again.")
+        _open(path, number, manifest, check=True)
+        return manifest.size

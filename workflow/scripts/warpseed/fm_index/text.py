@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64
+from numba import int64, uint64
 
 from warpseed.compute.bits import pack_codes
 from warpseed.compute.compiled import looping, scalar
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
-__all__ = ["find_segments", "inside_segment", "pack_text", "reverse_text", "segment_of", "text_bytes"]
+__all__ = [
+    "find_segments",
+    "inside_segment",
+    "make_hint",
+    "pack_text",
+    "reverse_text",
+    "segment_of",
+    "text_bytes",
+    "unpack_text",
+]
 
 
 @scalar
@@ -57,21 +66,29 @@ def find_segments(codes: np.ndarray, offsets: np.ndarray) -> Segments:
         room = found
     text_start = np.zeros(found + 1, np.int64)
     np.cumsum(length[:found] + 1, out=text_start[1:])
-    blocks = (int(text_start[-1]) >> HINT_SHIFT) + 2
-    borders = np.arange(blocks, dtype=np.int64) << HINT_SHIFT
-    hint = np.clip(np.searchsorted(text_start, borders, side="right") - 1, 0, max(found - 1, 0))
     return Segments(
         text_start.astype(np.uint32),
         contig[:found].copy(),
         contig_start[:found].copy(),
-        hint.astype(np.uint32),
+        make_hint(text_start),
     )
+
+
+def make_hint(text_start: np.ndarray) -> np.ndarray:
+    """The segment of every 2**HINT_SHIFT-th text position, uint32; the last segment behind the text's end."""
+    blocks = (int(text_start[-1]) >> HINT_SHIFT) + 2
+    borders = np.arange(blocks, dtype=np.int64) << HINT_SHIFT
+    found = np.searchsorted(text_start, borders, side="right") - 1
+    return np.clip(found, 0, max(len(text_start) - 2, 0)).astype(np.uint32)
 
 
 @scalar
 def segment_of(segments, position):
-    """Number of the segment that a text position lies in (its own separator counts as in it), int64."""
-    block = position >> int64(HINT_SHIFT)
+    """Number of the segment that a text position lies in (its own separator counts as in it), int64.
+
+    Any position gives a segment that exists.
+    """
+    block = min(max(position >> int64(HINT_SHIFT), int64(0)), int64(segments.hint.shape[0]) - int64(2))
     low = int64(segments.hint[block])
     high = int64(segments.hint[block + int64(1)])
     while low < high:
@@ -135,3 +152,18 @@ def pack_text(text: np.ndarray) -> np.ndarray:
     words = np.zeros(text.shape[0] // 32 + PAD_WORDS, np.uint64)
     _pack(text, words)
     return words
+
+
+@scalar
+def _unpack(words, text_start, text):
+    for i in range(text.shape[0]):
+        text[i] = ((words[i >> 5] >> uint64(62 - 2 * (i & 31))) & uint64(3)) + uint64(1)
+    for s in range(1, text_start.shape[0]):
+        text[int64(text_start[s]) - 1] = 0
+
+
+def unpack_text(words: np.ndarray, segments: Segments) -> np.ndarray:
+    """What `text_bytes` gave before it was packed, uint8[n]."""
+    text = np.empty(int(segments.text_start[-1]), np.uint8)
+    _unpack(words, segments.text_start, text)
+    return text

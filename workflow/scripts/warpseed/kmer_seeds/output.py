@@ -59,7 +59,7 @@ class _PackedHits:
     """The rows of packed hits, made when they are asked for; called from several threads."""
 
     def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
-        self._segments = index.fast.segments
+        self._segments = index.segments
         self._lengths = queries.lengths
         self._found = found
         self._first_query = first_query

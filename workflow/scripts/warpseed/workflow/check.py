@@ -48,27 +48,23 @@ def describe_machine() -> list[str]:
     ]
 
 
-def largest_genome(memory: int, *, both_at_once: bool = False) -> int:
+def largest_genome(memory: int, parts: str = "fast") -> int:
     """Bases of the largest genome whose index can be built.
 
     Parameters
     ----------
     memory : int
         Bytes that the build may take.
-    both_at_once : bool
-        Whether both directions are to be sorted at the same time, which is faster.
+    parts : str
+        What the index is to hold: "fast", or "fast,paper" for both tiers.
     """
-    from warpseed.fm_index.build import choose_table_length, needed_memory
+    from warpseed.fm_index.build import needed_memory
     from warpseed.fm_index.suffix_array import MAX_ROWS
-
-    def fits(bases: int) -> bool:
-        needed = needed_memory(bases, both_at_once=both_at_once, table_length=choose_table_length(bases))
-        return needed <= memory
 
     small, large = 0, MAX_ROWS
     while small < large:
         middle = (small + large + 1) // 2
-        small, large = (middle, large) if fits(middle) else (small, middle - 1)
+        small, large = (middle, large) if needed_memory(middle, parts) <= memory else (small, middle - 1)
     return small
 
 
@@ -90,11 +86,8 @@ def _memory() -> str:
     alone = largest_genome(available)
     if alone == 0:
         return f"{line}; too little to index any genome: free some, or use a machine with more"
-    both = largest_genome(available, both_at_once=True)
-    return (
-        f"{line}; the largest genome that can be indexed is about {_bases(alone)} (up to {_bases(both)} with both "
-        "directions at once, which is faster)"
-    )
+    both = largest_genome(available, "fast,paper")
+    return f"{line}; the largest genome that can be indexed is about {_bases(alone)} ({_bases(both)} for both tiers)"
 
 
 def _compiler(numba: str | None) -> str:

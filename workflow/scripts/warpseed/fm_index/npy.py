@@ -1,0 +1,113 @@
+"""Arrays as .npy files: written with a fixed header, mapped only where header and size are exactly that.
+
+Compiled code checks no bounds, so an array must be what it is taken for. Its file is known before it is opened: the
+header is compared byte by byte with the one that was written, and nothing of it is interpreted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import mmap
+import os
+import stat
+import weakref
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.errors import IndexFormatError
+from warpseed.fm_index.checksum import checksum
+
+__all__ = ["HEADER_BYTES", "FileEntry", "map_array", "write_array"]
+
+HEADER_BYTES = 128
+_PIECE = 1 << 24
+
+
+class FileEntry(NamedTuple):
+    """What is recorded of a file."""
+
+    size: int
+    sha256: str
+    checksum: str
+    """of the array alone, by `checksum`: fast enough to be compared at every opening"""
+
+
+def _header(dtype: type[np.generic], length: int) -> bytes:
+    """Header of format 1.0 (magic, version, length, dict), padded so that the values begin at a multiple of 64."""
+    text = f"{{'descr': '{np.dtype(dtype).newbyteorder('<').str}', 'fortran_order': False, 'shape': ({length},), }}"
+    body = text.encode().ljust(HEADER_BYTES - 11) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
+
+
+def write_array(name: str, folder: int, array: np.ndarray) -> FileEntry:
+    """Write an array to a new file of the folder with this descriptor; an older file of that name goes."""
+    header = _header(array.dtype.type, len(array))
+    values = np.ascontiguousarray(array).view(np.uint8).data
+    digest = hashlib.sha256(header)
+    number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    with open(number, "wb", buffering=0) as handle:
+        handle.write(header)
+        for first in range(0, len(values), _PIECE):
+            piece = values[first : first + _PIECE]
+            digest.update(piece)
+            while len(piece):
+                piece = piece[handle.write(piece) :]
+    return FileEntry(HEADER_BYTES + len(values), digest.hexdigest(), checksum(array))
+
+
+def map_array(path: str, folder: int, dtype: type[np.generic], length: int) -> np.ndarray:
+    """Map the array of a file; changes of it stay in memory, and no descriptor stays open.
+
+    Parameters
+    ----------
+    path : of the file, for sentences; its last part is opened in `folder`
+    folder : descriptor of the folder, so that all files are of one folder even if another takes its name meanwhile
+
+    Raises
+    ------
+    IndexFormatError : the file is missing, or anything about it differs from what was written
+    """
+    expected = HEADER_BYTES + length * np.dtype(dtype).itemsize
+    try:
+        number = os.open(os.path.basename(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+    except FileNotFoundError:
+        raise IndexFormatError(f"{path}: missing from the index; build the index again.") from None
+    except OSError as error:
+        raise IndexFormatError(f"{path}: cannot be read ({error.strerror}).") from None
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise IndexFormatError(f"{path}: is no plain file; build the index again.")
+        if found.st_size != expected:
+            raise IndexFormatError(
+                f"{path}: {found.st_size:,} bytes, but {expected:,} were expected; build the index again."
+            )
+        if os.pread(number, HEADER_BYTES, 0) != _header(dtype, length):
+            raise IndexFormatError(
+                f"{path}: its header is not that of {length:,} values of type {np.dtype(dtype)}; build the index again."
+            )
+        return np.frombuffer(_map(number, expected), dtype, length, HEADER_BYTES)
+    finally:
+        os.close(number)
+
+
+@lru_cache(maxsize=1)
+def _libc() -> Any:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return libc
+
+
+def _map(number: int, size: int) -> Any:
+    """A private mapping. (Python's own keeps a descriptor for each: fifty indexes would reach a usual limit.)"""
+    address = _libc().mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE, number, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise MemoryError(f"mapping {size:,} bytes of an index: {os.strerror(ctypes.get_errno())}")
+    view = (ctypes.c_uint8 * size).from_address(address)
+    weakref.finalize(view, _libc().munmap, address, size)
+    return view

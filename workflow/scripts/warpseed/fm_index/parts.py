@@ -1,0 +1,129 @@
+"""The parts of an index, and what each is made of: the one declaration that building, saving, opening and sizes read.
+
+Every index has the *core*: the packed text and its segments. The other parts are there when they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from warpseed.errors import InputError
+from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Parameters
+
+__all__ = [
+    "ALL_PARTS",
+    "CORE",
+    "DEFAULT_PARTS",
+    "GROUPS",
+    "PARTS",
+    "ArraySpec",
+    "Arrays",
+    "Sizes",
+    "choose_parts",
+    "file_name",
+    "new_arrays",
+    "part_bytes",
+]
+
+Arrays: TypeAlias = dict[str, np.ndarray]
+"""The arrays of one part, by name."""
+
+
+class Sizes(NamedTuple):
+    """What the lengths of all arrays follow from."""
+
+    rows: int
+    """length of the text: bases and separators"""
+    segments: int
+    parameters: Parameters
+
+    @property
+    def blocks(self) -> int:
+        """Entries of ROcc for each base: one every `occ_interval` rows, and one behind them."""
+        return self.rows // self.parameters.occ_interval + 2
+
+
+class ArraySpec(NamedTuple):
+    """One array of a part."""
+
+    dtype: type[np.generic]
+    length: Callable[[Sizes], int]
+
+
+CORE = "core"
+
+_BWT = {
+    "rocc": ArraySpec(np.uint32, lambda of: 4 * of.blocks),
+    "bwt": ArraySpec(np.uint64, lambda of: of.blocks * of.parameters.occ_interval // 32),
+    "separators": ArraySpec(np.uint32, lambda of: of.blocks),
+    "separator_row": ArraySpec(np.uint32, lambda of: of.segments),
+    "separator_position": ArraySpec(np.uint32, lambda of: of.segments),
+    "first_row": ArraySpec(np.uint32, lambda of: 5),
+    "rsa": ArraySpec(np.uint32, lambda of: -(-of.rows // of.parameters.sa_interval)),
+    "longest_walk": ArraySpec(np.uint32, lambda of: 1),
+}
+
+PARTS: dict[str, dict[str, ArraySpec]] = {
+    CORE: {
+        "text": ArraySpec(np.uint64, lambda of: of.rows // 32 + PAD_WORDS),
+        "text_start": ArraySpec(np.uint32, lambda of: of.segments + 1),
+        "contig": ArraySpec(np.int32, lambda of: of.segments),
+        "contig_start": ArraySpec(np.int64, lambda of: of.segments),
+        "hint": ArraySpec(np.uint32, lambda of: (of.rows >> HINT_SHIFT) + 2),
+    },
+    "fast": {
+        "suffix_array": ArraySpec(np.uint32, lambda of: of.rows),
+        "table": ArraySpec(np.uint32, lambda of: 4**of.parameters.table_length + 1),
+    },
+    "forward": _BWT,
+    "reverse": _BWT,
+}
+"""Every part's arrays. `fast` is what the fast tier reads beside the core; `forward` and `reverse` are the BWTs of the
+text and of the reversed text, in the layout of paper 000, section III."""
+
+GROUPS = {"paper": ("forward", "reverse")}
+"""Names for several parts at once: what a tier needs."""
+
+DEFAULT_PARTS = ("fast",)
+ALL_PARTS = ("fast", "forward", "reverse")
+
+
+def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
+    """Part names in their fixed order, without repetition; 'paper' stands for both BWTs.
+
+    Raises
+    ------
+    InputError : a name that is no part, or no name at all
+    """
+    words = parts.split(",") if isinstance(parts, str) else parts
+    try:
+        names = [word.strip() for word in words]
+    except (TypeError, AttributeError):
+        raise InputError(f"parts is {parts!r}, but names such as 'fast' and 'paper' were expected.") from None
+    known = [*GROUPS, *ALL_PARTS]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{name!r} is no part of an index; the parts are {', '.join(known)}.")
+    chosen = {part for name in names for part in GROUPS.get(name, (name,))}
+    if not chosen:
+        raise InputError(f"no part of an index is named; the parts are {', '.join(known)}.")
+    return tuple(part for part in ALL_PARTS if part in chosen)
+
+
+def file_name(part: str, name: str) -> str:
+    """The file that holds an array of a part."""
+    return f"{part}.{name}.npy"
+
+
+def new_arrays(part: str, sizes: Sizes, *, without: str = "") -> Arrays:
+    """The arrays of a part, all zero, to be filled (one may be left out that comes from elsewhere)."""
+    specs = PARTS[part].items()
+    return {name: np.zeros(spec.length(sizes), spec.dtype) for name, spec in specs if name != without}
+
+
+def part_bytes(part: str, sizes: Sizes) -> int:
+    """Bytes of a part's arrays."""
+    return sum(spec.length(sizes) * np.dtype(spec.dtype).itemsize for spec in PARTS[part].values())

@@ -1,0 +1,176 @@
+"""The folder that an index is written to: what may be replaced, and how it appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warpseed.errors import IndexFormatError
+from warpseed.fm_index.manifest import MANIFEST
+from warpseed.fm_index.parts import PARTS, file_name
+
+__all__ = ["NEW_MANIFEST", "check_target", "written_whole"]
+
+NEW_MANIFEST = "index.json.new"
+"""What index.json is called while parts are being added."""
+
+_FORMAT_1 = {"fast.text.npy"} | {f"segments.{name}.npy" for name in ("text_start", "contig", "contig_start", "hint")}
+_OURS = {MANIFEST, NEW_MANIFEST, *_FORMAT_1} | {file_name(part, name) for part in PARTS for name in PARTS[part]}
+"""Every name that a file of an index may have."""
+
+
+def check_target(folder: str | os.PathLike[str]) -> None:
+    """Refuse, before any work, a name that an index must not or cannot be written to.
+
+    An index takes the place of an older one, and that whole folder goes. So nothing else may lie in it, and its
+    index.json must say that it is one.
+
+    Raises
+    ------
+    IndexFormatError : an empty name; something that is neither an empty folder nor an index with nothing beside it;
+        a place where nothing can be written
+    """
+    name = os.fspath(folder)
+    if not name.strip():
+        raise IndexFormatError("the name of the index's folder is empty; name a new folder.")
+    target = Path(folder)
+    if os.path.lexists(target):
+        if not target.is_dir():
+            raise IndexFormatError(f"{target}: exists and is no folder, but an index is one; name a new folder.")
+        with _in_words(target):
+            _check_content(target)
+    with _in_words(target):
+        os.rmdir(tempfile.mkdtemp(prefix=".tmp-", dir=_nearest(_place(target.resolve()))))
+
+
+def _check_content(target: Path) -> None:
+    with os.scandir(target) as entries:
+        found = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    others = sorted(name for name, plain in found.items() if name not in _OURS or not plain)
+    reason = ""
+    if others:
+        reason = f"holds {others[0]!r}, which is no part of a warpseed index"
+    elif found and not _says_what_it_is(target / MANIFEST):
+        reason = f"has no {MANIFEST} that tells it to be a warpseed index"
+    if reason:
+        raise IndexFormatError(
+            f"{target}: exists, and {reason}, so it is not overwritten; name a new folder, or remove this one."
+        )
+
+
+def _says_what_it_is(path: Path) -> bool:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and {"format", "warpseed"} <= content.keys()
+
+
+def _place(target: Path) -> Path:
+    """Where the temporary folder goes: beside the target, or into it where the folder itself has to stay.
+
+    That is a mount point, a folder in one that cannot be written, and the working folder, in which a shell stands.
+    """
+    if not target.is_dir():
+        return target.parent
+    stays = os.path.ismount(target) or target == Path.cwd() or not os.access(target.parent, os.W_OK | os.X_OK)
+    return target if stays else target.parent
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(each for each in (folder, *folder.parents) if each.exists())
+
+
+@contextmanager
+def _in_words(target: Path, needed: int = 0) -> Iterator[None]:
+    """Name the user's folder, and not the temporary one, in an error of the operating system."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        advice = "name a folder that you may write to"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            advice = f"the index takes {needed:,} bytes: free some space, or name a folder on another disk"
+        raise IndexFormatError(f"{target}: cannot be written ({reason}); {advice}.") from error
+
+
+@contextmanager
+def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
+    """A new folder that takes the place of `folder` when the block succeeds, and else is removed.
+
+    Parameters
+    ----------
+    needed : bytes that it will take, for the sentence about a full disk
+
+    Yields
+    ------
+    int, a descriptor of the new folder
+    """
+    check_target(folder)
+    target = Path(folder).resolve()
+    with _in_words(Path(folder), needed):
+        place = _place(target)
+        place.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=place))
+        try:
+            number = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                yield number
+            finally:
+                os.close(number)
+            temporary.chmod(0o755)
+            if place == target:
+                _move_into(temporary, target)
+                return
+            old = _take_the_place_of(target, temporary)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    if old is not None:
+        _remove_old(Path(folder), old)
+
+
+def _move_into(temporary: Path, target: Path) -> None:
+    """Into a folder that stays: without index.json nobody takes it for an index, so that goes first and comes last."""
+    for name in [MANIFEST, *sorted(os.listdir(target))]:
+        if name in _OURS:
+            (target / name).unlink(missing_ok=True)
+    for name in sorted(os.listdir(temporary), key=lambda name: (name == MANIFEST, name)):
+        (temporary / name).replace(target / name)
+    temporary.rmdir()
+
+
+def _take_the_place_of(target: Path, temporary: Path) -> Path | None:
+    """Rename the new folder to its final name; returns where the index that was there now lies.
+
+    The old one steps aside, so that a whole one is there at every moment but one.
+    """
+    if not (target.exists() and stat.S_ISDIR(target.stat().st_mode) and any(target.iterdir())):
+        temporary.replace(target)
+        return None
+    old = temporary.with_name(f"{temporary.name}.old")
+    target.replace(old)
+    try:
+        temporary.replace(target)
+    except BaseException:
+        old.replace(target)
+        raise
+    return old
+
+
+def _remove_old(folder: Path, old: Path) -> None:
+    try:
+        shutil.rmtree(old)
+    except OSError as error:
+        raise IndexFormatError(
+            f"{folder}: the new index is written and whole, but the one that it replaced cannot be removed "
+            f"({error.strerror}) and lies in {old}; remove that folder."
+        ) from error
