@@ -9,11 +9,11 @@ from numba import int64, uint64
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import looping, scalar
-from warpseed.compute.intrinsics import prefetch
+from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.ranges import sort_range
-from warpseed.kmer_seeds.fast import accept, narrow
+from warpseed.kmer_seeds.fast import accept_word, accept_words, narrow
 from warpseed.kmer_seeds.kmers import pack_hit
-from warpseed.sequences.packed import oriented_marks, oriented_word
+from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
 
 __all__ = ["NARROW_ABOVE", "Block", "Sink", "new_block", "search_range"]
 
@@ -130,15 +130,22 @@ def _look_up_items(fast, block, items):
 @scalar
 def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
     """Last pass: compare candidates with the text; returns the number of hits stored, or that had no room."""
+    limit = int64(scheme.max_mismatches)
+    one_word = one_word_each(kmers)
     for c in range(gathered):
         owner = int64(block.place_owner[c])
         place = block.place[c]
         differ = mismatch_bits(fetch_word(fast.text, place), block.words[owner * int64(block.stride)])
         differ = (differ | block.marks[owner]) & block.mask[owner]
+        if popcount(differ) > limit:
+            continue
         local = owner >> int64(1)
         strand = owner & int64(1)
         window = int64(block.place_window[c])
-        distance = accept(fast, kmers, scheme, begin + local, strand, place, window, differ)
+        if one_word:
+            distance = accept_word(fast, scheme, int64(kmers.lengths[begin + local]), place, window, differ)
+        else:
+            distance = accept_words(fast, kmers, scheme, begin + local, strand, place, window)
         if distance < int64(0):
             continue
         block.found[local] += 1

@@ -25,14 +25,15 @@ from warpseed.compute.compiled import scalar
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.text import inside_segment, segment_of
 from warpseed.kmer_seeds.kmers import MAX_LENGTH
-from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
+from warpseed.sequences.packed import oriented_marks, oriented_word
 
 __all__ = [
     "MAX_MISMATCHES",
     "Costs",
     "Scheme",
     "Window",
-    "accept",
+    "accept_word",
+    "accept_words",
     "choose_windows",
     "first_window",
     "make_scheme",
@@ -221,34 +222,28 @@ def first_window(scheme, length, differ, window):
 
 
 @scalar
-def accept(fast, kmers, scheme, query, strand, position, window, differ):
-    """Decide on one candidate.
+def accept_word(fast, scheme, length, position, window, differ):
+    """Decide on one candidate for a k-mer of at most 32 bases.
 
     Parameters
     ----------
-    query, strand, window : int64, the k-mer, its orientation, and the number of the window that led here
     position : int64, where the k-mer would begin in the text, from 0 on and in the text; may end outside
-    differ : uint64, a bit for each mismatch in the k-mer's first word
+    window : int64, the number of the window that led here
+    differ : uint64, a bit for each mismatch, as from `mismatch_bits`
 
     Returns
     -------
     int64, the Hamming distance, or -1: too far, across a segment's border, or another window reports it.
     """
-    length = int64(kmers.lengths[query])
-    if one_word_each(kmers):
-        distance = popcount(differ)
-        if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
-            return int64(-1)
-    else:
-        distance = _long_distance(fast, kmers, scheme, query, strand, position, window)
-        if distance < int64(0):
-            return int64(-1)
+    distance = popcount(differ)
+    if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
+        return int64(-1)
     return distance if inside_segment(fast.segments, position, length) else int64(-1)
 
 
 @scalar
-def _long_distance(fast, kmers, scheme, query, strand, position, window):
-    """As `accept`, for a k-mer of several words and without its look at the segment."""
+def accept_words(fast, kmers, scheme, query, strand, position, window):
+    """As `accept_word`, for a k-mer of any length in one orientation."""
     length = int64(kmers.lengths[query])
     distance = int64(0)
     for w in range((length + int64(31)) >> int64(5)):
@@ -263,7 +258,7 @@ def _long_distance(fast, kmers, scheme, query, strand, position, window):
             found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
         if (found <= scheme.errors[length, i]) != (i == window):
             return int64(-1)
-    return distance
+    return distance if inside_segment(fast.segments, position, length) else int64(-1)
 
 
 @scalar

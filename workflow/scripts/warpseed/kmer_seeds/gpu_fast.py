@@ -19,7 +19,7 @@ from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import bucket_rows, decided_bases, exact_rows, exact_tag_range, position_of
 from warpseed.fm_index.text import inside_segment
-from warpseed.kmer_seeds.fast import accept
+from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, keyed_hit
 from warpseed.sequences.packed import all_known, one_word_each, oriented_marks, oriented_word
 
@@ -234,10 +234,14 @@ def _flush(lists, nest, filled, least):
 
 @scalar
 def _distance_at(index, kmers, scheme, query, strand, first_word, pattern, position):
-    """Distance of a k-mer to the text at a position that a pattern led to; -1 as for `accept`."""
+    """Distance of a k-mer to the text at a position that a pattern led to; -1 as for `accept_word`."""
+    window = int64(scheme.pattern_window[pattern])
+    if not one_word_each(kmers):
+        return accept_words(index, kmers, scheme, query, strand, position, window)
+    length = int64(kmers.lengths[query])
     differ = mismatch_bits(fetch_word(index.text, position), first_word)
-    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(int64(kmers.lengths[query]))
-    return accept(index, kmers, scheme, query, strand, position, int64(scheme.pattern_window[pattern]), differ)
+    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
+    return accept_word(index, scheme, length, position, window, differ)
 
 
 @scalar
