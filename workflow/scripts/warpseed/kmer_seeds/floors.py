@@ -122,14 +122,16 @@ def measure_limits(
     list of records with item `limits`: metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
-    from warpseed.compute.gpu import cupy, launch, to_device, view
+    from warpseed.compute.gpu import cupy, launch, require_gpu, to_device, view
+    from warpseed.fm_index.device import tagged_on_device
     from warpseed.kmer_seeds import gpu
     from warpseed.kmer_seeds.gpu_floors import count_sectors
 
     opened = open_index(index)
     xp = cupy()
+    require_gpu()
     watch = Stopwatch()
-    tagged = gpu.tagged_index(opened, watch)
+    tagged = tagged_on_device(opened, watch)
     fields = {
         "system": "kmer_seeds", "item": "limits", "tool": "warpseed", "device": "gpu", "threads": 1,
     }  # fmt: skip
