@@ -12,17 +12,11 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/rules/reference.smk"
-include: "workflow/rules/index.smk"
-include: "workflow/rules/reads.smk"
-include: "workflow/rules/kmer_seeds.smk"
-include: "workflow/rules/report.smk"
-include: "workflow/rules/publish.smk"
 
 
+# The first rule is what `snakemake` makes without a target.
 rule all:
-    """The report, and the seeds of the samples: what `snakemake` makes without a target."""
-    default_target: True
+    """The report, and the seeds of the samples."""
     input:
         "results/report.html",
         SEEDS,
@@ -31,8 +25,7 @@ rule all:
 rule kmer_seeds:
     """Every measurement of paper 000."""
     input:
-        INDEX_RECORDS,
-        MEASUREMENTS["kmer_seeds"],
+        MEASUREMENTS,
 
 
 rule index:
@@ -57,3 +50,12 @@ rule publish:
     """The records of this run as those of a reference machine (--config machine=NAME)."""
     input:
         published_records,
+
+
+include: "workflow/rules/reference.smk"
+include: "workflow/rules/index.smk"
+include: "workflow/rules/reads.smk"
+include: "workflow/rules/kmer_seeds.smk"
+include: "workflow/rules/peers.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/publish.smk"

@@ -37,7 +37,7 @@ rule get_reference:
     conda:
         "../../envs/cpu.yaml"
     params:
-        genome=reference_download,
+        genome=downloaded_genome,
         sha256=reference_sha256,
     script:
         "../scripts/get_reference.py"

@@ -8,7 +8,7 @@
 rule make_tables:
     """Write the tables of paper 000, published and measured values side by side."""
     input:
-        records=all_records,
+        records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
         published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
         lib=library("make_tables.py"),
@@ -27,7 +27,7 @@ rule make_tables:
 rule draw_figures:
     """Draw the figures as SVG, PDF and PNG, with the plotted values as TSV."""
     input:
-        records=all_records,
+        records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
         published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
         lib=library("draw_figures.py"),
@@ -46,7 +46,7 @@ rule draw_figures:
 rule write_report:
     """Write one self-contained page: summary, tables, figures, differences from the paper, machine and versions."""
     input:
-        records=all_records,
+        records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
         published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
         reference_provenance=REFERENCE_PROVENANCE,
@@ -66,9 +66,6 @@ rule write_report:
         "benchmarks/report.tsv"
     conda:
         "../../envs/cpu.yaml"
-    # The machine that the page and the provenance name is one that measured.
-    resources:
-        gpu=GPU_JOBS,
     params:
         config=config,
     script:
