@@ -98,7 +98,7 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
     for kernel in ("kmer_seeds/paper.py", "kmer_seeds/fast.py", "kmer_seeds/cpu.py", "fm_index/search.py"):
         assert kernel in timing
         assert kernel not in figures
-    assert "report/figures.py" in figures
+    assert "report/charts.py" in figures
     assert "report/" not in timing
 
 

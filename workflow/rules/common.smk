@@ -361,24 +361,6 @@ MACHINE = config["machine"]
 # A run that publishes a machine's records does not report the ones it is about to replace.
 REFERENCE_MEASUREMENTS = sorted(str(path) for path in MACHINES.glob("*/*.tsv") if path.parent.name != MACHINE)
 REFERENCE_PROVENANCE = sorted(str(path) for path in MACHINES.glob("*/*.json") if path.parent.name != MACHINE)
-TABLES = [
-    f"results/tables/kmer_seeds/{name}.tsv"
-    for name in (
-        "summary",
-        "table_1",
-        "table_1_long",
-        "table_2",
-        "table_2_long",
-        "speedups",
-        "peers",
-        "gpu_limits",
-    )
-]
-FIGURES = [
-    f"results/figures/kmer_seeds/{name}.{ending}"
-    for name in ("figure_5", "times", "throughput", "scaling", "stages", "index")
-    for ending in ("svg", "pdf", "png", "tsv")
-]
 
 
 wildcard_constraints:

@@ -1,23 +1,36 @@
 # Tables, figures and the page.
 #
-# Needs: the records of this run, resources/measurements/<machine>/*.tsv, resources/published/*.tsv.
-# Makes: results/tables/kmer_seeds/*.tsv, results/figures/kmer_seeds/*.{svg,pdf,png,tsv}, results/report.html.
+# Needs: the records of this run, resources/measurements/<machine>/*.tsv, resources/published/*.tsv and papers/*.yaml.
+# Makes: results/tables/<system>/*.tsv, results/figures/<system>/*.{svg,pdf,png,tsv}, results/report.html.
 # Steps: records into tables; records into figures; both into one self-contained page.
+
+from warpseed.report.systems import SYSTEMS
+
+TABLES = [f"results/tables/{system}/{name}.tsv" for system, module in SYSTEMS.items() for name in module.TABLES]
+FIGURES = [
+    f"results/figures/{system}/{name}.{ending}"
+    for system, module in SYSTEMS.items()
+    for name in module.FIGURES
+    for ending in ("svg", "pdf", "png", "tsv")
+]
+PUBLISHED = [str(SOURCE / "resources" / "published" / f"{system}.tsv") for system in SYSTEMS]
+PAPERS = [str(SOURCE / "resources" / "papers" / f"{system}.yaml") for system in SYSTEMS]
 
 
 rule make_tables:
-    """Write the tables of paper 000, published and measured values side by side."""
+    """Write the tables of each paper, published and measured values side by side."""
     input:
         records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
-        published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
+        published=PUBLISHED,
+        papers=PAPERS,
         lib=library("make_tables.py"),
     output:
         tables=TABLES,
     log:
-        "logs/tables/kmer_seeds.log",
+        "logs/tables.log",
     benchmark:
-        "benchmarks/tables/kmer_seeds.tsv"
+        "benchmarks/tables.tsv"
     conda:
         "../../envs/cpu.yaml"
     script:
@@ -29,14 +42,15 @@ rule draw_figures:
     input:
         records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
-        published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
+        published=PUBLISHED,
+        papers=PAPERS,
         lib=library("draw_figures.py"),
     output:
         figures=FIGURES,
     log:
-        "logs/figures/kmer_seeds.log",
+        "logs/figures.log",
     benchmark:
-        "benchmarks/figures/kmer_seeds.tsv"
+        "benchmarks/figures.tsv"
     conda:
         "../../envs/cpu.yaml"
     script:
@@ -48,10 +62,15 @@ rule write_report:
     input:
         records=MEASUREMENTS,
         reference_records=REFERENCE_MEASUREMENTS,
-        published=str(SOURCE / "resources" / "published" / "kmer_seeds.tsv"),
+        published=PUBLISHED,
+        papers=PAPERS,
         reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
+        templates=[
+            str(SCRIPTS / "warpseed" / "report" / "page.html.j2"),
+            str(SCRIPTS / "warpseed" / "report" / "page.css"),
+        ],
         lib=library("write_report.py"),
     output:
         html=report(

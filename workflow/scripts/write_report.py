@@ -1,15 +1,16 @@
 """Write the report, one self-contained page, and the provenance of the run.
 
-Input: `records` and `reference_records` (lists of record TSVs), `published`, `tables`, `figures`. Params: `config`.
-Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
+Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
+`figures`. Params: `config`. Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies
+beside its records.
 """
 
 from pathlib import Path
 from typing import Any
 
 from warpseed.measure.provenance import write_provenance
+from warpseed.report.measurements import load_measurements
 from warpseed.report.page import write_page
-from warpseed.report.tables import load_measurements
 from warpseed.workflow.job import rule_log
 
 
@@ -20,7 +21,7 @@ def main(snakemake: Any) -> None:
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,
-        load_measurements(given.records, given.reference_records, given.published),
+        load_measurements(given.records, given.reference_records, given.published, given.papers),
         output.provenance,
         table_paths=given.tables,
         figure_paths=given.figures,

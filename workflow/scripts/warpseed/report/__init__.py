@@ -1,7 +1,8 @@
 """Tables, figures and the page that a run ends in.
 
-`tables` turns records into times and speedups, `figures` draws them, `page` puts everything on one
-self-contained page. pandas and matplotlib are imported by those modules, so nothing is imported here.
+`measurements` turns records into times and speedups; `tables`, `charts` and `curves` are general, `blocks`, `printed`
+and `parts` are what a section of the `page` is made of. Each system has one module with its tables, its figures and its
+section, named in `systems`. pandas, matplotlib and Jinja2 are imported when something is made.
 """
 
 __all__: list[str] = []

@@ -1,35 +1,47 @@
-"""One look for every figure: colours that colour-blind readers tell apart, readable type, saving."""
+"""One look for every figure: colours that colour-blind readers tell apart, three sizes of type, saving.
+
+The page shows a figure in its own size, so that type is as large in one figure as in the next: no figure is wider
+than `WIDTH`. matplotlib is imported when something is drawn, so that rules can ask for the names of figures.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import matplotlib
-
-matplotlib.use("Agg")  # a report is drawn where there is no display
-
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from warpseed.sequences.files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "COLOURS",
     "GREY",
     "INK",
+    "SMALL",
     "STAGE_COLOURS",
+    "WIDTH",
     "apply_style",
+    "darker",
+    "empty_figure",
     "heading",
     "ink_on",
     "luminance",
+    "method_colour",
     "nothing_measured",
+    "pyplot",
     "save_figure",
     "spread",
+    "stage_colours",
 ]
 
+WIDTH = 9.6
+"""Inches of the widest figure: what the page shows without scrolling on a desk."""
+TITLE, TEXT, SMALL = 12.5, 10, 9
+"""Points: a figure's title, all its other text, and what stands on or beside a mark."""
 INK = "#222222"
 GREY = "#6b6b6b"
 
@@ -40,7 +52,6 @@ COLOURS = {
     ("fast", "cpu"): "#E69F00",
     ("fast", "gpu"): "#D55E00",
     ("peer", "cpu"): "#8c8c8c",
-    ("published", ""): "#222222",
 }
 
 STAGE_COLOURS = {
@@ -56,17 +67,44 @@ STAGE_COLOURS = {
     "write": "#0072B2",
     "other": "#C8C8C8",
 }
+_MORE_COLOURS = ("#4d4d4d", "#B2DF8A", "#6A3D9A", "#FFD92F", "#1B9E77", "#FB9A99")
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, drawing without a display."""
+    import matplotlib
+
+    matplotlib.use("Agg")  # a report is drawn where there is no display
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def method_colour(tool: str, tier: str, device: str) -> str:
+    """The colour of a method: one for each tier and device of ours, grey for every peer."""
+    return COLOURS.get((tier, device) if tool == "warpseed" else ("peer", device), "#8c8c8c")
+
+
+def stage_colours(stages: Iterable[str]) -> dict[str, str]:
+    """Stages in the order of their first appearance, "other" last, each with its colour."""
+    names = sorted(dict.fromkeys(stages), key=lambda stage: stage == "other")
+    more = (name for name in names if name not in STAGE_COLOURS)
+    spare = {name: _MORE_COLOURS[rank % len(_MORE_COLOURS)] for rank, name in enumerate(more)}
+    return {name: STAGE_COLOURS.get(name) or spare[name] for name in names}
 
 
 def apply_style() -> None:
     """Set matplotlib's defaults for every figure of the report."""
-    plt.rcParams.update(
+    pyplot().rcParams.update(
         {
             "font.family": "DejaVu Sans",
-            "font.size": 10,
-            "axes.titlesize": 10.5,
+            "font.size": TEXT,
+            "axes.titlesize": TEXT,
             "axes.titlelocation": "left",
-            "axes.labelsize": 10,
+            "axes.labelsize": TEXT,
+            "xtick.labelsize": TEXT,
+            "ytick.labelsize": TEXT,
+            "legend.fontsize": TEXT,
             "axes.labelcolor": INK,
             "axes.edgecolor": "#9a9a9a",
             "axes.spines.top": False,
@@ -86,17 +124,51 @@ def apply_style() -> None:
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> None:
-    """Put a title and a subtitle (sizes and machine) at the top left, at fixed inches from the edges."""
+    """Put a title and a subtitle (sizes and machines) at the top left, at fixed inches from the edges.
+
+    It comes last: the figure grows by the lines that a long subtitle takes beyond its first.
+    """
+    lines = textwrap.wrap(subtitle, int(13.2 * figure.get_size_inches()[0]))
+    if len(lines) > 1:
+        _grow(figure, 0.17 * (len(lines) - 1))
     width, height = figure.get_size_inches()
     left = 0.12 / width
-    figure.text(left, 1 - 0.12 / height, title, ha="left", va="top", fontsize=12.5, fontweight="bold")
-    figure.text(left, 1 - 0.42 / height, subtitle, ha="left", va="top", fontsize=9, color=GREY)
+    figure.text(left, 1 - 0.12 / height, title, ha="left", va="top", fontsize=TITLE, fontweight="bold")
+    figure.text(left, 1 - 0.42 / height, "\n".join(lines), ha="left", va="top", fontsize=SMALL, color=GREY)
+
+
+def _grow(figure: Figure, inches: float) -> None:
+    """Make room at the top: what is drawn keeps its inches from the bottom."""
+    width, height = figure.get_size_inches()
+    factor = height / (height + inches)
+    anchors = [legend.get_bbox_to_anchor().transformed(figure.transFigure.inverted()) for legend in figure.legends]
+    figure.set_size_inches(width, height + inches)
+    margins = figure.subplotpars
+    figure.subplots_adjust(top=margins.top * factor, bottom=margins.bottom * factor)
+    for text in figure.texts:
+        text.set_y(text.get_position()[1] * factor)
+    for legend, anchor in zip(figure.legends, anchors, strict=True):
+        legend.set_bbox_to_anchor((anchor.x0, anchor.y0 * factor))
 
 
 def nothing_measured(axes: Axes, text: str) -> None:
     """Say in the middle of an empty chart that there is nothing to draw, and why."""
     axes.set_axis_off()
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=11, color=GREY)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=TEXT, color=GREY)
+
+
+def empty_figure(title: str, text: str) -> Figure:
+    """A figure of nothing but its title and the reason why there is nothing to draw."""
+    figure, axes = pyplot().subplots(figsize=(8, 2.4))
+    heading(figure, title, "")
+    nothing_measured(axes, text)
+    return figure
+
+
+def darker(colour: str) -> str:
+    """A darker form of a colour: light hues are hard to read as text on white."""
+    factor = min(1.0, 0.42 / luminance(colour))
+    return "#" + "".join(f"{int(int(colour[i : i + 2], 16) * factor):02x}" for i in (1, 3, 5))
 
 
 def ink_on(colour: str) -> str:
@@ -150,4 +222,4 @@ def save_figure(figure: Figure, paths: Iterable[str | Path]) -> None:
     for path in map(Path, paths):
         with atomic_path(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata=dateless[path.suffix])
-    plt.close(figure)
+    pyplot().close(figure)

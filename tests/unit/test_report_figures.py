@@ -1,0 +1,129 @@
+"""Figures, from made-up records."""
+
+import re
+
+import pytest
+from made_up_records import change, load, local_rows, nothing, reference_rows
+from warpseed.report import kmer_seeds, style
+from warpseed.report.systems import draw_figures
+
+
+def words(drawn):
+    """Every text of a figure that shows."""
+    return " | ".join(text.get_text() for text in drawn.findobj(match=lambda artist: hasattr(artist, "get_text")))
+
+
+@pytest.fixture
+def draw():
+    opened = []
+
+    def call(name, measurements):
+        style.apply_style()
+        drawn, values = kmer_seeds.FIGURES[name](measurements.of("kmer_seeds"))
+        drawn.canvas.draw()
+        opened.append(drawn)
+        return drawn, values
+
+    yield call
+    for drawn in opened:
+        style.pyplot().close(drawn)
+
+
+@pytest.mark.parametrize("name", kmer_seeds.FIGURES)
+def test_a_figure_without_measurements_says_so(name, draw):
+    drawn, values = draw(name, nothing())
+    assert re.search("[Nn]othing (was )?measured", words(drawn))
+    if name == "figure_5":
+        assert values["speedup"].tolist() == [11.0, 3.1]
+        assert values["published"].all()
+    elif name == "times":
+        assert set(values["source"]) == {"published"}
+    else:
+        assert values.empty
+
+
+def test_figure_5_takes_the_reference_machine_where_no_gpu_is_here(tmp_path, draw):
+    drawn, values = draw("figure_5", load(tmp_path, local_rows(), reference_rows()))
+    assert "nvidia-test (reference machine): 1,000,000 k-mers" in words(drawn)
+    assert set(values.loc[~values["published"].astype(bool), "machine"]) == {"nvidia-test"}
+    drawn, values = draw("figure_5", load(tmp_path, local_rows(gpu=True), reference_rows()))
+    assert "test-cpu (here): 20,000 k-mers on 2 Mbp" in words(drawn)
+    assert "nvidia-test" not in words(drawn)
+
+
+def test_figure_5_writes_that_results_differ(tmp_path, draw):
+    rows = change(local_rows(gpu=True), {"item": "locate_on_cpu", "case": "S20"}, digest="e" * 64)
+    drawn, _ = draw("figure_5", load(tmp_path, rows))
+    assert words(drawn).count("results differ") == 2
+
+
+def test_figure_5s_values_are_not_struck_by_the_line_at_1(tmp_path, draw):
+    drawn, _ = draw("figure_5", load(tmp_path, local_rows(gpu=True)))
+    axes = drawn.axes[0]
+    line = axes.transData.transform((0, 1))[1]
+    boxes = [text.get_window_extent(drawn.canvas.get_renderer()) for text in axes.texts]
+    assert len(boxes) == 12
+    assert not [box for box in boxes if box.y0 <= line <= box.y1]
+
+
+def test_scaling_leaves_out_what_differs(tmp_path, draw):
+    bad = {"item": "scaling", "case": "S30", "tier": "fast", "threads": 4}
+    drawn, values = draw("scaling", load(tmp_path, change(local_rows(), bad, digest="e" * 64)))
+    assert (values["status"] == "results differ").sum() == 1
+    points = [len(line.get_xdata()) for line in drawn.axes[1].lines]
+    assert sorted(points) == [2, 3, 4]  # the ideal line, the fast tier less one, the paper tier
+
+
+def test_stages_of_any_name_are_drawn(tmp_path, draw):
+    rows = [{**row, "stage": "descend"} if row["stage"] == "search" else row for row in local_rows(gpu=True)]
+    drawn, values = draw("stages", load(tmp_path, rows))
+    legend = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert legend[:3] == ["read", "pack", "descend"]
+    assert set(values["stage"]) == {name.replace(" ", "_") for name in legend}
+
+
+def test_more_data_sets_than_the_papers_stand_in_a_second_row_of_panels(tmp_path, draw):
+    more = [{**row, "case": "mine", "parameters": "k=17; mismatches=0"} for row in local_rows() if row["case"] == "S11"]
+    drawn, _ = draw("times", load(tmp_path, local_rows() + more))
+    shown = [axes.get_title("left") for axes in drawn.axes if axes.axison]
+    assert [title.split("\n")[0] for title in shown] == ["S11", "S15", "S20", "S24", "S30", "mine"]
+
+
+@pytest.mark.parametrize("name", kmer_seeds.FIGURES)
+def test_texts_stay_inside_the_figure_and_have_three_sizes(name, tmp_path, draw):
+    drawn, _ = draw(name, load(tmp_path, local_rows(), reference_rows()))
+    renderer = drawn.canvas.get_renderer()
+    texts = list(drawn.texts) + [text for axes in drawn.axes for text in (*axes.texts, axes.yaxis.label)]
+    shown = [text for text in texts if text.get_text().strip()]
+    assert len(shown) > 2
+    for text in shown:
+        box = text.get_window_extent(renderer)
+        assert drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1, text.get_text()
+    everything = drawn.findobj(match=lambda artist: hasattr(artist, "get_fontsize") and artist.get_text().strip())
+    assert {text.get_fontsize() for text in everything} <= {9, 10, 12.5}
+    assert drawn.get_size_inches()[0] <= style.WIDTH
+
+
+def test_figures_are_written_in_every_format_and_are_the_same_each_time(tmp_path):
+    measurements = load(tmp_path, local_rows(), reference_rows())
+    endings = ("svg", "pdf", "png", "tsv")
+    folders = [tmp_path / run / "kmer_seeds" for run in "ab"]
+    for folder in folders:
+        draw_figures(measurements, [folder / f"figure_5.{ending}" for ending in endings])
+    first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
+    assert first == second
+    assert first["figure_5.png"].startswith(b"\x89PNG")
+    assert first["figure_5.pdf"].startswith(b"%PDF")
+    assert b"<svg" in first["figure_5.svg"]
+    assert first["figure_5.tsv"].splitlines()[0].split(b"\t")[:2] == [b"system", b"source"]
+    assert len(first) == len(endings)
+
+
+def test_spread_keeps_labels_apart_in_order_and_inside():
+    moved = style.spread([0.5, 0.51, 0.02, 0.52, 0.03], 0.1)
+    order = sorted(range(5), key=[0.5, 0.51, 0.02, 0.52, 0.03].__getitem__)
+    placed = [moved[i] for i in order]
+    assert placed == sorted(placed)
+    assert min(b - a for a, b in zip(placed, placed[1:], strict=False)) >= 0.1 - 1e-9
+    assert placed[0] >= 0
+    assert style.spread([0.2, 0.8], 0.1) == [0.2, 0.8]

@@ -1,0 +1,271 @@
+"""The page, from made-up records; and a second system beside kmer_seeds, with nothing lost or mixed."""
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import yaml
+from made_up_records import (
+    KMERS,
+    PAPER,
+    PUBLISHED,
+    change,
+    fields,
+    load,
+    local_rows,
+    nothing,
+    reference_rows,
+)
+from warpseed.errors import InputError
+from warpseed.report import blocks, kmer_seeds, measurements, printed, style, tables
+from warpseed.report.page import write_page
+from warpseed.report.systems import SYSTEMS, draw_figures, write_tables
+from warpseed.report.words import format_number
+
+
+class Reader(HTMLParser):
+    """Tags that were opened and not closed, addresses, and the text."""
+
+    VOID = ("meta", "img", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses, self.text, self.tags = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read_page(path):
+    reader = Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    assert reader.open == []
+    return reader, " ".join(" ".join(reader.text).split())
+
+
+@pytest.fixture
+def write(tmp_path):
+    def build(given, machine=None, with_files=True):
+        drawn = [tmp_path / "figures" / "kmer_seeds" / f"figure_5.{ending}" for ending in ("svg", "tsv")]
+        written = [tmp_path / "tables" / "kmer_seeds" / "table_1.tsv"]
+        drawn, written = (drawn, written) if with_files else ([], [])
+        draw_figures(given, drawn)
+        write_tables(given, written)
+        write_page(
+            tmp_path / "report.html",
+            given,
+            machine or {"cpu": "Test CPU", "cores": 2},
+            table_paths=written,
+            figure_paths=drawn,
+        )
+        return read_page(tmp_path / "report.html")
+
+    return build
+
+
+def test_page_is_self_contained_and_its_links_work(tmp_path, write):
+    reader, _ = write(load(tmp_path, local_rows(), reference_rows()))
+    assert {tag for tag in reader.tags if tag in ("script", "link", "iframe")} == set()
+    pictures = [address for address in reader.addresses if address.startswith("data:")]
+    assert len(pictures) == 1
+    assert b"<svg" in base64.b64decode(pictures[0].partition("base64,")[2])
+    files = {a for a in reader.addresses if not a.startswith(("data:", "#"))}
+    names = {"figures/kmer_seeds/figure_5.svg", "figures/kmer_seeds/figure_5.tsv", "tables/kmer_seeds/table_1.tsv"}
+    assert files == names
+    assert all((tmp_path / name).is_file() for name in files)
+    anchors = {address[1:] for address in reader.addresses if address.startswith("#")}
+    assert anchors <= set(re.findall(r' id="([^"]+)"', (tmp_path / "report.html").read_text()))
+
+
+def test_page_says_what_was_measured_where(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows(), reference_rows()))
+    assert "test-cpu (here): 20,000 k-mers on 2 Mbp" in text
+    assert "nvidia-test (reference machine)" in text
+    assert "1094.0 s" in text
+    assert "here: paper tier, n = 2" in text
+    assert "Reference machine: nvidia-test" in text
+    paper = nothing().papers["kmer_seeds"]
+    assert all(entry["what"] in text for entry in paper.differences)
+    assert "mean speedup" in text  # the paper prints it in its text: shown, not compared
+
+
+def test_a_card_shows_the_index_open_and_the_process(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows()), with_files=False)
+    assert "8.00 × fast tier, CPU, 1 thread, over bowtie, CPU, 1 thread index open; " in text
+    process = [(c * 0.4 + 0.02) / (c * 0.05 + 0.02) for c in (0.13, 0.37, 0.42, 0.044, 2.9)]
+    assert f"index open; {format_number(sorted(process)[2])} × as processes" in text
+
+
+def test_limits_stand_in_one_row_a_case(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows(gpu=True)), with_files=False)
+    assert "paper tier fast tier Case time G k-mers/s time G k-mers/s floor share" in text
+    assert "k=20, D=0 250 ms 0.00400 4.82 ms 0.207 2.41 ms 50 %" in text
+    assert "table test-cpu (here) 17,180 MB 38.1" in text
+
+
+def test_page_without_peers_and_without_a_gpu(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows(peers=False)))
+    assert "bowtie was not measured" in text
+    assert "paper tier, GPU" not in text
+
+
+def test_page_without_measurements(write):
+    _, text = write(nothing())
+    assert "No speedup could be computed" in text
+    assert "Nothing was measured" in text
+    assert "311.2 s" in text
+
+
+def test_page_says_that_results_differ(tmp_path, write):
+    rows = change(local_rows(gpu=True), {"item": "whole", "device": "gpu", "tier": "paper"}, digest="e" * 64)
+    _, text = write(load(tmp_path, rows))
+    assert "results differ" in text
+
+
+def test_page_prints_the_ratio_to_four_cores_only_with_four(tmp_path, write):
+    rows = [{**row, "threads": 4} if row.get("threads") == 2 else row for row in local_rows(gpu=True)]
+    _, four = write(load(tmp_path, rows), with_files=False)
+    _, two = write(load(tmp_path, local_rows(gpu=True)), with_files=False)
+    # 311.2 s a million k-mers over 1.45 s for 20,000.
+    assert f" {format_number(311.2 / 1e6 / (1.45 / KMERS))} " in four
+    assert f" {format_number(311.2 / 1e6 / (1.45 / KMERS))} " not in two
+
+
+def test_k_is_what_was_measured(tmp_path, write):
+    _, text = write(load(tmp_path, change(local_rows(), {"case": "S20"}, parameters="k=25; mismatches=1")))
+    assert "S20: k = 25, 1 mismatch" in text
+
+
+def test_names_are_escaped(tmp_path, write):
+    evil = '<script>alert("x")</script>'
+    rows = [{**row, "machine": evil} for row in local_rows()]
+    rows += [{**row, "case": evil} for row in rows if row["case"] == "S11"]
+    reader, text = write(load(tmp_path, rows), {"cpu": evil, "config": {evil: 1}, "versions": {evil: evil}})
+    assert "script" not in reader.tags
+    assert evil in text
+    assert json.dumps({evil: 1}, indent=2).split("\n")[1] in " ".join(reader.text)
+
+
+def test_a_wrong_provenance_is_named(tmp_path):
+    (tmp_path / "p.json").write_text("[]")
+    with pytest.raises(InputError, match="p.json holds no JSON object"):
+        write_page(tmp_path / "r.html", nothing(), tmp_path / "p.json")
+
+
+# A second system
+
+
+OTHER = "other_system"
+
+
+def other_figure(given):
+    style.apply_style()
+    values = tables.long_table(given, "whole")
+    figure, axes = style.pyplot().subplots(figsize=(5, 3))
+    axes.set_title("the other system's Figure 5")
+    return figure, values
+
+
+def other_section(given, files):
+    speedups = measurements.speedups(given, ["whole"])
+    return [*printed.printed_table(given, "whole", speedups), *blocks.figures(given, files, ["figure_5"])]
+
+
+MODULE = SimpleNamespace(
+    TABLES={
+        "table_1": lambda given: tables.wide_table(given, "whole", measurements.speedups(given, ["whole"])),
+        "table_1_long": lambda given: tables.long_table(given, "whole"),
+    },
+    FIGURES={"figure_5": other_figure},
+    speedups=lambda given: measurements.speedups(given, ["whole"]),
+    section=other_section,
+)
+
+
+@pytest.fixture
+def two_systems(tmp_path):
+    """kmer_seeds, and a system that prints a Figure 5 too, beside 24 CPU threads, of a data set that is called S30."""
+    paper = yaml.safe_load(PAPER.read_text())
+    item = {"printed": "Figure 5", "title": "the other system's bars", "stage": "total", "note": "None."}
+    paper |= {"id": "999", "name": "the other", "title": "The other paper", "queries": 77, "queries_name": "reads"}
+    paper |= {"items": {"whole": item}, "cases": {}, "methods": {"1 GPU": {"device": "gpu", "gpus": 1}}}
+    paper |= {"figures": {"figure_5": "The other's Figure 5."}, "differences": []}
+    (tmp_path / f"{OTHER}.yaml").write_text(yaml.safe_dump(paper))
+    printed_rows = [("1 GPU", "time", 5.5, "s"), ("24 CPU threads", "time", 66.6, "s")]
+    printed_rows.append(("24 CPU threads", "rate", 7, "x"))
+    lines = ["paper\titem\tcase\tmethod\tmetric\tvalue\tunit\tnote"]
+    lines += ["\t".join(map(str, (OTHER, "Figure 5", "S30", *row, ""))) for row in printed_rows]
+    (tmp_path / f"{OTHER}.tsv").write_text("\n".join(lines) + "\n")
+    rows = local_rows(gpu=True)
+    # The same case, method and number of queries as kmer_seeds' own Figure 5.
+    for method, seconds in ((("warpseed", "paper", "cpu", 1), 48.0), (("warpseed", "paper", "gpu", 1), 0.125)):
+        for name in ("locate_on_cpu", "whole"):
+            row = fields(name, "S30", method, system=OTHER, results=123)
+            rows += [{**row, "stage": "total", "repeat": repeat, "value": seconds} for repeat in range(3)]
+    papers, published = [PAPER, tmp_path / f"{OTHER}.yaml"], [PUBLISHED, tmp_path / f"{OTHER}.tsv"]
+    return load(tmp_path, rows, published=published, papers=papers), load(tmp_path, local_rows(gpu=True))
+
+
+def test_a_second_system_goes_through_tables_with_nothing_lost_or_mixed(two_systems, tmp_path):
+    both, alone = two_systems
+    systems = {**SYSTEMS, OTHER: MODULE}
+    for folder, given in (("both", both), ("alone", alone)):
+        write_tables(given, [tmp_path / folder / "kmer_seeds" / f"{name}.tsv" for name in kmer_seeds.TABLES], systems)
+    for name in kmer_seeds.TABLES:
+        own, same = (tmp_path / folder / "kmer_seeds" / f"{name}.tsv" for folder in ("both", "alone"))
+        assert own.read_bytes() == same.read_bytes(), name
+    write_tables(both, [tmp_path / OTHER / "table_1.tsv", tmp_path / OTHER / "table_1_long.tsv"], systems)
+    long = pd.read_csv(tmp_path / OTHER / "table_1_long.tsv", sep="\t")
+    assert set(long["system"]) == {OTHER}
+    assert sorted(long["median_s"]) == [0.125, 5.5, 48.0, 66.6]
+    assert long.loc[long["method"] == "24 CPU threads", "published_over_measured"].isna().all()
+    wide = pd.read_csv(tmp_path / OTHER / "table_1.tsv", sep="\t")
+    assert wide["published_24_CPU_threads_s"].tolist() == [66.6]
+    assert wide["published_24_CPU_threads"].tolist() == [7]
+    assert wide["here_paper_tier_CPU_1_thread_over_paper_tier_GPU"].tolist() == [384]
+    # Asked for all systems at once, one keeps to itself as well.
+    everything = measurements.times(both)
+    assert len(everything) == len(measurements.times(alone)) + 4
+
+
+def test_a_second_system_goes_through_figures_and_page_with_nothing_lost_or_mixed(two_systems, tmp_path):
+    both, alone = two_systems
+    systems = {**SYSTEMS, OTHER: MODULE}
+    figures = [
+        tmp_path / "figures" / system / f"figure_5.{ending}"
+        for system in ("kmer_seeds", OTHER)
+        for ending in ("svg", "tsv")
+    ]
+    draw_figures(both, figures, systems)
+    draw_figures(alone, [tmp_path / "alone" / "kmer_seeds" / "figure_5.svg"])
+    ours, others = figures[0].read_bytes(), figures[2].read_bytes()
+    assert ours == (tmp_path / "alone" / "kmer_seeds" / "figure_5.svg").read_bytes()
+    assert ours != others
+    written = [tmp_path / "tables" / system / "table_1.tsv" for system in systems]
+    write_tables(both, written, systems)
+    page = tmp_path / "report.html"
+    write_page(page, both, {"cpu": "x"}, table_paths=written, figure_paths=figures, systems=systems)
+    reader, text = read_page(page)
+    first, second = (re.search(rf'<section id="{name}">.*?</section>', page.read_text(), re.S)[0] for name in systems)
+    for section, picture, name in ((first, ours, "kmer_seeds"), (second, others, OTHER)):
+        assert base64.b64encode(picture).decode() in section
+        assert f'id="figure_{name}_figure_5"' in section
+        assert set(re.findall(r'href="figures/(\w+)/', section)) == {name}
+    assert "published, 24 CPU threads" in second and "66.6 s" in second and "rate 7.0 x" in second
+    assert "24 CPU threads" not in first and "66.6" not in first
+    assert "48.0 s" in second and "48.0 s" not in first
+    assert "Paper 000: k-mer seeds Paper 999: the other" in text
+    assert {str(path.relative_to(tmp_path)) for path in (*written, *figures)} <= set(reader.addresses)

@@ -1,0 +1,221 @@
+"""Paper 000, k-mer seeds: its tables, its figures and its section of the page. Nothing of it is elsewhere.
+
+Every function takes the measurements of this system alone (`Measurements.of`). Importing this module costs
+nothing: the rules take the names of files from TABLES and FIGURES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from warpseed.report import blocks, charts, parts, style, tables
+from warpseed.report.curves import Curves, curves
+from warpseed.report.measurements import (
+    Measurements,
+    cases_of,
+    cross_speedups,
+    frame,
+    joined,
+    rows_of,
+    times,
+)
+from warpseed.report.measurements import speedups as speedups_within
+from warpseed.report.printed import RATIO_NOTE, printed_table
+from warpseed.report.words import describe_parameters, format_bases, format_number, machine_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "TABLES", "section", "speedups"]
+
+Drawn = tuple["Figure", "pd.DataFrame"]
+_NOTHING = "Nothing was measured."
+
+
+def speedups(measurements: Measurements) -> pd.DataFrame:
+    """Every speedup of Tables I and II, and of Figure 5: the GPU that locates on the CPU, over Table I's CPU."""
+    within = speedups_within(measurements, ["whole", "search"])
+    return joined([within, cross_speedups(measurements, "locate_on_cpu", "whole", "paper")])
+
+
+TABLES: Mapping[str, Callable[[Measurements], Any]] = {
+    "summary": lambda m: tables.summary_table(speedups(m)),
+    "table_1": lambda m: tables.wide_table(m, "whole", speedups(m)),
+    "table_1_long": lambda m: tables.long_table(m, "whole"),
+    "table_2": lambda m: tables.wide_table(m, "search", speedups(m)),
+    "table_2_long": lambda m: tables.long_table(m, "search"),
+    "speedups": speedups,
+    "peers": lambda m: tables.peer_table(speedups(m)),
+    "gpu_limits": tables.limits_table,
+    "gpu_rates": tables.rates_table,
+}
+"""Tables by the stem of their files."""
+
+
+# Figures
+
+
+def figure_5(measurements: Measurements) -> Drawn:
+    """Figure 5: the GPU search with locating on the CPU, over 1 and over n CPU cores (paper tier)."""
+    title = "Figure 5: GPU search, locating on the CPU, over the CPU version"
+    table = speedups(measurements)
+    values = charts.one_source(table[table["item"] == "locate_on_cpu"])
+    threads = sorted(set(values["numerator_threads"]))
+    cases = list(dict.fromkeys(zip(values["case"], values["parameters"], strict=True)))
+    cases = [case for case in cases_of(measurements, "locate_on_cpu") if case in cases]
+    known = _published_speedups(measurements)
+    heights = {
+        (cases.index((row["case"], row["parameters"])), threads.index(row["numerator_threads"])): (
+            row["speedup"] if row["status"] == "ok" else row["status"]
+        )
+        for row in rows_of(values)
+    }
+    shades = ["#0072B2", "#56B4E9"]
+    chart = charts.Bars(
+        groups=[_two_lines(case, parameters) for case, parameters in cases] or [row["case"] for row in known[:1]],
+        series={f"over {_cores(count)}": shades[rank % 2] for rank, count in enumerate(threads)},
+        values=heights,
+        points=[
+            (row["speedup"], f"published, {row['case']}: {row['speedup']:.1f}\nover {_cores(row['numerator_threads'])}")
+            for row in known
+        ],
+    )
+    subtitle = tables.describe_sizes(measurements, values) if len(values) else _published_sizes(measurements)
+    drawn = charts.bars(chart, title, subtitle, "speedup over the CPU (paper tier), log scale")
+    printed = frame(known, list(known[0]) if known else [])
+    return drawn, joined([values.assign(published=False), printed])
+
+
+def _published_speedups(measurements: Measurements) -> list[dict[str, Any]]:
+    published, methods = measurements.published, measurements.paper.methods
+    table = published[(published["item"] == "locate_on_cpu") & (published["metric"] == "speedup")]
+    return [
+        {key: row[key] for key in ("system", "item", "case", "parameters", "method")}
+        | {"source": "published", "numerator_threads": methods.get(row["method"], {}).get("threads", 0)}
+        | {"speedup": row["value"], "status": "ok", "published": True}
+        for row in rows_of(table)
+    ]
+
+
+def _cores(count: int) -> str:
+    return f"{count} core{'' if count == 1 else 's'}"
+
+
+def _two_lines(case: str, parameters: str) -> str:
+    """A case's name over its mismatches; the name says k."""
+    pieces = [piece for piece in parameters.split("; ") if piece.startswith("mismatches=")]
+    return f"{case}\n{describe_parameters('; '.join(pieces))}"
+
+
+def _published_sizes(measurements: Measurements) -> str:
+    paper = measurements.paper
+    return f"published: {paper.queries:,} {paper.queries_name} on {paper.reference}"
+
+
+def kmer_times(measurements: Measurements) -> Drawn:
+    """Table I as bars: microseconds per k-mer for each tier, device and peer, a panel a data set."""
+    title = "Table I: time per k-mer, from k-mer file to located hits"
+    table = tables.long_table(measurements, "whole")
+    published = table["source"] == "published"
+    measured = charts.with_reference_gpu(table[~published])
+    values = joined([table[published], measured])
+    if measured.empty:
+        return style.empty_figure(title, _NOTHING), values
+    subtitle = tables.describe_sizes(measurements, measured) + "   ·   " + _published_sizes(measurements)
+    panels = {case: _two_lines(*case) for case in cases_of(measurements, "whole")}
+    label = "microseconds per k-mer, log scale (lower is better)"
+    return charts.lanes(values, panels, title, subtitle, label), values
+
+
+def throughput(measurements: Measurements) -> Drawn:
+    """k-mers a second against k, a panel a number of mismatches, log axis."""
+    title = "Throughput against k: k-mers a second, both strands, located"
+    values = charts.with_reference_gpu(tables.parameter_table(measurements, "throughput", ["k", "mismatches"]))
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    panels = [(count, describe_parameters(f"mismatches={count}")) for count in sorted(set(values["mismatches"]))]
+    label = "k-mers per second, log scale"
+    chart = Curves(values, "k", "queries_per_s", "mismatches", panels, "k (bases)", label)
+    return curves(chart, title, tables.describe_sizes(measurements, values)), values
+
+
+def scaling(measurements: Measurements) -> Drawn:
+    """Speedup over one thread against threads, with the ideal line."""
+    title = "Scaling with CPU threads"
+    values = charts.one_source(tables.scaling_table(measurements, "scaling"))
+    good = values[values["status"] == "ok"]
+    if good.empty:
+        text = _NOTHING if values.empty else "Nothing to draw: results differ between thread counts."
+        return style.empty_figure(title, text), values
+    good = good.assign(panel=good["case"] + ": " + good["parameters"])
+    panels = {row["panel"]: _two_lines(row["case"], row["parameters"]).replace("\n", ", ") for row in rows_of(good)}
+    label = "speedup over one thread"
+    chart = Curves(good, "threads", "speedup", "panel", list(panels.items()), "CPU threads", label, ideal=True)
+    return curves(chart, title, tables.describe_sizes(measurements, good)), values
+
+
+def stages(measurements: Measurements) -> Drawn:
+    """Where the time goes from k-mer file to hits in memory: share of each stage, a panel a method."""
+    title = "Where the time goes, from k-mer file to hits in memory"
+    table = tables.stage_table(measurements, "whole")
+    values = charts.with_reference_gpu(table[table["tool"] == "warpseed"])
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    order = cases_of(measurements, "whole")
+    ranks = [order.index(case) for case in zip(values["case"], values["parameters"], strict=True)]
+    drawn = values.iloc[sorted(range(len(ranks)), key=ranks.__getitem__)]
+    return charts.shares(drawn, title, tables.describe_sizes(measurements, values)), values
+
+
+def index_size(measurements: Measurements) -> Drawn:
+    """Bytes per base of each part of the index, beside the paper's formula."""
+    title = "Index: bytes per base of each part"
+    values = charts.one_source(tables.index_table(measurements))
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    values = values.sort_values("bytes_per_base", ascending=False, kind="stable")
+    row = rows_of(values)[0]
+    total = float(values["bytes"].sum())
+    subtitle = (
+        f"{machine_label(row['source'], row['machine'])}: {format_bases(float(row['bases']))}, "
+        f"{total / 1e6:,.1f} MB in all, {format_number(total / float(row['bases']))} bytes a base"
+    )
+    return charts.sizes(values, title, subtitle), values
+
+
+FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+    "times": kmer_times,
+    "figure_5": figure_5,
+    "throughput": throughput,
+    "scaling": scaling,
+    "stages": stages,
+    "index": index_size,
+}
+"""Figures by the stem of their files, in the order of the page."""
+
+
+# The page
+
+
+def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
+    """The blocks of this system's section."""
+    paper = measurements.paper
+    measured = times(measurements, ["whole"])
+    sizes = tables.describe_sizes(measurements, measured) if len(measured) else "Nothing was measured"
+    return [
+        blocks.Text(paper.about),
+        blocks.Text(f"Sizes: {sizes}; {_published_sizes(measurements)}, {paper.machine}."),
+        *printed_table(measurements, "whole", speedups(measurements)),
+        blocks.links(files, ("table_1", "table_1_long", "speedups")),
+        *printed_table(measurements, "search", speedups(measurements)),
+        blocks.links(files, ("table_2", "table_2_long")),
+        blocks.Text(RATIO_NOTE, soft=True),
+        *parts.peers(measurements, speedups(measurements), "bowtie", "bowtie -v D -a"),
+        *blocks.figures(measurements, files, FIGURES),
+        *parts.index_build(measurements),
+        *parts.limits(measurements),
+        *parts.published_rest(measurements),
+        *blocks.differences(measurements),
+    ]

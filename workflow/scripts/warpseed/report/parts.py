@@ -1,0 +1,163 @@
+"""Parts of a section that any system may have: peers, the index, limits, other published values, the summary's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from warpseed.report import tables
+from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, as_printed, shown_speedup, texts
+from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.words import case_title, format_number, format_seconds, machine_label, side_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["index_build", "limits", "peers", "published_rest", "speedup_rows"]
+
+
+def peers(measurements: Measurements, speedups: pd.DataFrame, peer: str, command: str) -> list[Block]:
+    """The fast tier beside a peer: with the index open, and as whole processes."""
+    beside = tables.peer_table(speedups)
+    beside = beside[beside["numerator_tool"] == peer]
+    if beside.empty:
+        return [Heading(f"Beside {peer}"), Text(f"{peer} was not measured: it was not installed, or not asked for.")]
+    sides = [f"{side}_{key}" for side in ("numerator", "denominator") for key in ("tier", "device", "gpus", "threads")]
+    groups = []
+    for _, group in beside.groupby(["source", "machine", *sides], sort=False):
+        first = rows_of(group)[0]
+        title = f"{side_of(first, 'denominator')}, over {side_of(first, 'numerator')}"
+        rows = []
+        for (case, parameters), own in group.groupby(["case", "parameters"], sort=False):
+            cells = [Cell(case_title(str(case), str(parameters)))]
+            for scope in ("index_open", "process"):
+                cells += _peer_cells(own[own["scope"] == scope])
+            rows.append(Row(cells))
+        groups.append(Group(f"{machine_label(first['source'], first['machine'])}: {title}", rows))
+    heads = [[Cell(""), Cell("index open", span=3), Cell("process", span=3)]]
+    heads.append([Cell("Case"), *[Cell(name) for name in (peer, "warpseed", "speedup")] * 2])
+    note = (
+        f"{command} in the same run on the same {measurements.paper.queries_name}; a speedup stands only where its "
+        f"hits are ours. Index open: our stages with the index open against {peer}'s wall time less its loading. "
+        "Process: both as whole processes."
+    )
+    return [Heading(f"Beside {peer}"), Text(note, soft=True), Table(heads, groups, 7)]
+
+
+def _peer_cells(rows: pd.DataFrame) -> list[Cell]:
+    if rows.empty:
+        return [Cell("")] * 3
+    row = rows_of(rows)[0]
+    return [Cell(format_seconds(row["numerator_s"])), Cell(format_seconds(row["denominator_s"])), shown_speedup(row)]
+
+
+def index_build(measurements: Measurements) -> list[Block]:
+    """What building the index took, of ours and of peers."""
+    words = {"total": "built in memory", "save": "written to disk", "process": "the whole process"}
+    built = times(measurements, ["index"])
+    built = built[built["stage"].isin(list(words))]
+    if built.empty:
+        return []
+    rows = [
+        Row(
+            texts(row["tool"], machine_label(row["source"], row["machine"]), words[row["stage"]])
+            + [Cell(str(row["threads"])), Cell(format_seconds(row["median_s"]))]
+        )
+        for row in rows_of(built)
+    ]
+    heads = [*texts("Tool", "on", "what is timed"), Cell("threads"), Cell("time")]
+    return [Heading("Building the index"), Table([heads], [Group("", rows)], 5)]
+
+
+def limits(measurements: Measurements) -> list[Block]:
+    """One row a case, the tiers side by side, and the rates that the floors are made of."""
+    table, unit = tables.limits_table(measurements), measurements.paper.queries_name
+    if table.empty:
+        return []
+    tiers = [column.removesuffix("_time_s") for column in table.columns if column.endswith("_time_s")]
+    parts = ("time_s", "throughput_per_s", "floor_s", "share")
+    shown = {tier: [part for part in parts if table[f"{tier}_{part}"].notna().any()] for tier in tiers}
+    names = {"time_s": "time", "throughput_per_s": f"G {unit}/s", "floor_s": "floor", "share": "share"}
+    heads = [
+        [Cell(""), *(Cell(f"{tier} tier", span=len(shown[tier])) for tier in tiers)],
+        [Cell("Case"), *(Cell(names[part]) for tier in tiers for part in shown[tier])],
+    ]
+    groups = []
+    for (source, machine), own in table.groupby(["source", "machine"], sort=False):
+        rows = [
+            Row([Cell(row["case"]), *(_limit_cell(part, row[f"{t}_{part}"]) for t in tiers for part in shown[t])])
+            for row in rows_of(own)
+        ]
+        groups.append(Group(machine_label(str(source), str(machine)), rows))
+    note = (
+        "Floor: the memory sectors a search must touch over the rate at which the GPU fetches random ones from a "
+        "table of that size, measured in the same run (below). Share: floor over time. Medians; "
+        f"the {unit} lie on the device, the hits stay there."
+    )
+    blocks: list[Block] = [Heading("GPU measurements beside their limits"), Text(note, soft=True)]
+    return [*blocks, Table(heads, groups, len(heads[1])), *_rates(measurements)]
+
+
+def _limit_cell(part: str, value: float) -> Cell:
+    if value != value:
+        return Cell("")
+    if part == "throughput_per_s":
+        return Cell(format_number(value / 1e9))
+    return Cell(f"{value:.0%}".replace("%", " %") if part == "share" else format_seconds(value))
+
+
+def _rates(measurements: Measurements) -> list[Block]:
+    rows = [
+        Row(
+            texts(row["array"] or row["case"], machine_label(row["source"], row["machine"]))
+            + [Cell(f"{row['bytes'] / 1e6:,.0f} MB" if row["bytes"] >= 0 else ""), Cell(f"{row['per_s'] / 1e9:,.1f}")]
+        )
+        for row in rows_of(tables.rates_table(measurements))
+    ]
+    heads = [*texts("Array", "on"), Cell("size"), Cell("random sectors, G/s")]
+    return [Table([heads], [Group("", rows)], 4)] if rows else []
+
+
+def published_rest(measurements: Measurements) -> list[Block]:
+    """Printed values of items that we do not measure, as they stand in the paper."""
+    rest = tables.published_rest(measurements)
+    if rest.empty:
+        return []
+    rows = [
+        Row(
+            texts(row["printed"], case_title(row["case"], row["parameters"]), row["method"], row["metric"])
+            + [Cell(f"{as_printed(row['value'])} {row['unit']}", row["note"])]
+        )
+        for row in rows_of(rest)
+    ]
+    heads = [*texts("Printed in", "of", "method", "what"), Cell("value")]
+    return [Heading("Other published values"), Table([heads], [Group("", rows)], 5)]
+
+
+def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Group]:
+    """Rows of the summary's table, a group a machine, item and scope."""
+    words = {"index_open": "the index being open", "process": "whole processes"}
+    groups = []
+    machines = list(dict.fromkeys(summary["machine"]))
+    ordered = summary.iloc[sorted(range(len(summary)), key=lambda i: machines.index(summary["machine"].iloc[i]))]
+    for (source, machine, item, scope), group in ordered.groupby(["source", "machine", "item", "scope"], sort=False):
+        place = f"{machine_label(str(source), str(machine))}: {measurements.paper.printed(str(item))}"
+        rows = [
+            Row(
+                [
+                    Cell(side_of(row, "denominator", measurements.paper)),
+                    Cell(side_of(row, "numerator", measurements.paper), css="text"),
+                    *_range_cells(row),
+                ]
+            )
+            for row in rows_of(group)
+        ]
+        groups.append(Group(f"{place}, {words.get(str(scope), str(scope))}", rows))
+    return groups
+
+
+def _range_cells(row: Mapping[str, Any]) -> Sequence[Cell]:
+    count = Cell(str(row["cases"]), f"{row['differ']} left out" if row["differ"] else "")
+    if not row["cases"]:
+        return [Cell("results differ or not checked", css="differ", span=3), count]
+    return [*(Cell(format_number(row[key])) for key in ("median", "lowest", "highest")), count]
