@@ -30,7 +30,8 @@ from warpseed.fm_index.store import open_index  # noqa: E402
 from warpseed.kmer_seeds import cpu, find_kmers, iter_kmer_hits  # noqa: E402
 from warpseed.kmer_seeds.kmers import pack_kmers  # noqa: E402
 from warpseed.kmer_seeds.output import write_hits  # noqa: E402
-from warpseed.measure.peers.bowtie import build_bowtie_index, number_queries, parse_bowtie, run_bowtie  # noqa: E402
+from warpseed.measure.peers.bowtie import build_bowtie_index, parse_bowtie, run_bowtie  # noqa: E402
+from warpseed.measure.peers.process import number_queries  # noqa: E402
 from warpseed.measure.provenance import commit  # noqa: E402
 from warpseed.output.rows import digest_rows  # noqa: E402
 from warpseed.sequences.cutting import cut_kmers  # noqa: E402

@@ -1,6 +1,6 @@
-# Bowtie beside us: the same k-mers, the same machine, its hits compared with ours by their digest.
+# Bowtie beside us: the same k-mers, the same machine, processes in turns, hits compared by their digests.
 #
-# Needs: a reference, the k-mers of Table I; bowtie 1.3 on PATH, or --use-conda.
+# Needs: a reference, our index of it, the k-mers of Table I; bowtie 1.3 on PATH, or --use-conda.
 # Makes: results/measurements/<reference>/kmer_seeds/bowtie.tsv.
 
 
@@ -8,6 +8,8 @@ rule time_bowtie:
     """Build bowtie's index, and time bowtie with every data set of Table I, alone on the machine."""
     input:
         reference=reference_path,
+        index="results/index/{reference}",
+        verified="results/index/{reference}.verified",
         kmers=expand("results/kmers/{{reference}}/{dataset}.fa", dataset=TABLE_DATASETS),
         lib=library("time_bowtie.py"),
     output:
@@ -30,6 +32,7 @@ rule time_bowtie:
             }
             for name in TABLE_DATASETS
         ],
+        item="whole",
         threads=config["measure"]["threads"],
         repeats=config["measure"]["repeats"],
         max_hits=config["measure"]["max_hits"],

@@ -7,7 +7,7 @@ and "all"), `tiers`, `devices`, `repeats`, `max_hits`. Output: `records`.
 from typing import Any
 
 from warpseed.compute.machine import usable_cores
-from warpseed.kmer_seeds.timing import time_dataset
+from warpseed.kmer_seeds.timing import Case, Places, time_dataset
 from warpseed.measure.records import write_records
 from warpseed.workflow.job import rule_log, thread_counts
 
@@ -15,19 +15,9 @@ from warpseed.workflow.job import rule_log, thread_counts
 def main(snakemake: Any) -> None:
     """Time, and write the records."""
     params = snakemake.params
-    records = time_dataset(
-        snakemake.input.index,
-        snakemake.input.kmers,
-        case=params.case,
-        parameters=params.parameters,
-        max_mismatches=params.mismatches,
-        tiers=params.tiers,
-        devices=params.devices,
-        threads=thread_counts(params.threads, usable_cores()),
-        repeats=params.repeats,
-        max_hits=params.max_hits,
-        items=params.table_items,
-    )
+    case = Case(params.case, params.parameters, snakemake.input.kmers, params.mismatches, params.max_hits)
+    places = Places(params.tiers, params.devices, thread_counts(params.threads, usable_cores()))
+    records = time_dataset(snakemake.input.index, case, places, items=params.table_items, repeats=params.repeats)
     write_records(snakemake.output.records, records)
 
 

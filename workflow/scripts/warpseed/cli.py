@@ -7,11 +7,13 @@ import os
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from warpseed.compute.machine import usable_cores
-from warpseed.errors import InputError, WarpseedError
+from warpseed.errors import InputError, advice_for, explain
 from warpseed.version import __version__
 
 __all__ = ["main"]
@@ -24,31 +26,35 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warpseed {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text, parents=parents)
         added.set_defaults(run=run)
         return added
 
-    index = command("index", _index, "Index a genome, or add parts to an index.")
+    threads = argparse.ArgumentParser(add_help=False)
+    threads.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
+    search = argparse.ArgumentParser(add_help=False, parents=[threads])
+    search.add_argument("--tier", choices=("fast", "paper"), default="fast", help="default: fast")
+    search.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="default: cpu")
+    search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
+
+    index = command("index", _index, "Index a genome, or add parts to an index.", threads)
     index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip; with --add the folder of an index")
     target = index.add_mutually_exclusive_group(required=True)
     target.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
     target.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
     index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), paper, or fast,paper")
-    index.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
     index.add_argument("--table-length", type=int, metavar="K", help="bases of the lookup table (default: by size)")
 
-    kmers = command("kmers", _kmers, "Find k-mers in a genome, up to a few mismatches, on both strands.")
+    kmers = command("kmers", _kmers, "Find k-mers in a genome, up to a few mismatches, on both strands.", search)
     kmers.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
     kmers.add_argument("kmers", metavar="KMERS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
-    kmers.add_argument("--tier", choices=("fast", "paper"), default="fast")
-    kmers.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    kmers.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
-    kmers.add_argument("--max-hits", type=int, metavar="N", help="drop a k-mer with more than N hits (default: none)")
 
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
@@ -89,33 +95,27 @@ def _kmers(options: argparse.Namespace) -> int:
     from warpseed.fm_index.store import open_index
     from warpseed.kmer_seeds import iter_kmer_hits
     from warpseed.kmer_seeds.output import LINES, write_hits
-    from warpseed.output.lines import output_format
+    from warpseed.output.hits import Totals
+    from warpseed.output.opening import check_output, output_format
 
     output_format(options.output, tuple(LINES))
+    check_output(options.output, [options.kmers])
     watch = Stopwatch()
     began = time.perf_counter()
     with watch.stage("load"):
         index = open_index(options.index)
-    queries = dropped_queries = dropped_hits = 0
-
-    def batches():
-        nonlocal queries, dropped_queries, dropped_hits
-        for hits in iter_kmer_hits(
-            index, options.kmers, max_mismatches=options.max_mismatches, tier=options.tier,
-            device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch,
-        ):  # fmt: skip
-            queries += len(hits.counts)
-            dropped_queries += hits.dropped_queries
-            dropped_hits += hits.dropped_hits
-            yield hits
-
-    written = write_hits(options.output, batches(), threads=options.threads)
+    totals = Totals()
+    batches = iter_kmer_hits(
+        index, options.kmers, max_mismatches=options.max_mismatches, tier=options.tier,
+        device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch,
+    )  # fmt: skip
+    written = write_hits(options.output, totals.over(batches), threads=options.threads, inputs=[options.kmers])
     total = time.perf_counter() - began
-    _say(f"{queries:,} k-mers, {written:,} hits written to {options.output}")
+    _say(f"{totals.queries:,} k-mers, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
         _say(
-            f"{dropped_queries:,} k-mers with more than {options.max_hits:,} hits dropped, at least "
-            f"{dropped_hits:,} hits of theirs"
+            f"{totals.dropped_queries:,} k-mers with more than {options.max_hits:,} hits dropped, at least "
+            f"{totals.dropped_hits:,} hits of theirs"
         )
     known = sum(watch.seconds.values())
     _say_stages(dict(watch.seconds, write=total - known, total=total))
@@ -138,7 +138,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    # Where standard error is closed or full there is nobody to tell, and what is told must not go elsewhere.
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(text, file=sys.stderr)
 
 
 def _say_stages(stages: dict[str, float]) -> None:
@@ -148,37 +151,94 @@ def _say_stages(stages: dict[str, float]) -> None:
     _say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")
 
 
-class _Terminated(BaseException):
-    """A scheduler has sent SIGTERM. (Where a KeyboardInterrupt passes exec, Python exits by SIGINT even if handled.)"""
+class _Stopped(BaseException):
+    """A signal that asks to end. (Where a KeyboardInterrupt passes exec, Python exits by SIGINT even if handled.)"""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def _terminate(number: int, frame: object) -> None:
-    raise _Terminated
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _is_stopping(number: int, frame: object) -> None:
+    """Nothing more: what is half-written is being removed, which a second Ctrl-C would cut short."""
+
+
+def _stop(number: int, frame: object) -> None:
+    for each in _SIGNALS:
+        signal.signal(each, _is_stopping)
+    raise _Stopped(number)
+
+
+def _become_a_process() -> None:
+    """What a program of its own has to settle, and a caller of `main` has settled: descriptors and signals."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # closed: the next file opened would take its number, and what libraries print would go there
+            os.open(os.devnull, os.O_RDWR)
+    if threading.current_thread() is threading.main_thread():
+        for each in _SIGNALS:
+            if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
+                signal.signal(each, _stop)
+
+
+def _flush_output() -> None:
+    """Write now what Python would else write when it exits, where a full disk is no sentence any more."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(f"standard output: cannot be written ({error.strerror}); {advice_for(error)}.") from error
+
+
+def _leave_nothing_behind() -> None:
+    """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status."""
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # (ValueError: closed)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
+    """One command; its exit status."""
+    try:
+        if options.command in ("index", "kmers"):
+            _say(f"warpseed {__version__}: {shlex.join(given)}")
+        status = int(options.run(options))
+        _flush_output()
+        return status
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE
+    except (KeyboardInterrupt, _Stopped) as stopped:
+        _say("Interrupted; no file was written.")
+        return 128 + getattr(stopped, "number", signal.SIGINT)
+    except Exception as error:
+        sentence = explain(error)
+        if sentence is None:
+            raise
+        _say(f"Error: {sentence}")
+        return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (1 after a user's mistake, said in one sentence)."""
-    options = _parser().parse_args(arguments)
-    given = sys.argv[1:] if arguments is None else arguments
+    """Run one command; returns the exit status (1 after a user's mistake, said in one sentence).
+
+    Without `arguments` it is the program: it takes those of the process, handles its signals and closed descriptors,
+    and leaves nothing to standard output that Python's exit could fail to write.
+    """
+    if arguments is not None:
+        return _run(_parser().parse_args(arguments), arguments)
+    _become_a_process()
     try:
-        if arguments is None:
-            signal.signal(signal.SIGTERM, _terminate)
-        if options.command in ("index", "kmers"):
-            _say(f"warpseed {__version__}: {shlex.join(given)}")
-        return int(options.run(options))
-    except WarpseedError as error:
-        _say(f"Error: {error}")
-        return 1
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
-        where = error.filename or getattr(options, "output", options.command)
-        _say(f"Error: {where}: {error.strerror or error}.")
-        return 1
-    except MemoryError as error:
-        _say(f"Error: there is not enough memory ({error or 'an allocation failed'}); use a machine with more.")
-        return 1
-    except (KeyboardInterrupt, _Terminated):
-        _say("Interrupted; no file was written.")
-        return 130
+        return _run(_parser().parse_args(), sys.argv[1:])
+    finally:
+        _leave_nothing_behind()

@@ -1,8 +1,13 @@
 """The mistakes that warpseed reports to its user.
 
 Each of these is raised with one clear sentence: what was found, where, what was expected, and what to do.
-The command line and the rule scripts print that sentence and no traceback.
+The command line and the rule scripts print that sentence and no traceback; `explain` has it for what the operating
+system refuses, too.
 """
+
+from __future__ import annotations
+
+import errno
 
 __all__ = [
     "ConfigError",
@@ -13,6 +18,8 @@ __all__ = [
     "MemoryLimitError",
     "PeerError",
     "WarpseedError",
+    "advice_for",
+    "explain",
 ]
 
 
@@ -46,3 +53,35 @@ class ConfigError(WarpseedError):
 
 class PeerError(WarpseedError):
     """Another tool that is missing, failed, or printed something unexpected."""
+
+
+_ADVICE = {
+    "free some space, or write elsewhere": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    "get the permission, or name another place": (errno.EACCES, errno.EPERM),
+    "that place is read-only, name another one": (errno.EROFS,),
+    "choose a shorter name": (errno.ENAMETOOLONG,),
+    "name another folder": (errno.EEXIST, errno.ENOTDIR),
+    "close other programs, or raise the limit (ulimit -n)": (errno.EMFILE, errno.ENFILE),
+}
+
+
+def advice_for(error: OSError) -> str:
+    """What to do about an error of the operating system, by its cause."""
+    return next((advice for advice, causes in _ADVICE.items() if error.errno in causes), "see what the system says")
+
+
+def explain(error: BaseException) -> str | None:
+    """The sentence for an error that a user can mend; None for any other, which is a bug.
+
+    That is a WarpseedError, an error of the operating system (a full disk, a missing permission) and a failed
+    allocation. An OSError is about the file that it names; where it names none, no file is blamed.
+    """
+    if isinstance(error, WarpseedError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror or error}; {advice_for(error)}."
+    if isinstance(error, MemoryError):
+        told = str(error) or "an allocation failed"
+        return f"there is not enough memory ({told}); use a machine with more, or give it less to do at once."
+    return None

@@ -1,7 +1,6 @@
 """How near the GPU kernels come to what the device can do: k-mers on the device, hits left there.
 
-floor = sum over arrays of (sectors that must be read / rate of random 32-byte sectors in a table of that size,
-measured in the same run); share = floor / time. What must be read: for every look-up the sector of its table entries
+The floor is that of `warpseed.measure.floors`. What must be read: for every look-up the sector of its table entries
 (look-ups that share a sector count once); for every bucket that holds something the sectors of the rows that agree
 with the k-mer, at least one.
 """
@@ -9,8 +8,8 @@ with the k-mer, at least one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import float64, int64, uint64
@@ -22,14 +21,16 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.fast import make_scheme
+from warpseed.kmer_seeds.paper import MAX_MISMATCHES
+from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.records import join_parameters
+from warpseed.measure.timing import side_fields
 from warpseed.sequences.packed import Packed
 
-__all__ = ["draw_kmers", "measure_limits"]
+if TYPE_CHECKING:
+    from warpseed.fm_index.tagged import TaggedIndex
 
-_SECTOR = 32
-_READS_PER_THREAD = 64
-_GATHER_THREADS = 1 << 21
+__all__ = ["draw_kmers", "measure_limits"]
 
 
 @scalar
@@ -74,33 +75,6 @@ def draw_kmers(index: SeedIndex, length: int, count: int, error_rate: float, see
     return Packed(words, np.empty(0, np.uint64), np.empty(0, np.uint32), np.full(count, length, np.uint32))
 
 
-def _time(run: Callable[[], Any], repeats: int) -> list[float]:
-    """Seconds of each repeat by CUDA events, after a warm-up."""
-    from warpseed.compute.gpu import time_on_device
-
-    run()
-    seconds = []
-    for _ in range(repeats):
-        watch = Stopwatch()
-        with time_on_device(watch, "kernel"):
-            kept = run()
-        del kept
-        seconds.append(watch.seconds["kernel"])
-    return seconds
-
-
-def _gather_rate(array: Any, repeats: int) -> float:
-    """Random 32-byte sectors a second from a table of this array's size."""
-    from warpseed.compute.gpu import cupy, launch, view
-    from warpseed.kmer_seeds.gpu_floors import gather_sectors
-
-    xp = cupy()
-    words = view(xp.asarray(array).view(xp.uint32))
-    sums = view(xp.empty(_GATHER_THREADS, xp.uint32))
-    seconds = _time(lambda: launch(gather_sectors, _GATHER_THREADS, 256, words, _READS_PER_THREAD, sums), repeats)
-    return _GATHER_THREADS * _READS_PER_THREAD / float(np.median(seconds))
-
-
 def measure_limits(
     index: str | os.PathLike[str],
     cases: Iterable[Mapping[str, Any]],
@@ -122,54 +96,40 @@ def measure_limits(
     list of records with item `limits`: metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
+    from warpseed.kmer_seeds import gpu
+
+    opened = open_index(index)
+    tagged = gpu.tagged_index(opened, Stopwatch())
+    fields = {"item": "limits", **side_fields("kmer_seeds", tier="-", device="gpu", threads=1)}
+    arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
+    rates, rows = gather_rates(arrays, repeats, fields)
+    for case in cases:
+        k, mismatches, count = int(case["k"]), int(case["mismatches"]), int(case["count"])
+        kmers = draw_kmers(opened, k, count, float(case["error_rate"]), seed)
+        parameters = {"k": k, "mismatches": mismatches, "errors": case["error_rate"], "count": count}
+        named = {"case": f"k={k}, D={mismatches}, errors={case['error_rate']}, {count:,} k-mers"}
+        named["parameters"] = join_parameters(parameters)
+        floor = floor_seconds(_sectors(opened, tagged, kmers, mismatches), rates)
+        for tier in case["tiers"]:
+            if tier == "paper" and mismatches > MAX_MISMATCHES:
+                continue
+            run = gpu.device_run(opened, kmers, mismatches, tier=tier, max_hits=max_hits)
+            found = {"tier": tier, "queries": count, "results": run()}
+            # What the paper tier must read depends on where each of its searches goes: there is no such count.
+            own = floor if tier == "fast" else None
+            rows += limit_rows(kernel_seconds(run, repeats), own, {**fields, **named, **found}, unit="k-mers/s")
+    return rows
+
+
+def _sectors(index: SeedIndex, tagged: TaggedIndex, kmers: Packed, mismatches: int) -> dict[str, int]:
+    """Sectors of the table and of the tagged rows that the fast tier must read for these k-mers of one length."""
     from warpseed.compute.gpu import cupy, launch, to_device, view
     from warpseed.kmer_seeds import gpu
     from warpseed.kmer_seeds.gpu_floors import count_sectors
 
-    opened = open_index(index)
-    xp = cupy()
-    watch = Stopwatch()
-    tagged = gpu.tagged_index(opened, watch)
-    fields = {
-        "system": "kmer_seeds", "item": "limits", "tool": "warpseed", "device": "gpu", "threads": 1,
-    }  # fmt: skip
-    rates = {}
-    rows: list[dict[str, Any]] = []
-    for name in ("table", "rows", "text"):
-        array = xp.asarray(getattr(tagged, name))
-        rates[name] = _gather_rate(array[: array.nbytes // _SECTOR * _SECTOR // array.itemsize], repeats)
-        what = {
-            "case": f"random sectors of the {name}",
-            "parameters": join_parameters({"array": name, "bytes": array.nbytes}),
-        }
-        rows.append(fields | what | {"stage": "kernel", "metric": "rate", "value": rates[name], "unit": "1/s"})
-    for case in cases:
-        k, mismatches, count = int(case["k"]), int(case["mismatches"]), int(case["count"])
-        parameters = {"k": k, "mismatches": mismatches, "errors": case["error_rate"], "count": count}
-        kmers = draw_kmers(opened, k, count, float(case["error_rate"]), seed)
-        on_device = to_device(kmers)
-        scheme = make_scheme(kmers.lengths, mismatches, opened.rows, tagged.table_length, gpu.COSTS)
-        sectors = view(xp.zeros(2, xp.uint64))
-        look_ups = 2 * count * int(scheme.look_ups[k])
-        launch(count_sectors, look_ups, 256, tagged, on_device, to_device(scheme), sectors)
-        of_table, of_rows = map(int, sectors.copy_to_host())
-        floor = of_table / rates["table"] + of_rows / rates["rows"]
-        for tier in case["tiers"]:
-            if tier == "paper" and mismatches > 2:
-                continue
-            run = gpu.device_run(opened, kmers, mismatches, tier=tier, max_hits=max_hits)
-            results = run()
-            seconds = _time(run, repeats)
-            shared = fields | {
-                "tier": tier, "case": f"k={k}, D={mismatches}, errors={case['error_rate']}, {count:,} k-mers",
-                "parameters": join_parameters(parameters),
-                "stage": "kernel", "queries": count, "results": results,
-            }  # fmt: skip
-            for repeat, value in enumerate(seconds):
-                rows.append(shared | {"repeat": repeat, "metric": "time", "value": value, "unit": "s"})
-            median = float(np.median(seconds))
-            rows.append(shared | {"metric": "throughput", "value": count / median, "unit": "k-mers/s"})
-            if tier == "fast":
-                rows.append(shared | {"metric": "floor", "value": floor, "unit": "s"})
-                rows.append(shared | {"metric": "share", "value": floor / median, "unit": "1"})
-    return rows
+    scheme = make_scheme(kmers.lengths, mismatches, index.rows, tagged.table_length, gpu.COSTS)
+    sectors = view(cupy().zeros(2, np.uint64))
+    look_ups = 2 * len(kmers.lengths) * int(scheme.look_ups[int(kmers.lengths[0])])
+    launch(count_sectors, look_ups, 256, tagged, to_device(kmers), to_device(scheme), sectors)
+    table, rows = map(int, sectors.copy_to_host())
+    return {"table": table, "rows": rows}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from warpseed.compute.compiled import scalar
 from warpseed.errors import InputError
 from warpseed.fm_index.text import segment_of
 from warpseed.output.hits import Hits
-from warpseed.output.lines import Name, Names, Number, Sign, header, output_format, tab_separated, write_lines
+from warpseed.output.lines import Name, Names, Number, Sign, header, tab_separated, write_lines
+from warpseed.output.opening import output_format
 from warpseed.output.rows import HIT_ROW
 
 if TYPE_CHECKING:
@@ -91,7 +92,12 @@ def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int
 
 
 def write_hits(
-    path: str | os.PathLike[str], batches: Hits | Iterable[Hits], *, threads: int = 1, format: str | None = None
+    path: str | os.PathLike[str],
+    batches: Hits | Iterable[Hits],
+    *,
+    threads: int = 1,
+    format: str | None = None,
+    inputs: Sequence[str | os.PathLike[str]] = (),
 ) -> int:
     """Write hits in output order; the same bytes for any number of threads or batches.
 
@@ -101,19 +107,20 @@ def write_hits(
     batches : Hits, or the batches of `iter_kmer_hits`, which are written as they come
     format : 'bed' (contig, start, end, name, distance, strand) or 'tsv' (a header line; query, contig, start, end,
         strand, distance); by the file's ending where None
+    inputs : files that are being read, which the output must not be
 
     Returns
     -------
-    int, hits written. An empty name is written as a dot. The file appears when it is complete.
+    int, hits written. An empty name is written as a dot. The file appears when it is complete; a named pipe or a
+    device is written as it stands.
 
     Raises
     ------
-    InputError : the ending says no format, or the file cannot be written
+    InputError : the ending says no format, or the file cannot be written or is an input
     """
     kind = format or output_format(path, tuple(LINES))
     if kind not in LINES:
         raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
     line, heading = LINES[kind]
-    return write_lines(
-        path, [batches] if isinstance(batches, Hits) else batches, line, heading=heading, threads=threads
-    )  # fmt: skip
+    hits = [batches] if isinstance(batches, Hits) else batches
+    return write_lines(path, hits, line, heading=heading, threads=threads, inputs=inputs)

@@ -1,45 +1,66 @@
-"""Timing a data set: paper 000's Table I, Table II and Figure 5, throughput and scaling, as records.
+"""What is timed of k-mer seeds: paper 000's Table I, Table II and Figure 5, and measurements of our own, as records.
 
-`total` is from the k-mer file to hits in memory with the index open: opening it is stage `load`, bringing it to a
-device `index_to_device`; neither is in `total`. Compilation and one warm-up come first.
+The `total` of `whole` is from the k-mer file to hits in memory with the index open, that of `file_to_file` to a BED
+file; how runs are timed is `warpseed.measure.timing`'s.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import WarpseedError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.kmer_seeds import cpu, find_function, find_kmers
+from warpseed.kmer_seeds import cpu, find_function, find_kmers, iter_kmer_hits, paper
 from warpseed.kmer_seeds.kmers import pack_kmers
-from warpseed.kmer_seeds.output import make_hits
-from warpseed.measure.records import measured_rows
+from warpseed.kmer_seeds.output import make_hits, write_hits
+from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits
+from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.output.hits import Hits
+from warpseed.output.rows import digest_rows
 from warpseed.sequences.packed import Packed
-from warpseed.sequences.queries import Queries, read_queries
+from warpseed.sequences.queries import Queries, read_queries, write_fasta
 
-__all__ = ["ITEMS", "time_dataset"]
+__all__ = ["ITEMS", "Case", "Places", "time_dataset"]
 
 _WARM_UP_KMERS = 2000
-ITEMS = ("whole", "search", "locate_on_cpu", "throughput", "scaling")
 
 
-class _Outcome(NamedTuple):
-    queries: int
-    results: int
-    digest: str
+class Case(NamedTuple):
+    """A data set, what its records call it, and how it is searched."""
+
+    name: str
+    """such as 'S20'"""
+    parameters: str
+    """such as 'k=20; mismatches=1'"""
+    kmers: str
+    """path of a FASTA file"""
+    max_mismatches: int
+    max_hits: int | None
+
+
+class Places(NamedTuple):
+    """Where a case is run: every tier on every device, on the CPU with every number of threads."""
+
+    tiers: Sequence[str]
+    devices: Sequence[str]
+    threads: Sequence[int]
+
+    def options(self, max_hits: int | None) -> Iterator[Options]:
+        """One for each place; a GPU run uses one host thread."""
+        for tier in self.tiers:
+            for device in self.devices:
+                for count in self.threads if device == "cpu" else [1]:
+                    yield Options(tier, device, count, max_hits)
 
 
 @dataclass(frozen=True)
@@ -49,10 +70,21 @@ class _Job:
     index: SeedIndex
     kmers: str | Queries
     max_mismatches: int
-    max_hits: int | None
-    tier: str
-    device: str
-    threads: int
+    options: Options
+    output: Path
+    """the BED file of what writes one"""
+
+    def find(self, kmers: Packed, watch: Stopwatch, *, count_only: bool = False) -> Any:
+        """What the tier's search on this device finds of packed k-mers."""
+        tier, device, threads, max_hits = self.options
+        return find_function(tier, device)(
+            self.index, kmers, self.max_mismatches, threads=threads, max_hits=max_hits, count_only=count_only,
+            watch=watch,
+        )  # fmt: skip
+
+    def arguments(self, watch: Stopwatch) -> dict[str, Any]:
+        """The arguments of `find_kmers` beside index and k-mers."""
+        return {**self.options._asdict(), "max_mismatches": self.max_mismatches, "watch": watch}
 
 
 def _read(job: _Job, watch: Stopwatch) -> tuple[Queries, Packed]:
@@ -62,142 +94,154 @@ def _read(job: _Job, watch: Stopwatch) -> tuple[Queries, Packed]:
         return queries, pack_kmers(queries)
 
 
-def _whole(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
-    """Table I: search and locate. What is returned works out the digest, which is not timed."""
-    hits = find_kmers(
-        job.index, job.kmers, max_mismatches=job.max_mismatches, tier=job.tier, device=job.device,
-        threads=job.threads, max_hits=job.max_hits, watch=watch,
-    )  # fmt: skip
-    return lambda: _Outcome(len(hits.counts), len(hits), hits.digest())
+def _of_hits(hits: Hits) -> Outcome:
+    return Outcome(len(hits.counts), len(hits), hits.digest())
 
 
-def _search_only(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
-    """Table II: the paper tier stops at intervals; the fast tier, which has no such state, counts."""
-    queries, kmers = _read(job, watch)
-    found = find_function(job.tier, job.device)(
-        job.index, kmers, job.max_mismatches, threads=job.threads, max_hits=job.max_hits, count_only=True, watch=watch
-    )
-    results = int(np.sum(found.counts))
-    return lambda: _Outcome(len(queries), results, f"count={results}")
+def _whole(job: _Job) -> Run:
+    """Search and locate."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        hits = find_kmers(job.index, job.kmers, **job.arguments(watch))
+        return lambda: _of_hits(hits)
+
+    return run
 
 
-def _locate_on_cpu(job: _Job, watch: Stopwatch) -> Callable[[], _Outcome]:
-    """Figure 5: search on the GPU, Equation 2 one by one on one CPU core."""
-    from warpseed.kmer_seeds import gpu
+def _search_only(job: _Job) -> Run:
+    """The paper tier stops at intervals; the fast tier, which has no such state, counts."""
 
-    queries, kmers = _read(job, watch)
-    intervals = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=job.max_hits, watch=watch)
-    with watch.stage("locate"):
-        found = cpu.locate_intervals(job.index, kmers, intervals, job.max_mismatches)
-    hits = make_hits(job.index, queries, found)
-    return lambda: _Outcome(len(queries), len(hits), hits.digest())
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        queries, kmers = _read(job, watch)
+        results = int(np.sum(job.find(kmers, watch, count_only=True).counts))
+        return lambda: Outcome(len(queries), results, f"count={results}")
+
+    return run
 
 
-def _process_seconds(job: _Job, folder: str | os.PathLike[str]) -> float:
-    """Wall time of the command line, index opened and BED written, for comparison with another tool's process."""
-    limit = [] if job.max_hits is None else ["--max-hits", str(job.max_hits)]
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [
-            sys.executable, "-m", "warpseed", "kmers", os.fspath(folder), str(job.kmers),
-            "-o", os.path.join(scratch, "hits.bed"), "--max-mismatches", str(job.max_mismatches),
-            "--tier", job.tier, "--device", job.device, "--threads", str(job.threads), *limit,
-        ]  # fmt: skip
-        library = str(Path(__file__).resolve().parents[2])
+def _locate_on_cpu(job: _Job) -> Run:
+    """Search on the GPU, Equation 2 one by one on one CPU core."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        from warpseed.kmer_seeds import gpu
+
+        queries, kmers = _read(job, watch)
+        limit = job.options.max_hits
+        intervals = gpu.search_paper(job.index, kmers, job.max_mismatches, max_hits=limit, watch=watch)
+        with watch.stage("locate"):
+            found = cpu.locate_intervals(job.index, kmers, intervals, job.max_mismatches)
+        hits = make_hits(job.index, queries, found)
+        return lambda: _of_hits(hits)
+
+    return run
+
+
+def _in_memory(job: _Job) -> Run:
+    """Search and locate k-mers that are packed already."""
+    queries, kmers = _read(job, Stopwatch())
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        found = job.find(kmers, watch)
+        return lambda: _of_hits(make_hits(job.index, queries, found))
+
+    return run
+
+
+def _file_to_file(job: _Job) -> Run:
+    """FASTA in, BED out, batch by batch as the command line does it; the BED is read back for what was found."""
+    lengths = read_queries(job.kmers).lengths
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        found = Stopwatch()
         began = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": library})
-        seconds = time.perf_counter() - began
-    if done.returncode != 0:
-        raise WarpseedError(f"The command '{shlex.join(command)}' failed: {done.stderr.strip()}")
-    return seconds
+        batches = iter_kmer_hits(job.index, job.kmers, **job.arguments(watch))
+        write_hits(job.output, _timed(batches, found), threads=job.options.threads)
+        watch.add("write", time.perf_counter() - began - found.seconds["search"])
+        return outcome
+
+    def outcome() -> Outcome:
+        rows = parse_hits(job.output, BED_COLUMNS, job.index.names, lengths)
+        return Outcome(len(lengths), len(rows), digest_rows(rows))
+
+    return run
 
 
-_RUNS: dict[str, Callable[[_Job, Stopwatch], Callable[[], _Outcome]]] = {
+def _timed(batches: Iterator[Hits], watch: Stopwatch) -> Iterator[Hits]:
+    """The same batches; what it takes to find them goes to stage `search`."""
+    while True:
+        with watch.stage("search"):
+            hits = next(batches, None)
+        if hits is None:
+            return
+        yield hits
+
+
+_RUNS: dict[str, Callable[[_Job], Run]] = {
     "whole": _whole,
     "search": _search_only,
     "locate_on_cpu": _locate_on_cpu,
     "throughput": _whole,
     "scaling": _whole,
+    "in_memory": _in_memory,
+    "file_to_file": _file_to_file,
 }
+ITEMS = tuple(_RUNS)
+"""Table I, Table II, Figure 5, and our own."""
 
 
-def _applies(item: str, tier: str, device: str) -> bool:
+def _applies(item: str, options: Options, max_mismatches: int) -> bool:
+    if options.tier == "paper" and max_mismatches > paper.MAX_MISMATCHES:
+        return False
     if item == "locate_on_cpu":
-        return tier == "paper" and device == "gpu"
-    return item != "scaling" or device == "cpu"
+        return options.tier == "paper" and options.device == "gpu"
+    return item != "scaling" or options.device == "cpu"
 
 
-def _warm_up(job: _Job) -> _Job:
-    """What is run before the clock: all of it on a device, whose memory is taken then, and a part on the CPU."""
-    if job.device == "gpu":
-        return job
-    return replace(job, kmers=read_queries(job.kmers).slice(0, _WARM_UP_KMERS))
-
-
-def _rows(job: _Job, item: str, repeats: int, load: float, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    run = _RUNS[item]
-    first = Stopwatch()
-    run(_warm_up(job), first)
-    for repeat in range(repeats):
-        watch = Stopwatch()
-        began = time.perf_counter()
-        finish = run(job, watch)
-        total = time.perf_counter() - began
-        watch.add("load", load)
-        if "index_to_device" in first.seconds:
-            watch.add("index_to_device", first.seconds["index_to_device"])
-        watch.add("total", total)
-        outcome = finish()._asdict()
-        yield from measured_rows(watch, item=item, repeat=repeat, **fields, **outcome)
+def _side(item: str, job: _Job, load: float, fields: dict[str, Any]) -> Side:
+    """One cell; a device is warmed up with all k-mers, as memory is taken then, the CPU with a few."""
+    few = job
+    if job.options.device == "cpu":
+        few = replace(job, kmers=read_queries(job.kmers).slice(0, _WARM_UP_KMERS))
+    tier, device, threads, _ = job.options
+    return Side(
+        run=add_total(_RUNS[item](job)),
+        warm_up=lambda watch: _RUNS[item](few)(watch),
+        fields={"item": item, **side_fields("kmer_seeds", tier=tier, device=device, threads=threads), **fields},
+        once={"load": load},
+        rate_unit="k-mers/s" if item == "in_memory" else "",
+    )
 
 
 def time_dataset(
-    index: str | os.PathLike[str],
-    kmers: str | os.PathLike[str],
-    *,
-    case: str,
-    parameters: str,
-    max_mismatches: int,
-    tiers: Iterable[str],
-    devices: Iterable[str],
-    threads: Iterable[int],
-    repeats: int,
-    max_hits: int | None,
-    items: Iterable[str],
+    index: str | os.PathLike[str], case: Case, places: Places, *, items: Iterable[str], repeats: int
 ) -> list[dict[str, Any]]:
     """Time one data set in every tier, on every device and number of threads.
 
     Parameters
     ----------
     index : folder of an index
-    kmers : FASTA of the data set
-    case : what the records call it, e.g. 'S20'
-    parameters : what it is, e.g. 'k=20; mismatches=1'
-    threads : CPU threads to measure; a GPU run uses one host thread
+    case : Case
+    places : Places
     items : which of ITEMS to fill
+    repeats : runs of each after its warm-up
 
     Returns
     -------
     list of records (see `warpseed.measure.records.RECORD_COLUMNS`), one for each stage and repeat
     """
-    began = time.perf_counter()
-    opened = open_index(index)
-    load = time.perf_counter() - began
+    watch = Stopwatch()
+    with watch.stage("load"):
+        opened = open_index(index)
+    fields = {"case": case.name, "parameters": case.parameters}
     rows: list[dict[str, Any]] = []
-    counts = list(threads)
-    for item in items:
-        for tier in tiers:
-            for device in devices:
-                if not _applies(item, tier, device) or (tier == "paper" and max_mismatches > 2):
-                    continue
-                for count in counts if device == "cpu" else [1]:
-                    job = _Job(opened, os.fspath(kmers), max_mismatches, max_hits, tier, device, count)
-                    fields = {
-                        "system": "kmer_seeds", "tool": "warpseed", "tier": tier, "device": device,
-                        "threads": count, "case": case, "parameters": parameters,
-                    }  # fmt: skip
-                    timed = list(_rows(job, item, repeats, load, fields))
-                    if item == "whole" and tier == "fast" and device == "cpu":
-                        process = {**timed[-1], "stage": "process", "repeat": 0}
-                        timed.append({**process, "value": _process_seconds(job, index)})
-                    rows += timed
+    with tempfile.TemporaryDirectory() as folder:
+        numbered = Path(folder) / "kmers.fa"
+        write_fasta(number_queries(read_queries(case.kmers)), numbered)
+        for item in items:
+            # What is read back from a file must be named by number, there and in every tool beside it.
+            kmers = str(numbered) if item == "file_to_file" else case.kmers
+            for options in places.options(case.max_hits):
+                if _applies(item, options, case.max_mismatches):
+                    job = _Job(opened, kmers, case.max_mismatches, options, Path(folder) / "hits.bed")
+                    rows += time_sides([_side(item, job, watch.seconds["load"], fields)], repeats)
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from warpseed.output.rows import HIT_ROW, digest_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Hits"]
+__all__ = ["Hits", "Totals"]
 
 
 def _part_of(rows: np.ndarray, first: int, last: int) -> np.ndarray:
@@ -131,3 +131,23 @@ class Hits:
             # (No hits, perhaps no names: an empty column of objects.)
             columns[name] = labels[columns[name] - (self.first_query if name == "query" else 0)]
         return pd.DataFrame(columns)
+
+
+class Totals:
+    """What batches of hits add up to while they pass.
+
+    Attributes
+    ----------
+    queries, dropped_queries, dropped_hits : int
+    """
+
+    def __init__(self) -> None:
+        self.queries = self.dropped_queries = self.dropped_hits = 0
+
+    def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
+        """The same batches, counted."""
+        for hits in batches:
+            self.queries += len(hits.counts)
+            self.dropped_queries += hits.dropped_queries
+            self.dropped_hits += hits.dropped_hits
+            yield hits

@@ -7,12 +7,10 @@ from the rows' bytes, by offset and size, so that it is compiled once for all ty
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numba import int64, uint8, uint64
@@ -20,7 +18,7 @@ from numba import int64, uint8, uint64
 from warpseed.compute.compiled import scalar
 from warpseed.compute.intrinsics import load_word, popcount, store_word
 from warpseed.errors import InputError
-from warpseed.sequences.files import atomic_path, open_for_writing
+from warpseed.output.opening import open_output
 
 __all__ = [
     "Line",
@@ -31,7 +29,6 @@ __all__ = [
     "Text",
     "format_rows",
     "header",
-    "output_format",
     "tab_separated",
     "write_lines",
 ]
@@ -327,45 +324,6 @@ def format_rows(
             yield ahead.popleft().result()
 
 
-def output_format(path: str | os.PathLike[str], formats: tuple[str, ...]) -> str:
-    """One of `formats`, by the ending of a file's name; the first of them for '-', standard output.
-
-    Raises
-    ------
-    InputError : another ending
-    """
-    name = os.fspath(path)
-    if name == "-":
-        return formats[0]
-    for ending in formats:
-        if name.endswith((f".{ending}", f".{ending}.gz")):
-            return ending
-    endings = " or ".join(f".{ending}" for ending in formats)
-    raise InputError(f"{name}: the ending says no output format; end it in {endings}, or .gz behind these.")
-
-
-@contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    to_stdout = os.fspath(path) == "-"
-    if not to_stdout and os.path.isdir(path):
-        raise InputError(f"{path}: this is a folder, but the hits go to a file; name a file.")
-    try:
-        if to_stdout:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        else:
-            # The temporary name ends as the final one does, so .gz is compressed.
-            with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
-                yield handle
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        where = "standard output" if to_stdout else path
-        no_folder = isinstance(error, FileExistsError | NotADirectoryError)
-        reason = "a file stands where its folder should be" if no_folder else error.strerror or str(error)
-        raise InputError(f"{where}: cannot be written ({reason}); free some space, or write elsewhere.") from error
-
-
 def write_lines(
     path: str | os.PathLike[str],
     batches: Iterable[Formattable],
@@ -373,6 +331,7 @@ def write_lines(
     *,
     heading: bytes = b"",
     threads: int = 1,
+    inputs: Sequence[str | os.PathLike[str]] = (),
 ) -> int:
     """Write results, batch by batch, as lines; the file appears when it is complete.
 
@@ -382,6 +341,7 @@ def write_lines(
     batches : results, which are written as they come
     line : the parts of a line
     heading : bytes that go before the first line
+    inputs : files that are being read, which the output must not be
 
     Returns
     -------
@@ -389,10 +349,10 @@ def write_lines(
 
     Raises
     ------
-    InputError : the file cannot be written
+    InputError : the file cannot be written, or is one of the inputs
     """
     written = 0
-    with _opened(path) as handle:
+    with open_output(path, inputs) as handle:
         handle.write(heading)
         for results in batches:
             for text in results.lines(line, threads):

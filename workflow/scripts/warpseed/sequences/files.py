@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import secrets
 import sys
@@ -11,14 +12,23 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from warpseed.errors import InputError
 
-__all__ = ["ByteStream", "atomic_path", "open_bytes", "open_for_writing", "sha256_file"]
+__all__ = [
+    "ByteStream",
+    "atomic_path",
+    "open_bytes",
+    "open_for_writing",
+    "sha256_file",
+    "standard_input",
+    "standard_output",
+]
 
 GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
+_WRITE_BYTES = 1 << 17
 _GZIP_WBITS = 31  # zlib: expect a gzip header and check its CRC and length
 
 
@@ -44,7 +54,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Notes
     -----
-    When the block raises, the temporary file is removed and `path` stays as it was.
+    When the block raises, the temporary file is removed and `path` stays as it was; an OSError about the temporary
+    file names `path`.
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +65,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         os.replace(temporary, final)
+    except OSError as error:
+        if str(error.filename) == os.fspath(temporary):
+            error.filename = os.fspath(final)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -97,7 +112,7 @@ def open_bytes(path: str | os.PathLike[str], *, digest: bool = False) -> Iterato
     """
     name = os.fspath(path)
     if name == "-":
-        yield ByteStream(sys.stdin.buffer, "standard input", 0, digest)
+        yield ByteStream(standard_input(), "standard input", 0, digest)
         return
     try:
         handle = open(name, "rb", buffering=0)  # noqa: SIM115 (closed below)
@@ -112,13 +127,67 @@ def open_bytes(path: str | os.PathLike[str], *, digest: bool = False) -> Iterato
         yield ByteStream(handle, name, os.fstat(handle.fileno()).st_size, digest)
 
 
+class _NamedFile(io.FileIO):
+    """A file whose errors of writing say which file it is; the operating system names it only when it is opened."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = os.fspath(self.name)
+            raise
+
+
+class _TextAsBytes:
+    """Bytes into a stream of text, as some programs put in the place of standard output."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, data: Any) -> int:
+        self._stream.write(bytes(data).decode("utf-8", "replace"))
+        return len(data)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes, also where a stream of text has taken its place.
+
+    Raises
+    ------
+    InputError
+        When it is closed.
+    """
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("standard input: it is closed; give the path of a file.")
+    if hasattr(sys.stdin, "buffer"):
+        return sys.stdin.buffer
+    return io.BytesIO(sys.stdin.read().encode())
+
+
+def standard_output() -> BinaryIO:
+    """Standard output for bytes, also where a stream of text has taken its place.
+
+    Raises
+    ------
+    InputError
+        When it is closed.
+    """
+    if sys.stdout is None or sys.stdout.closed:
+        raise InputError("standard output: it is closed; name a file to write to.")
+    return getattr(sys.stdout, "buffer", None) or _TextAsBytes(sys.stdout)  # type: ignore[return-value]
+
+
 @contextmanager
 def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed when its name ends in ``.gz``.
 
-    The gzip header holds no time and no name: equal content gives equal files.
+    The gzip header holds no time and no name: equal content gives equal files. An OSError that writing raises names
+    the file.
     """
-    with open(path, "wb") as raw:
+    with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
         if os.fspath(path).endswith(".gz"):
             with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
                 yield packed  # type: ignore[misc]

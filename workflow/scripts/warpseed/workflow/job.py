@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warpseed.errors import WarpseedError
+from warpseed.errors import explain
 
 __all__ = ["rule_log", "thread_counts"]
 
@@ -30,8 +30,9 @@ def rule_log(log: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     SystemExit
-        With code 1 when the block raised: after a `WarpseedError` the log ends with its sentence, after anything
-        else, which is a bug, with the traceback. The end of the log is also shown on the terminal.
+        With code 1 when the block raised: after what a user can mend (see `warpseed.errors.explain`) the log ends
+        with its sentence, after anything else, which is a bug, with the traceback. The end of the log is also shown
+        on the terminal.
     """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     terminal = os.dup(2)
@@ -43,8 +44,9 @@ def rule_log(log: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, WarpseedError):
-            print(f"Error: {error}", file=sys.stderr)
+        sentence = explain(error)
+        if sentence is not None:
+            print(f"Error: {sentence}", file=sys.stderr)
         else:
             traceback.print_exc()
         sys.stdout.flush()

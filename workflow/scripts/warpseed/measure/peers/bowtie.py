@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +28,7 @@ from warpseed.errors import PeerError
 from warpseed.measure.peers.process import find_program, parse_hits, program_version, run_process
 from warpseed.sequences.files import atomic_path
 
-if TYPE_CHECKING:
-    from warpseed.sequences.queries import Queries
-
-__all__ = ["BowtieRun", "bowtie_version", "build_bowtie_index", "number_queries", "parse_bowtie", "run_bowtie"]
+__all__ = ["BowtieRun", "bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
 
 ALIGNER, BUILDER = "bowtie-align-s", "bowtie-build"
 _ADVICE = "install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda)"
@@ -84,16 +80,6 @@ def build_bowtie_index(
         for part in Path(folder).iterdir():
             os.replace(part, prefix.with_name(prefix.name + part.name.removeprefix("index")))
     return seconds
-
-
-def number_queries(queries: Queries) -> Queries:
-    """The same queries, named 0, 1, 2, …: what bowtie prints back then says which query a hit is of."""
-    names = np.arange(len(queries)).astype("S")
-    width = names.dtype.itemsize
-    letters = names.view(np.uint8).reshape(len(queries), width)
-    used = letters != 0
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1), dtype=np.int64)])
-    return replace(queries, name_bytes=letters[used], name_offsets=offsets)
 
 
 def run_bowtie(

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,9 @@ from warpseed.errors import PeerError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BED_COLUMNS", "Process", "find_program", "parse_hits", "program_version", "run_process"]
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["BED_COLUMNS", "Process", "find_program", "number_queries", "parse_hits", "program_version", "run_process"]
 
 _LINES_AT_ONCE = 4_000_000
 _TIMEOUT_S = 20
@@ -79,6 +82,16 @@ def program_version(command: Sequence[str], pattern: str) -> str | None:
         return None
     found = re.search(pattern, done.stdout.decode(errors="replace"), re.MULTILINE)
     return found.group(1) if found else None
+
+
+def number_queries(queries: Queries) -> Queries:
+    """The same queries, named 0, 1, 2, …: what a tool prints back then says which query a hit is of."""
+    names = np.arange(len(queries)).astype("S")
+    width = names.dtype.itemsize
+    letters = names.view(np.uint8).reshape(len(queries), width)
+    used = letters != 0
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1), dtype=np.int64)])
+    return replace(queries, name_bytes=letters[used], name_offsets=offsets)
 
 
 def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Process:

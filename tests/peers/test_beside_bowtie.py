@@ -1,0 +1,74 @@
+"""Processes beside bowtie's: as many repeats on both sides, each with the digest of what it wrote itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warpseed import build_index, find_kmers
+from warpseed.kmer_seeds import peers
+from warpseed.kmer_seeds.peers import Beside, time_beside_bowtie
+from warpseed.kmer_seeds.timing import Case
+from warpseed.measure.peers.bowtie import build_bowtie_index
+from warpseed.measure.peers.process import Process
+from warpseed.measure.records import read_records, write_records
+
+pytestmark = pytest.mark.peer("bowtie")
+
+
+@pytest.fixture
+def beside(write_reference: Callable[..., Path], tmp_path: Path) -> tuple[Beside, Case]:
+    """Both indexes of a small genome, and k-mers of it."""
+    contig = "ACGTTGCATGCCATGATTGACCATGAGGCTA" * 10 + "GATTACAGGC" * 8
+    fasta = write_reference([contig, "CCGTAAGCTTGCA" * 9])
+    build_index(fasta).save(tmp_path / "index")
+    build_bowtie_index(fasta, tmp_path / "bowtie")
+    kmers = [contig[start : start + 20] for start in range(0, 300, 7)] + ["ACGTNACGTTACGTTACGTA"]
+    (tmp_path / "kmers.fa").write_text("".join(f">read {i}\n{kmer}\n" for i, kmer in enumerate(kmers)))
+    (tmp_path / "work").mkdir()
+    given = Beside(str(tmp_path / "index"), str(tmp_path / "bowtie"), ["c0", "c1"], tmp_path / "work")
+    return given, Case("S20", "k=20; mismatches=1", str(tmp_path / "kmers.fa"), 1, 9)
+
+
+def test_both_sides_are_repeated_and_find_the_same(beside: tuple[Beside, Case], tmp_path: Path) -> None:
+    given, case = beside
+    rows = time_beside_bowtie(given, case, item="whole", threads=[1, 2], repeats=2)
+    write_records(tmp_path / "a.tsv", rows)
+    frame = read_records(tmp_path / "a.tsv")
+    processes = frame[frame["stage"] == "process"]
+    assert processes.groupby(["tool", "tier", "threads"])["repeat"].apply(list).to_dict() == {
+        ("bowtie", "-", 1): [0, 1],
+        ("bowtie", "-", 2): [0, 1],
+        ("warpseed", "fast", 1): [0, 1],
+        ("warpseed", "fast", 2): [0, 1],
+    }
+    hits = find_kmers(given.our_index, case.kmers, max_mismatches=1, max_hits=9)
+    assert len(hits) > 30 and hits.dropped_queries > 0
+    assert set(frame["digest"]) == {hits.digest()} and set(frame["results"]) == {len(hits)}
+    # In turns: what is slow for a while is slow for both.
+    assert processes["tool"].tolist() == ["bowtie", "warpseed"] * 4
+    bowtie = frame[frame["tool"] == "bowtie"].set_index(["threads", "repeat", "stage"])["value"]
+    for (threads, repeat, stage), seconds in bowtie.items():
+        if stage == "total":
+            assert seconds == bowtie[threads, repeat, "process"] - bowtie[threads, repeat, "load"]
+    assert set(frame["case"]) == {"S20"} and set(frame["item"]) == {"whole"}
+
+
+def test_a_process_that_loses_hits_has_another_digest(
+    beside: tuple[Beside, Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No digest is borrowed: ours comes from the file that this very process wrote."""
+    run_process = peers.run_process
+
+    def lose_a_hit(command: list[str], **more: dict[str, str]) -> Process:
+        took = run_process(command, **more)
+        output = Path(command[command.index("-o") + 1])
+        output.write_text("".join(output.read_text().splitlines(keepends=True)[:-1]))
+        return took
+
+    monkeypatch.setattr(peers, "run_process", lose_a_hit)
+    rows = time_beside_bowtie(*beside, item="whole", threads=[1], repeats=1)
+    digests = {row["tool"]: (row["digest"], row["results"]) for row in rows}
+    assert digests["warpseed"][0] != digests["bowtie"][0]
+    assert digests["warpseed"][1] == digests["bowtie"][1] - 1

@@ -1,0 +1,104 @@
+"""How near kernels come to what the device can do.
+
+floor = sum over arrays of (32-byte sectors that must be read / rate of random sectors in a table of that size, measured
+in the same run); share = floor / time. A system says how many sectors its kernels must read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.records import join_parameters
+
+__all__ = ["SECTOR", "floor_seconds", "gather_rates", "kernel_seconds", "limit_rows"]
+
+SECTOR = 32
+"""Bytes that the device fetches at least."""
+_READS_PER_THREAD = 64
+_THREADS = 1 << 21
+
+
+def kernel_seconds(run: Callable[[], Any], repeats: int) -> list[float]:
+    """Seconds of each repeat by CUDA events, after a warm-up; what `run` returns is kept until the clock stops."""
+    from warpseed.compute.gpu import time_on_device
+
+    run()
+    seconds = []
+    for _ in range(repeats):
+        watch = Stopwatch()
+        with time_on_device(watch, "kernel"):
+            kept = run()
+        del kept
+        seconds.append(watch.seconds["kernel"])
+    return seconds
+
+
+def gather_rates(
+    arrays: Mapping[str, Any], repeats: int, fields: Mapping[str, Any]
+) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    """Random 32-byte sectors a second from tables of these arrays' sizes.
+
+    Parameters
+    ----------
+    arrays : mapping of name to array on the device
+    repeats : int
+    fields : mapping
+        Columns of every record (system, item, tool, device, ...).
+
+    Returns
+    -------
+    dict of name to rate, and a record with metric `rate` for each array
+    """
+    rates, rows = {}, []
+    for name, array in arrays.items():
+        rates[name] = _gather_rate(array, repeats)
+        parameters = join_parameters({"array": name, "bytes": array.nbytes})
+        what = {"case": f"random sectors of the {name}", "parameters": parameters, "stage": "kernel"}
+        rows.append({**fields, **what, "metric": "rate", "value": rates[name], "unit": "1/s"})
+    return rates, rows
+
+
+def _gather_rate(array: Any, repeats: int) -> float:
+    from warpseed.compute.gpu import cupy, launch, view
+    from warpseed.measure.gpu_floors import gather_sectors
+
+    xp = cupy()
+    whole = xp.asarray(array)
+    words = view(whole[: whole.nbytes // SECTOR * SECTOR // whole.itemsize].view(xp.uint32))
+    sums = view(xp.empty(_THREADS, xp.uint32))
+    seconds = kernel_seconds(lambda: launch(gather_sectors, _THREADS, 256, words, _READS_PER_THREAD, sums), repeats)
+    return _THREADS * _READS_PER_THREAD / float(np.median(seconds))
+
+
+def floor_seconds(sectors: Mapping[str, int], rates: Mapping[str, float]) -> float:
+    """Seconds that reading so many sectors of each array takes at least."""
+    return float(sum(count / rates[name] for name, count in sectors.items()))
+
+
+def limit_rows(
+    seconds: Sequence[float], floor: float | None, fields: Mapping[str, Any], *, unit: str
+) -> list[dict[str, Any]]:
+    """Records of one case: metric `time` of each repeat, `throughput`, and where there is a floor `floor` and `share`.
+
+    Parameters
+    ----------
+    seconds : one for each repeat
+    floor : seconds, or None where what must be read is not known
+    fields : the other columns; `queries` is what the throughput counts
+    unit : of the throughput, such as 'k-mers/s'
+    """
+    shared = {**fields, "stage": "kernel"}
+    rows = [
+        {**shared, "repeat": repeat, "metric": "time", "value": value, "unit": "s"}
+        for repeat, value in enumerate(seconds)
+    ]
+    median = float(np.median(seconds))
+    rows.append({**shared, "metric": "throughput", "value": fields["queries"] / median, "unit": unit})
+    if floor is not None:
+        rows.append({**shared, "metric": "floor", "value": floor, "unit": "s"})
+        rows.append({**shared, "metric": "share", "value": floor / median, "unit": "1"})
+    return rows

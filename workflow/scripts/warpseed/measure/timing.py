@@ -1,0 +1,105 @@
+"""Timing: a warm-up, repeats with a stopwatch each, and what a run found, worked out after the clock; as records.
+
+A system says what its items run and on what; how it is timed is said here, once for all of them and for their peers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.records import measured_rows
+
+__all__ = ["Outcome", "Run", "Side", "add_total", "side_fields", "time_sides"]
+
+_ONCE = "index_to_device"
+"""The stage that only the first run on a device has: later ones find the index there."""
+
+
+class Outcome(NamedTuple):
+    """What a run found, by which runs are held to each other."""
+
+    queries: int
+    results: int
+    digest: str
+
+
+Run: TypeAlias = "Callable[[Stopwatch], Callable[[], Outcome]]"
+"""Does the work once, its stages on the stopwatch. What it returns works out the outcome, off the clock."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: what is timed, and what its records say of it."""
+
+    run: Run
+    warm_up: Callable[[Stopwatch], object]
+    """called once before the clock: compiles, and brings the index to a device"""
+    fields: Mapping[str, Any]
+    """the columns of its records that are the same in each of them (see `warpseed.measure.records`)"""
+    once: Mapping[str, float] = field(default_factory=dict)
+    """seconds of stages that came before and are in no total, such as `load`; they stand in each repeat's records"""
+    rate_unit: str = ""
+    """with a unit such as 'k-mers/s', each repeat has a record of metric `throughput`: queries over its total"""
+
+
+def side_fields(system: str, *, tier: str, device: str, threads: int, gpus: int | None = None) -> dict[str, Any]:
+    """The columns that say where our own code runs."""
+    gpus = int(device == "gpu") if gpus is None else gpus
+    return {"system": system, "tool": "warpseed", "tier": tier, "device": device, "gpus": gpus, "threads": threads}
+
+
+def add_total(run: Run) -> Run:
+    """The same run with its wall time as stage `total`."""
+
+    def timed(watch: Stopwatch) -> Callable[[], Outcome]:
+        began = time.perf_counter()
+        finish = run(watch)
+        watch.add("total", time.perf_counter() - began)
+        return finish
+
+    return timed
+
+
+def time_sides(sides: Sequence[Side], repeats: int) -> list[dict[str, Any]]:
+    """Time sides in turns, so that a machine whose speed drifts drifts for all of them.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        Each is warmed up once, right before its first run.
+    repeats : int
+        Runs of each side.
+
+    Returns
+    -------
+    list of dict
+        Records, one for each side, repeat and stage, in the order in which they were measured.
+    """
+    rows: list[dict[str, Any]] = []
+    before: list[dict[str, float]] = []
+    for repeat in range(repeats):
+        for number, side in enumerate(sides):
+            if repeat == 0:
+                before.append(_before(side))
+            watch = Stopwatch()
+            for stage, seconds in before[number].items():
+                watch.add(stage, seconds)
+            outcome = side.run(watch)()
+            shared = {**side.fields, "repeat": repeat, **outcome._asdict()}
+            rows += measured_rows(watch, **shared)
+            if side.rate_unit:
+                rate = outcome.queries / watch.seconds["total"]
+                rows.append({**shared, "stage": "total", "metric": "throughput", "value": rate, "unit": side.rate_unit})
+    return rows
+
+
+def _before(side: Side) -> dict[str, float]:
+    """Seconds of what happens once: what the side says, and bringing the index to a device, which the warm-up did."""
+    watch = Stopwatch()
+    side.warm_up(watch)
+    moved = {_ONCE: watch.seconds[_ONCE]} if _ONCE in watch.seconds else {}
+    return {**side.once, **moved}

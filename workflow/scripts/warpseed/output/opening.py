@@ -1,0 +1,136 @@
+"""Where results go: a file that appears when it is whole, a pipe or device as it stands, or standard output."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from warpseed.errors import InputError, advice_for
+from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
+
+__all__ = ["check_output", "open_output", "output_format"]
+
+
+def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
+    """One of `formats`, by the ending of a file's name; the first of them for '-', standard output.
+
+    Raises
+    ------
+    InputError : another ending, or an empty name
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return formats[0]
+    for ending in formats:
+        if name.endswith((f".{ending}", f".{ending}.gz")):
+            return ending
+    if not name.strip():
+        raise InputError("the name of the output file is empty; name a file, or '-' for standard output.")
+    endings = " or ".join(f".{ending}" for ending in formats)
+    raise InputError(f"{name}: the ending says no output format; end it in {endings}, or .gz behind these.")
+
+
+def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | None:
+    """What a file is, links followed; of '-' what descriptor `standard` is; None where there is none."""
+    try:
+        return os.fstat(standard) if os.fspath(path) == "-" else os.stat(path)
+    except OSError:
+        return None
+
+
+def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Refuse, before any work, an output that is a folder, or one of the files that are being read.
+
+    Links are followed, and '-' is what standard input or output was sent to.
+
+    Raises
+    ------
+    InputError
+    """
+    target = _status(path, 1)
+    if target is None:
+        return
+    if stat.S_ISDIR(target.st_mode):
+        raise InputError(f"{path}: this is a folder, but results go to a file; name a file.")
+    for each in inputs:
+        source = _status(each, 0)
+        if source is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(source, target):
+            raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
+
+
+def _refusal(where: str | os.PathLike[str], error: OSError) -> InputError:
+    no_folder = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "a file stands where its folder should be" if no_folder else error.strerror or str(error)
+    return InputError(f"{where}: cannot be written ({reason}); {advice_for(error)}.")
+
+
+def _is_about(error: OSError, path: str | os.PathLike[str]) -> bool:
+    """Whether an error names an output or a folder that it is in."""
+    named, final = str(error.filename), os.path.realpath(path)
+    return named in (os.fspath(path), final) or final.startswith(named.rstrip(os.sep) + os.sep)
+
+
+class _Refusing:
+    """A stream whose errors of writing are sentences; an OSError from anywhere else is not about the output."""
+
+    def __init__(self, handle: BinaryIO, where: str | os.PathLike[str]) -> None:
+        self._handle = handle
+        self._where = where
+
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            return self._handle.write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _refusal(self._where, error) from error
+
+    def flush(self) -> None:
+        try:
+            self._handle.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _refusal(self._where, error) from error
+
+
+@contextmanager
+def open_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> Iterator[BinaryIO]:
+    """A stream of bytes to a file, to a pipe or device, or for '-' to standard output.
+
+    A file, or the one that a symbolic link leads to, is replaced when the block succeeds, and else stays as it was.
+    What is no plain file (a named pipe, /dev/null) is written as it stands. Names that end in .gz are compressed.
+
+    Parameters
+    ----------
+    inputs : files that are being read, which the output must not be
+
+    Raises
+    ------
+    InputError : it is a folder or an input, or it cannot be written
+    """
+    check_output(path, inputs)
+    if os.fspath(path) == "-":
+        stream = _Refusing(standard_output(), "standard output")
+        yield stream  # type: ignore[misc]
+        stream.flush()
+        return
+    status = _status(path, 1)
+    in_place = status is not None and not stat.S_ISREG(status.st_mode)
+    try:
+        if in_place:
+            with open_for_writing(path) as handle:
+                yield _Refusing(handle, path)  # type: ignore[misc]
+        else:
+            # The temporary name ends as the final one does, so .gz is compressed.
+            with atomic_path(os.path.realpath(path)) as temporary, open_for_writing(temporary) as handle:
+                yield _Refusing(handle, path)  # type: ignore[misc]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if not _is_about(error, path):
+            raise
+        raise _refusal(path, error) from error
