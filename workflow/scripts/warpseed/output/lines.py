@@ -234,11 +234,18 @@ def _field(rows, at, spare_bits, signed):
 
 
 @scalar
-def _format(rows, width, count, parts, texts, contigs, contig_ends, queries, query_ends, first_query, out):
+def _format(rows, width, count, plan, names, first_query, out):
     """Format rows, uint8[count * width]; returns the bytes written, or -1 - row where a name of a row is missing.
 
     Arrays of bytes have at least eight; eight bytes behind what is written are room for whole words.
+
+    Parameters
+    ----------
+    plan : (parts, texts) of a _Plan
+    names : (text, offsets) of the contigs' names, then of the queries'
     """
+    parts, texts = plan
+    contigs, contig_ends, queries, query_ends = names
     to = int64(0)
     for row in range(count):
         begin = int64(row) * width
@@ -297,7 +304,7 @@ def format_rows(
     plan = _plan(line, dtype)
     nothing = Names.of([])
     named = [tables.get(table, nothing) for table in _TABLES]
-    names = [part for text, offsets in named for part in (_bytes_of(text), _read_only(offsets))]
+    names = tuple(part for text, offsets in named for part in (_bytes_of(text), _read_only(offsets)))
     # A name may be as long as a header line: fewer rows at once then.
     room = plan.room + sum(int(np.diff(tables[table].offsets).max(initial=1)) for table in plan.tables)
     at_once = max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // room))
@@ -305,7 +312,7 @@ def format_rows(
     def piece(first: int) -> memoryview:
         rows = np.asarray(rows_of(first, min(first + at_once, count)), dtype)
         out = np.empty(len(rows) * room + 8, np.uint8)
-        used = _format(_bytes_of(rows), dtype.itemsize, len(rows), plan.parts, plan.texts, *names, first_query, out)
+        used = _format(_bytes_of(rows), dtype.itemsize, len(rows), plan[:2], names, first_query, out)
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used].data
