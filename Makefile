@@ -1,6 +1,7 @@
 # make run     set-up, the workflow, and where its report is      (make run CONFIG=config/paper.yaml ARGS=--dry-run)
 # make smoke   the same on a tiny configuration, in seconds, in results of its own
 # make test    set-up, the tests                                   (make test ARGS="-k sequences")
+# make test-damage  thousands of damaged indexes, each refused in a sentence or searched to the end
 # make lint    set-up, ruff, snakefmt, snakemake --lint, mypy
 # make test-gpu  the tests that need a GPU, which fail where none answers
 # make envs    envs/*.yaml from requirements*.txt
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run smoke test test-gpu lint envs clean
+.PHONY: run smoke test test-damage test-gpu lint envs clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -43,6 +44,9 @@ smoke: $(RUN_STAMP) | $(LINK)
 
 test: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m pytest -m "not gpu" $(ARGS)
+
+test-damage: $(DEV_STAMP) | $(LINK)
+	@WARPSEED_DAMAGE=20 $(PY) -m pytest tests/unit/test_index_damage.py $(ARGS)
 
 test-gpu: $(DEV_STAMP) | $(LINK)
 	@WARPSEED_REQUIRE_GPU=1 WARPSEED_GPU_RECORD=resources/measurements $(PY) -m pytest -m gpu $(ARGS)

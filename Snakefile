@@ -12,11 +12,17 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/reference.smk"
+include: "workflow/rules/index.smk"
+include: "workflow/rules/reads.smk"
+include: "workflow/rules/kmer_seeds.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/publish.smk"
 
 
-# The first rule is what `snakemake` makes without a target.
 rule all:
-    """The report, and the seeds of the samples."""
+    """The report, and the seeds of the samples: what `snakemake` makes without a target."""
+    default_target: True
     input:
         "results/report.html",
         SEEDS,
@@ -25,7 +31,8 @@ rule all:
 rule kmer_seeds:
     """Every measurement of paper 000."""
     input:
-        MEASUREMENTS,
+        INDEX_RECORDS,
+        MEASUREMENTS["kmer_seeds"],
 
 
 rule index:
@@ -50,12 +57,3 @@ rule publish:
     """The records of this run as those of a reference machine (--config machine=NAME)."""
     input:
         published_records,
-
-
-include: "workflow/rules/reference.smk"
-include: "workflow/rules/index.smk"
-include: "workflow/rules/reads.smk"
-include: "workflow/rules/kmer_seeds.smk"
-include: "workflow/rules/peers.smk"
-include: "workflow/rules/report.smk"
-include: "workflow/rules/publish.smk"

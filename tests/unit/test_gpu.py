@@ -137,6 +137,31 @@ def test_free_memory_knows_the_limit_of_the_pool(made_up: SimpleNamespace) -> No
 # ---- room, errors, warnings
 
 
+def test_sorting_asks_for_its_memory_first(made_up: SimpleNamespace) -> None:
+    """The library that sorts does not notice that CuPy gave it none, and returns without having sorted."""
+
+    class Numbers:
+        nbytes, ordered = 8_000_000, False
+
+        def sort(self) -> None:
+            self.ordered = True
+
+    def empty(size: int, dtype: Any) -> None:
+        if size > made_up.free:
+            raise OutOfMemoryError
+
+    gpu.cupy().empty, gpu.cupy().argsort = empty, lambda numbers: "order"
+    made_up.free, numbers = 20_000_000, Numbers()
+    gpu.sort(numbers)
+    assert numbers.ordered
+    with pytest.raises(OutOfMemoryError):
+        gpu.argsort(numbers)
+    made_up.free, numbers = 12_000_000, Numbers()
+    with pytest.raises(OutOfMemoryError):
+        gpu.sort(numbers)
+    assert not numbers.ordered
+
+
 def test_lists_grow_to_what_they_needed() -> None:
     asked = []
 

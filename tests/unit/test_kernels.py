@@ -66,7 +66,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
-    from warpseed.kmer_seeds.gpu_fast import Lists
+    from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
     from warpseed.kmer_seeds.gpu_paper import Intervals
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.sequences.queries import Queries
@@ -78,13 +78,14 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, rows)
+    search = InexactSearch(tagged, kmers, scheme, 128, lists)
     inexact = (paper, paper, kmers, 2, 128, Intervals(words, rows, rows, words, words))
     return {
         "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows, words),
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
         "append_exact": (tagged, kmers, 128, True, words, rows, words),
-        "append_inexact": (tagged, kmers, scheme, 128, lists, 1),
-        "append_crowded": (tagged, kmers, scheme, 128, lists),
+        "append_inexact": (search, 1),
+        "append_crowded": (search,),
         "close_ranks": (lists, 128, words),
         "settle_counts": (lists, 128),
         "paper_exact": (paper, kmers, rows, rows),

@@ -23,6 +23,7 @@ rule build_fm_index:
     threads: CORES
     resources:
         bench=1,
+        gpu=GPU_JOBS,
     params:
         parts=["fast", *config["measure"]["tiers"]],
         occ_interval=config["index"]["occ_interval"],

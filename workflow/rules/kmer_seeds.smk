@@ -1,7 +1,78 @@
-# Paper 000: k-mers with up to three mismatches against the index, timed, and found for the user's own samples.
+# Paper 000: k-mers with up to three mismatches against the index: timed, beside bowtie, and found for the user's samples.
 #
-# Needs: an index that has been verified, k-mers; the configuration's `kmer_seeds`, `measure` and `samples`.
-# Makes: results/measurements/<reference>/kmer_seeds/<dataset>.tsv and gpu_limits.tsv, results/seeds/<sample>.bed.
+# Needs: an index that has been verified, reads; the configuration's `kmer_seeds`, `measure`, `peers` and `samples`;
+#        bowtie 1.3 on PATH, or --use-conda, for the rows beside ours.
+# Makes: results/kmers/<reference>/<dataset>.fa; results/measurements/<reference>/kmer_seeds/<dataset>.tsv,
+#        gpu-limits.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
+# Steps: cut k-mers from reads; search them, timed or not; time bowtie with the same k-mers.
+
+from warpseed.workflow.kmer_seeds_cases import timed_datasets
+
+KMER_SEEDS = config["kmer_seeds"]
+DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
+BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if "whole" in wanted["items"]]
+GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
+# What is not timed needs no reads.
+READS = checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads") if DATASETS else []
+BOWTIE = BOWTIE_DATASETS and is_peer_measured(
+    config["peers"],
+    ["bowtie-build", "bowtie-align-s"],
+    by_conda=conda_in_use(),
+)
+
+MEASUREMENTS["kmer_seeds"] = [
+    f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
+    for name in (
+        *DATASETS,
+        *(["peers/bowtie"] if BOWTIE else []),
+        *(["gpu-limits"] if GPU_LIMITS else []),
+    )
+]
+
+
+wildcard_constraints:
+    dataset="|".join(map(re.escape, DATASETS)) or "none",
+
+
+rule cut_kmers:
+    """Cut the k-mers of a timed data set from the reads, each window as likely as any other."""
+    input:
+        reads=READS,
+        lib=library("cut_kmers.py"),
+    output:
+        kmers="results/kmers/{reference}/{dataset}.fa",
+    log:
+        "logs/kmers/{reference}/{dataset}.log",
+    benchmark:
+        "benchmarks/kmers/{reference}/{dataset}.tsv"
+    wildcard_constraints:
+        reference=re.escape(REFERENCE),
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        k=entry(DATASETS, "dataset", "k"),
+        number=entry(DATASETS, "dataset", "count"),
+        seed=KMER_SEEDS["seed"],
+        deduplicate=KMER_SEEDS["deduplicate"],
+    script:
+        "../scripts/cut_kmers.py"
+
+
+use rule cut_kmers as cut_sample_kmers with:
+    input:
+        reads=entry(SAMPLES, "sample", "reads"),
+        lib=library("cut_kmers.py"),
+    output:
+        kmers="results/seeds/{sample}.kmers.fa",
+    log:
+        "logs/seeds/{sample}.kmers.log",
+    benchmark:
+        "benchmarks/seeds/{sample}.kmers.tsv"
+    params:
+        k=entry(SAMPLES, "sample", "k"),
+        number=entry(SAMPLES, "sample", "count"),
+        seed=KMER_SEEDS["seed"],
+        deduplicate=KMER_SEEDS["deduplicate"],
 
 
 rule time_kmer_seeds:
@@ -10,8 +81,7 @@ rule time_kmer_seeds:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
         kmers="results/kmers/{reference}/{dataset}.fa",
-        # The process that is timed runs the command line, and writes BED.
-        lib=library("time_kmer_seeds.py", "warpseed.cli", "warpseed.output.lines"),
+        lib=library("time_kmer_seeds.py"),
     output:
         records="results/measurements/{reference}/kmer_seeds/{dataset}.tsv",
     log:
@@ -25,15 +95,15 @@ rule time_kmer_seeds:
         bench=1,
         gpu=GPU_JOBS,
     params:
-        case=dataset("case"),
-        parameters=dataset("parameters"),
-        mismatches=dataset("mismatches"),
-        table_items=dataset("items"),
-        threads=dataset("threads"),
+        case=entry(DATASETS, "dataset", "case"),
+        parameters=entry(DATASETS, "dataset", "parameters"),
+        mismatches=entry(DATASETS, "dataset", "mismatches"),
+        table_items=entry(DATASETS, "dataset", "items"),
+        threads=entry(DATASETS, "dataset", "threads"),
         tiers=config["measure"]["tiers"],
         devices=DEVICES,
         repeats=config["measure"]["repeats"],
-        max_hits=config["measure"]["max_hits"],
+        max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_kmer_seeds.py"
 
@@ -45,22 +115,22 @@ rule time_gpu_limits:
         verified="results/index/{reference}.verified",
         lib=library("time_gpu_limits.py"),
     output:
-        records="results/measurements/{reference}/kmer_seeds/gpu_limits.tsv",
+        records="results/measurements/{reference}/kmer_seeds/gpu-limits.tsv",
     log:
-        "logs/measurements/{reference}/kmer_seeds/gpu_limits.log",
+        "logs/measurements/{reference}/kmer_seeds/gpu-limits.log",
     benchmark:
-        "benchmarks/measurements/{reference}/kmer_seeds/gpu_limits.tsv"
+        "benchmarks/measurements/{reference}/kmer_seeds/gpu-limits.tsv"
     conda:
         DEVICE_ENV
     threads: CORES
     resources:
         bench=1,
-        gpu=1,
+        gpu=GPU_JOBS,
     params:
         cases=GPU_LIMITS,
         repeats=config["measure"]["repeats"],
-        seed=config["kmer_seeds"]["seed"],
-        max_hits=config["measure"]["max_hits"],
+        seed=KMER_SEEDS["seed"],
+        max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_gpu_limits.py"
 
@@ -69,7 +139,8 @@ rule find_seeds:
     """Write the seeds of one of the user's samples as BED."""
     input:
         index=sample_index,
-        kmers=sample("kmers"),
+        verified=sample_index_verified,
+        kmers=entry(SAMPLES, "sample", "kmers"),
         lib=library("write_seeds.py"),
     output:
         bed="results/seeds/{sample}.bed",
@@ -83,8 +154,46 @@ rule find_seeds:
     resources:
         gpu=GPU_JOBS,
     params:
-        mismatches=sample("mismatches"),
-        max_hits=sample("max_hits"),
+        mismatches=entry(SAMPLES, "sample", "mismatches"),
+        max_hits=entry(SAMPLES, "sample", "max_hits"),
         device="gpu" if GPU_JOBS else "cpu",
     script:
         "../scripts/write_seeds.py"
+
+
+rule time_bowtie:
+    """Time bowtie and our command line in turns with every data set of the tables, alone on the machine."""
+    input:
+        reference=reference_path,
+        index="results/index/{reference}",
+        verified="results/index/{reference}.verified",
+        kmers=expand("results/kmers/{{reference}}/{dataset}.fa", dataset=BOWTIE_DATASETS),
+        # The process that is timed runs the command line, and writes BED.
+        lib=library("time_bowtie.py", "warpseed.cli", "warpseed.output.lines"),
+    output:
+        records="results/measurements/{reference}/kmer_seeds/peers/bowtie.tsv",
+    log:
+        "logs/measurements/{reference}/kmer_seeds/peers/bowtie.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/kmer_seeds/peers/bowtie.tsv"
+    conda:
+        "../../envs/peers.yaml"
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+    params:
+        cases=[
+            {
+                "case": DATASETS[name]["case"],
+                "parameters": DATASETS[name]["parameters"],
+                "max_mismatches": DATASETS[name]["mismatches"],
+            }
+            for name in BOWTIE_DATASETS
+        ],
+        item="whole",
+        threads=config["measure"]["threads"],
+        repeats=config["measure"]["repeats"],
+        max_hits=KMER_SEEDS["max_hits"],
+    script:
+        "../scripts/time_bowtie.py"

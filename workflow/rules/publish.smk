@@ -1,16 +1,16 @@
 # What a machine measured, kept in the repository for machines that cannot measure it, such as those without a GPU.
 #
 # Needs: the records of this run; the configuration's `machine`.
-# Makes: resources/measurements/<machine>/kmer_seeds.tsv and provenance.json.
+# Makes: resources/measurements/<machine>/<system>.tsv and provenance.json.
 
 
 rule publish_measurements:
-    """Write every record of this run into one file, and the machine, versions and configuration beside it."""
+    """Write the records of each system into one file, and the machine, versions and configuration beside them."""
     input:
-        records=MEASUREMENTS,
+        records=all_records,
         lib=library("publish_measurements.py"),
     output:
-        records=str(MACHINES / "{machine}" / "kmer_seeds.tsv"),
+        records=expand(str(MACHINES / "{{machine}}" / "{system}.tsv"), system=MEASUREMENTS),
         provenance=str(MACHINES / "{machine}" / "provenance.json"),
     log:
         "logs/publish/{machine}.log",
@@ -18,7 +18,11 @@ rule publish_measurements:
         "benchmarks/publish/{machine}.tsv"
     conda:
         DEVICE_ENV
+    # It refuses records of another machine than its own.
+    resources:
+        gpu=GPU_JOBS,
     params:
+        systems={system: [INDEX_RECORDS, *paths] for system, paths in MEASUREMENTS.items()},
         reference=REFERENCE,
         config=config,
     script:

@@ -37,7 +37,7 @@ rule get_reference:
     conda:
         "../../envs/cpu.yaml"
     params:
-        genome=downloaded_genome,
+        genome=reference_download,
         sha256=reference_sha256,
     script:
         "../scripts/get_reference.py"

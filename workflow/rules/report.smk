@@ -20,7 +20,7 @@ PAPERS = [str(SOURCE / "resources" / "papers" / f"{system}.yaml") for system in 
 rule make_tables:
     """Write the tables of each paper, published and measured values side by side."""
     input:
-        records=MEASUREMENTS,
+        records=all_records,
         reference_records=REFERENCE_MEASUREMENTS,
         published=PUBLISHED,
         papers=PAPERS,
@@ -40,7 +40,7 @@ rule make_tables:
 rule draw_figures:
     """Draw the figures as SVG, PDF and PNG, with the plotted values as TSV."""
     input:
-        records=MEASUREMENTS,
+        records=all_records,
         reference_records=REFERENCE_MEASUREMENTS,
         published=PUBLISHED,
         papers=PAPERS,
@@ -60,7 +60,7 @@ rule draw_figures:
 rule write_report:
     """Write one self-contained page: summary, tables, figures, differences from the paper, machine and versions."""
     input:
-        records=MEASUREMENTS,
+        records=all_records,
         reference_records=REFERENCE_MEASUREMENTS,
         published=PUBLISHED,
         papers=PAPERS,
@@ -85,6 +85,9 @@ rule write_report:
         "benchmarks/report.tsv"
     conda:
         "../../envs/cpu.yaml"
+    # The machine that the page and the provenance name is one that measured.
+    resources:
+        gpu=GPU_JOBS,
     params:
         config=config,
     script:

@@ -1,7 +1,7 @@
 """Publish the records of this run as those of a reference machine.
 
-Input: `records` (record TSVs of one reference). Params: `reference` (its name), `config`. Output: `records` (all of
-them in one TSV), `provenance` (JSON).
+Input: `records` (record TSVs of one reference). Params: `systems` (system to its TSVs among them), `reference` (its
+name), `config`. Output: `records` (a TSV a system), `provenance` (JSON).
 """
 
 from typing import Any
@@ -13,9 +13,10 @@ from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:
-    """Check that this machine measured the records, then write both files."""
+    """Check that this machine measured the records, then write the files."""
     params, output = snakemake.params, snakemake.output
-    publish_records(output.records, snakemake.input.records, reference=params.reference, machine=machine_name())
+    for published, records in zip(output.records, params.systems.values(), strict=True):
+        publish_records(published, records, reference=params.reference, machine=machine_name())
     write_provenance(output.provenance, params.config, names_only=True)
 
 

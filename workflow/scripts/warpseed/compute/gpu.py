@@ -61,6 +61,9 @@ _Result = TypeVar("_Result")
 kernels: dict[str, Any] = {}
 """Every kernel of the library by name, for the test that compiles them all without a GPU."""
 
+_SORTING = 1.5
+"""Memory that sorting takes beside an array of numbers, in sizes of the array."""
+
 _launching = threading.RLock()
 """Held for a launch, which returns at once, so that threads of several devices do not compile one kernel twice."""
 
@@ -258,10 +261,6 @@ def argsort(array: Any) -> Any:
     """The order of a CuPy array, int64[n]."""
     _probe(3 * _SORTING * array.nbytes)
     return cupy().argsort(array)
-
-
-_SORTING = 1.5
-"""Memory that sorting takes beside an array of numbers, in sizes of the array."""
 
 
 def _probe(size: float) -> None:

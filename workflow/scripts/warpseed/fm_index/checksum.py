@@ -23,7 +23,13 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 @scalar
 def _step(state, word):
     state = (state ^ word) * _FACTOR
-    return (state << uint64(29)) | (state >> uint64(35))
+    return state ^ (state >> uint64(32))
+
+
+@scalar
+def _join(state, lane):
+    """Two steps: after one, a change of `state` by its last word could look like one of `lane`."""
+    return _step(_step(state, _FACTOR), lane)
 
 
 @scalar
@@ -45,8 +51,8 @@ def _sum_words(words, start):
     while i < end:
         a = _step(a, words[i])
         i += uint64(1)
-    a = _step(_step(_step(a, b), c), d)
-    return _step(_step(_step(_step(a, e), f), g), h)
+    a = _join(_join(_join(a, b), c), d)
+    return _join(_join(_join(_join(a, e), f), g), h)
 
 
 def checksum(array: np.ndarray, threads: int = 1) -> str:

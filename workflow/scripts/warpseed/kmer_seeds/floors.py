@@ -96,10 +96,13 @@ def measure_limits(
     list of records with item `limits`: metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
+    from warpseed.compute.gpu import require_gpu
+    from warpseed.fm_index.device import tagged_on_device
     from warpseed.kmer_seeds import gpu
 
     opened = open_index(index)
-    tagged = gpu.tagged_index(opened, Stopwatch())
+    require_gpu()
+    tagged = tagged_on_device(opened, Stopwatch())
     fields = {"item": "limits", **side_fields("kmer_seeds", tier="-", device="gpu", threads=1)}
     arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
     rates, rows = gather_rates(arrays, repeats, fields)

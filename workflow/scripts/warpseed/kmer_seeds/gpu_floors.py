@@ -6,7 +6,7 @@ from numba import int64, uint64
 
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.tagged import exact_tag_range
-from warpseed.kmer_seeds.gpu_fast import look_up_bucket
+from warpseed.kmer_seeds.gpu_inexact import look_up_bucket
 from warpseed.sequences.packed import oriented_word
 
 __all__ = ["count_sectors"]

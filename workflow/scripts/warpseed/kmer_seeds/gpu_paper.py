@@ -1,4 +1,7 @@
-"""Kernels of the paper tier: one thread a k-mer and its reverse complement (paper 000, sections III.C and III.D)."""
+"""The paper tier on the GPU: one thread a k-mer and its reverse complement (paper 000, sections III.C and III.D).
+
+Kernels first, and the host functions that launch them behind.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,25 @@ import numpy as np
 from numba import int64, uint8, uint32, uint64
 
 from warpseed.compute.compiled import scalar
-from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, view, with_room
+from warpseed.fm_index.layout import PaperIndex
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import paper
+from warpseed.sequences.packed import Packed
 
 __all__ = [
-    "EXACT_BLOCK",
-    "INEXACT_BLOCK",
+    "DeviceIntervals",
     "Intervals",
+    "locate_pairs",
     "paper_exact",
     "paper_inexact_32",
     "paper_inexact_255",
     "paper_locate",
+    "search_intervals",
 ]
 
-EXACT_BLOCK = 192
-INEXACT_BLOCK = 64
+_EXACT_BLOCK = 192
+_INEXACT_BLOCK = 64
 """Threads of a block (section IV.A)."""
 
 
@@ -113,3 +119,88 @@ def paper_locate(index, low_of, hit_end, entry_of, steps_of):
     entry, steps = walk_to_sample(index, int64(low_of[first]) + t - begin)
     entry_of[t] = uint32(entry)
     steps_of[t] = uint32(steps)
+
+
+# ------------------------------------------------------------------------------------------------- host
+
+
+class DeviceIntervals(NamedTuple):
+    """Intervals of rows on the device, in query order, without those of dropped k-mers."""
+
+    low: Any
+    """uint32[i], first row"""
+    size: Any
+    """uint32[i], rows"""
+    kind: Any
+    """uint64[i], k-mer << 3 | strand << 2 | distance"""
+    totals: Any
+    """int64[n], rows of each k-mer, 0 for one that was dropped"""
+    dropped_queries: int
+    dropped_hits: int
+
+
+def _exact_intervals(forward: PaperIndex, kmers: Packed) -> DeviceIntervals:
+    xp = cupy()
+    count = len(kmers.lengths)
+    low, size = xp.empty(2 * count, xp.uint32), xp.empty(2 * count, xp.uint32)
+    launch(paper_exact, count, _EXACT_BLOCK, forward, kmers, view(low), view(size))
+    found = xp.flatnonzero(size)
+    totals = size.reshape(count, 2).sum(axis=1, dtype=xp.int64)
+    return DeviceIntervals(low[found], size[found], found.astype(xp.uint64) << xp.uint64(2), totals, 0, 0)
+
+
+def _inexact_intervals(
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, longest: int, max_mismatches: int, max_hits: int
+) -> DeviceIntervals:
+    xp = cupy()
+    count = len(kmers.lengths)
+    search = paper_inexact_32 if longest <= 32 else paper_inexact_255
+    totals = xp.empty(count, xp.uint64)
+
+    def append(room: int) -> tuple[tuple[int, ...], tuple[Any, Any, Any]]:
+        low, size, kind = xp.empty(room, xp.uint32), xp.empty(room, xp.uint32), xp.empty(room, xp.uint64)
+        cursor = xp.zeros(1, xp.uint64)
+        lists = Intervals(*map(view, (cursor, low, size, kind, totals)))
+        launch(search, count, _INEXACT_BLOCK, *bwts, kmers, max_mismatches, max_hits, lists)
+        used = int(cursor[0])
+        return (used,), (low[:used], size[:used], kind[:used])
+
+    low, size, kind = with_room((2 * count + (1 << 16),), append)
+    order = argsort(kind)
+    return DeviceIntervals(low[order], size[order], kind[order], totals.astype(xp.int64), 0, 0)
+
+
+def search_intervals(
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, longest: int, max_mismatches: int, max_hits: int
+) -> DeviceIntervals:
+    """Search of k-mers that lie on the device: intervals of the second BWT, less those of k-mers with too many hits.
+
+    Parameters
+    ----------
+    bwts : forward and reverse BWT on the device; for an exact search the forward one twice
+    longest : bases of the longest k-mer
+    """
+    xp = cupy()
+    if max_mismatches == 0:
+        found = _exact_intervals(bwts[0], kmers)
+    else:
+        found = _inexact_intervals(bwts, kmers, longest, max_mismatches, max_hits)
+    over = found.totals > max_hits
+    dropped = int(over.sum())
+    if not dropped:
+        return found
+    keep = xp.flatnonzero(~over[(found.kind >> xp.uint64(3)).astype(xp.int64)])
+    dropped_hits = int(found.totals[over].sum())
+    found.totals[over] = 0
+    return DeviceIntervals(found.low[keep], found.size[keep], found.kind[keep], found.totals, dropped, dropped_hits)
+
+
+def locate_pairs(searched: PaperIndex, intervals: DeviceIntervals, max_mismatches: int) -> tuple[Any, Any]:
+    """The pairs (j, t) of all rows of all intervals of a BWT, on the device: uint32[h] each."""
+    xp = cupy()
+    ends = xp.cumsum(intervals.size, dtype=xp.uint64)
+    total = int(ends[-1]) if len(ends) else 0
+    entry, steps = xp.empty(total, xp.uint32), xp.empty(total, xp.uint32)
+    block = _INEXACT_BLOCK if max_mismatches else _EXACT_BLOCK
+    launch(paper_locate, total, block, searched, view(intervals.low), view(ends), view(entry), view(steps))
+    return entry, steps

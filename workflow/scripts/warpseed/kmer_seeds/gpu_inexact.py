@@ -1,8 +1,7 @@
-"""Kernels of the fast tier's searches.
+"""Kernels of the fast tier's search with mismatches.
 
-Exact search finds a run of equal tags and appends its rows; inexact search looks up the neighbours of its windows, and
-deals the rows of a warp's buckets out to the warp's lanes. Hits go to lists by one addition for many of them; their
-order is settled by a sort afterwards.
+They look up the neighbours of a k-mer's windows, and deal the rows of a warp's buckets out to the warp's lanes. Hits go
+to lists by one addition for many of them; their order is settled by a sort afterwards.
 """
 
 from __future__ import annotations
@@ -10,27 +9,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int32, int64, uint8, uint32, uint64
+from numba import int64, uint32, uint64
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import scalar
-from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
-from warpseed.fm_index.tagged import bucket_rows, decided_bases, exact_rows, exact_tag_range, position_of
+from warpseed.fm_index.tagged import TaggedIndex, bucket_rows, decided_bases, exact_tag_range
 from warpseed.fm_index.text import inside_segment
-from warpseed.kmer_seeds.fast import accept_word, accept_words
+from warpseed.kmer_seeds.fast import Scheme, accept_word, accept_words
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, keyed_hit
-from warpseed.sequences.packed import all_known, one_word_each, oriented_marks, oriented_word
+from warpseed.sequences.packed import Packed, all_known, one_word_each, oriented_marks, oriented_word
 
 __all__ = [
     "CLOSING_BLOCKS",
     "KEPT",
     "LANES_SHIFT",
     "SEGMENTS",
+    "InexactSearch",
     "Lists",
     "append_crowded",
-    "append_exact",
     "append_inexact",
     "close_ranks",
     "look_up_bucket",
@@ -51,98 +50,6 @@ SEGMENTS = 64
 CLOSING_BLOCKS = 32 * SEGMENTS
 KEPT = 2 * SEGMENTS
 """Place of the cursor of what `close_ranks` keeps; dropped k-mers and their hits are counted behind it."""
-_SINGLE, _SIDE_BY_SIDE, _SCATTERED = 0, 1, 2
-"""How a lane's exact matches lie: one, at a known position; rows in a run; rows to be compared one by one."""
-
-
-@scalar
-def _all_bases(kmers, query):
-    for w in range((int64(kmers.lengths[query]) + int64(31)) >> int64(5)):
-        if oriented_marks(kmers, query, int64(0), int64(w)) != uint64(0):
-            return False
-    return True
-
-
-@scalar
-def _matches(index, kmers, query, strand, position, length):
-    """Whether a candidate of a k-mer that is longer than what its row decides is a match."""
-    if not inside_segment(index.segments, position, length):
-        return False
-    for w in range((length + int64(31)) >> int64(5)):
-        text = fetch_word(index.text, position + int64(32) * int64(w))
-        differ = mismatch_bits(text, oriented_word(kmers, query, strand, int64(w)))
-        if differ & prefix_mask(length - int64(32) * int64(w)):
-            return False
-    return True
-
-
-@bounded_kernel(40)
-def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
-    """Exact matches of a k-mer in one orientation: thread 2·q + s; the two of a k-mer are lanes side by side.
-
-    A block reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no
-    room too. The lanes of a warp write its hits in turn, each finding by binary search whose hit it is (shared
-    memory, 10 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is
-    the number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` and ``cursor[2]`` are dropped k-mers and hits.
-    """
-    places = cuda.shared.array(BLOCK, uint32)
-    rows = cuda.shared.array(BLOCK, uint32)
-    kinds = cuda.shared.array(BLOCK, uint8)
-    warp_totals = cuda.shared.array(WARPS, uint64)
-    t = int64(cuda.grid(1))
-    me = int64(cuda.threadIdx.x)
-    query = t >> int64(1)
-    strand = t & int64(1)
-    there = query < int64(kmers.lengths.shape[0])
-    count = int64(0)
-    row = int64(0)
-    length = int64(0)
-    if there and _all_bases(kmers, query):
-        length = int64(kmers.lengths[query])
-        low, high = exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length)
-        row = low
-        count = high - low
-        if length > decided_bases(index):
-            count = int64(0)
-            for candidate in range(low, high):
-                if _matches(index, kmers, query, strand, position_of(index, candidate), length):
-                    count += int64(1)
-    total = count + int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1))
-    if total > max_hits:
-        if strand == int64(0):
-            cuda.atomic.add(cursor, 1, uint64(1))
-            cuda.atomic.add(cursor, 2, uint64(total))
-        count = int64(0)
-        total = int64(0)
-    if there and strand == int64(0):
-        counts[query] = uint32(total)
-    place, warp_total = warp_places(count)
-    places[me] = uint32(place)
-    kinds[me] = uint8(_SIDE_BY_SIDE if length <= decided_bases(index) else _SCATTERED)
-    rows[me] = uint32(row)
-    if count == int64(1) and length <= decided_bases(index):
-        rows[me] = uint32(position_of(index, row))
-        kinds[me] = uint8(_SINGLE)
-    begin = reserve(warp_totals, warp_total, cursor, 0)
-    if not store or begin + warp_total > int64(hits.shape[0]):
-        return
-    first_lane = me - (me & int64(31))
-    for i in range(me & int64(31), warp_total, 32):
-        owner = lane_of(places, first_lane, int64(i))
-        if kinds[owner] != uint8(_SCATTERED):
-            position = int64(rows[owner])
-            if kinds[owner] == uint8(_SIDE_BY_SIDE):
-                position = position_of(index, position + int64(i) - int64(places[owner]))
-            of_query = (t - me + owner) >> int64(1)
-            hits[begin + int64(i)] = keyed_hit(of_query, position, owner & int64(1), int64(0))
-    if kinds[me] == uint8(_SCATTERED):
-        while count > int64(0):
-            position = position_of(index, row)
-            if _matches(index, kmers, query, strand, position, length):
-                hits[begin + place] = keyed_hit(query, position, strand, int64(0))
-                place += int64(1)
-                count -= int64(1)
-            row += int64(1)
 
 
 @scalar
@@ -207,14 +114,23 @@ def _append(lists, hit):
         lists.hits[segment * room + slot] = hit
 
 
+class _Nest(NamedTuple):
+    """A block's hits in shared memory, before they are appended."""
+
+    hits: np.ndarray
+    """uint64[_BLOCK_NEST], _NEST of each warp"""
+    filled: np.ndarray
+    """uint32[WARPS], how many each warp has, those without room too"""
+
+
 @scalar
-def _flush(lists, nest, filled, least):
+def _flush(lists, nest, least):
     """Move a warp's hits from shared memory to the list, if there are `least`, by one addition; all lanes take part."""
     me = int64(cuda.threadIdx.x)
     warp = me >> int64(5)
     lane = me & int64(31)
     cuda.syncwarp()
-    count = min(int64(filled[warp]), int64(_NEST))
+    count = min(int64(nest.filled[warp]), int64(_NEST))
     if count < least:
         return
     segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
@@ -225,37 +141,64 @@ def _flush(lists, nest, filled, least):
     begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
     for i in range(lane, count, 32):
         if begin + int64(i) < room:
-            lists.hits[segment * room + begin + int64(i)] = nest[warp * int64(_NEST) + int64(i)]
+            lists.hits[segment * room + begin + int64(i)] = nest.hits[warp * int64(_NEST) + int64(i)]
     cuda.syncwarp()
     if lane == int64(0):
-        filled[warp] = uint32(0)
+        nest.filled[warp] = uint32(0)
     cuda.syncwarp()
 
 
+class InexactSearch(NamedTuple):
+    """What all threads of an inexact search share."""
+
+    tagged: TaggedIndex
+    kmers: Packed
+    scheme: Scheme
+    max_hits: int
+    lists: Lists
+
+
+class _LookUp(NamedTuple):
+    """One look-up, as its rows need it."""
+
+    owner: int
+    """2·q + s, the k-mer in one orientation"""
+    pattern: int
+    first_word: int
+    """uint64, the first word of the k-mer in that orientation"""
+    tag: int
+    """uint64, what a row's tag should be"""
+    mask: int
+    """uint64, the bases of the tag that lie in the k-mer"""
+
+
 @scalar
-def _distance_at(index, kmers, scheme, query, strand, first_word, pattern, position):
-    """Distance of a k-mer to the text at a position that a pattern led to; -1 as for `accept_word`."""
-    window = int64(scheme.pattern_window[pattern])
+def _distance_at(search, look_up, position):
+    """Distance of a k-mer to the text at a position that a look-up led to; -1 as for `accept_word`."""
+    tagged, kmers, scheme = search.tagged, search.kmers, search.scheme
+    query = look_up.owner >> int64(1)
+    strand = look_up.owner & int64(1)
+    window = int64(scheme.pattern_window[look_up.pattern])
     if not one_word_each(kmers):
-        return accept_words(index, kmers, scheme, query, strand, position, window)
+        return accept_words(tagged, kmers, scheme, query, strand, position, window)
     length = int64(kmers.lengths[query])
-    differ = mismatch_bits(fetch_word(index.text, position), first_word)
+    differ = mismatch_bits(fetch_word(tagged.text, position), look_up.first_word)
     differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
-    return accept_word(index, scheme, length, position, window, differ)
+    return accept_word(tagged, scheme, length, position, window, differ)
 
 
 @scalar
-def _try_row(index, kmers, scheme, max_hits, lists, nest, filled, owner, first_word, pattern, tag, mask, row):
+def _try_row(search, nest, look_up, row):
     """Decide on one row of a bucket by its tag and, where that does not hold the whole k-mer, by the text."""
-    query = owner >> int64(1)
-    strand = owner & int64(1)
+    index, kmers, scheme, lists = search.tagged, search.kmers, search.scheme, search.lists
+    query = look_up.owner >> int64(1)
     tagged = index.rows[row]
-    distance = popcount(mismatch_bits((tagged >> uint64(32)) & mask, tag))
-    distance += popcount(mismatch_bits(scheme.patterns[pattern], uint64(0)))
+    distance = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
+    distance += popcount(mismatch_bits(scheme.patterns[look_up.pattern], uint64(0)))
     unmarked = all_known(kmers)
     if distance > int64(scheme.max_mismatches) and unmarked:
         return
-    offset = int64(scheme.pattern_offset[pattern])
+    offset = int64(scheme.pattern_offset[look_up.pattern])
     position = int64(tagged & uint64(0xFFFFFFFF)) - offset
     if position < int64(0) or position >= int64(index.rows.shape[0]):
         return
@@ -264,25 +207,25 @@ def _try_row(index, kmers, scheme, max_hits, lists, nest, filled, owner, first_w
     whole = (
         offset == int64(0)
         and scheme.length[length, 0] == table_length
-        and int64(scheme.pattern_length[pattern]) == table_length
+        and int64(scheme.pattern_length[look_up.pattern]) == table_length
         and length <= decided_bases(index)
     )
     if whole and unmarked:
         if not inside_segment(index.segments, position, length):
             return
     else:
-        distance = _distance_at(index, kmers, scheme, query, strand, first_word, pattern, position)
+        distance = _distance_at(search, look_up, position)
         if distance < int64(0):
             return
     known = int64(lists.counts[query])
     cuda.atomic.add(lists.counts, query, uint32(1))
-    if known > max_hits:
+    if known > search.max_hits:
         return
     warp = int64(cuda.threadIdx.x) >> int64(5)
-    hit = keyed_hit(query, position, strand, distance)
-    slot = int64(cuda.atomic.add(filled, warp, uint32(1)))
+    hit = keyed_hit(query, position, look_up.owner & int64(1), distance)
+    slot = int64(cuda.atomic.add(nest.filled, warp, uint32(1)))
     if slot < int64(_NEST):
-        nest[warp * int64(_NEST) + slot] = hit
+        nest.hits[warp * int64(_NEST) + slot] = hit
     else:
         _append(lists, hit)
 
@@ -303,7 +246,7 @@ def _set_aside(lists, owner, pattern, low, high):
 
 
 @kernel
-def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
+def append_inexact(search, rounds):
     """Matches with mismatches: 2 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
 
     The rows of a warp's 32 buckets are dealt out to its lanes one by one (binary search in shared memory, 45 bytes
@@ -316,12 +259,12 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
     masks = cuda.shared.array(BLOCK, uint32)
     patterns = cuda.shared.array(BLOCK, uint32)
     words = cuda.shared.array(BLOCK, uint64)
-    nest = cuda.shared.array(_BLOCK_NEST, uint64)
-    filled = cuda.shared.array(WARPS, uint32)
+    nest = _Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
+    index, kmers, scheme, lists = search.tagged, search.kmers, search.scheme, search.lists
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
     if me & int64(31) == int64(0):
-        filled[me >> int64(5)] = uint32(0)
+        nest.filled[me >> int64(5)] = uint32(0)
     cuda.syncwarp()
     first_lane = me - (me & int64(31))
     owner = t >> int64(LANES_SHIFT)
@@ -362,24 +305,24 @@ def append_inexact(index, kmers, scheme, max_hits, lists, rounds):
             cuda.syncwarp()
             for i in range(me & int64(31), total, 32):
                 lane = lane_of(places, first_lane, int64(i))
-                _try_row(
-                    index, kmers, scheme, max_hits, lists, nest, filled, (t - me + lane) >> int64(LANES_SHIFT),
-                    words[lane], int64(patterns[lane]), uint64(tags[lane]), uint64(masks[lane]),
-                    int64(lows[lane]) + int64(i) - int64(places[lane]),
+                look_up = _LookUp(
+                    (t - me + lane) >> int64(LANES_SHIFT), int64(patterns[lane]), words[lane],
+                    uint64(tags[lane]), uint64(masks[lane]),
                 )  # fmt: skip
-            _flush(lists, nest, filled, int64(32))
+                _try_row(search, nest, look_up, int64(lows[lane]) + int64(i) - int64(places[lane]))
+            _flush(lists, nest, int64(32))
         pattern += int64(_LANES)
-    _flush(lists, nest, filled, int64(1))
+    _flush(lists, nest, int64(1))
 
 
 @kernel
-def append_crowded(index, kmers, scheme, max_hits, lists):
+def append_crowded(search):
     """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn, a lane every 32nd row."""
-    nest = cuda.shared.array(_BLOCK_NEST, uint64)
-    filled = cuda.shared.array(WARPS, uint32)
+    nest = _Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
+    index, kmers, scheme, lists = search.tagged, search.kmers, search.scheme, search.lists
     t = int64(cuda.grid(1))
     if t & int64(31) == int64(0):
-        filled[int64(cuda.threadIdx.x) >> int64(5)] = uint32(0)
+        nest.filled[int64(cuda.threadIdx.x) >> int64(5)] = uint32(0)
     cuda.syncwarp()
     warp = t >> int64(5)
     warps = int64(cuda.gridsize(1)) >> int64(5)
@@ -396,13 +339,12 @@ def append_crowded(index, kmers, scheme, max_hits, lists):
         first_word = oriented_word(kmers, query, strand, int64(0))
         bases = _oriented_bases(kmers, query, strand, first_word, offset)
         tag, mask = _tag_of(index, int64(kmers.lengths[query]), offset, bases)
+        look_up = _LookUp(owner, pattern, first_word, tag, mask)
         first = int64(lists.crowded[entry, 2]) + (t & int64(31))
         for row in range(first, int64(lists.crowded[entry, 3]), 32):
-            _try_row(
-                index, kmers, scheme, max_hits, lists, nest, filled, owner, first_word, pattern, tag, mask, int64(row)
-            )
-        _flush(lists, nest, filled, int64(32))
-    _flush(lists, nest, filled, int64(1))
+            _try_row(search, nest, look_up, int64(row))
+        _flush(lists, nest, int64(32))
+    _flush(lists, nest, int64(1))
 
 
 @kernel

@@ -1,0 +1,213 @@
+"""A GPU played by the CPU: CuPy's arrays are NumPy's, and kernels are plain functions that do what theirs do.
+
+It holds the host's side of the GPU searches to account where no GPU is: batches, room, sorting, what goes where. What a
+kernel computes is checked on a GPU alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from warpseed.fm_index.locate import walk_to_sample
+from warpseed.kmer_seeds import cpu, paper
+from warpseed.kmer_seeds.gpu_inexact import KEPT, SEGMENTS
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+class Array(np.ndarray):
+    """A NumPy array that can be asked for the host's copy."""
+
+    def get(self) -> np.ndarray:
+        return np.array(self)
+
+
+class OutOfMemoryError(MemoryError):
+    """CuPy's."""
+
+
+class PretendCupy:
+    """What the library uses of CuPy; an array of more than `largest` bytes does not fit."""
+
+    uint8, uint32, uint64, int64 = np.uint8, np.uint32, np.uint64, np.int64
+
+    def __init__(self) -> None:
+        self.largest = NO_LIMIT
+        self.free = 1 << 40
+        self.current = threading.local()
+        pool = SimpleNamespace(
+            free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0, free_all_blocks=lambda: None
+        )
+        self.get_default_memory_pool = lambda: pool
+        self.cuda = SimpleNamespace(
+            runtime=SimpleNamespace(
+                getDevice=lambda: getattr(self.current, "number", 0), memGetInfo=lambda: (self.free, 1 << 41)
+            ),
+            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+            Device=self.device,
+        )
+
+    @contextmanager
+    def device(self, number: int) -> Iterator[None]:
+        self.current.number = number
+        yield
+
+    def _given(self, array: np.ndarray) -> Array:
+        if array.nbytes > self.largest:
+            raise OutOfMemoryError(f"out of memory allocating {array.nbytes} bytes")
+        return array.view(Array)
+
+    def empty(self, shape: Any, dtype: Any) -> Array:
+        given = self._given(np.empty(shape, dtype))
+        given.view(np.uint8)[...] = 0xAB
+        return given
+
+    def zeros(self, shape: Any, dtype: Any) -> Array:
+        return self._given(np.zeros(shape, dtype))
+
+    def asarray(self, array: np.ndarray) -> Array:
+        return self._given(np.array(array))
+
+    def argsort(self, array: Array) -> Array:
+        return np.argsort(array, kind="stable").view(Array)
+
+    def flatnonzero(self, array: Array) -> Array:
+        return np.flatnonzero(array).view(Array)
+
+    def cumsum(self, array: Array, dtype: Any) -> Array:
+        return np.cumsum(array, dtype=dtype).view(Array)
+
+
+class PretendGpu:
+    """The kernels, by name, as functions on arrays of the host."""
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+        self.launched: list[str] = []
+
+    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
+        name = function.py_func.__name__
+        self.launched.append(name)
+        getattr(self, name)(*arguments)
+
+    def fill_device_table(self, text, segments, suffix_array, table_length, table, disorder) -> None:
+        assert not table.any() and not disorder.any()
+
+    def fill_tagged_rows(self, text, segments, suffix_array, table_length, rows) -> None:
+        rows[...] = suffix_array
+
+    def _found(self, kmers: Any, mismatches: int) -> tuple[np.ndarray, np.ndarray]:
+        """Every hit with its k-mer above it, and the hits of each k-mer, whatever their limit."""
+        plain = type(kmers)(*(np.array(array) for array in kmers))
+        found = cpu.find_fast(self.index, plain, mismatches)
+        query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
+        return (query << np.uint64(QUERY_SHIFT)) | found.hits, found.counts
+
+    def append_exact(self, tagged, kmers, max_hits, store, cursor, counts, hits) -> None:
+        keyed, found = self._found(kmers, 0)
+        over = found > max_hits
+        kept = keyed[~np.repeat(over, found)][::-1]
+        counts[...] = np.where(over, 0, found)
+        cursor[...] = len(kept), over.sum(), found[over].sum()
+        if store and len(kept) <= len(hits):
+            hits[: len(kept)] = kept
+
+    def append_inexact(self, search, rounds) -> None:
+        lists, room = search.lists, len(search.lists.hits) // SEGMENTS
+        keyed, found = self._found(search.kmers, int(search.scheme.max_mismatches))
+        lists.counts[...] = found
+        for segment in range(SEGMENTS):
+            part = keyed[segment::SEGMENTS]
+            lists.cursors[segment] = len(part)
+            lists.hits[segment * room : (segment + 1) * room][: len(part)] = part[:room]
+        # As if a bucket for every third k-mer were crowded.
+        lists.cursors[SEGMENTS] = len(found) // 3
+
+    def append_crowded(self, search) -> None:
+        assert search.lists.crowded.shape[1] == 4
+
+    def close_ranks(self, lists, max_hits, hits) -> None:
+        room, kept = len(lists.hits) // SEGMENTS, []
+        for segment in range(SEGMENTS):
+            used = lists.hits[segment * room : segment * room + min(int(lists.cursors[segment]), room)]
+            query = (used >> np.uint64(QUERY_SHIFT)).astype(np.int64)
+            kept.append(used[lists.counts[query] <= max_hits])
+        together = np.concatenate(kept)
+        hits[: len(together)] = together
+        lists.cursors[KEPT] = len(together)
+
+    def settle_counts(self, lists, max_hits) -> None:
+        over = lists.counts > max_hits
+        lists.cursors[KEPT + 1], lists.cursors[KEPT + 2] = over.sum(), lists.counts[over].sum()
+        lists.counts[over] = 0
+
+    def paper_exact(self, index, kmers, low_of, size_of) -> None:
+        for query in range(len(kmers.lengths)):
+            for strand in range(2):
+                low, high = paper.search_exact(_plain(index), _plain(kmers), query, strand)
+                low_of[2 * query + strand], size_of[2 * query + strand] = low, max(high - low, 0)
+
+    def _paper_inexact(self, forward, reverse, kmers, max_mismatches, max_hits, lists) -> None:
+        forward, reverse, kmers = _plain(forward), _plain(reverse), _plain(kmers)
+        for query in range(len(kmers.lengths))[::-1]:
+            total = 0
+            work = paper.Work(*(np.empty(256, dtype) for dtype in (np.uint8, np.uint32, np.uint32, np.uint8)))
+            for strand in range(2):
+                depth = paper.start_interval(forward, reverse, kmers, query, strand, max_mismatches, work)
+                while depth >= 0 and total <= max_hits:
+                    low, high, distance, depth = paper.next_leaf(
+                        reverse, kmers, query, strand, max_mismatches, work, depth
+                    )
+                    if depth >= 0:
+                        total += high - low
+                        slot = int(lists.cursor[0])
+                        lists.cursor[0] += np.uint64(1)
+                        if slot < len(lists.low):
+                            lists.low[slot], lists.size[slot] = low, high - low
+                            lists.kind[slot] = query << 3 | strand << 2 | distance
+            lists.totals[query] = total
+
+    paper_inexact_32 = paper_inexact_255 = _paper_inexact
+
+    def paper_locate(self, index, low_of, hit_end, entry_of, steps_of) -> None:
+        begin = 0
+        for low, end in zip(low_of, hit_end.astype(np.int64), strict=True):
+            for t in range(begin, int(end)):
+                entry_of[t], steps_of[t] = walk_to_sample(_plain(index), int(low) + t - begin)
+            begin = int(end)
+
+
+def _plain(arrays: Any) -> Any:
+    """A NamedTuple of arrays of the pretended device as one of NumPy's, as compiled functions know them."""
+    return type(arrays)(*(np.asarray(part).view(np.ndarray) if isinstance(part, Array) else part for part in arrays))
+
+
+def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy, PretendGpu]:
+    """Put a pretended CuPy and pretended kernels, for searches of one index, where the library looks for them."""
+    from numba import cuda
+    from warpseed.fm_index import device
+    from warpseed.kmer_seeds import gpu, gpu_paper
+
+    package, kernels = PretendCupy(), PretendGpu(index)
+    monkeypatch.setitem(sys.modules, "cupy", package)
+
+    event: Callable[[], Any] = lambda: SimpleNamespace(record=lambda: None, synchronize=lambda: None)  # noqa: E731
+    for name, value in {
+        "is_available": lambda: True,
+        "gpus": [nullcontext()] * devices,
+        "synchronize": lambda: None,
+        "event": event,
+        "event_elapsed_time": lambda begin, end: 1.0,
+        "as_cuda_array": lambda array: array,
+    }.items():
+        monkeypatch.setattr(cuda, name, value)
+    for module in (device, gpu, gpu_paper):
+        monkeypatch.setattr(module, "launch", kernels.launch)
+    return package, kernels

@@ -1,0 +1,173 @@
+"""Where an index may be written: nothing of a user's is removed, and what happened is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from warpseed import cli
+from warpseed.errors import IndexFormatError
+from warpseed.fm_index import build, target
+from warpseed.fm_index.build import build_index
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.store import check_target, open_index, save_index, verify_index
+
+
+@pytest.fixture
+def genome(tmp_path: Path) -> Path:
+    path = tmp_path / "genome.fa"
+    path.write_text(">chr\nGATTACAGATTACANNGGCATTACGACCA\n")
+    return path
+
+
+@pytest.fixture
+def index(genome: Path) -> SeedIndex:
+    return build_index(genome)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def arrays(folder: Path) -> None:
+    for name in ("embeddings", "labels"):
+        np.save(folder / f"{name}.npy", np.arange(3))
+
+
+def array_beside_a_manifest(folder: Path) -> None:
+    np.save(folder / "labels.npy", np.arange(3))
+    (folder / "index.json").write_text('{"format": 2, "warpseed": "1"}')
+
+
+def folders_named_as_arrays(folder: Path) -> None:
+    for name in ("fast.table.npy", "core.text.npy"):
+        (folder / name).mkdir()
+        (folder / name / "thesis.txt").write_text("years of work")
+
+
+def files_that_a_manifest_claims(folder: Path) -> None:
+    (folder / "photo.jpg").write_text("a face")
+    manifest = {"format": 2, "warpseed": "1", "files": {"photo.jpg": {"size": 6, "sha256": "0" * 64}}}
+    (folder / "index.json").write_text(json.dumps(manifest))
+
+
+def links_named_as_arrays(folder: Path) -> None:
+    (folder.parent / "far.npy").write_bytes(b"far")
+    (folder / "fast.table.npy").symlink_to(folder.parent / "far.npy")
+    (folder / "index.json").write_text('{"format": 2, "warpseed": "1"}')
+
+
+def somebody_s_manifest(folder: Path) -> None:
+    (folder / "index.json").write_text('{"format": 2}')
+
+
+def arrays_of_these_names(folder: Path) -> None:
+    np.save(folder / "fast.table.npy", np.arange(3))
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        arrays,
+        array_beside_a_manifest,
+        folders_named_as_arrays,
+        files_that_a_manifest_claims,
+        links_named_as_arrays,
+        somebody_s_manifest,
+        arrays_of_these_names,
+    ],
+    ids=lambda fill: fill.__name__,
+)
+def test_a_folder_of_the_user_s_is_not_touched(tmp_path: Path, index: SeedIndex, genome: Path, fill) -> None:
+    folder = tmp_path / "mydata"
+    folder.mkdir()
+    fill(folder)
+    before = everything(tmp_path)
+    for act in (lambda: check_target(folder), lambda: save_index(index, folder)):
+        with pytest.raises(IndexFormatError, match="is not overwritten; name a new folder, or remove this one"):
+            act()
+    assert cli.main(["index", str(genome), "-o", str(folder)]) == 1
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name(
+    index: SeedIndex, genome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(IndexFormatError, match="the name of the index's folder is empty; name a new folder"):
+        save_index(index, name)
+    assert cli.main(["index", str(genome), "-o", name]) == 1
+    assert everything(tmp_path / "here") == {}
+
+
+@pytest.mark.parametrize("kind", ["working folder", "mount point", "folder in one that cannot be written"])
+def test_a_folder_that_has_to_stay(
+    tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    folder = tmp_path / "stays"
+    folder.mkdir()
+    before = folder.stat().st_ino
+    if kind == "working folder":
+        monkeypatch.chdir(folder)
+    elif kind == "mount point":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == folder)
+    else:
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    save_index(build_index(genome, parts="fast,paper"), "." if kind == "working folder" else folder)
+    assert open_index(folder).parts == ("fast", "forward", "reverse")
+    save_index(index, "." if kind == "working folder" else folder)
+    assert folder.stat().st_ino == before
+    assert open_index(folder).parts == ("fast",) and verify_index(folder) > 0
+    assert {path.name for path in folder.iterdir()} == {"index.json", *(f"{name}.npy" for name in index.arrays())}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["genome.fa", "stays"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr(build, "build_index", no_work)
+    # /proc takes no new folders, not even from root.
+    assert cli.main(["index", str(genome), "-o", "/proc/index"]) == 1
+    assert "Error: /proc/index: cannot be written (" in capsys.readouterr().err
+    assert cli.main(["index", str(genome), "-o", str(genome / "index")]) == 1
+    assert f"Error: {genome / 'index'}: cannot be written (Not a directory)" in capsys.readouterr().err
+    assert cli.main(["index", str(genome), "-o", str(tmp_path / ("x" * 300))]) == 1
+    assert "cannot be written (File name too long)" in capsys.readouterr().err
+
+
+def test_an_old_index_that_cannot_be_removed(
+    tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "index"
+    save_index(build_index(genome, parts="paper"), folder)
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(target.shutil, "rmtree", refuse)
+    with pytest.raises(IndexFormatError) as raised:
+        save_index(index, folder)
+    monkeypatch.undo()
+    assert open_index(folder).parts == ("fast",)
+    left = [path for path in tmp_path.iterdir() if path.name not in ("index", "genome.fa")]
+    assert len(left) == 1 and open_index(left[0]).parts == ("forward", "reverse")
+    assert str(raised.value) == (
+        f"{folder}: the new index is written and whole, but the one that it replaced cannot be removed (Permission "
+        f"denied) and lies in {left[0]}; remove that folder."
+    )
+    shutil.rmtree(left[0])
+
+
+def test_a_long_name_is_a_name(tmp_path: Path, index: SeedIndex) -> None:
+    folder = tmp_path / ("x" * 250)
+    save_index(index, folder)
+    assert open_index(folder).parts == ("fast",)

@@ -1,0 +1,143 @@
+"""References, read sets, samples and timed data sets of a configuration, and the files they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warpseed.errors import ConfigError
+from warpseed.workflow import available
+from warpseed.workflow.available import devices_to_measure, is_peer_measured
+from warpseed.workflow.kmer_seeds_cases import timed_datasets
+from warpseed.workflow.sources import References, reads_of, samples_of
+
+CATALOGUE = {"tiny": {"url": "https://x/t.fa.gz", "description": "words", "contigs": {"c": 5}, "other_contigs": False}}
+READ_SET = {"source": "simulated"}
+BLOCK: dict[str, Any] = {
+    "count": 100,
+    "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
+    "throughput": {"k": [12], "mismatches": 0, "count": None},
+    "scaling": {"dataset": "S20", "threads": [1, 2]},
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with files of a user's own."""
+    for name in ("my genome.fa.gz", "reads.fq", "a{b}.fa"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def sample(**keys: Any) -> dict[str, Any]:
+    return {"reference": None, "k": 20, "mismatches": 0, "count": 5, "max_hits": None} | keys
+
+
+def test_references_by_name_path_and_address(files: Path) -> None:
+    references = References(CATALOGUE)
+    sources = ("simulated", "tiny", "my genome.fa.gz", "https://x/y/other.fa")
+    names = [references.add(source, "reference") for source in sources]
+    assert names == ["simulated", "tiny", "my_genome", "other"]
+    expected = [
+        "results/reference/simulated.fa",
+        "results/reference/tiny.fa.gz",
+        sources[2],
+        "results/reference/other.fa.gz",
+    ]
+    assert [references.path(name) for name in names] == expected
+    assert references.add("tiny", "samples.a.reference") == "tiny"
+    assert list(references.sources) == names
+
+
+def test_a_download_depends_on_no_description() -> None:
+    references = References(CATALOGUE)
+    references.add("tiny", "reference")
+    references.add("https://x/other.fa", "reference")
+    wanted = {"name": "tiny", "url": "https://x/t.fa.gz", "contigs": {"c": 5}, "other_contigs": False}
+    assert references.download("tiny") == wanted
+    assert references.download("other")["contigs"] == {}
+
+
+def test_references_that_cannot_be(files: Path) -> None:
+    references = References(CATALOGUE)
+    with pytest.raises(ConfigError, match=r"'nowhere' \(configuration key 'reference'\) is not a file, .*\(tiny\)"):
+        references.add("nowhere", "reference")
+    with pytest.raises(ConfigError, match="has a brace or a line end in its path"):
+        references.add("a{b}.fa", "reference")
+    references.add("my genome.fa.gz", "reference")
+    with pytest.raises(ConfigError, match="would both be called 'my_genome'"):
+        references.add("https://x/my_genome.fa", "reference")
+
+
+def test_reads_are_simulated_on_a_reference_or_a_file(files: Path) -> None:
+    read_sets = {"short": READ_SET, "own": {"source": "reads.fq"}, "braces": {"source": "a{b}.fa"}}
+    assert reads_of(read_sets, "short", "tiny", "kmer_seeds.reads").startswith("results/reads/tiny/short.")
+    assert reads_of(read_sets, "own", "tiny", "kmer_seeds.reads") == "reads.fq"
+    with pytest.raises(
+        ConfigError, match="key 'kmer_seeds.reads' is 'long', but the read sets .* are short, own, braces"
+    ):
+        reads_of(read_sets, "long", "tiny", "kmer_seeds.reads")
+    with pytest.raises(ConfigError, match=r"'a\{b\}.fa' \(configuration key 'reads.braces.source'\) has a brace"):
+        reads_of(read_sets, "braces", "tiny", "kmer_seeds.reads")
+
+
+def test_samples_stand_on_files(files: Path) -> None:
+    config = {
+        "reads": {"short": READ_SET},
+        "samples": {
+            "a": sample(reads="short", reference="tiny"),
+            "b": sample(reads="reads.fq", k=None),
+            "c": sample(reads="reads.fq"),
+        },
+    }
+    references = References(CATALOGUE)
+    samples = samples_of(config, references, "simulated")
+    assert samples["a"]["reads"].startswith("results/reads/tiny/short.")
+    assert [samples[name]["reference"] for name in "abc"] == ["tiny", "simulated", "simulated"]
+    assert [samples[name]["kmers"] for name in "bc"] == ["reads.fq", "results/seeds/c.kmers.fa"]
+    assert "tiny" in references.sources
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        (
+            {"reads": "short", "k": None},
+            r"'mine' has simulated reads but no k: .* \(configuration key 'samples.mine.k'\)",
+        ),
+        ({"reads": "long"}, r"'long' \(configuration key 'samples.mine.reads'\) does not exist: .*'reads' \(short\)"),
+        ({"reads": "short", "reference": "nowhere"}, "key 'samples.mine.reference'"),
+    ],
+)
+def test_samples_that_cannot_be(keys: dict[str, Any], sentence: str, files: Path) -> None:
+    config = {"reads": {"short": READ_SET}, "samples": {"mine": sample(**keys)}}
+    with pytest.raises(ConfigError, match=sentence):
+        samples_of(config, References(CATALOGUE), "simulated")
+
+
+def test_timed_datasets() -> None:
+    datasets = timed_datasets(BLOCK, [1, "all"])
+    assert list(datasets) == ["S20", "throughput-k12", "scaling-S20"]
+    assert datasets["S20"]["parameters"] == "k=20; mismatches=1"
+    assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20"]
+    assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 7]
+    assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2]]
+
+
+@pytest.mark.parametrize("name", ["S99", "throughput-k12"])
+def test_scaling_needs_one_of_the_data_sets(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"'kmer_seeds.scaling.dataset' is '{name}', but kmer_seeds.datasets has S20"):
+        timed_datasets(BLOCK | {"scaling": {"dataset": name, "threads": [1]}}, [1])
+
+
+def test_auto_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count, devices in ((0, ["cpu"]), (2, ["cpu", "gpu"])):
+        monkeypatch.setattr(available, "gpu_description", lambda count=count: {"gpu_count": count})
+        assert devices_to_measure("auto") == devices
+        assert devices_to_measure(["gpu"]) == ["gpu"]
+    assert is_peer_measured("auto", ["sh"], by_conda=False)
+    assert not is_peer_measured("auto", ["sh", "no-such-program"], by_conda=False)
+    assert is_peer_measured("auto", ["no-such-program"], by_conda=True)
+    assert not is_peer_measured(False, ["sh"], by_conda=True)

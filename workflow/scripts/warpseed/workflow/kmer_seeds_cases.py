@@ -1,0 +1,64 @@
+"""What the rules of k-mer seeds are built from: its timed data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpseed.errors import ConfigError
+from warpseed.measure.records import join_parameters
+
+__all__ = ["timed_datasets"]
+
+
+def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[str, dict[str, Any]]:
+    """Return every timed data set by the name that its files have.
+
+    Parameters
+    ----------
+    block : mapping
+        `kmer_seeds` of a checked configuration.
+    threads : list of int or "all"
+        `measure.threads`.
+
+    Returns
+    -------
+    dict of str to dict
+        `k`, `mismatches`, `count`, `case` and `parameters` of its records, the `items` that it gives records
+        for, and `threads`.
+
+    Raises
+    ------
+    ConfigError
+        When the data set for scaling is none of the data sets.
+    """
+    datasets = {
+        name: _dataset(block, wanted["k"], wanted, threads)
+        | {"case": name, "items": ["whole", "search", "locate_on_cpu"]}
+        for name, wanted in block["datasets"].items()
+    }
+    scaled = block["scaling"]["dataset"]
+    if scaled is not None and scaled not in datasets:
+        raise ConfigError(
+            f"The configuration key 'kmer_seeds.scaling.dataset' is '{scaled}', but kmer_seeds.datasets has "
+            f"{', '.join(datasets) or 'none'}: name one of these, or null."
+        )
+    for k in block["throughput"]["k"]:
+        wanted = _dataset(block, k, block["throughput"], threads)
+        datasets[f"throughput-k{k}"] = wanted | {"case": f"k={k}", "items": ["throughput"]}
+    if scaled is not None:
+        datasets[f"scaling-{scaled}"] = datasets[scaled] | {
+            "items": ["scaling"],
+            "threads": block["scaling"]["threads"],
+        }
+    return datasets
+
+
+def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any], threads: list[int | str]) -> dict[str, Any]:
+    return {
+        "k": k,
+        "mismatches": wanted["mismatches"],
+        "count": wanted["count"] or block["count"],
+        "parameters": join_parameters({"k": k, "mismatches": wanted["mismatches"]}),
+        "threads": threads,
+    }

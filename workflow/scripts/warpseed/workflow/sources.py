@@ -1,0 +1,165 @@
+"""What a run starts from: references, read sets and samples of the configuration, and the files they stand for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpseed.errors import ConfigError
+
+__all__ = ["References", "is_url", "reads_of", "samples_of"]
+
+
+def is_url(source: str) -> bool:
+    """Whether a reference is given as the address of a file."""
+    return re.match(r"(https?|ftp|file)://", source, re.IGNORECASE) is not None
+
+
+def _check_braces(what: str, path: str, key: str) -> None:
+    if re.search(r"[{}\n]", path):
+        raise ConfigError(
+            f"{what} {path!r} (configuration key '{key}') has a brace or a line end in its path, which Snakemake takes "
+            "for a wildcard: rename it, or link to it from another path."
+        )
+
+
+class References:
+    """The references that a configuration names, by the short names that they have in results/.
+
+    Parameters
+    ----------
+    catalogue : mapping
+        resources/genomes.yaml: name to `url`, `contigs`, `other_contigs`.
+
+    Attributes
+    ----------
+    sources : dict of str to str
+        Short name to what the configuration says: 'simulated', a name of the catalogue, a URL or a path.
+    """
+
+    def __init__(self, catalogue: Mapping[str, Any]) -> None:
+        self.catalogue = catalogue
+        self.sources: dict[str, str] = {}
+
+    def add(self, source: str, key: str) -> str:
+        """Register what the configuration names under `key`, and return its short name.
+
+        Raises
+        ------
+        ConfigError
+            When it is nothing that is known or there, or another reference has that short name.
+        """
+        source = os.path.expanduser(source)
+        if not (source == "simulated" or source in self.catalogue or is_url(source)):
+            if not Path(source).is_file():
+                raise ConfigError(
+                    f"The reference '{source}' (configuration key '{key}') is not a file, a URL, 'simulated' or a "
+                    f"genome of resources/genomes.yaml ({', '.join(self.catalogue)}): correct it or put it there."
+                )
+            _check_braces("The reference", source, key)
+        name = self._name(source)
+        if self.sources.setdefault(name, source) != source:
+            raise ConfigError(
+                f"The references '{self.sources[name]}' and '{source}' would both be called '{name}' in results/: "
+                "rename one of the files."
+            )
+        return name
+
+    def _name(self, source: str) -> str:
+        """Letters, digits, '_', '-' and '.'."""
+        if source == "simulated" or source in self.catalogue:
+            return source
+        stem = re.sub(r"(\.(fa|fasta|fna|fas))?(\.gz)?$", "", Path(source).name, flags=re.IGNORECASE)
+        return re.sub(r"[^A-Za-z0-9_.-]", "_", stem) or "reference"
+
+    def path(self, name: str) -> str:
+        """The FASTA file: the user's own where it lies, or the one that a rule makes."""
+        source = self.sources[name]
+        if source == "simulated":
+            return f"results/reference/{name}.fa"
+        if source in self.catalogue or is_url(source):
+            return f"results/reference/{name}.fa.gz"
+        return source
+
+    def download(self, name: str) -> dict[str, Any]:
+        """What a download must know of a genome; its description is no reason to download it again."""
+        source = self.sources[name]
+        entry = self.catalogue.get(source, {"url": source})
+        return {
+            "name": source,
+            "url": entry["url"],
+            "contigs": entry.get("contigs", {}),
+            "other_contigs": entry.get("other_contigs", True),
+        }
+
+
+def reads_of(read_sets: Mapping[str, Any], name: str, reference: str, key: str) -> str:
+    """Return the read file that a read set stands for: the user's own, or one simulated on a reference.
+
+    Raises
+    ------
+    ConfigError
+        When the configuration has no such read set, or its file is not there.
+    """
+    if name not in read_sets:
+        raise ConfigError(
+            f"The configuration key '{key}' is '{name}', but the read sets of the key 'reads' are "
+            f"{', '.join(read_sets) or 'none'}: name one of these, or add it there."
+        )
+    source = read_sets[name]["source"]
+    if source == "simulated":
+        return f"results/reads/{reference}/{name}.fa"
+    return _read_file(source, f"reads.{name}.source", "give a FASTA or FASTQ file, or 'simulated'")
+
+
+def _read_file(source: str, key: str, advice: str) -> str:
+    source = os.path.expanduser(source)
+    if not Path(source).is_file():
+        raise ConfigError(f"The read file '{source}' (configuration key '{key}') does not exist: {advice}.")
+    _check_braces("The read file", source, key)
+    return source
+
+
+def samples_of(config: Mapping[str, Any], references: References, reference: str) -> dict[str, dict[str, Any]]:
+    """Return the user's samples with the files they stand on.
+
+    Parameters
+    ----------
+    config : mapping
+        A checked configuration.
+    references : References
+        Those of the samples are added.
+    reference : str
+        Short name of the reference of samples that name none.
+
+    Returns
+    -------
+    dict of str to dict
+        The sample's own keys, its `reference` as a short name, and the paths `reads` and `kmers`, which are one
+        where every record is a k-mer as it is.
+
+    Raises
+    ------
+    ConfigError
+        When a file is missing, or simulated reads have no k.
+    """
+    samples = {}
+    for name, sample in config["samples"].items():
+        key = f"samples.{name}"
+        of_sample = references.add(sample["reference"], f"{key}.reference") if sample["reference"] else reference
+        if sample["reads"] in config["reads"]:
+            reads = reads_of(config["reads"], sample["reads"], of_sample, f"{key}.reads")
+        else:
+            advice = f"give a FASTA or FASTQ file, or a read set of the key 'reads' ({', '.join(config['reads'])})"
+            reads = _read_file(sample["reads"], f"{key}.reads", advice)
+        if sample["k"] is None and reads.startswith("results/reads/"):
+            raise ConfigError(
+                f"The sample '{name}' has simulated reads but no k: add the length of its k-mers (configuration key "
+                f"'{key}.k')."
+            )
+        kmers = reads if sample["k"] is None else f"results/seeds/{name}.kmers.fa"
+        samples[name] = {**sample, "reference": of_sample, "reads": reads, "kmers": kmers}
+    return samples
