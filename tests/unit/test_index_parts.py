@@ -133,6 +133,20 @@ def test_something_that_is_no_reference(reference: Any) -> None:
         build_index(reference)
 
 
+def test_every_name_that_can_be_read_can_be_opened(tmp_path: Path) -> None:
+    """Bytes and code points that a parser, JSON or Python may treat as special."""
+    kept = 0
+    for number in [*range(256), 0x2028, 0xD7FF, 0xE000, 0xFEFF, 0xFFFD, 0xFFFF, 0x10FFFF]:
+        (tmp_path / "g.fa").write_bytes(f">a{chr(number)}b\nACGT\n".encode())
+        try:
+            index = build_index(tmp_path / "g.fa")
+        except InputError:
+            continue
+        index.save(tmp_path / "index")
+        kept += open_index(tmp_path / "index").names == index.names
+    assert kept > 200
+
+
 # ------------------------------------------------------------------------------------------ RSA of any interval
 
 

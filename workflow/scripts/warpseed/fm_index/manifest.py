@@ -22,7 +22,8 @@ MANIFEST = "index.json"
 _MOST_BASES = 1 << 40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHECKSUM = re.compile(r"[0-9a-f]{16}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\ud800-\udfff]")
+"""What no name of a contig holds; the parser lets none of it through."""
 
 
 class Manifest(NamedTuple):

@@ -99,7 +99,7 @@ def locate_range(index, kmers, on_reverse, first, last, intervals, borders, hits
                 entry, steps = walk_to_sample(index, row)
                 place = look_up(index, entry, steps)
                 if on_reverse:
-                    place = rows - int64(1) - place - int64(kmers.lengths[query])
+                    place = max(rows - int64(1) - place - int64(kmers.lengths[query]), int64(0))
                 hits[to] = pack_hit(place, int64(kind[i]) >> int64(2), int64(kind[i]) & int64(3))
                 to += 1
         sort_range(hits, hit_first[query], to)
@@ -124,6 +124,6 @@ def look_up_pairs(index, lengths, on_reverse, pairs, hits):
         for _ in range(int64(size[i])):
             place = look_up(index, int64(entry[to]), int64(steps[to]))
             if on_reverse:
-                place = rows - int64(1) - place - length
+                place = max(rows - int64(1) - place - length, int64(0))
             hits[to] = pack_hit(place, tag >> int64(2), tag & int64(3))
             to += int64(1)
