@@ -89,6 +89,10 @@ MISTAKES = {
     "a number with commas": ('samples: {a: {reads: r.fq, count: "100,000"}}', "write 100000."),
     "a share with an exponent": ("reads: {short: {error_rate: 1e-3}}", "'1e-3' is text for YAML: write 0.001."),
     "a word for a number": ("kmer_seeds: {count: many}", "at least 1; what stands there is text."),
+    "three lengths": (
+        "reads: {short: {length: [1, 2, 3]}}",
+        "'reads.short.length' is [1, 2, 3], but it should be: bases of a simulated read, at least 1, or [smallest, ",
+    ),
     "two read files": (
         "samples: {a: {reads: [a.fq, b.fq], k: 20}}",
         "'samples.a.reads' is ['a.fq', 'b.fq'], but it should be: a read set of the key reads, or the path of one "
@@ -127,6 +131,10 @@ def test_defaults_of_two_entries_are_not_one_object() -> None:
     ]["gpu_limits"]
     first["tiers"].append("?")
     assert second["tiers"] == ["paper", "fast"]
+
+
+def test_a_length_may_be_two_numbers() -> None:
+    assert completed("reads: {long: {length: [1000, 2000]}}")["reads"]["long"]["length"] == [1000, 2000]
 
 
 def test_null_leaves_out_what_another_file_names() -> None:

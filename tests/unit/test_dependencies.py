@@ -83,7 +83,7 @@ def test_what_the_timed_process_loads_is_listed(tmp_path: Path) -> None:
     )  # fmt: skip
     loaded = {Path(line).relative_to(SCRIPTS / "warpseed").as_posix() for line in done.stdout.splitlines()}
     assert {"cli.py", "kmer_seeds/cpu.py", "output/lines.py"} <= loaded
-    assert loaded - GLUE <= names_of("time_kmer_seeds.py", *TIMED_PROCESS)
+    assert loaded - GLUE <= names_of("time_bowtie.py", *TIMED_PROCESS)
 
 
 def test_imports_are_followed_but_not_through_glue_types_or_the_command_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from warpseed.workflow.kmer_seeds_cases import timed_datasets
 from warpseed.workflow.sources import References, reads_of, samples_of
 
 CATALOGUE = {"tiny": {"url": "https://x/t.fa.gz", "description": "words", "contigs": {"c": 5}, "other_contigs": False}}
-READ_SET = {"source": "simulated"}
+READ_SET = {"source": "simulated", "length": 100, "qualities": False}
 BLOCK: dict[str, Any] = {
     "count": 100,
     "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
@@ -72,7 +72,11 @@ def test_references_that_cannot_be(files: Path) -> None:
 
 
 def test_reads_are_simulated_on_a_reference_or_a_file(files: Path) -> None:
-    read_sets = {"short": READ_SET, "own": {"source": "reads.fq"}, "braces": {"source": "a{b}.fa"}}
+    read_sets = {
+        "short": READ_SET,
+        "own": READ_SET | {"source": "reads.fq"},
+        "braces": READ_SET | {"source": "a{b}.fa"},
+    }
     assert reads_of(read_sets, "short", "tiny", "kmer_seeds.reads").startswith("results/reads/tiny/short.")
     assert reads_of(read_sets, "own", "tiny", "kmer_seeds.reads") == "reads.fq"
     with pytest.raises(
@@ -81,6 +85,17 @@ def test_reads_are_simulated_on_a_reference_or_a_file(files: Path) -> None:
         reads_of(read_sets, "long", "tiny", "kmer_seeds.reads")
     with pytest.raises(ConfigError, match=r"'a\{b\}.fa' \(configuration key 'reads.braces.source'\) has a brace"):
         reads_of(read_sets, "braces", "tiny", "kmer_seeds.reads")
+
+
+def test_reads_with_qualities_are_fastq() -> None:
+    read_sets = {
+        "a": READ_SET,
+        "b": READ_SET | {"qualities": True, "length": [5, 5]},
+        "c": READ_SET | {"length": [9, 5]},
+    }
+    assert [reads_of(read_sets, name, "tiny", "k")[-5:] for name in "ab"] == ["/a.fa", "/b.fq"]
+    with pytest.raises(ConfigError, match=r"'reads.c.length' is \[9, 5\], but the smallest comes first"):
+        reads_of(read_sets, "c", "tiny", "k")
 
 
 def test_samples_stand_on_files(files: Path) -> None:

@@ -124,6 +124,10 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     """The report, every table and figure, the seeds, and a log and a benchmark for every job."""
     results = smoke / "results"
     assert (results / "report.html").stat().st_size > 10_000
+    # Reads with qualities are FASTQ, those without FASTA; both were cut into k-mers.
+    reads = {path.name: path.read_text() for path in (results / "reads" / "simulated").iterdir()}
+    assert {name: text[0] for name, text in reads.items()} == {"short.fa": ">", "long.fq": "@"}
+    assert len({len(line) for line in reads["long.fq"].splitlines()[1::4]}) > 5
     for stem in ("table_1", "table_2", "summary"):
         assert (results / "tables" / "kmer_seeds" / f"{stem}.tsv").stat().st_size > 0
     for ending in ("svg", "pdf", "png", "tsv"):

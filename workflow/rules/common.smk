@@ -23,7 +23,7 @@ from warpseed.errors import ConfigError
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
-from warpseed.workflow.sources import References, reads_of, samples_of
+from warpseed.workflow.sources import References, read_set_file, reads_of, samples_of
 
 
 def fail(sentence):
@@ -135,6 +135,5 @@ def all_records(wildcards):
 
 wildcard_constraints:
     reference="|".join(map(re.escape, REFERENCES)),
-    read_set="|".join(map(re.escape, config["reads"])) or "none",
     sample="|".join(map(re.escape, SAMPLES)) or "none",
     machine=re.escape(MACHINE or "none"),

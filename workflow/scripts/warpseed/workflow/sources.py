@@ -10,7 +10,7 @@ from typing import Any
 
 from warpseed.errors import ConfigError
 
-__all__ = ["References", "is_url", "reads_of", "samples_of"]
+__all__ = ["References", "is_url", "read_set_file", "reads_of", "samples_of"]
 
 
 def is_url(source: str) -> bool:
@@ -96,22 +96,31 @@ class References:
         }
 
 
+def read_set_file(name: str, read_set: Mapping[str, Any]) -> str:
+    """The file name of a simulated read set: FASTQ where its reads have qualities, else FASTA."""
+    return f"{name}.{'fq' if read_set['qualities'] else 'fa'}"
+
+
 def reads_of(read_sets: Mapping[str, Any], name: str, reference: str, key: str) -> str:
     """Return the read file that a read set stands for: the user's own, or one simulated on a reference.
 
     Raises
     ------
     ConfigError
-        When the configuration has no such read set, or its file is not there.
+        When the configuration has no such read set, its file is not there, or its lengths are in the wrong order.
     """
     if name not in read_sets:
         raise ConfigError(
             f"The configuration key '{key}' is '{name}', but the read sets of the key 'reads' are "
             f"{', '.join(read_sets) or 'none'}: name one of these, or add it there."
         )
-    source = read_sets[name]["source"]
+    source, length = read_sets[name]["source"], read_sets[name]["length"]
     if source == "simulated":
-        return f"results/reads/{reference}/{name}.fa"
+        if isinstance(length, list) and length[0] > length[1]:
+            raise ConfigError(
+                f"The configuration key 'reads.{name}.length' is {length}, but the smallest comes first: swap them."
+            )
+        return f"results/reads/{reference}/{read_set_file(name, read_sets[name])}"
     return _read_file(source, f"reads.{name}.source", "give a FASTA or FASTQ file, or 'simulated'")
 
 
