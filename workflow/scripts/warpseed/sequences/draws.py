@@ -30,8 +30,9 @@ __all__ = [
 ]
 
 # Streams of random numbers: each purpose has its own, so that a change of one parameter leaves the rest.
-BACKGROUND, CONTIGS, FAMILIES, COPIES, DIVERGENCE, TANDEMS, N_RUNS = range(1, 8)
-READS, SUBSTITUTIONS, LENGTHS, INSERTIONS, DELETIONS, QUALITIES = range(8, 14)
+# They are no plain numbers: what is called with one of those is compiled for each of them.
+BACKGROUND, CONTIGS, FAMILIES, COPIES, DIVERGENCE, TANDEMS, N_RUNS = map(np.uint64, range(1, 8))
+READS, SUBSTITUTIONS, LENGTHS, INSERTIONS, DELETIONS, QUALITIES = map(np.uint64, range(8, 14))
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -49,7 +50,7 @@ def _mix(x):
 @scalar
 def _stream_key(seed, stream):
     """Key of a stream, uint64: what `uniform` and `below` take."""
-    return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(stream))
+    return _mix(_mix(np.uint64(seed) + _GOLDEN) + stream)
 
 
 @scalar
@@ -139,7 +140,7 @@ class Runs(NamedTuple):
     borders: np.ndarray
     """int64[runs + 1], bases of all runs before each"""
     lengths: np.ndarray
-    """int64[runs], bases of the runs, ascending"""
+    """int64[runs], bases of each"""
 
 
 class Places(NamedTuple):
@@ -181,6 +182,19 @@ class MadeReads(NamedTuple):
 
 
 @scalar
+def _runs_of_length(lengths, length):
+    """How many of `lengths` (descending, or all long enough) are at least `length`."""
+    low, high = 0, lengths.size
+    while low < high:
+        middle = (low + high) // 2
+        if lengths[middle] >= length:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@scalar
 def draw_places(runs, shortest, longest, seed, places):
     """Draw length, strand and place of every read: each window of its length in `runs` is as likely."""
     read_key = _stream_key(seed, READS)
@@ -193,7 +207,7 @@ def draw_places(runs, shortest, longest, seed, places):
             length += _below(length_key, read, longest - shortest + 1)
         # Run j has as many windows as bases but length - 1: borders[j] - j * (length - 1) windows come before it.
         lost = length - 1
-        stop = starts.size - np.searchsorted(runs.lengths, length, side="left")
+        stop = _runs_of_length(runs.lengths, length)
         window = _below(read_key, 2 * read, borders[stop] - stop * lost)
         run = 0
         while stop - run > 1:
@@ -248,7 +262,7 @@ def copy_reads(reference, places, errors, seed, reads):
             inserted = _inserted_base(insertion_key, number, errors.insertion)
             if inserted >= 0:
                 reads.codes[w] = inserted
-                _set_quality(reads.qualities, quality_key, w, inserted, True, errors)
+                _set_quality(reads.qualities, quality_key, w, inserted, np.bool_(True), errors)
                 w += 1
                 edits += 1
             nothing_yet = number == end - 1 and w == reads.offsets[read]
@@ -257,7 +271,7 @@ def copy_reads(reference, places, errors, seed, reads):
                 continue
             i = number - first
             wrong = False
-            code = reference[places.starts[read] + (end - 1 - number if places.reverse[read] else i)]
+            code = np.int64(reference[places.starts[read] + (end - 1 - number if places.reverse[read] else i)])
             if code < 4:
                 if places.reverse[read]:
                     code = 3 - code

@@ -120,7 +120,7 @@ def parse_fasta(piece, state, records):
     """
     codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
     keeps_lines = records.lines.size > 0
-    i = 0
+    i = np.int64(0)  # a plain 0 would be a type of its own: what is called with it would be compiled twice
     n = piece.size
     mode, line, r = state[MODE], state[LINE], state[RECORDS]
     m, w = state[BASES], state[NAME_BYTES]
@@ -203,7 +203,7 @@ def parse_fastq(piece, state, records):
     """Parse one piece of a FASTQ file with four lines a record; the arguments are those of `parse_fasta`."""
     codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
     keeps_qualities = records.qualities.size > 0
-    i = 0
+    i = np.int64(0)  # a plain 0 would be a type of its own: what is called with it would be compiled twice
     n = piece.size
     mode, line, r = state[MODE], state[LINE], state[RECORDS]
     m, w, qualities = state[BASES], state[NAME_BYTES], state[QUALITIES]
@@ -287,22 +287,17 @@ def parse_fastq(piece, state, records):
 
 
 @scalar
-def _write_line(out, w, first, letters, start, stop):
-    """Write the byte `first`, unless it is 0, then ``letters[start:stop]`` and a newline; return the place reached."""
-    if first != 0:
-        out[w] = first
-        w += 1
-    for i in range(start, stop):
-        out[w] = letters[i]
+def _write_bases(records, r, mark, decode, out, w):
+    """Write the byte `mark`, the name and the bases of record `r`, a line each; return the place reached."""
+    out[w] = mark
+    w += 1
+    for i in range(records.name_offsets[r], records.name_offsets[r + 1]):
+        out[w] = records.names[i]
         w += 1
     out[w] = 10
-    return w + 1
-
-
-@scalar
-def _write_bases(out, w, codes, decode, start, stop):
-    for i in range(start, stop):
-        out[w] = decode[codes[i]]
+    w += 1
+    for i in range(records.offsets[r], records.offsets[r + 1]):
+        out[w] = decode[records.codes[i]]
         w += 1
     out[w] = 10
     return w + 1
@@ -311,21 +306,24 @@ def _write_bases(out, w, codes, decode, start, stop):
 @scalar
 def format_fasta(records, decode, out):
     """Write `Records` as ``>name``, newline, bases, newline into `out` (uint8); return the bytes written."""
-    w = 0
+    w = np.int64(0)
     for r in range(records.offsets.size - 1):
-        w = _write_line(out, w, 62, records.names, records.name_offsets[r], records.name_offsets[r + 1])
-        w = _write_bases(out, w, records.codes, decode, records.offsets[r], records.offsets[r + 1])
+        w = _write_bases(records, r, 62, decode, out, w)
     return w
 
 
 @scalar
 def format_fastq(records, decode, out):
     """Write `Records` with qualities as ``@name``, bases, ``+``, qualities; return the bytes written into `out`."""
-    w = 0
+    w = np.int64(0)
     for r in range(records.offsets.size - 1):
-        start, stop = records.offsets[r], records.offsets[r + 1]
-        w = _write_line(out, w, 64, records.names, records.name_offsets[r], records.name_offsets[r + 1])
-        w = _write_bases(out, w, records.codes, decode, start, stop)
-        w = _write_line(out, w, 43, records.names, 0, 0)
-        w = _write_line(out, w, 0, records.qualities, start, stop)
+        w = _write_bases(records, r, 64, decode, out, w)
+        out[w] = 43
+        out[w + 1] = 10
+        w += 2
+        for i in range(records.offsets[r], records.offsets[r + 1]):
+            out[w] = records.qualities[i]
+            w += 1
+        out[w] = 10
+        w += 1
     return w

@@ -135,7 +135,7 @@ def _check_features(size: int, plan: GenomeFeatures) -> None:
 
 def _contig_borders(size: int, contigs: int, seed: int) -> list[int]:
     """Return where contigs begin and end: `contigs` + 1 increasing numbers from 0 to `size`."""
-    generator = np.random.default_rng([seed, CONTIGS])
+    generator = np.random.default_rng([seed, int(CONTIGS)])
     # Random cuts among size - contigs + 1 places, then one base added to each contig: none is empty.
     shares = generator.random(contigs - 1)
     extra = np.sort(np.floor(shares * (size - contigs + 1)).astype(np.int64))
@@ -305,4 +305,4 @@ def _runs_to_draw_from(reference: Reference, shortest: int, longest: int) -> Run
     if longest > shortest:
         order = np.argsort(-lengths, kind="stable")
         starts, lengths = starts[order], lengths[order]
-    return Runs(starts, offsets_of(lengths), np.sort(lengths))
+    return Runs(starts, offsets_of(lengths), lengths)
