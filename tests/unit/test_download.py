@@ -29,6 +29,8 @@ class Server(ThreadingHTTPServer):
         self.cuts = 0
         self.cut_after = 5000
         self.status = 0
+        self.refusals = 0
+        self.silent: threading.Event | None = None
         self.has_ranges = True
         self.ranges: list[str | None] = []
 
@@ -43,10 +45,18 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # noqa: N802 (the name is http.server's)
         server, wanted = self.server, self.headers["Range"]
         server.ranges.append(wanted)
+        if server.silent:
+            server.silent.wait(20)
+            return
+        if server.refusals > 0:
+            server.refusals -= 1
+            self.send_error(503)
+            return
         start = int(wanted.split("=")[1].split("-")[0]) if wanted and server.has_ranges else 0
         if server.status or start >= len(server.content):
             self.send_response(server.status or 416)
             self.send_header("Content-Length", "0")
+            self.send_header("Retry-After", "1000000")
             self.end_headers()
             return
         body = server.content[start:]
@@ -136,7 +146,55 @@ def test_a_refusal_is_said_and_not_repeated(server: Server, tmp_path: Path, stat
         DownloadError, match=f"genome.fa.gz: .* refused it with HTTP status {status}; check the address"
     ):
         fetch_reference(server.url, tmp_path / "g.fa.gz")
-    assert len(server.ranges) == 1 and not (tmp_path / "g.fa.gz").exists()
+    assert len(server.ranges) == 1 and names(tmp_path) == []
+
+
+def test_a_busy_server_is_asked_again_and_not_waited_for(server: Server, tmp_path: Path) -> None:
+    server.refusals = 2
+    fetch_reference(server.url, tmp_path / "g.fa.gz", contigs=LENGTHS)
+    assert (tmp_path / "g.fa.gz").read_bytes() == server.content and len(server.ranges) == 3
+    server.status = 503
+    with pytest.raises(DownloadError, match=r"refused it with HTTP status 503; check .* then run again\.$"):
+        fetch_reference(server.url, tmp_path / "h.fa.gz", retries=2)
+    assert len(server.ranges) == 6 and names(tmp_path) == ["g.fa.gz"]
+
+
+def test_a_silent_server_is_given_up(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "_STALL_SECONDS", 1)
+    monkeypatch.setattr(download, "_PATIENCE_SECONDS", 0.5)
+    server.silent = threading.Event()
+    with pytest.raises(DownloadError, match="the server stopped sending; check"):
+        fetch_reference(server.url, tmp_path / "g.fa.gz", retries=5)
+    server.silent.set()
+    assert len(server.ranges) == 1 and names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["g[1-3].fa.gz", "{a,b}.fa.gz"])
+def test_an_address_is_one_address(server: Server, tmp_path: Path, name: str) -> None:
+    fetch_reference(server.url.replace("genome.fa.gz", name), tmp_path / "g.fa.gz", retries=0, contigs=LENGTHS)
+    assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("foo://127.0.0.1/g.fa", "curl does not know this kind of address"),
+        ("http://127.0.0.1:x/g.fa", "the address is no URL"),
+    ],
+)
+def test_an_address_that_is_none(server: Server, tmp_path: Path, url: str, reason: str) -> None:
+    with pytest.raises(DownloadError, match=f"{reason}; check the address and the network, then run again\\.$"):
+        fetch_reference(url, tmp_path / "g.fa")
+    assert names(tmp_path) == []
+
+
+def test_a_part_that_cannot_be_gone_on_with_is_not_said_to_be_kept(server: Server, tmp_path: Path) -> None:
+    server.has_ranges = False
+    (tmp_path / "g.fa.gz.part").write_bytes(server.content[:50])
+    (tmp_path / "g.fa.gz.part.url").write_text(server.url)
+    with pytest.raises(DownloadError, match=r"does not go on with a transfer that broke; .* run again\.$"):
+        fetch_reference(server.url, tmp_path / "g.fa.gz", retries=0)
+    assert names(tmp_path) == []
 
 
 def test_nobody_answers(server: Server, tmp_path: Path) -> None:

@@ -20,21 +20,32 @@ __all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue", "resolve_refer
 _URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
 # What curl's exit codes mean to somebody who wants a genome.
 _CURL_REASONS = {
+    1: "curl does not know this kind of address",
+    3: "the address is no URL",
+    5: "the name of the proxy is not known",
     6: "the server's name is not known (is there a network?)",
     7: "the server does not answer (is there a network?)",
     18: "the connection broke before the end",
     22: "the server refused it",
     23: "it cannot be written (is the disk full?)",
     28: "the server stopped sending",
+    33: "the server does not go on with a transfer that broke",
     35: "no secure connection could be made",
+    36: "the transfer that broke could not be gone on with",
     37: "there is no such file",
+    47: "the server sends from one address to the next without an end",
+    52: "the server closed the connection without an answer",
+    55: "the connection broke",
     56: "the connection broke",
     60: "the server's certificate is not trusted",
     78: "there is no such file on the server",
 }
 _CANNOT_RESUME = (33, 36)
 _WORTH_ANOTHER_TRY = (6, 7, 16, 18, 28, 35, 52, 55, 56, 92)
+_BUSY = ("408", "429", "500", "502", "503", "504")
 _STALL_SECONDS = 60
+_PATIENCE_SECONDS = 180
+"""No further try begins after so long without a byte."""
 _FIRST_WAIT_SECONDS = 1.0
 
 
@@ -143,7 +154,8 @@ def fetch_reference(
         The final name. What has come so far lies beside it, with ``.part`` added, and a later call goes on
         from there. When the name ends in ``.gz`` and the file that came is plain, it is compressed.
     retries : int
-        How often a broken or refused transfer is tried again.
+        How often a transfer that broke, or that a busy server refused, is tried again; not when nothing has come for
+        three minutes.
     sha256 : str, optional
         Hexadecimal digest that the downloaded bytes must have.
     contigs : mapping of str to int, optional
@@ -209,10 +221,13 @@ def _transfer(url: str, part: Path, retries: int) -> None:
             f"{url}: downloads need the program curl, which is not installed; install it and run again."
         )
     command = [
-        *(curl, "--fail", "--location", "--silent", "--show-error", "--continue-at", "-"),
+        *(curl, "--fail", "--location", "--silent", "--show-error", "--globoff", "--continue-at", "-"),
         *("--connect-timeout", "30", "--speed-limit", "1000", "--speed-time", str(_STALL_SECONDS)),
-        *("--retry", str(retries), "--output", str(part), "--write-out", "%{http_code}", "--", url),
+        *("--output", str(part), "--write-out", "%{http_code}", "--", url),
     ]
+    size, patient_until = 0, time.monotonic() + _PATIENCE_SECONDS
+    # Not curl's --retry: it waits as long as a busy server says, be it weeks, and after a connection that broke it
+    # starts again from where its first try began, and loses what came.
     for attempt in range(retries + 1):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         code, status = done.returncode, done.stdout[-3:]
@@ -221,19 +236,28 @@ def _transfer(url: str, part: Path, retries: int) -> None:
             return
         if code in _CANNOT_RESUME:
             part.unlink(missing_ok=True)
-        elif code not in _WORTH_ANOTHER_TRY:
+        elif code not in _WORTH_ANOTHER_TRY and not (code == 22 and status in _BUSY):
             break
-        # curl's --retry is for servers that are busy. After a connection that broke it would start again from
-        # where this call began, and lose what came; so those are tried again here.
+        if (came := _size(part)) > size:
+            size, patient_until = came, time.monotonic() + _PATIENCE_SECONDS
+        if time.monotonic() > patient_until:
+            break
         if attempt < retries:
             time.sleep(min(_FIRST_WAIT_SECONDS * 2**attempt, 60))
     reason = _CURL_REASONS.get(code, f"curl ended with code {code}")
     if code == 22:
         reason += f" with HTTP status {status}"
+    kept = " (what has come so far is kept)" if _size(part) else ""
+    if not kept:
+        part.unlink(missing_ok=True)
+        _origin(part).unlink(missing_ok=True)
     raise DownloadError(
-        f"{url}: the download failed: {reason}; check the address and the network, then run again "
-        "(what has come so far is kept)."
+        f"{url}: the download failed: {reason}; check the address and the network, then run again{kept}."
     )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _verify(part: Path, entry: CatalogueEntry, sha256: str | None, contigs: Mapping[str, int]) -> None:
