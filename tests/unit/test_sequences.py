@@ -127,10 +127,7 @@ def test_a_very_long_read_on_one_line(tmp_path: Path) -> None:
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Standard:
-        buffer = io.BytesIO(gzip.compress(b">a\nACGT\n"))
-
-    monkeypatch.setattr(files.sys, "stdin", Standard)
+    monkeypatch.setattr(files.sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b">a\nACGT\n"))))
     assert records(read_queries("-")) == [("a", "ACGT")]
 
 
