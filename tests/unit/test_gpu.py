@@ -55,6 +55,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         get_default_memory_pool=lambda: told.pool,
     )
     monkeypatch.setattr(gpu, "cupy", lambda: package)
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[None, None]))
     return told
 
 
@@ -194,11 +195,14 @@ def test_errors_of_the_device_are_one_sentence(
     assert told in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_no_gpu_is_one_sentence(made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: False))
+def test_no_gpu_is_one_sentence(made_up: SimpleNamespace) -> None:
+    gpu.cuda.is_available = lambda: False
     with pytest.raises(DeviceError, match="no NVIDIA GPU answers"), gpu.on_device(0):
         pass
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[None, None]))
+    with pytest.raises(DeviceError, match="no NVIDIA GPU answers"):
+        gpu.resident(Owner(), "text", lambda: None)
+    gpu.cuda.is_available = lambda: True
+    gpu.cuda.gpus = [None, None]
     with pytest.raises(DeviceError, match="GPU 2 was asked for, but 2 are visible"), gpu.on_device(2):
         pass
 

@@ -292,7 +292,9 @@ def resident(
     Raises
     ------
     MemoryLimitError : the part does not fit the device
+    DeviceError : no GPU answers
     """
+    require_gpu()
     device = _current_device()
     with _device_locks.setdefault(device, threading.RLock()):
         with _parts_lock:
