@@ -54,7 +54,7 @@ test-gpu: $(DEV_STAMP) | $(LINK)
 lint: $(DEV_STAMP) | $(LINK)
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check $(PYTHON_FILES)
-	@$(PY) -m snakefmt --check -l 120 $(SNAKEFILES)
+	@$(PY) -m snakefmt --check $(SNAKEFILES)
 	@$(SNAKEMAKE) --lint
 	@$(PY) -m mypy
 	@$(PY) tools/make_envs.py --check

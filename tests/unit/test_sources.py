@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
-from warpseed.workflow.kmer_seeds_cases import timed_datasets
+from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
 from warpseed.workflow.sources import References, reads_of, samples_of
 
+SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
 CATALOGUE = {"tiny": {"url": "https://x/t.fa.gz", "description": "words", "contigs": {"c": 5}, "other_contigs": False}}
 READ_SET = {"source": "simulated", "length": 100, "qualities": False}
 BLOCK: dict[str, Any] = {
     "count": 100,
+    "items": ["whole", "file_to_file"],
     "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
     "throughput": {"k": [12], "mismatches": 0, "count": None},
     "scaling": {"dataset": "S20", "threads": [1, 2]},
@@ -139,6 +142,22 @@ def test_timed_datasets() -> None:
     assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20"]
     assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 7]
     assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2]]
+
+
+def test_items_are_those_of_the_timing() -> None:
+    """What the configuration offers is what a data set can be timed for, but for figures with keys of their own."""
+    from warpseed.kmer_seeds.timing import ITEMS
+
+    schema = yaml.safe_load((SCHEMAS / "kmer_seeds.schema.yaml").read_text())
+    assert set(schema["properties"]["items"]["items"]["enum"]) == set(ITEMS) - {"throughput", "scaling"}
+    items = [wanted["items"] for wanted in timed_datasets(BLOCK, [1]).values()]
+    assert items == [["whole", "file_to_file"], ["throughput"], ["scaling"]]
+
+
+def test_an_index_has_the_parts_that_are_timed() -> None:
+    assert index_parts(["fast"], []) == ["fast"]
+    assert index_parts(["paper"], []) == ["fast", "paper"]
+    assert index_parts(["fast"], [{"tiers": ["fast"]}, {"tiers": ["paper"]}]) == ["fast", "paper"]
 
 
 @pytest.mark.parametrize("name", ["S99", "throughput-k12"])

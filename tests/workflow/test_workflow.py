@@ -66,7 +66,7 @@ def records(directory: Path) -> list[dict[str, str]]:
 # ------------------------------------------------------------------------------------------------ dry runs
 
 
-@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke"])
+@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "cpu", "gpu"])
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -328,6 +328,23 @@ def test_a_file_that_is_no_fasta_is_one_sentence_and_leaves_no_index(tmp_path: P
 
 
 # ------------------------------------------------------------------------- what has to agree with each other
+
+
+def test_the_slurm_profile_names_rules_that_there_are_and_every_timed_one() -> None:
+    """A timed job has its node, and the CPUs and the memory that it needs; so have those that hold an index."""
+    rules = "".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    bodies = dict(re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", rules, re.MULTILINE | re.DOTALL))
+    timed = {name for name, body in bodies.items() if "bench=1" in body}
+    assert timed >= {"build_fm_index", "time_kmer_seeds", "time_gpu_limits", "time_bowtie"}
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    entries = [entry.split(":", 1) for entry in profile["set-resources"]]
+    assert {name for name, resource in entries if "--exclusive" in resource} == timed
+    assert {entry.split("=")[0] for entry in profile["set-threads"]} == timed
+    with_memory = {name for name, resource in entries if resource.startswith("mem_mb")}
+    assert timed | {"find_seeds", "publish_measurements"} <= with_memory <= set(bodies)
+    # Of one run, every job that names a machine runs on the kind of machine that measured.
+    for name in (*timed, "write_report", "publish_measurements"):
+        assert "gpu=GPU_JOBS" in bodies[name], name
 
 
 def test_environments_have_the_pins_of_the_requirements() -> None:

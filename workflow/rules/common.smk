@@ -124,6 +124,8 @@ def published_records(wildcards):
 # --------------------------------------------------------------------------------- what the systems add to
 
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
+INDEX_PARTS = set()
+"""Parts of an index that some system needs."""
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index."""
 

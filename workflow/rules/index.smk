@@ -7,7 +7,7 @@
 
 
 rule build_fm_index:
-    """Build the index with the parts that the tiers need, and record its time and the size of each part."""
+    """Build the index with the parts that the tiers of this run need, and record its time and the size of each part."""
     input:
         fasta=reference_path,
         lib=library("build_fm_index.py"),
@@ -25,7 +25,7 @@ rule build_fm_index:
         bench=1,
         gpu=GPU_JOBS,
     params:
-        parts=["fast", *config["measure"]["tiers"]],
+        parts=lambda wildcards: sorted(INDEX_PARTS),
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

@@ -6,12 +6,13 @@
 #        gpu-limits.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
 # Steps: cut k-mers from reads; search them, timed or not; time bowtie with the same k-mers.
 
-from warpseed.workflow.kmer_seeds_cases import timed_datasets
+from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
 BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if "whole" in wanted["items"]]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
+INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 # What is not timed needs no reads.
 READS = checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads") if DATASETS else []
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from warpseed.errors import ConfigError
 from warpseed.measure.records import join_parameters
 
-__all__ = ["timed_datasets"]
+__all__ = ["index_parts", "timed_datasets"]
 
 
 def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[str, dict[str, Any]]:
@@ -33,8 +33,7 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[s
         When the data set for scaling is none of the data sets.
     """
     datasets = {
-        name: _dataset(block, wanted["k"], wanted, threads)
-        | {"case": name, "items": ["whole", "search", "locate_on_cpu"]}
+        name: _dataset(block, wanted["k"], wanted, threads) | {"case": name, "items": block["items"]}
         for name, wanted in block["datasets"].items()
     }
     scaled = block["scaling"]["dataset"]
@@ -62,3 +61,16 @@ def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any], thread
         "parameters": join_parameters({"k": k, "mismatches": wanted["mismatches"]}),
         "threads": threads,
     }
+
+
+def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the parts of an index that a run needs: those of the tiers that it times, and for samples the fast tier's.
+
+    Parameters
+    ----------
+    tiers : iterable of str
+        `measure.tiers`.
+    gpu_limits : iterable of mapping
+        The k-mer sets that are timed on the GPU alone; each has `tiers`.
+    """
+    return sorted({"fast", *tiers, *(tier for case in gpu_limits for tier in case["tiers"])})
