@@ -96,12 +96,19 @@ def measure_limits(
     list of records with item `limits`: metric rate (random sectors a second of each array), time, throughput
     (k-mers a second), floor and share.
     """
-    from warpseed.compute.gpu import require_gpu
+    from warpseed.compute.gpu import on_device
+
+    opened = open_index(index)
+    with on_device(0):
+        return _limits(opened, cases, repeats, seed, max_hits)
+
+
+def _limits(
+    opened: SeedIndex, cases: Iterable[Mapping[str, Any]], repeats: int, seed: int, max_hits: int | None
+) -> list[dict[str, Any]]:
     from warpseed.fm_index.device import tagged_on_device
     from warpseed.kmer_seeds import gpu
 
-    opened = open_index(index)
-    require_gpu()
     tagged = tagged_on_device(opened, Stopwatch())
     fields = {"item": "limits", **side_fields("kmer_seeds", tier="-", device="gpu", threads=1)}
     arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
