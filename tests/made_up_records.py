@@ -129,6 +129,7 @@ def local_rows(gpu=False, peers=True):
     methods |= GPU_METHODS if gpu else {}
     rows = table_rows("whole", methods) + other_rows(methods)
     rows += table_rows("search", {m: f * 0.6 for m, f in methods.items() if m[0] == "warpseed"})
+    rows += table_rows("file_to_file", {m: f * 1.5 for m, f in methods.items() if m[0] == "warpseed"})
     if gpu:
         rows += table_rows("locate_on_cpu", {("warpseed", "paper", "gpu", 1): 0.2}) + limit_rows()
     return rows

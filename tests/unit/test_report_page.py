@@ -116,6 +116,13 @@ def test_limits_stand_in_one_row_a_case(tmp_path, write):
     assert "table test-cpu (here) 17,180 MB 38.1" in text
 
 
+def test_what_the_paper_does_not_print_stands_in_tables_of_its_own(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows()), with_files=False)
+    assert "From file to file: FASTA in, BED out" in text
+    assert "here: fast tier, n = 2 20,000 218 ms" in text
+    assert "In memory: packed k-mers in, hits out" not in text  # not measured
+
+
 def test_page_without_peers_and_without_a_gpu(tmp_path, write):
     _, text = write(load(tmp_path, local_rows(peers=False)))
     assert "bowtie was not measured" in text

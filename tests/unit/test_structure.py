@@ -79,8 +79,6 @@ def test_cuda_and_cupy_are_imported_in_one_module(path: Path) -> None:
 
 
 LATER = {
-    "tests/unit/test_report.py", "workflow/scripts/warpseed/report/figures.py",
-    "workflow/scripts/warpseed/report/page.py", "workflow/scripts/warpseed/report/tables.py",
     "workflow/scripts/warpseed/kmer_seeds/__init__.py", "workflow/scripts/warpseed/kmer_seeds/gpu_fast.py",
     "workflow/scripts/warpseed/sequences/simulate.py",
 }  # fmt: skip

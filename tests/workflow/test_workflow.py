@@ -98,7 +98,7 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
         assert kernel in timing
         assert kernel not in figures
     assert "report/charts.py" in figures
-    assert "report/" not in timing
+    assert "warpseed/report/" not in timing
 
 
 def test_a_download_depends_on_no_file(tmp_path: Path) -> None:

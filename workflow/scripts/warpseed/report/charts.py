@@ -145,7 +145,7 @@ def lanes(values: pd.DataFrame, cases: Mapping[tuple[str, str], str], title: str
     height = float(figure.get_size_inches()[1])
     left = 0.3 + 0.078 * max(map(len, names.values()))
     figure.subplots_adjust(left=left / style.WIDTH, right=0.99, top=1 - 1.02 / height, bottom=0.55 / height,
-                           wspace=0.12, hspace=0.3)  # fmt: skip
+                           wspace=0.2, hspace=0.3)  # fmt: skip
     for axes, ((case, parameters), name) in zip(panels.flat, cases.items(), strict=False):
         own = values[(values["case"] == case) & (values["parameters"] == parameters)]
         _draw_lanes(axes, own, places)
@@ -215,7 +215,8 @@ def _stage_legend(figure: Figure, colours: dict[str, str], height: float) -> flo
     """Draw the legend below the subtitle; its inches."""
     handles = [style.pyplot().Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
     names = [name.replace("_", " ") for name in colours]
-    across = min(len(names), 9)
+    rows = math.ceil(sum(0.36 + 0.068 * len(name) for name in names) / (style.WIDTH - 0.4))
+    across = math.ceil(len(names) / rows)
     figure.legend(
         handles,
         names,
@@ -228,7 +229,7 @@ def _stage_legend(figure: Figure, colours: dict[str, str], height: float) -> flo
         handletextpad=0.4,
         columnspacing=0.9,
     )
-    return 0.2 * math.ceil(len(names) / across)
+    return 0.2 * rows
 
 
 def _cases(group: pd.DataFrame) -> list[tuple[str, str]]:

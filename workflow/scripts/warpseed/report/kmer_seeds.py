@@ -7,6 +7,7 @@ nothing: the rules take the names of files from TABLES and FIGURES.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpseed.report import blocks, charts, parts, style, tables
@@ -32,11 +33,13 @@ __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
 Drawn = tuple["Figure", "pd.DataFrame"]
 _NOTHING = "Nothing was measured."
+_OURS = ("file_to_file", "in_memory")
+"""Items that the paper does not print."""
 
 
 def speedups(measurements: Measurements) -> pd.DataFrame:
-    """Every speedup of Tables I and II, and of Figure 5: the GPU that locates on the CPU, over Table I's CPU."""
-    within = speedups_within(measurements, ["whole", "search"])
+    """Every speedup within an item, and of Figure 5: the GPU that locates on the CPU, over Table I's CPU."""
+    within = speedups_within(measurements, ["whole", "search", *_OURS])
     return joined([within, cross_speedups(measurements, "locate_on_cpu", "whole", "paper")])
 
 
@@ -46,6 +49,7 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
     "table_1_long": lambda m: tables.long_table(m, "whole"),
     "table_2": lambda m: tables.wide_table(m, "search", speedups(m)),
     "table_2_long": lambda m: tables.long_table(m, "search"),
+    **{item: partial(tables.long_table, item=item) for item in _OURS},
     "speedups": speedups,
     "peers": lambda m: tables.peer_table(speedups(m)),
     "gpu_limits": tables.limits_table,
@@ -202,20 +206,30 @@ FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
 def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
     """The blocks of this system's section."""
     paper = measurements.paper
-    measured = times(measurements, ["whole"])
+    measured, over = times(measurements, ["whole"]), speedups(measurements)
     sizes = tables.describe_sizes(measurements, measured) if len(measured) else "Nothing was measured"
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; {_published_sizes(measurements)}, {paper.machine}."),
-        *printed_table(measurements, "whole", speedups(measurements)),
+        *printed_table(measurements, "whole", over),
         blocks.links(files, ("table_1", "table_1_long", "speedups")),
-        *printed_table(measurements, "search", speedups(measurements)),
+        *printed_table(measurements, "search", over),
         blocks.links(files, ("table_2", "table_2_long")),
         blocks.Text(RATIO_NOTE, soft=True),
-        *parts.peers(measurements, speedups(measurements), "bowtie", "bowtie -v D -a"),
+        *_ours(measurements, files),
+        *parts.peers(measurements, over[over["item"] == "whole"], "bowtie", "bowtie -v D -a"),
         *blocks.figures(measurements, files, FIGURES),
         *parts.index_build(measurements),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
     ]
+
+
+def _ours(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
+    """Tables of the items that the paper does not print, where they were measured."""
+    shown: list[blocks.Block] = []
+    for item in _OURS:
+        if len(times(measurements, [item])):
+            shown += [*printed_table(measurements, item, speedups(measurements)), blocks.links(files, (item,))]
+    return shown
