@@ -195,6 +195,18 @@ def test_errors_of_the_device_are_one_sentence(
     assert told in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_device_too_full_to_be_asked_is_one_sentence(made_up: SimpleNamespace) -> None:
+    """Others have taken all its memory: not even the question of what is free is answered."""
+    full = CudaAPIError(2, "Call to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    def ask() -> tuple[int, int]:
+        raise full
+
+    gpu.cupy().cuda.runtime.memGetInfo = ask
+    with pytest.raises(MemoryLimitError, match="does not suffice; use a larger GPU"), gpu.device_errors():
+        raise full
+
+
 def test_no_gpu_is_one_sentence(made_up: SimpleNamespace) -> None:
     gpu.cuda.is_available = lambda: False
     with pytest.raises(DeviceError, match="no NVIDIA GPU answers"), gpu.on_device(0):

@@ -189,8 +189,7 @@ def device_errors() -> Iterator[None]:
     except Exception as error:
         if is_out_of_memory(error):
             raise MemoryLimitError(
-                f"The GPU's memory does not suffice ({free_memory() / 1e9:.1f} GB are free); "
-                "use a larger GPU, or device='cpu'."
+                f"The GPU's memory does not suffice{_free_in_words()}; use a larger GPU, or device='cpu'."
             ) from error
         if _of_device(error):
             told = " ".join(str(error).split()) or type(error).__name__
@@ -210,6 +209,16 @@ def free_memory() -> int:
     free = int(package.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
     limit = int(pool.get_limit())
     return max(0, min(free, limit - int(pool.used_bytes()))) if limit else free
+
+
+def _free_in_words() -> str:
+    """What is free, for a sentence; nothing where there is too little even for a context, which the question takes."""
+    try:
+        return f" ({free_memory() / 1e9:.1f} GB are free)"
+    except Exception as error:
+        if not _of_device(error):
+            raise
+        return ""
 
 
 def give_back_memory() -> None:
