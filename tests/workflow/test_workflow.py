@@ -66,7 +66,7 @@ def records(directory: Path) -> list[dict[str, str]]:
 # ------------------------------------------------------------------------------------------------ dry runs
 
 
-@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "cpu", "gpu"])
+@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu"])
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -99,6 +99,12 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
         assert kernel not in figures
     assert "report/charts.py" in figures
     assert "warpseed/report/" not in timing
+
+
+def test_seeds_wait_for_an_index_that_was_verified(tmp_path: Path) -> None:
+    """Damage that opening an index cannot see is found before seeds are written."""
+    done = snakemake("-n", "--quiet", "host", "seeds", "--configfile", SMOKE, directory=tmp_path)
+    assert "results/index/simulated.verified" in inputs_of("find_seeds", done.stdout)
 
 
 def test_a_download_depends_on_no_file(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
-BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if "whole" in wanted["items"]]
+# Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
+BOWTIE_ITEM = "file_to_file" if "file_to_file" in KMER_SEEDS["items"] else "whole"
+BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"]]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 # What is not timed needs no reads.
@@ -192,7 +194,7 @@ rule time_bowtie:
             }
             for name in BOWTIE_DATASETS
         ],
-        item="whole",
+        item=BOWTIE_ITEM,
         threads=config["measure"]["threads"],
         repeats=config["measure"]["repeats"],
         max_hits=KMER_SEEDS["max_hits"],
