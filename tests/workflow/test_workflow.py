@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from conftest import gpu_answers
+from warpseed.compute.machine import gpu_description
 
 pytestmark = pytest.mark.workflow
 
@@ -79,7 +79,7 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     done = snakemake("-n", "--configfile", file, directory=tmp_path, PATH=path, no_proxy="*")
     assert done.returncode == 0, done.stdout
     assert "write_report" in done.stdout
-    assert ("time_gpu_limits" in done.stdout) == (configuration == "h200") or gpu_answers()
+    assert ("time_gpu_limits" in done.stdout) == (configuration == "h200") or gpu_description()["gpu_count"]
     assert not called.exists()
 
 
@@ -103,7 +103,7 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
 
 def test_seeds_wait_for_an_index_that_was_verified(tmp_path: Path) -> None:
     """Damage that opening an index cannot see is found before seeds are written."""
-    done = snakemake("-n", "--quiet", "host", "seeds", "--configfile", SMOKE, directory=tmp_path)
+    done = snakemake("seeds", "-n", "--quiet", "host", "--configfile", SMOKE, directory=tmp_path)
     assert "results/index/simulated.verified" in inputs_of("find_seeds", done.stdout)
 
 
