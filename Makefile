@@ -31,7 +31,7 @@ DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1
 
 SNAKEMAKE := $(PY) -m snakemake
 SNAKEFILES := Snakefile workflow/rules
-PYTHON_FILES := workflow/scripts tests tools bench
+PYTHON_FILES := workflow/scripts tests tools
 
 run: $(RUN_STAMP) | $(LINK)
 	@$(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")

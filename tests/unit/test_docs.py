@@ -25,7 +25,7 @@ README = ROOT / "README.md"
 FORMATS = ROOT / "docs" / "formats.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "config" / "README.md"])
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-FOLDERS = {"bench", "config", "docs", "envs", "profiles", "resources", "tests", "tools", "workflow"}
+FOLDERS = {"config", "docs", "envs", "profiles", "resources", "tests", "tools", "workflow"}
 GENOME = "ACGTTGCAAGCTTACGGATCCATGACCTTGACCATGAGCCTAGGCTAGTCCATTGACGATTACA" * 3
 KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
 

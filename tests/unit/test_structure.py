@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "workflow" / "scripts"
-FILES = sorted(path for folder in ("workflow", "tests", "tools", "bench") for path in (ROOT / folder).rglob("*.py"))
+FILES = sorted(path for folder in ("workflow", "tests", "tools") for path in (ROOT / folder).rglob("*.py"))
 MODULES = sorted((LIBRARY / "warpseed").rglob("*.py"))
 
 SYSTEMS = ("kmer_seeds", "one_error", "mems", "tree_bitmap", "ebwt")

@@ -3,7 +3,7 @@
 # Needs: an index that has been verified, reads; the configuration's `kmer_seeds`, `measure`, `peers` and `samples`;
 #        bowtie 1.3 on PATH, or --use-conda, for the rows beside ours.
 # Makes: results/kmers/<reference>/<dataset>.fa; results/measurements/<reference>/kmer_seeds/<dataset>.tsv,
-#        gpu-limits.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
+#        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
 # Steps: cut k-mers from reads; search them, timed or not; time bowtie with the same k-mers.
 
 from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
@@ -13,6 +13,7 @@ DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
 # Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
 BOWTIE_ITEM = "file_to_file" if "file_to_file" in KMER_SEEDS["items"] else "whole"
 BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"]]
+INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 # What is not timed needs no reads.
@@ -22,6 +23,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     ["bowtie-build", "bowtie-align-s"],
     by_conda=conda_in_use(),
 )
+BWA = INDEX_BUILDS and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use())
 
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
@@ -29,6 +31,7 @@ MEASUREMENTS["kmer_seeds"] = [
         *DATASETS,
         *(["peers/bowtie"] if BOWTIE else []),
         *(["gpu-limits"] if GPU_LIMITS else []),
+        *(["index-builds"] if INDEX_BUILDS else []),
     )
 ]
 
@@ -200,3 +203,30 @@ rule time_bowtie:
         max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_bowtie.py"
+
+
+rule time_index:
+    """Build the index that the fast tier needs again and again, beside bwa's, and record time and memory."""
+    input:
+        fasta=reference_path,
+        # The process that is timed runs the command line.
+        lib=library("time_index.py", "warpseed.cli"),
+    output:
+        records="results/measurements/{reference}/kmer_seeds/index-builds.tsv",
+    log:
+        "logs/measurements/{reference}/kmer_seeds/index-builds.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/kmer_seeds/index-builds.tsv"
+    conda:
+        "../../envs/peers.yaml"
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+    params:
+        system="kmer_seeds",
+        threads=INDEX_BUILDS,
+        repeats=config["measure"]["repeats"],
+        beside_bwa=bool(BWA),
+    script:
+        "../scripts/time_index.py"

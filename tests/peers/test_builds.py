@@ -1,0 +1,35 @@
+"""Building an index beside bwa's: every repeat has its time and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from warpseed.measure.builds import time_builds
+from warpseed.measure.records import read_records, write_records
+
+
+def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[..., Path], tmp_path: Path) -> None:
+    fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 40])
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=False)
+    write_records(tmp_path / "a.tsv", rows)
+    frame = read_records(tmp_path / "a.tsv")
+    assert set(frame["item"]) == {"index"} and set(frame["tier"]) == {"fast"} and set(frame["tool"]) == {"warpseed"}
+    for metric, low in (("time", 0.0), ("memory", 20e6)):
+        processes = frame[(frame["stage"] == "process") & (frame["metric"] == metric)]
+        assert list(zip(processes["threads"], processes["repeat"], strict=True)) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+        assert (processes["value"] > low).all()
+    assert set(frame.loc[frame["metric"] == "memory", "unit"]) == {"bytes"}
+    totals = frame[frame["stage"] == "total"]
+    assert len(totals) == 4 and {"read", "suffix_array", "table"} <= set(frame["stage"])
+    assert not {"bwt", "reverse"} & set(frame["stage"])  # the paper tier's parts are not made
+
+
+@pytest.mark.peer("bwa")
+def test_bwa_is_built_as_often(write_reference: Callable[..., Path], tmp_path: Path) -> None:
+    fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 40])
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=True)
+    bwa = [(row["metric"], row["repeat"], row["threads"]) for row in rows if row["tool"] == "bwa"]
+    assert bwa.count(("time", 0, 1)) == bwa.count(("time", 1, 1)) == 1
+    assert sorted(bwa) == [("memory", 0, 1), ("memory", 1, 1), ("time", 0, 1), ("time", 1, 1)]
