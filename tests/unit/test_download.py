@@ -13,7 +13,7 @@ import pytest
 from warpseed.errors import ConfigError, DownloadError
 from warpseed.sequences.reference import read_reference
 from warpseed.workflow import download
-from warpseed.workflow.download import CatalogueEntry, fetch_reference, load_catalogue, resolve_reference
+from warpseed.workflow.download import CatalogueEntry, fetch_reference, load_catalogue
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "resources" / "genomes.yaml"
 FASTA = b">a one\n" + b"ACGTTGCATG\n" * 2000 + b">b\nACGT\n"
@@ -266,22 +266,6 @@ def test_the_catalogue_holds_the_genomes_of_the_papers() -> None:
     assert totals["yeast"] == 12_157_105 and totals["celegans"] == 100_286_401
     assert totals["dm6"] - 19_524 == 137_547_960
     assert totals["hg19"] - 16_571 == 3_095_677_412 and totals["hg38"] - 16_569 == 3_088_269_832
-
-
-def test_what_a_reference_can_be(tmp_path: Path) -> None:
-    catalogue = load_catalogue(CATALOGUE)
-    (tmp_path / "g.fa").write_bytes(FASTA)
-    assert resolve_reference("lambda", catalogue) is catalogue["lambda"]
-    assert resolve_reference(str(tmp_path / "g.fa"), catalogue) == tmp_path / "g.fa"
-    entry = resolve_reference("https://example.org/x.fa.gz", catalogue)
-    assert isinstance(entry, CatalogueEntry) and entry.url == "https://example.org/x.fa.gz" and not entry.contigs
-
-
-def test_an_unknown_name_lists_the_names() -> None:
-    with pytest.raises(
-        ConfigError, match="'ecoli_k21' is no file, no URL .* did you mean 'ecoli_k12'.*phix174, lambda"
-    ):
-        resolve_reference("ecoli_k21", load_catalogue(CATALOGUE))
 
 
 @pytest.mark.parametrize("content", ["x: {description: no url}", "- a\n- b", "x: [", "x: {url: u, contigs: {a: b}}"])

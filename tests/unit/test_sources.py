@@ -10,11 +10,12 @@ import yaml
 from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
+from warpseed.workflow.download import CatalogueEntry
 from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
 from warpseed.workflow.sources import References, reads_of, samples_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
-CATALOGUE = {"tiny": {"url": "https://x/t.fa.gz", "description": "words", "contigs": {"c": 5}, "other_contigs": False}}
+CATALOGUE = {"tiny": CatalogueEntry("tiny", "https://x/t.fa.gz", "words", {"c": 5}, other_contigs=False)}
 READ_SET = {"source": "simulated", "length": 100, "qualities": False}
 BLOCK: dict[str, Any] = {
     "count": 100,
@@ -60,13 +61,17 @@ def test_a_download_depends_on_no_description() -> None:
     references.add("https://x/other.fa", "reference")
     wanted = {"name": "tiny", "url": "https://x/t.fa.gz", "contigs": {"c": 5}, "other_contigs": False}
     assert references.download("tiny") == wanted
-    assert references.download("other")["contigs"] == {}
+    assert references.download("other") == {
+        "name": "https://x/other.fa", "url": "https://x/other.fa", "contigs": {}, "other_contigs": True,
+    }  # fmt: skip
 
 
 def test_references_that_cannot_be(files: Path) -> None:
     references = References(CATALOGUE)
     with pytest.raises(ConfigError, match=r"'nowhere' \(configuration key 'reference'\) is not a file, .*\(tiny\)"):
         references.add("nowhere", "reference")
+    with pytest.raises(ConfigError, match="did you mean 'tiny'"):
+        references.add("tinny", "reference")
     with pytest.raises(ConfigError, match="has a brace or a line end in its path"):
         references.add("a{b}.fa", "reference")
     references.add("my genome.fa.gz", "reference")

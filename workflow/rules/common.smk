@@ -9,7 +9,6 @@ import re
 import sys
 from pathlib import Path
 
-import yaml
 from snakemake.logging import logger
 
 SOURCE = Path(os.path.relpath(workflow.basedir))
@@ -23,6 +22,7 @@ from warpseed.errors import ConfigError
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
+from warpseed.workflow.download import load_catalogue
 from warpseed.workflow.sources import References, read_set_file, reads_of, samples_of
 
 
@@ -61,8 +61,7 @@ def entry(table, wildcard, key):
 checked(check_files, [SOURCE / "config" / "config.yaml", *workflow.overwrite_configfiles])
 checked(check_configuration, config, load_schema(SOURCE / "workflow" / "schemas"))
 
-with open(SOURCE / "resources" / "genomes.yaml") as handle:
-    ALL_REFERENCES = References(yaml.safe_load(handle))
+ALL_REFERENCES = References(checked(load_catalogue, SOURCE / "resources" / "genomes.yaml"))
 REFERENCE = checked(ALL_REFERENCES.add, config["reference"], "reference")
 SAMPLES = checked(samples_of, config, ALL_REFERENCES, REFERENCE)
 REFERENCES = list(ALL_REFERENCES.sources)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -15,9 +13,8 @@ from pathlib import Path
 from warpseed.errors import ConfigError, DownloadError, InputError
 from warpseed.sequences.files import open_for_writing, sha256_file
 
-__all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue", "resolve_reference"]
+__all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue"]
 
-_URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
 # What curl's exit codes mean to somebody who wants a genome.
 _CURL_REASONS = {
     1: "curl does not know this kind of address",
@@ -99,41 +96,6 @@ def load_catalogue(path: str | os.PathLike[str]) -> dict[str, CatalogueEntry]:
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{path}: the catalogue of genomes cannot be used ({reason}); mend the file.") from None
-
-
-def resolve_reference(value: str, catalogue: Mapping[str, CatalogueEntry]) -> Path | CatalogueEntry:
-    """Tell what a reference's value in the configuration stands for.
-
-    Parameters
-    ----------
-    value : str
-        The name of a genome in the catalogue, a URL, or the path of a file. A catalogue name wins over a file
-        of the same name; write ``./name`` for the file.
-    catalogue : mapping of str to CatalogueEntry
-
-    Returns
-    -------
-    Path or CatalogueEntry
-        A file that exists, or what `fetch_reference` takes.
-
-    Raises
-    ------
-    ConfigError
-        When it is none of them: says what names there are.
-    """
-    if value in catalogue:
-        return catalogue[value]
-    if _URL.match(value):
-        return CatalogueEntry(value, value)
-    path = Path(value).expanduser()
-    if path.is_file():
-        return path
-    close = difflib.get_close_matches(value, catalogue, 1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ConfigError(
-        f"The reference {value!r} is no file, no URL and no genome of the catalogue: {hint}"
-        f"The catalogue has {', '.join(catalogue)}."
-    )
 
 
 def fetch_reference(

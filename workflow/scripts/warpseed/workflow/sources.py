@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warpseed.errors import ConfigError
+from warpseed.workflow.download import CatalogueEntry
 
 __all__ = ["References", "is_url", "read_set_file", "reads_of", "samples_of"]
 
@@ -31,8 +33,8 @@ class References:
 
     Parameters
     ----------
-    catalogue : mapping
-        resources/genomes.yaml: name to `url`, `contigs`, `other_contigs`.
+    catalogue : mapping of str to CatalogueEntry
+        The genomes that can be named. A name wins over a file of that name; write ``./name`` for the file.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class References:
         Short name to what the configuration says: 'simulated', a name of the catalogue, a URL or a path.
     """
 
-    def __init__(self, catalogue: Mapping[str, Any]) -> None:
+    def __init__(self, catalogue: Mapping[str, CatalogueEntry]) -> None:
         self.catalogue = catalogue
         self.sources: dict[str, str] = {}
 
@@ -55,9 +57,11 @@ class References:
         source = os.path.expanduser(source)
         if not (source == "simulated" or source in self.catalogue or is_url(source)):
             if not Path(source).is_file():
+                close = difflib.get_close_matches(source, self.catalogue, 1)
+                hint = f"did you mean '{close[0]}'?" if close else "correct it or put it there."
                 raise ConfigError(
                     f"The reference '{source}' (configuration key '{key}') is not a file, a URL, 'simulated' or a "
-                    f"genome of resources/genomes.yaml ({', '.join(self.catalogue)}): correct it or put it there."
+                    f"genome of resources/genomes.yaml ({', '.join(self.catalogue)}): {hint}"
                 )
             _check_braces("The reference", source, key)
         name = self._name(source)
@@ -87,12 +91,12 @@ class References:
     def download(self, name: str) -> dict[str, Any]:
         """What a download must know of a genome; its description is no reason to download it again."""
         source = self.sources[name]
-        entry = self.catalogue.get(source, {"url": source})
+        entry = self.catalogue.get(source) or CatalogueEntry(source, source)
         return {
-            "name": source,
-            "url": entry["url"],
-            "contigs": entry.get("contigs", {}),
-            "other_contigs": entry.get("other_contigs", True),
+            "name": entry.name,
+            "url": entry.url,
+            "contigs": dict(entry.contigs),
+            "other_contigs": entry.other_contigs,
         }
 
 
