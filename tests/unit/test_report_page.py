@@ -116,6 +116,23 @@ def test_limits_stand_in_one_row_a_case(tmp_path, write):
     assert "table test-cpu (here) 17,180 MB 38.1" in text
 
 
+def test_bowtie_is_shown_beside_whichever_item_it_was_timed_with(tmp_path, write):
+    _, text = write(load(tmp_path, change(local_rows(), {"tool": "bowtie"}, item="file_to_file")), with_files=False)
+    assert "From file to file, fast tier, CPU, 1 thread, over bowtie, CPU, 1 thread" in text
+    assert "over 5 cases of From file to file; test-cpu (here)" in text
+
+
+def test_the_peak_memory_of_building_stands_beside_its_time(tmp_path, write):
+    build = {"system": "kmer_seeds", "item": "index", "case": "build", "stage": "process", "machine": "test-cpu"}
+    rows = []
+    for tool, seconds, peak in (("warpseed", 1.5, 80e6), ("bwa", 3.0, 20e6)):
+        row = {**build, "tool": tool, "threads": 1}
+        rows += [{**row, "value": seconds}, {**row, "metric": "memory", "value": peak, "unit": "bytes"}]
+    _, text = write(load(tmp_path, local_rows() + rows), with_files=False)
+    assert "warpseed test-cpu (here) the whole process 1 1.50 s 80 MB" in text
+    assert "bwa test-cpu (here) the whole process 1 3.00 s 20 MB" in text
+
+
 def test_what_the_paper_does_not_print_stands_in_tables_of_its_own(tmp_path, write):
     _, text = write(load(tmp_path, local_rows()), with_files=False)
     assert "From file to file: FASTA in, BED out" in text

@@ -217,7 +217,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         blocks.links(files, ("table_2", "table_2_long")),
         blocks.Text(RATIO_NOTE, soft=True),
         *_ours(measurements, files),
-        *parts.peers(measurements, over[over["item"] == "whole"], "bowtie", "bowtie -v D -a"),
+        *parts.peers(measurements, over, "bowtie", "bowtie -v D -a"),
         *blocks.figures(measurements, files, FIGURES),
         *parts.index_build(measurements),
         *parts.limits(measurements),

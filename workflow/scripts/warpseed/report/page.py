@@ -173,13 +173,18 @@ _CARDS = (
 
 
 def _cards(summary: pd.DataFrame, measurements: Measurements) -> list[_Card]:
-    """The speedups of the paper's first item, of this run if it has them, of the paper tier if it is compared."""
+    """The speedups of the paper's first item or else another; of this run and the paper tier where there are such."""
     first = next(iter(measurements.paper.items), "")
     cards = []
     for comparison, top, bottom, threads in _CARDS:
-        own = summary[(summary["comparison"] == comparison) & (summary["item"] == first) & (summary["cases"] > 0)]
+        own = summary[(summary["comparison"] == comparison) & (summary["cases"] > 0)]
         own = own[(own["numerator_device"] == top) & (own["denominator_device"] == bottom)]
-        for column, preferred in (("scope", "index_open"), ("source", "here"), ("numerator_tier", "paper")):
+        for column, preferred in (
+            ("item", first),
+            ("scope", "index_open"),
+            ("source", "here"),
+            ("numerator_tier", "paper"),
+        ):
             own = own[own[column] == preferred] if (own[column] == preferred).any() else own
         if own.empty:
             continue

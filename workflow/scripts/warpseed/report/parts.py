@@ -24,7 +24,7 @@ def peers(measurements: Measurements, speedups: pd.DataFrame, peer: str, command
         return [Heading(f"Beside {peer}"), Text(f"{peer} was not measured: it was not installed, or not asked for.")]
     sides = [f"{side}_{key}" for side in ("numerator", "denominator") for key in ("tier", "device", "gpus", "threads")]
     groups = []
-    for _, group in beside.groupby(["source", "machine", *sides], sort=False):
+    for _, group in beside.groupby(["source", "machine", "item", *sides], sort=False):
         first = rows_of(group)[0]
         title = f"{side_of(first, 'denominator')}, over {side_of(first, 'numerator')}"
         rows = []
@@ -33,7 +33,8 @@ def peers(measurements: Measurements, speedups: pd.DataFrame, peer: str, command
             for scope in ("index_open", "process"):
                 cells += _peer_cells(own[own["scope"] == scope])
             rows.append(Row(cells))
-        groups.append(Group(f"{machine_label(first['source'], first['machine'])}: {title}", rows))
+        place = f"{machine_label(first['source'], first['machine'])}: {measurements.paper.printed(first['item'])}"
+        groups.append(Group(f"{place}, {title}", rows))
     heads = [[Cell(""), Cell("index open", span=3), Cell("process", span=3)]]
     heads.append([Cell("Case"), *[Cell(name) for name in (peer, "warpseed", "speedup")] * 2])
     note = (
@@ -52,21 +53,33 @@ def _peer_cells(rows: pd.DataFrame) -> list[Cell]:
 
 
 def index_build(measurements: Measurements) -> list[Block]:
-    """What building the index took, of ours and of peers."""
+    """What building the index took, of ours and of peers, and the peak memory of whole processes."""
     words = {"total": "built in memory", "save": "written to disk", "process": "the whole process"}
     built = times(measurements, ["index"])
     built = built[built["stage"].isin(list(words))]
     if built.empty:
         return []
+    records = measurements.records
+    memory = records[(records["item"] == "index") & (records["metric"] == "memory")]
+    peaks = memory.groupby(["source", "machine", "tool", "tier", "threads", "stage"])["value"].median().to_dict()
     rows = [
         Row(
             texts(row["tool"], machine_label(row["source"], row["machine"]), words[row["stage"]])
             + [Cell(str(row["threads"])), Cell(format_seconds(row["median_s"]))]
+            + [
+                _memory_cell(
+                    peaks.get(tuple(row[k] for k in ("source", "machine", "tool", "tier", "threads", "stage")))
+                )
+            ]
         )
         for row in rows_of(built)
     ]
-    heads = [*texts("Tool", "on", "what is timed"), Cell("threads"), Cell("time")]
-    return [Heading("Building the index"), Table([heads], [Group("", rows)], 5)]
+    heads = [*texts("Tool", "on", "what is timed"), Cell("threads"), Cell("time"), Cell("peak memory")]
+    return [Heading("Building the index"), Table([heads], [Group("", rows)], 6)]
+
+
+def _memory_cell(peak: float | None) -> Cell:
+    return Cell("" if peak is None else f"{peak / 1e6:,.0f} MB")
 
 
 def limits(measurements: Measurements) -> list[Block]:
