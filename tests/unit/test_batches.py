@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
+from warpseed.batches import iter_batches
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.output.rows import Found
+from warpseed.sequences.queries import Queries
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,21 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
 def test_what_is_no_kmers_is_refused(index: SeedIndex, kmers: Any) -> None:
     with pytest.raises(InputError, match="were expected"):
         warpseed.find_kmers(index, kmers)
+
+
+def test_batches_grow_and_shrink_by_the_results_they_should_have() -> None:
+    queries = Queries.from_sequences(["ACGT"] * 100_000)
+    sizes: list[int] = []
+
+    def search(part: Queries, first: int) -> Found:
+        assert first == sum(sizes)
+        sizes.append(len(part))
+        each = 2 if first else 0
+        return Found(np.zeros(each * len(part), np.uint64), np.full(len(part), each), 0, 0)
+
+    parts = list(iter_batches(queries, search, watch=Stopwatch(), results_at_once=6000))
+    assert sizes[0] == 1 << 16 and sizes[2:-1] and set(sizes[2:-1]) == {3000}
+    assert [part.first for part in parts] == [sum(sizes[:i]) for i in range(len(sizes))] and sum(sizes) == 100_000
 
 
 @pytest.mark.parametrize("kmers", [["ACG", 7], [b"ACG", None], [["A"]]])

@@ -78,20 +78,6 @@ def test_cuda_and_cupy_are_imported_in_one_module(path: Path) -> None:
     assert not found or path == LIBRARY / "warpseed" / "compute" / "gpu.py", found
 
 
-LATER = {
-    "workflow/scripts/warpseed/kmer_seeds/__init__.py", "workflow/scripts/warpseed/kmer_seeds/gpu_fast.py",
-    "workflow/scripts/warpseed/sequences/simulate.py",
-}  # fmt: skip
-"""What is being split right now; this list becomes empty and goes."""
-
-
-@pytest.fixture(autouse=True)
-def later(request: pytest.FixtureRequest) -> None:
-    path = request.node.callspec.params.get("path") if hasattr(request.node, "callspec") else None
-    if path and path.relative_to(ROOT).as_posix() in LATER:
-        request.applymarker(pytest.mark.xfail(strict=False))
-
-
 @each(FILES)
 def test_files_are_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from warpseed.batches import RESULTS_AT_ONCE, Options, Source, check_number, find_all, iter_batches, opened
+from warpseed.batches import Options, Source, check_number, find_all, iter_batches, opened
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -65,12 +65,11 @@ def iter_kmer_hits(
     threads: int = 1,
     max_hits: int | None = None,
     watch: Stopwatch | None = None,
-    results_at_once: int | None = RESULTS_AT_ONCE,
 ) -> Iterator[Hits]:
     """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory.
 
-    A batch is as many k-mers as should have `results_at_once` hits, judged by those before it (8 bytes a hit are
-    held); None takes all that were read together.
+    A batch is as many k-mers as should have RESULTS_AT_ONCE hits (`warpseed.batches`), judged by those before it;
+    8 bytes a hit are held.
     """
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.kmer_seeds.output import make_hits
@@ -80,7 +79,7 @@ def iter_kmer_hits(
     mismatches = _check_mismatches(max_mismatches, options.tier)
     searched = opened(index)
     search = _search(searched, mismatches, options, watch)
-    for first, queries, found in iter_batches(kmers, search, watch=watch, results_at_once=results_at_once):
+    for first, queries, found in iter_batches(kmers, search, watch=watch):
         yield make_hits(searched, queries, found, first)
 
 
