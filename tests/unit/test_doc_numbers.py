@@ -1,0 +1,162 @@
+"""Numbers that stand in the documentation and in the code are the same numbers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from warpseed.fm_index import build, layout, manifest, npy, store, table
+from warpseed.kmer_seeds import cpu_fast, fast, kmers
+from warpseed.measure import records
+from warpseed.workflow.configuration import load_schema
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from warpseed.fm_index import tagged  # noqa: E402
+from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
+"""The intervals of an index for which nothing else was asked."""
+
+NUMBERS: list[tuple[str, str, Any]] = [
+    # page, pattern whose groups are the numbers, what they are in the code
+    ("docs/formats.md", r"uint64\[n // 32 \+ (\d+)\]", layout.PAD_WORDS),
+    ("docs/formats.md", r"uint32\[\(n >> (\d+)\) \+ 2\]", layout.HINT_SHIFT),
+    ("docs/formats.md", r"segment that text position x · ([\d,]+) lies in", 1 << layout.HINT_SHIFT),
+    ("docs/formats.md", r"version of this format, (\d+);", manifest.FORMAT_VERSION),
+    ("docs/formats.md", r"headers of (\d+) bytes", npy.HEADER_BYTES),
+    ("docs/formats.md", r"Up to (\d+) GB, or with `check=True`", store.CHECKED_UP_TO // 10**9),
+    ("docs/formats.md", r"mismatches, 0 to (\d)", fast.MAX_MISMATCHES),
+    ("docs/formats.md", r"`# warpseed records, format (\d+)`", int(records.FORMAT_LINE.split()[-1])),
+    ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),
+    ("docs/fm_index.md", r"about 16 m \+ n / ([\d,]+) ", (1 << layout.HINT_SHIFT) // 4),
+    ("docs/fm_index.md", r"With q = (\d+) and p = (\d+) that is", (Q, P)),
+    (
+        "docs/fm_index.md",
+        r"that is ([\d.]+) bytes a base and the table",
+        round(4 + 2 * (20 / Q + 1 / 4 + 4 / P) + 0.25, 1),
+    ),
+    ("docs/fm_index.md", r"takes ([\d.]+)\s+bytes a base", round(2 * (20 / Q + 1 / 4 + 4 / P), 2)),
+    (
+        "docs/fm_index.md",
+        r"rounded down, and (\d+) to (\d+):",
+        (table.choose_table_length(1), table.choose_table_length(1 << 32)),
+    ),
+    ("docs/fm_index.md", r"at most q / 32 = (\d+) of them", Q // 32),
+    ("docs/kmer_seeds.md", r"with mean p − 1 = (\d+) steps", P - 1),
+    ("docs/kmer_seeds.md", r"in a bucket with more than (\d+) rows, if the window", cpu_fast.NARROW_ABOVE),
+    ("docs/kmer_seeds.md", r"a block of (\d+) look-ups goes through", cpu_fast._LOOK_UPS),
+    (
+        "docs/kmer_seeds.md",
+        r"blocks of (\d+) threads \(exact\) and (\d+) \(inexact\)",
+        (gpu_paper._EXACT_BLOCK, gpu_paper._INEXACT_BLOCK),
+    ),
+    ("docs/kmer_seeds.md", r"in two sizes: k up to 32, and up to (\d+)", kmers.MAX_LENGTH),
+    ("docs/kmer_seeds.md", r"and the (\d+) bases behind the\s+first K of its suffix", tagged.TAG_BASES),
+    ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
+    ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
+    ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
+    ("docs/kmer_seeds.md", r"set aside in pieces of ([\d,]+)\s+rows", gpu_inexact._PIECE),
+    (
+        "docs/kmer_seeds.md",
+        r"in the (\d+) bits above the (\d+) of a packed hit",
+        (64 - kmers.QUERY_SHIFT, kmers.QUERY_SHIFT),
+    ),
+    ("README.md", r"k-mers with up to (\d) mismatches", fast.MAX_MISMATCHES),
+]
+
+
+@pytest.mark.parametrize(("page", "pattern", "value"), NUMBERS, ids=lambda part: part if isinstance(part, str) else "")
+def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) -> None:
+    found = re.findall(pattern, (ROOT / page).read_text(encoding="utf-8"))
+    assert len(found) == 1, "the sentence has changed: adapt the pattern, or remove its line"
+    numbers = [float(number.replace(",", "")) for number in ([found[0]] if isinstance(found[0], str) else found[0])]
+    assert numbers == [float(number) for number in (value if isinstance(value, tuple) else (value,))]
+
+
+# ---------------------------------------------------------------------------------------------- configuration
+
+PATHS = [
+    "", "simulated_reference", "reads.*", "index", "kmer_seeds", "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*",
+    "measure", "", "samples.*",
+]  # fmt: skip
+"""Where the keys of each table of config/README.md stand, table by table."""
+
+
+def tables_of(page: Path) -> list[list[list[str]]]:
+    """Each table with a column `values`: its rows, without header and rule."""
+    found = re.findall(r"^\| key \| values .*\n\|[-|]+\n((?:\|.*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [[[cell.strip() for cell in row.strip("|").split(" | ")] for row in table.splitlines()] for table in found]
+
+
+def resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        return resolved(schema, schema["$defs"][node["$ref"].split("/")[-1]]) | node
+    return node
+
+
+def node_of(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    node = schema
+    for word in filter(None, path.split(".")):
+        node = resolved(schema, node)
+        if word == "*":
+            children = [
+                *node.get("patternProperties", {}).values(),
+                node.get("additionalProperties"),
+                node.get("items"),
+            ]
+            options = [resolved(schema, child) for child in children if isinstance(child, dict)]
+            alternatives = [resolved(schema, each) for child in options for each in child.get("anyOf", [child])]
+            node = next(each for each in alternatives if "properties" in each)
+        else:
+            node = node["properties"][word]
+    return resolved(schema, node)
+
+
+def value_of(config: Any, path: str) -> Any:
+    for word in filter(None, path.split(".")):
+        config = config.get(word) if isinstance(config, dict) else None
+    return config
+
+
+ROWS = [
+    (path, *row[:3]) for path, rows in zip(PATHS, tables_of(ROOT / "config" / "README.md"), strict=True) for row in rows
+]
+
+
+@pytest.mark.parametrize(("where", "name", "values", "default"), ROWS, ids=lambda part: part.strip("`")[:20])
+def test_ranges_and_defaults_of_the_configuration(where: str, name: str, values: str, default: str) -> None:
+    schema = load_schema(ROOT / "workflow" / "schemas")
+    path = f"{where}.{name.strip('`')}".lstrip(".")
+    node = node_of(schema, path)
+    numbers = re.search(r"([\d.,]+) to ([\d.,]+)|≥ (\d+)", values)
+    if numbers:
+        low, high, least = (float(text.replace(",", "")) if text else None for text in numbers.groups())
+        node = resolved(schema, node.get("items", node))
+        node = next((each for each in node.get("anyOf", []) if "minimum" in each), node)
+        allowed = [value for value in node.get("enum", []) if value is not None] or [
+            node.get("minimum"),
+            node.get("maximum"),
+        ]
+        assert [allowed[0], allowed[-1]] == ([least, None] if high is None else [low, high])
+    files = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    in_file = value_of(files, path.replace("reads.*", "reads.short"))
+    expected = node.get("default") if in_file is None else in_file
+    if isinstance(expected, dict) and expected:
+        assert set(re.findall(r"\w+", default)) == set(expected)
+    elif re.fullmatch(r"-?[\d.]+|null|true|false|`\w+`", default):
+        assert yaml.safe_load(default.strip("`")) == expected
+
+
+def test_every_key_of_the_schema_has_a_row() -> None:
+    schema = load_schema(ROOT / "workflow" / "schemas")
+    named = {f"{where}.{name.strip('`')}".lstrip(".") for where, name, *_ in ROWS}
+    for where in dict.fromkeys(PATHS):
+        for key, node in node_of(schema, where)["properties"].items():
+            path = f"{where}.{key}".lstrip(".")
+            of_tables = [name for name in named if f"{name}.".startswith(f"{path}.")]  # a section, or a key with dots
+            assert of_tables or path == "peers", f"{path}: {node.get('description')}"
