@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
@@ -122,6 +123,11 @@ def test_several_devices_find_the_same(index: Any, monkeypatch: pytest.MonkeyPat
             one = find(index, kmers, tier, mismatches)
             assert_same(find(index, kmers, tier, mismatches, devices=(0, 1)), one)
             assert_same(find(index, kmers, tier, mismatches, devices=(1,)), one)
+    # By the public call, which names them.
+    words = ["ACGTTGCAAGCTTACGGATC", "TTTTTTTT", "GATTACA"] * 1000
+    one = warpseed.find_kmers(index, words, device="gpu", max_hits=1000)
+    for name in ("gpu:1", "gpu:0,1", "gpu:all"):
+        assert warpseed.find_kmers(index, words, device=name, max_hits=1000) == one
 
 
 def test_what_lies_on_a_device_is_shared_and_freed(real_genome: Path) -> None:

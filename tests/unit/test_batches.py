@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
-from warpseed.batches import iter_batches
+from warpseed.batches import iter_batches, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
@@ -97,3 +97,23 @@ def test_a_file_in_the_place_of_an_index(tmp_path: Path) -> None:
         warpseed.find_kmers(tmp_path / "g.fa", ["ACG"])
     with pytest.raises(warpseed.WarpseedError, match="there is no such folder"):
         warpseed.find_kmers(tmp_path / "none", ["ACG"])
+
+
+@pytest.mark.parametrize(
+    ("device", "target"),
+    [
+        ("cpu", ("cpu", ())),
+        ("gpu", ("gpu", (0,))),
+        ("gpu:2", ("gpu", (2,))),
+        ("gpu:1,0", ("gpu", (1, 0))),
+        ("gpu:all", ("gpu", ())),
+    ],
+)
+def test_names_of_devices(device: str, target: tuple[str, tuple[int, ...]]) -> None:
+    assert target_of(device) == target
+
+
+@pytest.mark.parametrize("device", ["tpu", "", "gpu:", "gpu:0,0", "gpu:-1", "gpu:0,", "GPU", None, 0])
+def test_what_is_no_device_is_refused(index: SeedIndex, device: Any) -> None:
+    with pytest.raises(InputError, match="device is .*, but 'cpu' or 'gpu' was expected"):
+        warpseed.find_kmers(index, ["ACGT"], device=device)

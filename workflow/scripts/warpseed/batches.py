@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -15,7 +16,17 @@ from warpseed.sequences.queries import Queries, iter_queries
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["RESULTS_AT_ONCE", "Batch", "Options", "Source", "check_number", "find_all", "iter_batches", "opened"]
+__all__ = [
+    "RESULTS_AT_ONCE",
+    "Batch",
+    "Options",
+    "Source",
+    "check_number",
+    "find_all",
+    "iter_batches",
+    "opened",
+    "target_of",
+]
 
 RESULTS_AT_ONCE = 1 << 26
 """Results that a batch should have where they are handed on batch by batch."""
@@ -33,7 +44,7 @@ class Options(NamedTuple):
     tier: str = "fast"
     """'fast' or 'paper'"""
     device: str = "cpu"
-    """'cpu' or 'gpu'"""
+    """'cpu'; 'gpu', the first one; or GPUs by number, 'gpu:1', 'gpu:0,1', 'gpu:all'"""
     threads: int = 1
     """CPU threads"""
     max_hits: int | None = None
@@ -48,14 +59,32 @@ class Options(NamedTuple):
         """
         if self.tier not in ("fast", "paper"):
             raise InputError(f"tier is {self.tier!r}, but 'fast' or 'paper' was expected.")
-        if self.device not in ("cpu", "gpu"):
-            raise InputError(f"device is {self.device!r}, but 'cpu' or 'gpu' was expected.")
+        target_of(self.device)
         threads = check_number("threads", self.threads, 1)
         expected = "0 or more, or None for all hits, was expected"
         limit = None if self.max_hits is None else check_number("max_hits", self.max_hits, 0, expected=expected)
         # No query has as many hits; what is beyond 64 bits would not fit the searches.
         limit = None if limit is None else min(limit, _MOST_HITS)
         return Options(str(self.tier), str(self.device), threads, limit)
+
+
+def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
+    """What a device's name stands for: 'cpu' or 'gpu', and the numbers of the GPUs, none for all that are visible.
+
+    Raises
+    ------
+    InputError : it is no device's name
+    """
+    if device == "cpu":
+        return "cpu", ()
+    if device in ("gpu", "gpu:all"):
+        return "gpu", (0,) if device == "gpu" else ()
+    numbers = device[4:].split(",") if isinstance(device, str) and re.fullmatch(r"gpu:[0-9]+(,[0-9]+)*", device) else []
+    if not numbers or len(set(map(int, numbers))) < len(numbers):
+        raise InputError(
+            f"device is {device!r}, but 'cpu' or 'gpu' was expected, or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'."
+        )
+    return "gpu", tuple(map(int, numbers))
 
 
 def check_number(name: str, value: Any, low: int, high: int | None = None, expected: str = "") -> int:

@@ -37,7 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     threads.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
     search = argparse.ArgumentParser(add_help=False, parents=[threads])
     search.add_argument("--tier", choices=("fast", "paper"), default="fast", help="default: fast")
-    search.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="default: cpu")
+    devices = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
+    search.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
     search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
 
     index = command("index", _index, "Index a genome, or add parts to an index.", threads)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options, Source, check_number, find_all, iter_batches, opened
+from warpseed.batches import Options, Source, check_number, find_all, iter_batches, opened, target_of
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -20,14 +21,22 @@ __all__ = ["find_function", "find_kmers", "iter_kmer_hits"]
 
 
 def find_function(tier: str, device: str) -> Callable[..., Found]:
-    """The search of a tier on a device.
+    """The search of a tier on a device, or on several GPUs that share the k-mers ('gpu:0,1').
 
     Returns
     -------
     find(index, kmers, max_mismatches, *, threads, max_hits, count_only, watch) -> Found, of packed k-mers
     """
-    module = import_module(f"warpseed.kmer_seeds.{device}")
-    return {"fast": module.find_fast, "paper": module.find_paper}[tier]
+    target, numbers = target_of(device)
+    module = import_module(f"warpseed.kmer_seeds.{target}")
+    find: Callable[..., Found] = {"fast": module.find_fast, "paper": module.find_paper}[tier]
+    if target == "cpu":
+        return find
+    if not numbers:
+        from warpseed.compute.gpu import device_count
+
+        numbers = tuple(range(device_count()))
+    return partial(find, devices=numbers)
 
 
 def _check_mismatches(max_mismatches: int, tier: str) -> int:
@@ -103,7 +112,7 @@ def find_kmers(
         Queries; 1 to 255 bases each, lengths may differ. A base that is not A, C, G or T mismatches everything.
     max_mismatches : int, 0 to 3 (paper tier: 0 to 2)
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 000; their hits are the same
-    device : 'cpu' or 'gpu'
+    device : 'cpu'; 'gpu', the first one; or GPUs by number that share the k-mers: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
     max_hits : int or None; a k-mer with more hits (both strands, all distances) loses them all (paper 000, III.D)
     watch : Stopwatch that takes the seconds of each stage
