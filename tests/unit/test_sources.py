@@ -22,7 +22,7 @@ BLOCK: dict[str, Any] = {
     "items": ["whole", "file_to_file"],
     "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
     "throughput": {"k": [12], "mismatches": 0, "count": None},
-    "scaling": {"dataset": "S20", "threads": [1, 2]},
+    "scaling": {"dataset": "S20", "count": 9, "threads": [1, 2]},
 }
 
 
@@ -145,7 +145,7 @@ def test_timed_datasets() -> None:
     assert list(datasets) == ["S20", "throughput-k12", "scaling-S20"]
     assert datasets["S20"]["parameters"] == "k=20; mismatches=1"
     assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20"]
-    assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 7]
+    assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 9]
     assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2]]
 
 
@@ -168,7 +168,7 @@ def test_an_index_has_the_parts_that_are_timed() -> None:
 @pytest.mark.parametrize("name", ["S99", "throughput-k12"])
 def test_scaling_needs_one_of_the_data_sets(name: str) -> None:
     with pytest.raises(ConfigError, match=f"'kmer_seeds.scaling.dataset' is '{name}', but kmer_seeds.datasets has S20"):
-        timed_datasets(BLOCK | {"scaling": {"dataset": name, "threads": [1]}}, [1])
+        timed_datasets(BLOCK | {"scaling": {"dataset": name, "count": None, "threads": [1]}}, [1])
 
 
 def test_auto_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,7 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[s
     if scaled is not None:
         datasets[f"scaling-{scaled}"] = datasets[scaled] | {
             "items": ["scaling"],
+            "count": block["scaling"]["count"] or datasets[scaled]["count"],
             "threads": block["scaling"]["threads"],
         }
     return datasets
