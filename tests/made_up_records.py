@@ -101,7 +101,7 @@ def other_rows(methods, **more):
         {"part": "bucket_table", "bytes": 4_194_308, "formula_bytes": None},
         {"part": "text", "bytes": 500_000},
     ]
-    return rows + index_rows(report, bases=2_000_000, system="kmer_seeds", tool="warpseed", machine="test-cpu")
+    return rows + index_rows(report, bases=2_000_000, reference="made_up", tool="warpseed", machine="test-cpu")
 
 
 def limit_rows():

@@ -12,6 +12,7 @@ from warpseed.measure import provenance
 from warpseed.measure.records import (
     FORMAT_LINE,
     RECORD_COLUMNS,
+    SHARED,
     index_rows,
     join_parameters,
     measured_rows,
@@ -173,7 +174,7 @@ def test_wrong_files_are_named(tmp_path):
 
 def test_index_rows(tmp_path):
     report = [{"part": "bwt", "bytes": 10, "formula_bytes": 12}, {"part": "text", "bytes": 3, "formula_bytes": None}]
-    write_records(tmp_path / "a.tsv", index_rows(report, bases=40, system="kmer_seeds", tool="warpseed"))
+    write_records(tmp_path / "a.tsv", index_rows(report, bases=40, reference="lambda", tool="warpseed"))
     frame = read_records(tmp_path / "a.tsv")
     assert list(zip(frame["case"], frame["metric"], frame["value"], strict=True)) == [
         ("reference", "count", 40),
@@ -181,6 +182,8 @@ def test_index_rows(tmp_path):
         ("part=bwt", "formula", 12),
         ("part=text", "size", 3),
     ]
+    assert set(frame["system"]) == {SHARED}
+    assert frame["parameters"][0] == "reference=lambda"
 
 
 def test_peak_memory_sees_an_allocation():
@@ -284,22 +287,22 @@ def test_provenance_file(tmp_path):
     assert "bowtie" in document["peers"]
 
 
-def test_published_records_are_all_records_and_the_name_of_the_reference(tmp_path):
+def test_published_records_are_all_records(tmp_path):
     write_records(tmp_path / "a.tsv", [ROW])
     write_records(tmp_path / "b.tsv", [{**ROW, "value": 2.0}])
-    publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv", tmp_path / "b.tsv"], reference="lambda", machine="m")
+    publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv", tmp_path / "b.tsv"], machine="m")
     frame = read_records(tmp_path / "all.tsv")
-    assert frame["case"].tolist() == ["reference=lambda", ROW["case"], ROW["case"]]
-    assert frame["value"].tolist() == [1.0, ROW["value"], 2.0]
+    assert frame["case"].tolist() == [ROW["case"], ROW["case"]]
+    assert frame["value"].tolist() == [ROW["value"], 2.0]
     assert set(frame["machine"]) == {"m"}
 
 
 def test_records_of_another_machine_are_not_published(tmp_path):
     write_records(tmp_path / "a.tsv", [ROW])
     with pytest.raises(InputError, match="measured on 'm', but this machine is 'other': publish them there"):
-        publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv"], reference="lambda", machine="other")
+        publish_records(tmp_path / "all.tsv", [tmp_path / "a.tsv"], machine="other")
     with pytest.raises(InputError, match="no records to publish; measure first"):
-        publish_records(tmp_path / "all.tsv", [], reference="lambda", machine="m")
+        publish_records(tmp_path / "all.tsv", [], machine="m")
     assert not (tmp_path / "all.tsv").exists()
 
 

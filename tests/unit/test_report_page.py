@@ -23,7 +23,7 @@ from made_up_records import (
 from warpseed.errors import InputError
 from warpseed.report import blocks, kmer_seeds, measurements, printed, style, tables
 from warpseed.report.page import write_page
-from warpseed.report.systems import SYSTEMS, draw_figures, write_tables
+from warpseed.report.systems import draw_figures, write_tables
 from warpseed.report.words import format_number
 
 
@@ -245,7 +245,7 @@ def two_systems(tmp_path):
 
 def test_a_second_system_goes_through_tables_with_nothing_lost_or_mixed(two_systems, tmp_path):
     both, alone = two_systems
-    systems = {**SYSTEMS, OTHER: MODULE}
+    systems = {"kmer_seeds": kmer_seeds, OTHER: MODULE}
     for folder, given in (("both", both), ("alone", alone)):
         write_tables(given, [tmp_path / folder / "kmer_seeds" / f"{name}.tsv" for name in kmer_seeds.TABLES], systems)
     for name in kmer_seeds.TABLES:
@@ -260,6 +260,9 @@ def test_a_second_system_goes_through_tables_with_nothing_lost_or_mixed(two_syst
     assert wide["published_24_CPU_threads_s"].tolist() == [66.6]
     assert wide["published_24_CPU_threads"].tolist() == [7]
     assert wide["here_paper_tier_CPU_1_thread_over_paper_tier_GPU"].tolist() == [384]
+    # Both search the index, whose records are no system's.
+    assert "on 2 Mbp" in tables.describe_sizes(both.of(OTHER), measurements.times(both.of(OTHER), ["whole"]))
+    assert len(tables.index_table(both.of(OTHER))) == len(tables.index_table(both)) > 0
     # Asked for all systems at once, one keeps to itself as well.
     everything = measurements.times(both)
     assert len(everything) == len(measurements.times(alone)) + 4
@@ -267,7 +270,7 @@ def test_a_second_system_goes_through_tables_with_nothing_lost_or_mixed(two_syst
 
 def test_a_second_system_goes_through_figures_and_page_with_nothing_lost_or_mixed(two_systems, tmp_path):
     both, alone = two_systems
-    systems = {**SYSTEMS, OTHER: MODULE}
+    systems = {"kmer_seeds": kmer_seeds, OTHER: MODULE}
     figures = [
         tmp_path / "figures" / system / f"figure_5.{ending}"
         for system in ("kmer_seeds", OTHER)

@@ -115,7 +115,7 @@ def published_records(wildcards):
             "'machine' is null: name it, e.g. snakemake publish --config machine=nvidia-h200."
         )
     return [
-        *(str(MACHINES / MACHINE / f"{system}.tsv") for system in MEASUREMENTS),
+        *(str(MACHINES / MACHINE / f"{name}.tsv") for name in ("index", *MEASUREMENTS)),
         str(MACHINES / MACHINE / "provenance.json"),
     ]
 

@@ -1,16 +1,19 @@
 # What a machine measured, kept in the repository for machines that cannot measure it, such as those without a GPU.
 #
 # Needs: the records of this run; the configuration's `machine`.
-# Makes: resources/measurements/<machine>/<system>.tsv and provenance.json.
+# Makes: resources/measurements/<machine>/index.tsv, <system>.tsv and provenance.json.
+
+RECORDS = {"index": [INDEX_RECORDS], **MEASUREMENTS}
+"""What each published file is made of, by its name; the index belongs to no system."""
 
 
 rule publish_measurements:
-    """Write the records of each system into one file, and the machine, versions and configuration beside them."""
+    """Write the records of the index and of each system into a file, and machine, versions, configuration beside them."""
     input:
         records=all_records,
         lib=library("publish_measurements.py"),
     output:
-        records=expand(str(MACHINES / "{{machine}}" / "{system}.tsv"), system=MEASUREMENTS),
+        records=expand(str(MACHINES / "{{machine}}" / "{name}.tsv"), name=RECORDS),
         provenance=str(MACHINES / "{machine}" / "provenance.json"),
     log:
         "logs/publish/{machine}.log",
@@ -22,8 +25,7 @@ rule publish_measurements:
     resources:
         gpu=GPU_JOBS,
     params:
-        systems={system: [INDEX_RECORDS, *paths] for system, paths in MEASUREMENTS.items()},
-        reference=REFERENCE,
+        published=RECORDS,
         config=config,
     script:
         "../scripts/publish_measurements.py"

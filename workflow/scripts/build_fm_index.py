@@ -11,7 +11,7 @@ from typing import Any
 from warpseed.compute.machine import machine_name, usable_cores
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.store import save_index
-from warpseed.measure.records import index_rows, write_records
+from warpseed.measure.records import SHARED, index_rows, write_records
 from warpseed.workflow.job import rule_log
 
 
@@ -33,10 +33,10 @@ def main(snakemake: Any) -> None:
     save_index(index, snakemake.output.index)
     saved = time.perf_counter() - began
 
-    fields = {"system": "kmer_seeds", "tool": "warpseed", "tier": "-", "device": "cpu", "threads": threads}
+    fields = {"tool": "warpseed", "tier": "-", "device": "cpu", "threads": threads}
     fields |= {"repeat": 0, "machine": machine_name()}
-    records = index_rows(index.report(), bases=index.bases, **fields)
-    build = fields | {"item": "index", "case": "build", "metric": "time", "unit": "s"}
+    records = index_rows(index.report(), bases=index.bases, reference=snakemake.wildcards.reference, **fields)
+    build = fields | {"system": SHARED, "item": "index", "case": "build", "metric": "time", "unit": "s"}
     records += [
         build | {"stage": stage, "value": seconds} for stage, seconds in [*index.seconds.items(), ("save", saved)]
     ]

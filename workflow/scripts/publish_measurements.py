@@ -1,7 +1,7 @@
 """Publish the records of this run as those of a reference machine.
 
-Input: `records` (record TSVs of one reference). Params: `systems` (system to its TSVs among them), `reference` (its
-name), `config`. Output: `records` (a TSV a system), `provenance` (JSON).
+Input: `records` (record TSVs of one reference). Params: `published` (TSVs among them for each file of the output),
+`config`. Output: `records` (TSVs), `provenance` (JSON).
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from warpseed.workflow.job import rule_log
 def main(snakemake: Any) -> None:
     """Check that this machine measured the records, then write the files."""
     params, output = snakemake.params, snakemake.output
-    for published, records in zip(output.records, params.systems.values(), strict=True):
-        publish_records(published, records, reference=params.reference, machine=machine_name())
+    for published, records in zip(output.records, params.published.values(), strict=True):
+        publish_records(published, records, machine=machine_name())
     write_provenance(output.provenance, params.config, names_only=True)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMAT_LINE",
     "RECORD_COLUMNS",
+    "SHARED",
     "index_rows",
     "join_parameters",
     "measured_rows",
@@ -53,6 +54,8 @@ RECORD_COLUMNS = (
     "machine",
 )
 """Columns of a record, in file order."""
+SHARED = "-"
+"""The `system` of records that are every system's: those of the index that all of them search."""
 
 _INTEGERS = ("gpus", "threads", "repeat", "queries", "results")
 _DEFAULTS: dict[str, Any] = {
@@ -110,8 +113,10 @@ def measured_rows(watch: Stopwatch, **fields: Any) -> list[dict[str, Any]]:
     ]
 
 
-def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any) -> list[dict[str, Any]]:
-    """Turn an index's `report()` into records of its size, with item `index`.
+def index_rows(
+    report: Iterable[Mapping[str, Any]], *, bases: int, reference: str, **fields: Any
+) -> list[dict[str, Any]]:
+    """Turn an index's `report()` into records of its size, with system `SHARED` and item `index`.
 
     Parameters
     ----------
@@ -119,17 +124,20 @@ def index_rows(report: Iterable[Mapping[str, Any]], *, bases: int, **fields: Any
         One entry a part: `part` (name), `bytes`, and `formula_bytes` (the paper's formula) or None.
     bases : int
         Bases of the reference.
+    reference : str
+        Its name.
     **fields
-        The other columns of `RECORD_COLUMNS` (system, tool, ...), the same in each row.
+        The other columns of `RECORD_COLUMNS` (tool, threads, ...), the same in each row.
 
     Returns
     -------
     list of dict
-        Rows for `write_records`: the case "reference" counts bases, each case "part=NAME" has metric "size"
-        and, where the paper gives a formula, metric "formula", both in bytes.
+        Rows for `write_records`: the case "reference", with its name as a parameter, counts bases, each case
+        "part=NAME" has metric "size" and, where the paper gives a formula, metric "formula", both in bytes.
     """
-    shared = {"item": "index", "stage": "-", **fields}
-    rows = [{**shared, "case": "reference", "metric": "count", "value": bases, "unit": "bases"}]
+    shared = {"system": SHARED, "item": "index", "stage": "-", **fields}
+    named = {"case": "reference", "parameters": join_parameters({"reference": reference})}
+    rows = [{**shared, **named, "metric": "count", "value": bases, "unit": "bases"}]
     for entry in report:
         name = f"part={entry['part']}"
         part = {**shared, "case": name, "parameters": name, "unit": "bytes"}
@@ -187,8 +195,8 @@ def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, A
     return full
 
 
-def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference: str, machine: str) -> None:
-    """Write the records of a run into one file, led by one that names the reference they are of.
+def publish_records(path: str | Path, paths: Iterable[str | Path], *, machine: str) -> None:
+    """Write records of a run into one file.
 
     Parameters
     ----------
@@ -196,8 +204,6 @@ def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference:
         The file to write.
     paths : iterable of paths
         Files from `write_records`, of one reference.
-    reference : str
-        Its name, kept as the case "reference=NAME" of item `index`.
     machine : str
         The machine that publishes.
 
@@ -208,18 +214,14 @@ def publish_records(path: str | Path, paths: Iterable[str | Path], *, reference:
     """
     records = read_records(paths)
     if records.empty:
-        raise InputError("There are no records to publish; measure first (snakemake kmer_seeds).")
+        raise InputError("There are no records to publish; measure first, then publish.")
     others = sorted(set(records["machine"]) - {machine})
     if others:
         raise InputError(
             f"The records were measured on '{others[0]}', but this machine is '{machine}': publish them there, where "
             "driver and versions are known, or remove results/measurements and measure here."
         )
-    named: dict[str, Any] = {"system": "kmer_seeds", "item": "index", "tool": "warpseed", "stage": "-"}
-    named |= {"case": f"reference={reference}", "parameters": f"reference={reference}"}
-    named |= {"metric": "count", "value": 1, "unit": "references", "machine": machine}
-    rows = [{str(key): value for key, value in row.items()} for row in records.to_dict("records")]
-    write_records(path, [named, *rows])
+    write_records(path, [{str(key): value for key, value in row.items()} for row in records.to_dict("records")])
 
 
 def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:

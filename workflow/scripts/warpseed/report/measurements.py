@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpseed.errors import InputError
-from warpseed.measure.records import read_records, split_parameters
+from warpseed.measure.records import SHARED, read_records, split_parameters
 from warpseed.report.papers import Paper, read_paper
 from warpseed.report.words import Method, method_of
 
@@ -64,8 +64,8 @@ class Measurements:
     Attributes
     ----------
     records : pandas.DataFrame
-        Local and reference records: `RECORD_COLUMNS` and `source` ("here" or "reference"). The machine of a
-        reference record is the name of the folder it lies in.
+        Local and reference records: `RECORD_COLUMNS` (system `SHARED` for the index that all search) and `source`
+        ("here" or "reference"). The machine of a reference record is the name of the folder it lies in.
     published : pandas.DataFrame
         The published values: system, item (the record's, where it is one of ours), printed (the item as printed),
         case, parameters (all that the paper states of the case), method, metric, value (float64), unit, note.
@@ -78,10 +78,10 @@ class Measurements:
     papers: Mapping[str, Paper]
 
     def of(self, system: str) -> Measurements:
-        """What belongs to one system alone."""
+        """What belongs to one system, and what is every system's."""
         return replace(
             self,
-            records=self.records[self.records["system"] == system],
+            records=self.records[self.records["system"].isin([system, SHARED])],
             published=self.published[self.published["system"] == system],
             papers={system: self.papers[system]},
         )
@@ -153,7 +153,7 @@ def load_measurements(
         frames.append(read_records(path).assign(source="reference", machine=Path(path).resolve().parent.name))
     records = joined(frames)
     values = joined([_read_published(Path(path), known) for path in published])
-    unknown = sorted((set(records["system"]) | set(values["system"])) - set(known))
+    unknown = sorted((set(records["system"]) | set(values["system"])) - {*known, SHARED})
     if unknown:
         raise InputError(
             f"There are measurements or published values of '{unknown[0]}', but no resources/papers/{unknown[0]}.yaml: "
