@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -197,30 +195,3 @@ def test_pandas_like_readers_open_the_tsv(tmp_path: Path, many: Hits) -> None:
     frame = many.to_frame()
     assert [row["query"] for row in read] == frame["query"].tolist()
     assert [int(row["start"]) for row in read] == frame["start"].tolist()
-
-
-def test_tabix_opens_the_bed(tmp_path: Path, many: Hits) -> None:
-    pysam = pytest.importorskip("pysam")
-    path = tmp_path / "h.bed"
-    write_hits(path, many)
-    cells = [line.split("\t") for line in path.read_text().splitlines(True)]
-    ordered = ["\t".join(line) for line in sorted(cells, key=lambda line: (line[0], int(line[1])))]
-    (tmp_path / "sorted.bed").write_text("".join(ordered))
-    packed = pysam.tabix_index(str(tmp_path / "sorted.bed"), preset="bed")
-    frame = many.to_frame()
-    with pysam.TabixFile(packed, parser=pysam.asBed()) as bed:
-        found = [(hit.start, hit.end, hit.name, hit.strand) for hit in bed.fetch("poly", 100, 105)]
-    wanted = frame[(frame["contig"] == "poly") & (frame["start"] < 105) & (frame["end"] > 100)]
-    assert len(found) == len(wanted) > 0
-    columns = (wanted[name] for name in ("start", "end", "query", "strand"))
-    assert sorted(found) == sorted(zip(*columns, strict=True))
-
-
-def test_bedtools_opens_the_bed(tmp_path: Path, many: Hits) -> None:
-    if shutil.which("bedtools") is None:
-        pytest.skip("bedtools is not installed")
-    write_hits(tmp_path / "h.bed.gz", many)
-    done = subprocess.run(
-        ["bedtools", "sort", "-i", str(tmp_path / "h.bed.gz")], capture_output=True, text=True, check=True
-    )
-    assert sorted(done.stdout.splitlines()) == sorted(rows(many, "bed").decode().splitlines())

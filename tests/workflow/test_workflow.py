@@ -18,6 +18,7 @@ import psutil
 import pytest
 import yaml
 from warpseed.compute.machine import gpu_description
+from warpseed.report.systems import SYSTEMS
 
 pytestmark = pytest.mark.workflow
 
@@ -200,7 +201,8 @@ def test_a_run_is_published_and_then_reported_by_others(smoke: Path, tmp_path: P
     assert "time_kmer_seeds" not in done.stdout
 
     published = snakefile.parent / "resources" / "measurements" / "tested"
-    assert {path.name for path in published.iterdir()} == {"index.tsv", "kmer_seeds.tsv", "provenance.json"}
+    names = {f"{name}.tsv" for name in ("index", *SYSTEMS)} | {"provenance.json"}
+    assert {path.name for path in published.iterdir()} == names
     assert sorted(map(str, records(published))) == sorted(map(str, records(run / "results" / "measurements")))
     shared = [row for row in records(published) if row["system"] == "-"]
     assert [row["parameters"] for row in shared if row["case"] == "reference"] == ["reference=simulated"]

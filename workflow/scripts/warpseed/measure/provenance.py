@@ -37,7 +37,6 @@ PACKAGES = (
     "cupy-cuda13x",
     "numpy",
     "pandas",
-    "pysam",
     "matplotlib",
     "pydivsufsort",
     "snakemake",
