@@ -11,7 +11,7 @@ from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.download import CatalogueEntry
-from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import index_parts, sample_kmers, timed_datasets
 from warpseed.workflow.sources import References, reads_of, samples_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
@@ -119,7 +119,8 @@ def test_samples_stand_on_files(files: Path) -> None:
     samples = samples_of(config, references, "simulated")
     assert samples["a"]["reads"].startswith("results/reads/tiny/short.")
     assert [samples[name]["reference"] for name in "abc"] == ["tiny", "simulated", "simulated"]
-    assert [samples[name]["kmers"] for name in "bc"] == ["reads.fq", "results/seeds/c.kmers.fa"]
+    kmers = sample_kmers(samples)
+    assert [kmers[name] for name in "bc"] == ["reads.fq", "results/seeds/c.kmers.fa"]
     assert "tiny" in references.sources
 
 
@@ -137,7 +138,7 @@ def test_samples_stand_on_files(files: Path) -> None:
 def test_samples_that_cannot_be(keys: dict[str, Any], sentence: str, files: Path) -> None:
     config = {"reads": {"short": READ_SET}, "samples": {"mine": sample(**keys)}}
     with pytest.raises(ConfigError, match=sentence):
-        samples_of(config, References(CATALOGUE), "simulated")
+        sample_kmers(samples_of(config, References(CATALOGUE), "simulated"))
 
 
 def test_timed_datasets() -> None:

@@ -65,7 +65,6 @@ ALL_REFERENCES = References(checked(load_catalogue, SOURCE / "resources" / "geno
 REFERENCE = checked(ALL_REFERENCES.add, config["reference"], "reference")
 SAMPLES = checked(samples_of, config, ALL_REFERENCES, REFERENCE)
 REFERENCES = list(ALL_REFERENCES.sources)
-SEEDS = [f"results/seeds/{name}.bed" for name in SAMPLES]
 
 
 def reference_path(wildcards):
@@ -122,6 +121,8 @@ def published_records(wildcards):
 
 # --------------------------------------------------------------------------------- what the systems add to
 
+SEEDS = []
+"""Seeds of the samples."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""

@@ -6,7 +6,7 @@
 #        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
 # Steps: cut k-mers from reads; search them, timed or not; time bowtie with the same k-mers.
 
-from warpseed.workflow.kmer_seeds_cases import index_parts, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import index_parts, sample_kmers, timed_datasets
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
@@ -18,6 +18,8 @@ GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 # What is not timed needs no reads.
 READS = checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads") if DATASETS else []
+SAMPLE_KMERS = checked(sample_kmers, SAMPLES)
+SEEDS += [f"results/seeds/{name}.bed" for name in SAMPLES]
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     config["peers"],
     ["bowtie-build", "bowtie-align-s"],
@@ -146,7 +148,7 @@ rule find_seeds:
     input:
         index=sample_index,
         verified=sample_index_verified,
-        kmers=entry(SAMPLES, "sample", "kmers"),
+        kmers=lambda wildcards: SAMPLE_KMERS[wildcards.sample],
         lib=library("write_seeds.py"),
     output:
         bed="results/seeds/{sample}.bed",

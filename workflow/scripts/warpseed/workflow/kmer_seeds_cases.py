@@ -1,4 +1,4 @@
-"""What the rules of k-mer seeds are built from: its timed data sets."""
+"""What the rules of k-mer seeds are built from: its timed data sets, and the k-mers of the samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from warpseed.errors import ConfigError
 from warpseed.measure.records import join_parameters
 
-__all__ = ["index_parts", "timed_datasets"]
+__all__ = ["index_parts", "sample_kmers", "timed_datasets"]
 
 
 def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[str, dict[str, Any]]:
@@ -75,3 +75,28 @@ def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -
         The k-mer sets that are timed on the GPU alone; each has `tiers`.
     """
     return sorted({"fast", *tiers, *(tier for case in gpu_limits for tier in case["tiers"])})
+
+
+def sample_kmers(samples: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the file of each sample's k-mers: one that is cut, or its reads where every record is a k-mer as it is.
+
+    Parameters
+    ----------
+    samples : mapping
+        What `warpseed.workflow.sources.samples_of` returned.
+
+    Raises
+    ------
+    ConfigError
+        When simulated reads have no k.
+    """
+    for name, sample in samples.items():
+        if sample["k"] is None and sample["reads"].startswith("results/reads/"):
+            raise ConfigError(
+                f"The sample '{name}' has simulated reads but no k: add the length of its k-mers (configuration key "
+                f"'samples.{name}.k')."
+            )
+    return {
+        name: sample["reads"] if sample["k"] is None else f"results/seeds/{name}.kmers.fa"
+        for name, sample in samples.items()
+    }

@@ -151,13 +151,12 @@ def samples_of(config: Mapping[str, Any], references: References, reference: str
     Returns
     -------
     dict of str to dict
-        The sample's own keys, its `reference` as a short name, and the paths `reads` and `kmers`, which are one
-        where every record is a k-mer as it is.
+        The sample's own keys, its `reference` as a short name, and the path `reads`.
 
     Raises
     ------
     ConfigError
-        When a file is missing, or simulated reads have no k.
+        When a file is missing.
     """
     samples = {}
     for name, sample in config["samples"].items():
@@ -168,11 +167,5 @@ def samples_of(config: Mapping[str, Any], references: References, reference: str
         else:
             advice = f"give a FASTA or FASTQ file, or a read set of the key 'reads' ({', '.join(config['reads'])})"
             reads = _read_file(sample["reads"], f"{key}.reads", advice)
-        if sample["k"] is None and reads.startswith("results/reads/"):
-            raise ConfigError(
-                f"The sample '{name}' has simulated reads but no k: add the length of its k-mers (configuration key "
-                f"'{key}.k')."
-            )
-        kmers = reads if sample["k"] is None else f"results/seeds/{name}.kmers.fa"
-        samples[name] = {**sample, "reference": of_sample, "reads": reads, "kmers": kmers}
+        samples[name] = {**sample, "reference": of_sample, "reads": reads}
     return samples
