@@ -9,12 +9,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 from warpseed.compute.machine import usable_cores
 from warpseed.errors import InputError, advice_for, explain
 from warpseed.version import __version__
+
+if TYPE_CHECKING:
+    from warpseed.output.hits import Hits
 
 __all__ = ["main"]
 
@@ -92,30 +97,52 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _kmers(options: argparse.Namespace) -> int:
-    from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.fm_index.store import open_index
     from warpseed.kmer_seeds import iter_kmer_hits
     from warpseed.kmer_seeds.output import LINES, write_hits
+
+    find = partial(iter_kmer_hits, kmers=options.kmers, max_mismatches=options.max_mismatches)
+    return _search(options, [options.kmers], "k-mers", find, tuple(LINES), write_hits)
+
+
+def _search(
+    options: argparse.Namespace,
+    inputs: Sequence[str],
+    queries: str,
+    find: Callable[..., Iterator[Hits]],
+    formats: Sequence[str],
+    write: Callable[..., int],
+) -> int:
+    """Any system's search: the options of the parser `search`, the index opened, hits written as they are found.
+
+    Parameters
+    ----------
+    inputs : files that are read
+    queries : what they hold, such as 'k-mers'
+    find : function of `index`, what the parser `search` takes, and `watch`, that gives hits batch by batch
+    formats : endings of the output, the first of them for standard output
+    write : function of a path, batches of hits, `threads` and `inputs`, that gives the number of hits written
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.fm_index.store import open_index
     from warpseed.output.hits import Totals
     from warpseed.output.opening import check_output, output_format
 
-    output_format(options.output, tuple(LINES))
-    check_output(options.output, [options.kmers])
+    output_format(options.output, formats)
+    check_output(options.output, inputs)
     watch = Stopwatch()
     began = time.perf_counter()
     with watch.stage("load"):
         index = open_index(options.index)
     totals = Totals()
-    batches = iter_kmer_hits(
-        index, options.kmers, max_mismatches=options.max_mismatches, tier=options.tier,
-        device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch,
-    )  # fmt: skip
-    written = write_hits(options.output, totals.over(batches), threads=options.threads, inputs=[options.kmers])
+    batches = find(
+        index, tier=options.tier, device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch
+    )
+    written = write(options.output, totals.over(batches), threads=options.threads, inputs=inputs)
     total = time.perf_counter() - began
-    _say(f"{totals.queries:,} k-mers, {written:,} hits written to {options.output}")
+    _say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
         _say(
-            f"{totals.dropped_queries:,} k-mers with more than {options.max_hits:,} hits dropped, at least "
+            f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
             f"{totals.dropped_hits:,} hits of theirs"
         )
     known = sum(watch.seconds.values())
@@ -212,7 +239,7 @@ def _leave_nothing_behind() -> None:
 def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
     """One command; its exit status."""
     try:
-        if options.command in ("index", "kmers"):
+        if options.command not in ("verify", "check"):
             _say(f"warpseed {__version__}: {shlex.join(given)}")
         status = int(options.run(options))
         _flush_output()

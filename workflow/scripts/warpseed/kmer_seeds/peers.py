@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +13,12 @@ from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds.timing import Case
 from warpseed.measure.peers.bowtie import parse_bowtie, run_bowtie
-from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits, run_process
+from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits, run_warpseed
 from warpseed.measure.timing import Outcome, Side, side_fields, time_sides
 from warpseed.output.rows import digest_rows
 from warpseed.sequences.queries import read_queries, write_fasta
 
 __all__ = ["Beside", "time_beside_bowtie"]
-
-_LIBRARY = str(Path(__file__).resolve().parents[2])
 
 
 class Beside(NamedTuple):
@@ -45,16 +42,16 @@ def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarr
     """Our command line: index opened, FASTA read, BED written, and that BED read back."""
     output = beside.folder / "hits.bed"
     tier, device, threads, max_hits = options
-    command = [
-        sys.executable, "-m", "warpseed", "kmers", beside.our_index, case.kmers, "-o", str(output),
+    arguments = [
+        "kmers", beside.our_index, case.kmers, "-o", str(output),
         "--max-mismatches", str(case.max_mismatches), "--tier", tier, "--device", device, "--threads", str(threads),
     ]  # fmt: skip
     if max_hits is not None:
-        command += ["--max-hits", str(max_hits)]
+        arguments += ["--max-hits", str(max_hits)]
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         output.unlink(missing_ok=True)
-        watch.add("process", run_process(command, environment={"PYTHONPATH": _LIBRARY}).seconds)
+        watch.add("process", run_warpseed(arguments).seconds)
         return lambda: _outcome(parse_hits(output, BED_COLUMNS, beside.contigs, lengths), lengths)
 
     return Side(run, run, side_fields("kmer_seeds", tier=tier, device=device, threads=threads))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,12 +12,11 @@ from typing import Any
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.measure.peers.bwa import build_bwa_index
-from warpseed.measure.peers.process import Process, run_process
+from warpseed.measure.peers.process import Process, run_warpseed
 from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
 
 __all__ = ["time_builds"]
 
-_LIBRARY = str(Path(__file__).resolve().parents[2])
 _NOTHING_FOUND = Outcome(-1, -1, "")
 
 
@@ -46,8 +44,7 @@ def _as_process(start: Callable[[], Process], peaks: list[int]) -> Run:
 def _our_process(fasta: str, folder: str, threads: int) -> Process:
     """`warpseed index`: FASTA read, index built and saved."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        command = [sys.executable, "-m", "warpseed", "index", fasta, "-o", os.path.join(scratch, "index")]
-        return run_process([*command, "--threads", str(threads)], environment={"PYTHONPATH": _LIBRARY})
+        return run_warpseed(["index", fasta, "-o", os.path.join(scratch, "index"), "--threads", str(threads)])
 
 
 def time_builds(

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 
     from warpseed.sequences.queries import Queries
 
-__all__ = ["BED_COLUMNS", "Process", "find_program", "number_queries", "parse_hits", "program_version", "run_process"]
+__all__ = [
+    "BED_COLUMNS",
+    "Process",
+    "find_program",
+    "number_queries",
+    "parse_hits",
+    "program_version",
+    "run_process",
+    "run_warpseed",
+]
+
+_LIBRARY = str(Path(__file__).resolve().parents[3])
 
 _LINES_AT_ONCE = 4_000_000
 _TIMEOUT_S = 20
@@ -124,6 +135,17 @@ def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None
             f"{' and said: ' + told[-1] if told else ''} (command: {' '.join(command)})"
         )
     return Process(seconds, peak * (1 if sys.platform == "darwin" else 1024))
+
+
+def run_warpseed(arguments: Sequence[str]) -> Process:
+    """Run our command line with this Python and this library to its end, as `run_process` does.
+
+    Raises
+    ------
+    PeerError
+        If it fails, with the last thing it said.
+    """
+    return run_process([sys.executable, "-m", "warpseed", *arguments], environment={"PYTHONPATH": _LIBRARY})
 
 
 def parse_hits(
