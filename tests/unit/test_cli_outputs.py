@@ -93,7 +93,8 @@ def test_a_full_disk(
     monkeypatch.setattr(opening, "open_for_writing", lambda path: Path(path).touch() or FullDisk())
     target = str(tmp_path / "hits.tsv")
     assert refused("kmers", index, kmers, "-o", target).startswith(f"{target}: {full}")
-    for command in (["kmers", index, kmers], ["check"]):
+    for command, unbuffered in ((["kmers", index, kmers], ""), (["check"], ""), (["check"], "1")):
+        monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
         with open("/dev/full", "wb") as sink, program(*command, stdout=sink) as process:
             assert process.stderr is not None
             said = process.stderr.read().decode().splitlines()

@@ -161,7 +161,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from warpseed.workflow.check import describe_machine
 
-    print("\n".join(describe_machine()))
+    _print("\n".join(describe_machine()))
     return 0
 
 
@@ -213,11 +213,11 @@ def _become_a_process() -> None:
                 signal.signal(each, _stop)
 
 
-def _flush_output() -> None:
-    """Write now what Python would else write when it exits, where a full disk is no sentence any more."""
+def _print(text: str = "") -> None:
+    """Print, and write now what Python would else write when it exits, where a full disk is no sentence any more."""
     if sys.stdout is not None and not sys.stdout.closed:
         try:
-            sys.stdout.flush()
+            print(text, end="\n" if text else "", flush=True)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -242,7 +242,7 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
         if options.command not in ("verify", "check"):
             _say(f"warpseed {__version__}: {shlex.join(given)}")
         status = int(options.run(options))
-        _flush_output()
+        _print()
         return status
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
