@@ -54,6 +54,7 @@ def test_timing_depends_on_what_it_times_and_on_no_plot() -> None:
         "fm_index/search.py",
     }
     assert timing >= kernels | {"cli.py", "output/lines.py", "output/rows.py"}
+    assert names_of("write_seeds.py") >= kernels | {"compute/device_batches.py", "output/lines.py"}
     assert not {name for name in timing if name.startswith(("report/", "workflow/"))}
     assert not figures & kernels
     assert {name for name in figures if name.startswith("report/")}
@@ -101,6 +102,13 @@ def test_imports_are_followed_but_not_through_glue_types_or_the_command_line(tmp
     assert [path.stem for path in found] == ["a", "lazy", "other"]
     found = library_files("script.py", "warpseed.cli", "warpseed.named", scripts=scripts)
     assert [path.stem for path in found] == ["a", "cli", "lazy", "named", "other"]
+
+
+def test_no_module_is_imported_by_a_name_that_is_put_together() -> None:
+    """What is followed is what is written; the package's own lazy names are in no rule's script."""
+    files = [*(SCRIPTS / "warpseed").rglob("*.py"), *SCRIPTS.glob("*.py")]
+    found = {path.relative_to(SCRIPTS).as_posix() for path in files if "import_module(" in path.read_text()}
+    assert found == {"warpseed/__init__.py"}
 
 
 def test_a_module_that_is_not_there_is_no_silent_gap(tmp_path: Path) -> None:

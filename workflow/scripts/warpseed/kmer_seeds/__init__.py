@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from warpseed.batches import Options, Source, check_number, find_all, iter_batches, opened, target_of
@@ -27,16 +26,17 @@ def find_function(tier: str, device: str) -> Callable[..., Found]:
     -------
     find(index, kmers, max_mismatches, *, threads, max_hits, count_only, watch) -> Found, of packed k-mers
     """
+    # Each module by its name: the rules take what a script depends on from the imports that are written down.
     target, numbers = target_of(device)
-    module = import_module(f"warpseed.kmer_seeds.{target}")
-    find: Callable[..., Found] = {"fast": module.find_fast, "paper": module.find_paper}[tier]
     if target == "cpu":
-        return find
-    if not numbers:
-        from warpseed.compute.gpu import device_count
+        from warpseed.kmer_seeds import cpu
 
-        numbers = tuple(range(device_count()))
-    return partial(find, devices=numbers)
+        return {"fast": cpu.find_fast, "paper": cpu.find_paper}[tier]
+    from warpseed.compute.gpu import device_count
+    from warpseed.kmer_seeds import gpu
+
+    find: Callable[..., Found] = {"fast": gpu.find_fast, "paper": gpu.find_paper}[tier]
+    return partial(find, devices=numbers or tuple(range(device_count())))
 
 
 def _check_mismatches(max_mismatches: int, tier: str) -> int:

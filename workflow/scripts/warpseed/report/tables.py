@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "LONG_COLUMNS",
     "describe_sizes",
     "index_table",
     "limits_table",
@@ -45,7 +44,6 @@ __all__ = [
     "write_table",
 ]
 
-LONG_COLUMNS = [*TIME_COLUMNS, "method", "us_per_query", "published_over_measured"]
 _MACHINE = ["source", "machine"]
 
 
