@@ -240,3 +240,15 @@ def test_small_grids_are_launched_without_a_warning() -> None:
         gpu.launch(Kernel(), 0, 128, "nothing")
     assert launched == [((2, 128), ("a", "b"))]
     assert config.CUDA_LOW_OCCUPANCY_WARNINGS
+
+
+def test_two_kernels_of_one_name_are_refused() -> None:
+    """The tests of kernels find them by name, and would compile the second one alone."""
+
+    def gather_sectors(words: Any) -> None:
+        pass
+
+    from warpseed.measure import gpu_floors  # noqa: F401
+
+    with pytest.raises(ValueError, match="two kernels are called gather_sectors"):
+        gpu.kernel(gather_sectors)

@@ -67,7 +67,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
     from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
-    from warpseed.kmer_seeds.gpu_paper import Intervals
+    from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.sequences.queries import Queries
 
@@ -79,7 +79,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, rows)
     search = InexactSearch(tagged, kmers, scheme, 128, lists)
-    inexact = (paper, paper, kmers, 2, 128, Intervals(words, rows, rows, words, words))
+    inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
     return {
         "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows, words),
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),

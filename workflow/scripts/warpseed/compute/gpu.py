@@ -81,7 +81,8 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
 
     def decorate(function: Callable[..., None]) -> Any:
         compiled = cuda.jit(cache=True, max_registers=registers)(function)
-        kernels[function.__name__] = compiled
+        if kernels.setdefault(function.__name__, compiled) is not compiled:
+            raise ValueError(f"two kernels are called {function.__name__}: the tests find them by name")
         return compiled
 
     return decorate

@@ -19,7 +19,7 @@ from warpseed.sequences.packed import Packed
 
 __all__ = [
     "DeviceIntervals",
-    "Intervals",
+    "IntervalLists",
     "locate_pairs",
     "paper_exact",
     "paper_inexact_32",
@@ -44,7 +44,7 @@ def paper_exact(index, kmers, low_of, size_of):
             size_of[int64(2) * query + int64(strand)] = uint32(max(high - low, int64(0)))
 
 
-class Intervals(NamedTuple):
+class IntervalLists(NamedTuple):
     """Where the threads of the paper tier's inexact search append what they find."""
 
     cursor: np.ndarray
@@ -160,7 +160,7 @@ def _inexact_intervals(
     def append(room: int) -> tuple[tuple[int, ...], tuple[Any, Any, Any]]:
         low, size, kind = xp.empty(room, xp.uint32), xp.empty(room, xp.uint32), xp.empty(room, xp.uint64)
         cursor = xp.zeros(1, xp.uint64)
-        lists = Intervals(*map(view, (cursor, low, size, kind, totals)))
+        lists = IntervalLists(*map(view, (cursor, low, size, kind, totals)))
         launch(search, count, _INEXACT_BLOCK, *bwts, kmers, max_mismatches, max_hits, lists)
         used = int(cursor[0])
         return (used,), (low[:used], size[:used], kind[:used])
