@@ -31,10 +31,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
         np.frombuffer(b"ACGTACGT", np.uint8),
         np.arange(4),
         pd.DataFrame({"ACGT": ["TTTT"]}),
+        {"ACGT": "TTTT"},
+        {"ACGT", "TTTT"},
         None,
         7,
     ],
-    ids=["bytes as numbers", "numbers", "frame", "None", "a number"],
+    ids=["bytes as numbers", "numbers", "frame", "dictionary", "set", "None", "a number"],
 )
 def test_what_is_no_kmers_is_refused(index: SeedIndex, kmers: Any) -> None:
     with pytest.raises(InputError, match="were expected"):

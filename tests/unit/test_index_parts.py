@@ -127,6 +127,19 @@ def test_other_values_are_refused(genome: Path, options: dict[str, Any]) -> None
         build_index(genome, **options)
 
 
+@pytest.mark.parametrize("threads", [0, None, 1.5, "2"])
+def test_threads_of_an_addition_are_checked_before_any_work(tmp_path: Path, genome: Path, threads: Any) -> None:
+    save_index(build_index(genome), tmp_path / "index")
+    for parts in ("fast", "paper"):
+        with pytest.raises(InputError, match=f"^threads is {threads!r}, but .* was expected.$"):
+            add_parts(tmp_path / "index", parts, threads=threads)
+
+
+def test_more_threads_than_cores_are_no_error(genome: Path, whole: SeedIndex) -> None:
+    # Beyond what the sorter's C interface takes, and of which it would start as many as it is told to.
+    assert equal(build_index(genome, parts=("fast", "paper"), threads=10**20, **LAYOUT), whole)
+
+
 @pytest.mark.parametrize("reference", [None, ["ACGT"], np.zeros(3), 5])
 def test_something_that_is_no_reference(reference: Any) -> None:
     with pytest.raises(InputError, match=f"the reference is of type {type(reference).__name__}, but the path"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -132,7 +132,9 @@ def _read(source: Source) -> Iterable[Queries]:
     if isinstance(source, str | os.PathLike):
         return iter_queries(source)
     kind = getattr(source, "dtype", None)
-    if hasattr(source, "columns") or not isinstance(source, Iterable) or getattr(kind, "kind", "O") not in "OSU":
+    # Of a table or a mapping, the column names or the keys would be searched; a set has no order to number hits by.
+    unfit = hasattr(source, "columns") or isinstance(source, Mapping | Set) or not isinstance(source, Iterable)
+    if unfit or getattr(kind, "kind", "O") not in "OSU":
         raise InputError(
             f"the queries are {type(source).__name__}, but the path of a FASTA or FASTQ file, sequences of letters "
             "(str or bytes), or Queries were expected."

@@ -182,11 +182,11 @@ def build_index(
     MemoryLimitError : less memory is available than the build needs, said before the work starts
     """
     chosen = choose_parts(parts)
-    threads = _whole("threads", threads, 1)
-    occ_interval = _whole("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
-    sa_interval = _whole("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
+    threads = whole_number("threads", threads, 1)
+    occ_interval = whole_number("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
+    sa_interval = whole_number("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
     if table_length is not None:
-        table_length = _whole("table_length", table_length, 1, 15)
+        table_length = whole_number("table_length", table_length, 1, 15)
     watch, began = Stopwatch(), time.perf_counter()
     with watch.stage("read"):
         reference = _read(reference, chosen)
@@ -205,7 +205,7 @@ def build_index(
     return SeedIndex(names, lengths, digest, parameters, packed, segments, arrays, seconds)
 
 
-def _whole(name: str, value: object, smallest: int, largest: int | None = None, *, power: bool = False) -> int:
+def whole_number(name: str, value: object, smallest: int, largest: int | None = None, *, power: bool = False) -> int:
     """A parameter as int (NumPy's integers count, booleans and 1.5 do not)."""
     kind = "a power of two" if power else "a whole number"
     span = f"{smallest} or more" if largest is None else f"{kind} from {smallest} to {largest}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpseed.compute.machine import usable_cores
+
 __all__ = ["MAX_ROWS", "sort_suffixes"]
 
 MAX_ROWS = (1 << 32) - 1
@@ -16,7 +18,7 @@ def sort_suffixes(text: np.ndarray, threads: int = 1) -> np.ndarray:
     Parameters
     ----------
     text : uint8[n], n at most MAX_ROWS; separators are 0 and sort below the bases 1..4
-    threads : int, that the sorter may use
+    threads : int, that the sorter may use; of more than there are cores it has no use
 
     Returns
     -------
@@ -30,7 +32,7 @@ def sort_suffixes(text: np.ndarray, threads: int = 1) -> np.ndarray:
 
 
 def _limit_threads(threads: int) -> None:
-    """Set how many OpenMP threads what this thread calls next may start; by itself it takes all cores.
+    """Set how many OpenMP threads what this thread calls next may start, at most one a core; by itself it takes all.
 
     The symbol is looked up through the sorter, so that it is the very OpenMP library that the sorter is linked to.
     A sorter that was compiled without OpenMP has none, and runs on one thread.
@@ -40,4 +42,4 @@ def _limit_threads(threads: int) -> None:
     for library in (libdivsufsort, libdivsufsort64):
         limit = getattr(library, "omp_set_num_threads", None)
         if limit is not None:
-            limit(threads)
+            limit(min(threads, usable_cores()))
