@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from warpseed import build_index, find_kmers
-from warpseed.kmer_seeds.timing import ITEMS, Case, Places, time_dataset
+from warpseed.batches import Settings
+from warpseed.kmer_seeds.timing import ITEMS, Case, time_dataset
 from warpseed.measure.records import read_records, write_records
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import write_fasta
 from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
 
-PLACES = Places(["paper", "fast"], ["cpu"], [1, 2])
+SETTINGS = Settings(["paper", "fast"], ["cpu"], [1, 2])
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def made(write_reference: Callable[..., Path], tmp_path: Path) -> tuple[Path, Ca
 def timed(made: tuple[Path, Case], items: list[str], tmp_path: Path, **changed: Any) -> Any:
     """The records of some items after a round through a file."""
     index, case = made
-    write_records(tmp_path / "a.tsv", time_dataset(index, case._replace(**changed), PLACES, items=items, repeats=2))
+    write_records(tmp_path / "a.tsv", time_dataset(index, case._replace(**changed), SETTINGS, items=items, repeats=2))
     return read_records(tmp_path / "a.tsv")
 
 

@@ -6,8 +6,9 @@ and "all"), `tiers`, `devices`, `repeats`, `max_hits`. Output: `records`.
 
 from typing import Any
 
+from warpseed.batches import Settings
 from warpseed.compute.machine import usable_cores
-from warpseed.kmer_seeds.timing import Case, Places, time_dataset
+from warpseed.kmer_seeds.timing import Case, time_dataset
 from warpseed.measure.records import write_records
 from warpseed.workflow.job import rule_log, thread_counts
 
@@ -16,8 +17,8 @@ def main(snakemake: Any) -> None:
     """Time, and write the records."""
     params = snakemake.params
     case = Case(params.case, params.parameters, snakemake.input.kmers, params.mismatches, params.max_hits)
-    places = Places(params.tiers, params.devices, thread_counts(params.threads, usable_cores()))
-    records = time_dataset(snakemake.input.index, case, places, items=params.table_items, repeats=params.repeats)
+    settings = Settings(params.tiers, params.devices, thread_counts(params.threads, usable_cores()))
+    records = time_dataset(snakemake.input.index, case, settings, items=params.table_items, repeats=params.repeats)
     write_records(snakemake.output.records, records)
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "RESULTS_AT_ONCE",
     "Batch",
     "Options",
+    "Settings",
     "Source",
     "check_number",
     "find_all",
@@ -66,6 +67,21 @@ class Options(NamedTuple):
         # No query has as many hits; what is beyond 64 bits would not fit the searches.
         limit = None if limit is None else min(limit, _MOST_HITS)
         return Options(str(self.tier), str(self.device), threads, limit)
+
+
+class Settings(NamedTuple):
+    """How a case is run: in every tier on every device, on the CPU with every number of threads."""
+
+    tiers: Sequence[str]
+    devices: Sequence[str]
+    threads: Sequence[int]
+
+    def options(self, max_hits: int | None) -> Iterator[Options]:
+        """One for each run; a GPU run uses one host thread."""
+        for tier in self.tiers:
+            for device in self.devices:
+                for count in self.threads if device == "cpu" else [1]:
+                    yield Options(tier, device, count, max_hits)
 
 
 def target_of(device: Any) -> tuple[str, tuple[int, ...]]:

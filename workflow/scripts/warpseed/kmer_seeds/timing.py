@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options
+from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
@@ -30,7 +30,7 @@ from warpseed.output.rows import digest_rows
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, read_queries, write_fasta
 
-__all__ = ["ITEMS", "Case", "Places", "time_dataset"]
+__all__ = ["ITEMS", "Case", "time_dataset"]
 
 _WARM_UP_KMERS = 2000
 
@@ -46,21 +46,6 @@ class Case(NamedTuple):
     """path of a FASTA file"""
     max_mismatches: int
     max_hits: int | None
-
-
-class Places(NamedTuple):
-    """Where a case is run: every tier on every device, on the CPU with every number of threads."""
-
-    tiers: Sequence[str]
-    devices: Sequence[str]
-    threads: Sequence[int]
-
-    def options(self, max_hits: int | None) -> Iterator[Options]:
-        """One for each place; a GPU run uses one host thread."""
-        for tier in self.tiers:
-            for device in self.devices:
-                for count in self.threads if device == "cpu" else [1]:
-                    yield Options(tier, device, count, max_hits)
 
 
 @dataclass(frozen=True)
@@ -213,7 +198,7 @@ def _side(item: str, job: _Job, load: float, fields: dict[str, Any]) -> Side:
 
 
 def time_dataset(
-    index: str | os.PathLike[str], case: Case, places: Places, *, items: Iterable[str], repeats: int
+    index: str | os.PathLike[str], case: Case, settings: Settings, *, items: Iterable[str], repeats: int
 ) -> list[dict[str, Any]]:
     """Time one data set in every tier, on every device and number of threads.
 
@@ -221,7 +206,7 @@ def time_dataset(
     ----------
     index : folder of an index
     case : Case
-    places : Places
+    settings : Settings
     items : which of ITEMS to fill
     repeats : runs of each after its warm-up
 
@@ -240,7 +225,7 @@ def time_dataset(
         for item in items:
             # What is read back from a file must be named by number, there and in every tool beside it.
             kmers = str(numbered) if item == "file_to_file" else case.kmers
-            for options in places.options(case.max_hits):
+            for options in settings.options(case.max_hits):
                 if _applies(item, options, case.max_mismatches):
                     job = _Job(opened, kmers, case.max_mismatches, options, Path(folder) / "hits.bed")
                     rows += time_sides([_side(item, job, watch.seconds["load"], fields)], repeats)
