@@ -242,6 +242,22 @@ def test_a_failed_addition_leaves_the_index(
     assert add_parts(folder, "paper").parts == ALL_PARTS
 
 
+def test_an_addition_that_is_interrupted_when_it_is_done_stays(
+    tmp_path: Path, genome: Path, whole: SeedIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, replace = tmp_path / "index", os.replace
+    save_index(build_index(genome, **LAYOUT), folder)
+
+    def replace_and_stop(*names: str, **folders: int) -> None:
+        replace(*names, **folders)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.os, "replace", replace_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        add_parts(folder, "paper")
+    assert equal(open_index(folder), whole)
+
+
 def test_an_addition_that_is_killed_leaves_the_index(tmp_path: Path, genome: Path, whole: SeedIndex) -> None:
     folder = tmp_path / "index"
     save_index(build_index(genome, **LAYOUT), folder)

@@ -247,7 +247,7 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     except (KeyboardInterrupt, _Stopped) as stopped:
-        _say("Interrupted; no file was written.")
+        _say("Interrupted; no half-written file is left.")
         return 128 + getattr(stopped, "number", signal.SIGINT)
     except Exception as error:
         sentence = explain(error)

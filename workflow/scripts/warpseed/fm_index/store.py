@@ -111,12 +111,23 @@ def _sole_writer(path: str, number: int) -> Iterator[None]:
     yield
 
 
+def _inode(number: int) -> int | None:
+    """Which file index.json is; None where it is gone, as another process has replaced the folder."""
+    try:
+        return os.stat(MANIFEST, dir_fd=number).st_ino
+    except FileNotFoundError:
+        return None
+
+
 @contextmanager
 def _all_or_nothing(path: str, number: int, new: Arrays) -> Iterator[None]:
-    """Remove new files where not all of them came to be."""
+    """Remove new files where not all of them came to be; once index.json is the new one, they are part of the index."""
+    old = _inode(number)
     try:
         yield
     except BaseException as error:
+        if _inode(number) not in (old, None):
+            raise  # a signal that came just behind the replacement
         for name in [*(f"{name}.npy" for name in new), NEW_MANIFEST]:
             try:
                 os.unlink(name, dir_fd=number)
