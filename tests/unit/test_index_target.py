@@ -171,3 +171,23 @@ def test_a_long_name_is_a_name(tmp_path: Path, index: SeedIndex) -> None:
     folder = tmp_path / ("x" * 250)
     save_index(index, folder)
     assert open_index(folder).parts == ("fast",)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_signal_just_behind_a_step_leaves_a_whole_index(
+    tmp_path: Path, index: SeedIndex, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    index.save(tmp_path / "index")
+    replace, calls = Path.replace, []
+
+    def replace_and_stop(self: Path, other: Path) -> None:
+        replace(self, other)
+        calls.append(self)
+        if len(calls) == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", replace_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        index.save(tmp_path / "index")
+    assert verify_index(tmp_path / "index") > 0
+    assert {path.name for path in tmp_path.iterdir()} == {"genome.fa", "index"}

@@ -157,11 +157,14 @@ def _take_the_place_of(target: Path, temporary: Path) -> Path | None:
         temporary.replace(target)
         return None
     old = temporary.with_name(f"{temporary.name}.old")
-    target.replace(old)
     try:
+        target.replace(old)
         temporary.replace(target)
-    except BaseException:
-        old.replace(target)
+    except BaseException:  # a signal may also come just behind either step
+        if not temporary.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        elif old.exists() and not target.exists():
+            old.replace(target)
         raise
     return old
 
