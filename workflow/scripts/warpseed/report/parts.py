@@ -52,6 +52,11 @@ def _peer_cells(rows: pd.DataFrame) -> list[Cell]:
     return [Cell(format_seconds(row["numerator_s"])), Cell(format_seconds(row["denominator_s"])), shown_speedup(row)]
 
 
+def _builder(row: Mapping[str, Any]) -> str:
+    """What builds an index: a tool, of ours the run's own index or the parts of one tier."""
+    return row["tool"] if row["tier"] == "-" else f"{row['tool']}, the {row['tier']} tier's parts"
+
+
 def index_build(measurements: Measurements) -> list[Block]:
     """What building the index took, of ours and of peers, and the peak memory of whole processes."""
     words = {"total": "built in memory", "save": "written to disk", "process": "the whole process"}
@@ -64,7 +69,7 @@ def index_build(measurements: Measurements) -> list[Block]:
     peaks = memory.groupby(["source", "machine", "tool", "tier", "threads", "stage"])["value"].median().to_dict()
     rows = [
         Row(
-            texts(row["tool"], machine_label(row["source"], row["machine"]), words[row["stage"]])
+            texts(_builder(row), machine_label(row["source"], row["machine"]), words[row["stage"]])
             + [Cell(str(row["threads"])), Cell(format_seconds(row["median_s"]))]
             + [
                 _memory_cell(
