@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sequence_files import plain, records, save
 from warpseed.errors import InputError
 from warpseed.sequences import queries as sequences
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import Queries, iter_queries, read_queries, write_fasta, write_fastq
-
-
-def save(folder: Path, content: bytes | str, name: str = "in.fq") -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def records(queries: Queries) -> list[tuple[str, str]]:
-    return [(queries.name(i), queries.sequence(i)) for i in range(len(queries))]
-
-
-def plain(sequence: str) -> str:
-    return re.sub("[^ACGT]", "N", sequence.upper())
-
 
 # ---------------------------------------------------------------------------------------- sequences in memory
 

@@ -5,36 +5,22 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sequence_files import plain, records, save
 from warpseed.errors import InputError
 from warpseed.sequences import files
 from warpseed.sequences import queries as sequences
 from warpseed.sequences.alphabet import BASE_CODE, DECODE
 from warpseed.sequences.files import atomic_path
-from warpseed.sequences.queries import Queries, iter_queries, read_queries
+from warpseed.sequences.queries import iter_queries, read_queries
 from warpseed.sequences.reference import read_reference
 
 IUPAC = "ACGTURYSWKMBDHVN"
-
-
-def save(folder: Path, content: bytes | str, name: str = "in.fa") -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def records(queries: Queries) -> list[tuple[str, str]]:
-    return [(queries.name(i), queries.sequence(i)) for i in range(len(queries))]
-
-
-def plain(sequence: str) -> str:
-    return re.sub("[^ACGT]", "N", sequence.upper())
 
 
 def bgzip_like(content: bytes, size: int) -> bytes:

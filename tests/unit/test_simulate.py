@@ -8,23 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sequence_files import genome, text
 from warpseed.errors import InputError
 from warpseed.sequences import simulate
-from warpseed.sequences.reference import Reference, read_reference
 from warpseed.sequences.simulate import simulate_reference
 
 GENOME_DIGEST = "4c47dee4b37ba1ce5ac5e1ce042b2b573bb6ce71e9edff9a769c771d9393884c"
 NOTHING = {"repeat_families": 0, "tandem_repeats": 0, "n_runs": 0}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def genome(folder: Path, **parameters) -> Reference:
-    simulate_reference(folder / "g.fa", **parameters)
-    return read_reference(folder / "g.fa")
-
-
-def text(codes: np.ndarray) -> str:
-    return np.frombuffer(b"ACGTN", np.uint8)[codes].tobytes().decode()
 
 
 def test_genomes_are_those_of_earlier_versions(tmp_path: Path) -> None:

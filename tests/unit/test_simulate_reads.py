@@ -12,24 +12,16 @@ import pytest
 import simulate_reads as script
 from hypothesis import given
 from hypothesis import strategies as st
+from sequence_files import genome, text
 from warpseed.errors import InputError
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import read_queries
-from warpseed.sequences.reference import Reference, read_reference
-from warpseed.sequences.simulate import SimulatedReads, simulate_reads, simulate_reference
+from warpseed.sequences.reference import Reference
+from warpseed.sequences.simulate import SimulatedReads, simulate_reads
 
 BASES_DIGEST = "bcb0e51871ab89b409e2fb6093611d70d6c7f77270904348801b45d5bdd7db1b"
 NOTHING = {"repeat_families": 0, "tandem_repeats": 0, "n_runs": 0}
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def genome(folder: Path, **parameters) -> Reference:
-    simulate_reference(folder / "g.fa", **parameters)
-    return read_reference(folder / "g.fa")
-
-
-def text(codes: np.ndarray) -> str:
-    return np.frombuffer(b"ACGTN", np.uint8)[codes].tobytes().decode()
 
 
 def made_reference(*contigs: str) -> Reference:
