@@ -120,7 +120,7 @@ def test_fasta_has_no_qualities(tmp_path: Path) -> None:
 
 
 def test_with_and_without_qualities_are_not_joined(tmp_path: Path) -> None:
-    path = save(tmp_path, "@a\nACGT\n+\nIIII\n")
+    path = save(tmp_path, "@a\nACGT\n+\nIIII\n", "in.fq")
     with pytest.raises(InputError, match="in.fq: these sequences have no qualities, but others"):
         Queries.concatenate([read_queries(path, qualities=True), read_queries(path)])
 
