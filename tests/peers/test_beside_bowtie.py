@@ -59,15 +59,15 @@ def test_a_process_that_loses_hits_has_another_digest(
     beside: tuple[Beside, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No digest is borrowed: ours comes from the file that this very process wrote."""
-    run_process = peers.run_process
+    run_warpseed = peers.run_warpseed
 
-    def lose_a_hit(command: list[str], **more: dict[str, str]) -> Process:
-        took = run_process(command, **more)
-        output = Path(command[command.index("-o") + 1])
+    def lose_a_hit(arguments: list[str]) -> Process:
+        took = run_warpseed(arguments)
+        output = Path(arguments[arguments.index("-o") + 1])
         output.write_text("".join(output.read_text().splitlines(keepends=True)[:-1]))
         return took
 
-    monkeypatch.setattr(peers, "run_process", lose_a_hit)
+    monkeypatch.setattr(peers, "run_warpseed", lose_a_hit)
     rows = time_beside_bowtie(*beside, item="whole", threads=[1], repeats=1)
     digests = {row["tool"]: (row["digest"], row["results"]) for row in rows}
     assert digests["warpseed"][0] != digests["bowtie"][0]
