@@ -16,7 +16,8 @@ import numpy as np
 from numba import int64, uint8, uint64
 
 from warpseed.compute.compiled import scalar
-from warpseed.compute.intrinsics import load_word, popcount, store_word
+from warpseed.compute.intrinsics import load_word
+from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
 from warpseed.output.opening import open_output
 
@@ -40,8 +41,6 @@ _NUMBER_BYTES = 20
 """The longest number of 64 bits, its sign included."""
 
 _PLUS, _MINUS, _DOT = (ord(c) for c in "+-.")
-_ZEROS = np.uint64(0x3030_3030_3030_3030)
-_EIGHT_DIGITS = np.uint64(100_000_000)
 
 
 class Number(NamedTuple):
@@ -153,76 +152,6 @@ def _plan(line: Line, dtype: np.dtype) -> _Plan:
     return _Plan(np.array(parts, np.int64), np.frombuffer(texts + bytes(8), np.uint8), room, tables)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written, as arrays made of bytes are: one type, so one compilation."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
-def _bytes_of(array: np.ndarray) -> np.ndarray:
-    """The bytes of an array; at least eight, so that a whole word can be read."""
-    flat = np.ascontiguousarray(array).view(np.uint8)
-    return _read_only(flat if len(flat) >= 8 else np.concatenate([flat, np.zeros(8, np.uint8)]))
-
-
-@scalar
-def _eight_digits(number):
-    """Decimal digits of a number below 10^8, a byte each, the first in the lowest byte: pairs, then digits, at once."""
-    upper = number // uint64(10_000)
-    merged = upper | ((number - upper * uint64(10_000)) << uint64(32))
-    hundreds = ((merged * uint64(10_486)) >> uint64(20)) & uint64(0x7F_0000_007F)
-    pairs = ((merged - uint64(100) * hundreds) << uint64(16)) + hundreds
-    tens = ((pairs * uint64(103)) >> uint64(10)) & uint64(0xF_000F_000F_000F)
-    return tens + ((pairs - uint64(10) * tens) << uint64(8))
-
-
-@scalar
-def _put_short_number(out, to, number):
-    """As `_put_number`, for a number below 10^8."""
-    digits = _eight_digits(number)
-    rest = digits | (uint64(1) << uint64(63))
-    zeros = popcount((rest & (~rest + uint64(1))) - uint64(1)) >> int64(3)
-    store_word(out, to, (digits + _ZEROS) >> uint64(int64(8) * zeros))
-    return to + int64(8) - zeros
-
-
-@scalar
-def _put_long_number(out, to, number):
-    """As `_put_number`, for a number of nine digits or more."""
-    upper = number // _EIGHT_DIGITS
-    if upper < _EIGHT_DIGITS:
-        to = _put_short_number(out, to, upper)
-    else:
-        top = upper // _EIGHT_DIGITS
-        to = _put_short_number(out, to, top)
-        store_word(out, to, _eight_digits(upper - top * _EIGHT_DIGITS) + _ZEROS)
-        to += int64(8)
-    store_word(out, to, _eight_digits(number - upper * _EIGHT_DIGITS) + _ZEROS)
-    return to + int64(8)
-
-
-@scalar
-def _put_number(out, to, number):
-    """The digits of a uint64; returns the place behind them. Up to eight bytes behind that place are written too."""
-    if number < _EIGHT_DIGITS:
-        return _put_short_number(out, to, number)
-    return _put_long_number(out, to, number)
-
-
-@scalar
-def _put_bytes(out, to, source, first, last):
-    """Copy bytes, eight at once; up to eight bytes behind are written too. The source has at least eight bytes."""
-    end = to + last - first
-    while first < last:
-        # The last word of the source may begin up to seven bytes further on than a whole one can.
-        at = min(first, int64(source.shape[0]) - int64(8))
-        store_word(out, to, load_word(source, at) >> uint64(int64(8) * (first - at)))
-        first += int64(8)
-        to += int64(8)
-    return end
-
-
 @scalar
 def _field(rows, at, spare_bits, signed):
     """A field, of which the eight bytes end that begin at `at`, as 64 bits with the sign carried through."""
@@ -250,7 +179,7 @@ def _format(rows, width, count, plan, names, first_query, out):
     for row in range(count):
         begin = int64(row) * width
         for p in range(parts.shape[0]):
-            to = _put_bytes(out, to, texts, parts[p, 0], parts[p, 1])
+            to = put_bytes(out, to, texts, parts[p, 0], parts[p, 1])
             kind = parts[p, 2]
             if kind == _NOTHING:
                 continue
@@ -263,7 +192,7 @@ def _format(rows, width, count, plan, names, first_query, out):
                     out[to] = uint8(_MINUS)
                     to += int64(1)
                     value = ~value + uint64(1)
-                to = _put_number(out, to, value)
+                to = put_number(out, to, value)
             else:
                 in_contigs = kind == _FIRST_TABLE
                 ends = contig_ends if in_contigs else query_ends
@@ -271,7 +200,7 @@ def _format(rows, width, count, plan, names, first_query, out):
                 if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
                     return int64(-1) - int64(row)
                 out[to] = uint8(_DOT)  # an empty name would shift the columns
-                end = _put_bytes(out, to, contigs if in_contigs else queries, ends[which], ends[which + 1])
+                end = put_bytes(out, to, contigs if in_contigs else queries, ends[which], ends[which + 1])
                 to = max(end, to + int64(ends[which] == ends[which + 1]))
     return to
 
@@ -304,7 +233,7 @@ def format_rows(
     plan = _plan(line, dtype)
     nothing = Names.of([])
     named = [tables.get(table, nothing) for table in _TABLES]
-    names = tuple(part for text, offsets in named for part in (_bytes_of(text), _read_only(offsets)))
+    names = tuple(part for text, offsets in named for part in (bytes_of(text), read_only(offsets)))
     # A name may be as long as a header line: fewer rows at once then.
     room = plan.room + sum(int(np.diff(tables[table].offsets).max(initial=1)) for table in plan.tables)
     at_once = max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // room))
@@ -312,7 +241,7 @@ def format_rows(
     def piece(first: int) -> memoryview:
         rows = np.asarray(rows_of(first, min(first + at_once, count)), dtype)
         out = np.empty(len(rows) * room + 8, np.uint8)
-        used = _format(_bytes_of(rows), dtype.itemsize, len(rows), plan[:2], names, first_query, out)
+        used = _format(bytes_of(rows), dtype.itemsize, len(rows), plan[:2], names, first_query, out)
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used].data
