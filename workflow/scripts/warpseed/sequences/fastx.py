@@ -55,6 +55,8 @@ class FastxParser:
         Whether to keep the qualities of a FASTQ file.
     lines : bool
         Whether to keep the line of each header of a FASTA file.
+    before : (int, int)
+        Records and lines of the file before what is parsed: sentences count them.
 
     Notes
     -----
@@ -62,12 +64,20 @@ class FastxParser:
     what is filled. With a good `growth` they are made large enough at the second piece, and little is copied.
     """
 
-    def __init__(self, source: str, format: str, *, qualities: bool = False, lines: bool = False) -> None:
+    def __init__(
+        self,
+        source: str,
+        format: str,
+        *,
+        qualities: bool = False,
+        lines: bool = False,
+        before: tuple[int, int] = (0, 0),
+    ) -> None:
         self.source = source
         self.format = format
         self._parse = parse_fasta if format == "FASTA" else parse_fastq
         self._state = np.zeros(STATE_CELLS, np.int64)
-        self._state[LINE] = 1
+        self._state[LINE] = 1 + before[1]
         self.keeps_qualities = qualities and format == "FASTQ"
         self.keeps_lines = lines and format == "FASTA"
         self._held = Records(
@@ -78,7 +88,7 @@ class FastxParser:
             qualities=np.empty(0, np.uint8),
             lines=np.empty(0, np.int64),
         )
-        self._records_taken = 0
+        self._records_taken = before[0]
         self._first_line_returns = False
 
     @property
@@ -90,6 +100,11 @@ class FastxParser:
     def records(self) -> int:
         """Records held at present, one that is not complete included."""
         return int(self._state[RECORDS])
+
+    @property
+    def line(self) -> int:
+        """Line of the file, from 1, that the next byte is on."""
+        return int(self._state[LINE])
 
     @property
     def _name_bytes(self) -> int:

@@ -7,7 +7,9 @@ import hashlib
 import io
 import os
 import secrets
+import select
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ __all__ = [
 GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
 _WRITE_BYTES = 1 << 17
+_PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted
 _GZIP_WBITS = 31  # zlib: expect a gzip header and check its CRC and length
 
 
@@ -213,6 +216,8 @@ class ByteStream:
     ----------
     bytes_read, bytes_out : int
         Bytes taken from the file so far, and handed out so far: their ratio predicts the uncompressed size.
+    packed : bool
+        Whether the file is gzip; told by the first of its `pieces`.
     """
 
     def __init__(self, handle: BinaryIO, name: str, size: int, digest: bool = False) -> None:
@@ -220,7 +225,10 @@ class ByteStream:
         self.size = size
         self.bytes_read = 0
         self.bytes_out = 0
+        self.packed = False
         self._handle = handle
+        self._read = getattr(handle, "readinto1", None) or handle.readinto  # type: ignore[attr-defined]
+        self._stopped = threading.Event()
         self._hash = hashlib.sha256() if digest else None
 
     @property
@@ -235,6 +243,23 @@ class ByteStream:
         if self.bytes_read == 0:
             return 0
         return int(self.bytes_out / self.bytes_read * max(self.size, self.bytes_read))
+
+    def read_at(self, begin: int, end: int) -> bytes:
+        """The bytes ``[begin, end)`` of an ordinary file as they are in it, fewer where it ends before; any thread.
+
+        Raises
+        ------
+        InputError
+            When reading fails.
+        """
+        parts = []
+        try:
+            while begin < end and (part := os.pread(self._handle.fileno(), end - begin, begin)):
+                parts.append(part)
+                begin += len(part)
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def pieces(self, piece_bytes: int = _READ_BYTES) -> Iterator[memoryview | bytes]:
         """Yield the uncompressed bytes in pieces of at most about `piece_bytes`.
@@ -253,8 +278,8 @@ class ByteStream:
             start += bytes(first)
             if len(start) >= len(GZIP_MAGIC):
                 break
-        packed = start.startswith(GZIP_MAGIC)
-        for piece in self._gunzip(start, raw, piece_bytes) if packed else _chain(start, raw):
+        self.packed = start.startswith(GZIP_MAGIC)
+        for piece in self._gunzip(start, raw, piece_bytes) if self.packed else _chain(start, raw):
             self.bytes_out += len(piece)
             yield piece
 
@@ -266,11 +291,40 @@ class ByteStream:
                 self._hash.update(piece)
             yield piece
 
+    def stop(self) -> None:
+        """End a wait for more, such as that of another thread for a pipe: what comes then is the end of the file."""
+        self._stopped.set()
+
     def _read_into(self, buffer: memoryview) -> int:
+        """Fill a buffer as far as there is something; a pipe hands out little at a time."""
+        count = 0
         try:
-            return self._handle.readinto(buffer)  # type: ignore[attr-defined]
+            # What a stream of Python's holds of its own comes first, and no poll sees it.
+            while count < len(buffer) and (self.bytes_read + count == 0 or self._has_more()):
+                more = self._read(buffer[count:])
+                if not more:
+                    break
+                count += more
         except OSError as error:
-            raise InputError(f"{self.name}: reading failed ({error.strerror}).") from None
+            raise self._unreadable(error) from None
+        return count
+
+    def _has_more(self) -> bool:
+        """Wait until there is something to read, or the end; False when `stop` was called."""
+        if self.size:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(self._handle.fileno(), select.POLLIN)
+        except OSError:  # no file of the system's: never waits
+            return True
+        while not self._stopped.is_set():
+            if poll.poll(_PAUSE):
+                return True
+        return False
+
+    def _unreadable(self, error: OSError) -> InputError:
+        return InputError(f"{self.name}: reading failed ({error.strerror}).")
 
     def _gunzip(self, start: bytes, raw: Iterator[memoryview], piece_bytes: int) -> Iterator[bytes]:
         """Decompress one or several gzip members (bgzip writes thousands) one after the other."""

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Queries",
+    "Sniffed",
     "iter_queries",
     "numbered_names",
     "offsets_of",
     "parse_batches",
     "read_queries",
     "sequence_format",
-    "sniffed_pieces",
+    "sniffed",
+    "split_queries",
     "write_fasta",
     "write_fastq",
 ]
@@ -205,14 +208,14 @@ def iter_queries(
         raise ValueError("batch_bases must be at least 1")
     if not isinstance(source, str | os.PathLike):
         queries = source if isinstance(source, Queries) else Queries.from_sequences(source)
-        yield from _split(queries, batch_bases)
+        yield from (queries.slice(*part) for part in split_queries(queries, batch_bases))
         return
     from warpseed.sequences.fastx import FastxParser
 
     with open_bytes(source) as stream:
-        pieces = sniffed_pieces(stream)
-        parser = FastxParser(stream.name, str(next(pieces)), qualities=qualities)
-        for records in parse_batches(stream, pieces, parser, batch_bases):
+        file = sniffed(stream)
+        parser = FastxParser(stream.name, file.format, qualities=qualities)
+        for records in parse_batches(stream, file.text, parser, batch_bases):
             yield Queries(*records[:4], stream.name, records.qualities if parser.keeps_qualities else None)
 
 
@@ -266,7 +269,7 @@ def _write_records(
     from warpseed.sequences.parse import Records
 
     with atomic_path(path) as temporary, open_for_writing(temporary) as handle:
-        for part in _split(queries, _PART_BASES):
+        for part in (queries.slice(*part) for part in split_queries(queries, _PART_BASES)):
             qualities = np.empty(0, np.uint8) if part.qualities is None else part.qualities
             records = Records(
                 part.codes, part.offsets, part.name_bytes, part.name_offsets, qualities, np.empty(0, np.int64)
@@ -309,23 +312,41 @@ def _is_plain(item: object) -> bool:
     return isinstance(item, bytes | bytearray | memoryview) or (isinstance(item, str) and item.isascii())
 
 
-def _split(queries: Queries, batch_bases: int) -> Iterator[Queries]:
+def split_queries(queries: Queries, batch_bases: int) -> Iterator[tuple[int, int]]:
+    """Yield queries that follow each other as ``(start, stop)``: about `batch_bases` bases, at least one query."""
     start = 0
     while start < len(queries):
         stop = int(np.searchsorted(queries.offsets, queries.offsets[start] + batch_bases))
         stop = min(max(stop, start + 1), len(queries), start + max(1, int(batch_bases * _RECORDS_PER_BASE)))
-        yield queries.slice(start, stop)
+        yield start, stop
         start = stop
 
 
 def sequence_format(path: str | os.PathLike[str]) -> str:
     """Return "FASTA" or "FASTQ" by a file's first bytes; raises InputError for anything else."""
     with open_bytes(path) as stream:
-        return str(next(sniffed_pieces(stream)))
+        return sniffed(stream).format
 
 
-def sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
-    """Yield the format first, "FASTA" or "FASTQ", and then the pieces of the file."""
+class Sniffed(NamedTuple):
+    """A file whose first bytes were looked at."""
+
+    format: str
+    """"FASTA" or "FASTQ\""""
+    begin: int
+    """bytes before the text: those of a byte-order mark"""
+    text: Iterator[memoryview | bytes]
+    """the text from its beginning, in pieces as those of `ByteStream.pieces`"""
+
+
+def sniffed(stream: ByteStream) -> Sniffed:
+    """Tell the format of a file, and say on standard error when it is RNA.
+
+    Raises
+    ------
+    InputError
+        When it is neither FASTA nor FASTQ.
+    """
     from warpseed.sequences.fastx import sniff_format
 
     pieces = stream.pieces(_PIECE_BYTES)
@@ -334,12 +355,10 @@ def sniffed_pieces(stream: ByteStream) -> Iterator[memoryview | bytes | str]:
         start += bytes(piece)
         if len(start.lstrip()) >= _SNIFF_BYTES:
             break
-    start = start.removeprefix(_BYTE_ORDER_MARK)
-    format = sniff_format(start.lstrip(), stream.name)
-    yield format
-    _note_rna(start, format, stream.name)
-    yield start
-    yield from pieces
+    text = start.removeprefix(_BYTE_ORDER_MARK)
+    format = sniff_format(text.lstrip(), stream.name)
+    _note_rna(text, format, stream.name)
+    return Sniffed(format, len(start) - len(text), chain([text], pieces))
 
 
 def _note_rna(start: bytes, format: str, source: str) -> None:
@@ -351,14 +370,13 @@ def _note_rna(start: bytes, format: str, source: str) -> None:
 
 
 def parse_batches(
-    stream: ByteStream, pieces: Iterator[memoryview | bytes | str], parser: FastxParser, batch_bases: int
+    stream: ByteStream, pieces: Iterator[memoryview | bytes], parser: FastxParser, batch_bases: int
 ) -> Iterator[Records]:
-    """Yield the records of a file in batches of about `batch_bases`; `pieces` are those that follow its format."""
+    """Yield the records of a file, whose text comes in `pieces`, in batches of about `batch_bases`."""
     batch_records = max(1, int(batch_bases * _RECORDS_PER_BASE))
     taken = 0  # bytes of the file, uncompressed, before this batch
     parsed = 0
     for piece in pieces:
-        assert not isinstance(piece, str)
         # How much larger the arrays get: by the share of the file, or of the batch, that they hold now. The
         # margin is for files whose later parts have fewer line ends; it takes no memory when it is not used.
         of_file = (stream.expected_size() - taken) / max(parsed - taken, 1)

@@ -13,7 +13,7 @@ import numpy as np
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import show_byte, show_name
 from warpseed.sequences.files import open_bytes
-from warpseed.sequences.queries import offsets_of, parse_batches, sniffed_pieces
+from warpseed.sequences.queries import offsets_of, parse_batches, sniffed
 
 if TYPE_CHECKING:
     from warpseed.sequences.parse import Records
@@ -75,11 +75,11 @@ def read_reference(path: str | os.PathLike[str]) -> Reference:
     from warpseed.sequences.fastx import FastxParser
 
     with open_bytes(path, digest=True) as stream:
-        pieces = sniffed_pieces(stream)
-        if next(pieces) == "FASTQ":
+        file = sniffed(stream)
+        if file.format == "FASTQ":
             raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
         parser = FastxParser(stream.name, "FASTA", lines=True)
-        (contigs,) = parse_batches(stream, pieces, parser, 1 << 62)
+        (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
         names = _contig_names(contigs, stream.name)
         digest = stream.hexdigest
     return Reference(names, np.diff(contigs.offsets), contigs.codes, digest, os.fspath(path))

@@ -1,0 +1,347 @@
+"""A source of queries as a line of pieces, which any number of threads parse: files, pipes and sequences in memory.
+
+A piece is one or two megabytes of text that begins and ends at record borders. Where the borders are depends on the
+text and on `piece_bytes`, never on threads, shares or compression: piece by piece, the records joined are those of the
+file, and what is wrong with a file is said by the same sentence as if it was read from its beginning.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+
+from warpseed.errors import InputError
+from warpseed.sequences.borders import Border, Reader, find_border
+from warpseed.sequences.files import ByteStream, open_bytes
+from warpseed.sequences.queries import Queries, Sniffed, sniffed, split_queries
+
+if TYPE_CHECKING:
+    from warpseed.sequences.fastx import FastxParser
+
+__all__ = ["PIECE_BYTES", "Parsed", "Piece", "Pieces", "open_pieces"]
+
+PIECE_BYTES = 1 << 20
+_AHEAD = 4  # pieces that the thread which reads and decompresses may be ahead
+_PAUSE = 0.1  # seconds between looks at whether it is still wanted
+
+_Item = TypeVar("_Item")
+
+
+class Piece(NamedTuple):
+    """Whole records of a source that follow each other; cheap to hand to another thread."""
+
+    number: int
+    """from 0, in the order of the source"""
+    begin: int
+    """first byte of the uncompressed text; of sequences in memory, the first query"""
+    end: int
+    """behind the last one"""
+    text: bytes | None = None
+    """the bytes, where they cannot be read again"""
+    behind: bytes = b""
+    """of such a text, what was looked at behind its end"""
+    failure: InputError | None = None
+    """what ended the text here; it is raised when the piece is parsed"""
+
+
+class Parsed(NamedTuple):
+    """What a piece holds."""
+
+    queries: Queries
+    """at least one"""
+    lines: int
+    """lines that end in it, 0 in memory"""
+
+
+class Pieces:
+    """The pieces of a source, from `open_pieces`.
+
+    Attributes
+    ----------
+    name : str
+        What error sentences call the source.
+    """
+
+    def __init__(self, name: str, share: tuple[int, int]) -> None:
+        self.name = name
+        self._share = share
+
+    def __iter__(self) -> Iterator[Piece]:
+        """The pieces of the share, in order.
+
+        Raises
+        ------
+        InputError
+            When reading fails.
+        """
+        first, shares = self._share
+        return (piece for piece in self._all() if piece.number % shares == first)
+
+    def _all(self) -> Iterator[Piece]:
+        raise NotImplementedError
+
+    def parse(self, piece: Piece) -> Parsed:
+        """The queries of a piece; from any thread.
+
+        Raises
+        ------
+        InputError
+            When the piece is not as it should be. Its sentence counts records and lines from the start of the piece:
+            `explain` has the right one.
+        """
+        raise NotImplementedError
+
+    def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
+        """Raise the InputError of a piece that could not be parsed, after all pieces before it were.
+
+        Parameters
+        ----------
+        records, lines : int
+            Those of the pieces before it.
+        """
+        raise NotImplementedError
+
+
+@contextmanager
+def open_pieces(
+    source: str | os.PathLike[str] | Queries | Iterable[str | bytes],
+    *,
+    threads: int = 1,
+    piece_bytes: int = PIECE_BYTES,
+    qualities: bool = False,
+    share: tuple[int, int] = (0, 1),
+) -> Iterator[Pieces]:
+    """Open a source of queries, as `iter_queries` takes them, as pieces.
+
+    Parameters
+    ----------
+    source : path-like, Queries, or iterable of str or bytes
+    threads : int
+        With more than one, what cannot be read from several places at once (gzip, standard input, a pipe) is read and
+        decompressed in a thread of its own, a few pieces ahead.
+    piece_bytes : int
+        Uncompressed bytes of a piece, about; a longer record makes a longer piece. In memory, bases.
+    qualities : bool
+        Whether to keep the qualities of a FASTQ file.
+    share : (int, int)
+        ``(i, n)``: only the pieces i, i + n, i + 2n, …
+
+    Yields
+    ------
+    Pieces
+
+    Raises
+    ------
+    InputError
+        When the source cannot be opened, is no FASTA or FASTQ file, or is a pipe of which a share was asked for.
+    """
+    if not (threads >= 1 and piece_bytes >= 1 and 0 <= share[0] < share[1]):
+        raise ValueError(f"threads {threads}, piece_bytes {piece_bytes} or share {share} is out of range")
+    if not isinstance(source, str | os.PathLike):
+        queries = source if isinstance(source, Queries) else Queries.from_sequences(source)
+        yield _MemoryPieces(queries, piece_bytes, share)
+        return
+    with open_bytes(source) as stream:
+        if share != (0, 1) and not stream.size:
+            raise InputError(f"{stream.name}: a pipe cannot be read in shares; give the path of a file.")
+        file = sniffed(stream)
+        text = _Text(stream.name, file.format, qualities, piece_bytes)
+        if stream.size and not stream.packed:
+            yield _FilePieces(stream, file.begin, text, share)
+            return
+        pieces = _StreamPieces(file, text, share)
+        if threads == 1:
+            yield pieces
+            return
+        with _ahead(pieces.cut, stream.stop) as pieces.cut:
+            yield pieces
+
+
+class _MemoryPieces(Pieces):
+    """Queries in memory: slices of them."""
+
+    def __init__(self, queries: Queries, piece_bases: int, share: tuple[int, int]) -> None:
+        super().__init__(queries.source, share)
+        self._queries = queries
+        self._piece_bases = piece_bases
+
+    def _all(self) -> Iterator[Piece]:
+        for number, (begin, end) in enumerate(split_queries(self._queries, self._piece_bases)):
+            yield Piece(number, begin, end)
+
+    def parse(self, piece: Piece) -> Parsed:
+        return Parsed(self._queries.slice(piece.begin, piece.end), 0)
+
+
+class _Text(NamedTuple):
+    """How the text of a file is cut and parsed."""
+
+    name: str
+    format: str
+    qualities: bool
+    piece_bytes: int
+
+    def parser(self, before: tuple[int, int] = (0, 0)) -> FastxParser:
+        from warpseed.sequences.fastx import FastxParser
+
+        return FastxParser(self.name, self.format, qualities=self.qualities, before=before)
+
+    def next_border(self, read: Reader, begin: int) -> Border | None:
+        """Where the piece that begins at a byte ends: behind the next multiple of `piece_bytes`; None at the end."""
+        return find_border(read, (begin // self.piece_bytes + 1) * self.piece_bytes, self.format)
+
+    def parse(self, piece: bytes) -> Parsed:
+        parser = self.parser()
+        parser.feed(piece)
+        parser.finish()
+        lines = parser.line - 1
+        records = parser.take(all_records=True)
+        return Parsed(Queries(*records[:4], self.name, records.qualities if parser.keeps_qualities else None), lines)
+
+    def fail(self, parts: Iterable[memoryview | bytes], before: tuple[int, int]) -> NoReturn:
+        """Parse parts of a text that follow each other, until what is wrong in them is found."""
+        parser = self.parser(before)
+        for part in parts:
+            parser.feed(part)
+        parser.finish()
+        raise InputError(f"{self.name}: the file was changed while it was read; read it again.")
+
+    def fail_from_start(self) -> NoReturn:
+        """Find what is wrong with a file of which not all pieces were read."""
+        with open_bytes(self.name) as stream:
+            self.fail(sniffed(stream).text, (0, 0))
+
+
+class _FilePieces(Pieces):
+    """A plain file: whoever parses a piece reads it, too."""
+
+    def __init__(self, stream: ByteStream, begin: int, text: _Text, share: tuple[int, int]) -> None:
+        super().__init__(text.name, share)
+        self._stream = stream
+        self._begin = begin
+        self._text = text
+
+    def _all(self) -> Iterator[Piece]:
+        begin, number = self._begin, 0
+        while begin < self._stream.size:
+            border = self._text.next_border(self._stream.read_at, begin)
+            end = border.place if border else self._stream.size
+            yield Piece(number, begin, end)
+            begin, number = end, number + 1
+
+    def parse(self, piece: Piece) -> Parsed:
+        return self._text.parse(self._stream.read_at(piece.begin, piece.end))
+
+    def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
+        if self._share != (0, 1):
+            self._text.fail_from_start()
+        size, step = self._stream.size, self._text.piece_bytes
+        parts = (self._stream.read_at(begin, min(begin + step, size)) for begin in range(piece.begin, size, step))
+        self._text.fail(parts, (records, lines))
+
+
+class _StreamPieces(Pieces):
+    """A text that comes in order, and once: gzip, a pipe, standard input."""
+
+    def __init__(self, file: Sniffed, text: _Text, share: tuple[int, int]) -> None:
+        super().__init__(text.name, share)
+        self._text = text
+        self._rest = file.text
+        self._held = bytearray()
+        self._begin = file.begin
+        self._failure: InputError | None = None
+        self.cut = self._cut()
+
+    def _read(self, begin: int, end: int) -> bytes:
+        """Bytes ``[begin, end)`` of what was not handed out yet, read on as far as needed; fewer at the end."""
+        while self._begin + len(self._held) < end and self._failure is None:
+            try:
+                buffer = next(self._rest, None)
+            except InputError as error:
+                self._failure = error
+                break
+            if buffer is None:
+                break
+            self._held += buffer
+        return bytes(memoryview(self._held)[begin - self._begin : end - self._begin])
+
+    def _cut(self) -> Iterator[Piece]:
+        for number in count():
+            begin = self._begin
+            if not self._read(begin, begin + 1) and self._failure is None:
+                return
+            border = self._text.next_border(self._read, begin)
+            end = border.place if border else begin + len(self._held)
+            text, behind = self._read(begin, end), self._read(end, border.seen) if border else b""
+            del self._held[: len(text)]
+            self._begin = end
+            if border is None:
+                yield Piece(number, begin, end, text, b"", self._failure)
+                return
+            yield Piece(number, begin, end, text, behind)
+
+    def _all(self) -> Iterator[Piece]:
+        return self.cut
+
+    def parse(self, piece: Piece) -> Parsed:
+        assert piece.text is not None
+        if piece.failure:
+            raise piece.failure
+        return self._text.parse(piece.text)
+
+    def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
+        if self._share != (0, 1):
+            self._text.fail_from_start()
+        self._text.fail(_parts(piece), (records, lines))
+
+
+def _parts(piece: Piece) -> Iterator[bytes]:
+    """The text of a piece and behind it, and what ended it."""
+    assert piece.text is not None
+    yield piece.text
+    yield piece.behind
+    if piece.failure:
+        raise piece.failure
+
+
+@contextmanager
+def _ahead(items: Iterator[_Item], stop: Callable[[], None]) -> Iterator[Iterator[_Item]]:
+    """The items of an iterator, taken from it by a thread of its own, a few ahead; `stop` ends a wait for more."""
+    ready: queue.Queue[_Item | BaseException | None] = queue.Queue(_AHEAD)
+    over = threading.Event()
+
+    def put(item: _Item | BaseException | None) -> None:
+        while not over.is_set():
+            with suppress(queue.Full):
+                ready.put(item, timeout=_PAUSE)
+                return
+
+    def take() -> None:
+        try:
+            for item in items:
+                put(item)
+                if over.is_set():
+                    return
+            put(None)
+        except BaseException as error:  # raised again where the items are wanted
+            put(error)
+
+    def wanted() -> Iterator[_Item]:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    thread = threading.Thread(target=take, name="warpseed reading", daemon=True)
+    thread.start()
+    try:
+        yield wanted()
+    finally:
+        over.set()
+        stop()
+        thread.join()
