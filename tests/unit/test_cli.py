@@ -16,9 +16,11 @@ import pytest
 import warpseed
 from command_line import CHROMOSOME, CONTIGS, QUERIES, expected_bed, fasta, program, save
 from warpseed import cli
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.output import lines as output
 from warpseed.sequences import queries as sequences
+from warpseed.sequences.queries import Queries
 
 
 @pytest.mark.parametrize("tier", ["fast", "paper"])
@@ -116,6 +118,60 @@ def test_the_same_bytes_for_any_number_of_threads_and_any_batch(
             found.add(path.read_bytes())
     assert [len(found) for found in contents.values()] == [1, 1]
     assert contents["bed"].pop().decode() == expected_bed(CONTIGS, queries, 1)
+
+
+READS = {
+    "r1": CHROMOSOME[:50],
+    "r2": CHROMOSOME[95:115] + "N" + CHROMOSOME[116:140],
+    "r3": "ACGTACGTAC",
+    "r4 comment": "A" * 33,
+}
+CUT = {
+    f"{name.split()[0]}:{offset}": bases[offset : offset + 20]
+    for name, bases in READS.items()
+    for offset in range(0, len(bases) - 19, 7)
+}
+"""The k-mers of 20 bases that lie 7 apart, by hand."""
+
+
+@pytest.mark.parametrize("device", ["file", "gzip", "FASTQ", "standard input"])
+def test_kmers_are_cut_from_reads_and_can_be_traced(
+    tmp_path: Path, index: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    text = fasta(READS)
+    if device == "FASTQ":
+        text = "".join(f"@{name}\n{bases}\n+\n{'I' * len(bases)}\n" for name, bases in READS.items())
+    content = gzip.compress(text.encode()) if device == "gzip" else text.encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    source = "-" if device == "standard input" else save(tmp_path, "reads", content)
+    arguments = ["--k", "20", "--step", "7", "--max-mismatches", "1"]
+    assert cli.main(["kmers", index, source, *arguments]) == 0
+    out, err = capsysbinary.readouterr()
+    assert out.decode() == expected_bed(CONTIGS, CUT, 1) and b"\tr1:14\t0\t+\n" in out
+    said = err.decode().splitlines()
+    assert said[1] == "4 reads, 1 of them shorter than a k-mer: they give none"
+    assert said[2] == f"{len(CUT)} k-mers, {len(out.splitlines()):,} hits written to -"
+
+
+def test_reads_that_are_all_too_short_are_said(tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["kmers", index, save(tmp_path, "r.fa", fasta(READS)), "--k", "60"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[1:3] == [
+        "Note: all 4 reads are shorter than a k-mer: there was nothing to search.",
+        "0 k-mers, 0 hits written to -",
+    ]
+
+
+def test_kmers_are_cut_in_python_too(index: str) -> None:
+    watch = Stopwatch()
+    reads = Queries.from_sequences(READS.values(), [name.split()[0] for name in READS])
+    cut = warpseed.find_kmers(index, reads, k=20, step=7, max_mismatches=1, watch=watch)
+    kmers = Queries.from_sequences(CUT.values(), CUT.keys())
+    assert cut == warpseed.find_kmers(index, kmers, max_mismatches=1)
+    assert watch.counts == {"reads": 4, "short_reads": 1}
+    assert len(warpseed.find_kmers(index, ["ACGTTGCATG"] * 3, k=5).counts) == 6
+    assert len(warpseed.find_kmers(index, ["ACGTTGCATG"] * 3, k=11).counts) == 0
 
 
 def test_kmers_longer_than_a_contig_and_genomes_of_one_base(tmp_path: Path) -> None:

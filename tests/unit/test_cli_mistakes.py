@@ -124,6 +124,10 @@ def test_nothing_on_standard_input(
         (("--max-mismatches", "3", "--tier", "paper"), "the paper tier takes 0 to 2 (the fast tier takes 3)."),
         (("--threads", "0"), "threads is 0, but 1 or more was expected."),
         (("--threads", "-2"), "threads is -2, but 1 or more was expected."),
+        (("--k", "0"), "k is 0, but 1 to 255 was expected."),
+        (("--k", "256"), "k is 256, but 1 to 255 was expected."),
+        (("--k", "20", "--step", "0"), "step is 0, but 1 or more was expected."),
+        (("--step", "5"), "step is 5, but there is no k; name both, or none where the sequences are k-mers."),
         (("--max-hits", "-1"), "max_hits is -1, but 0 or more, or None for all hits, was expected."),
     ],
 )

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RESULTS_AT_ONCE",
     "Batch",
+    "OptionArguments",
     "Options",
     "Settings",
     "Source",
@@ -37,6 +38,15 @@ _MOST_HITS = 1 << 62
 
 Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
 """Queries as users give them: the path of a FASTA or FASTQ file, sequences in memory, or Queries."""
+
+
+class OptionArguments(TypedDict, total=False):
+    """Options as callers give them, by their names."""
+
+    tier: str
+    device: str
+    threads: int
+    max_hits: int | None
 
 
 class Options(NamedTuple):
@@ -163,6 +173,7 @@ def iter_batches(
     search: Callable[[Queries, int], Found],
     *,
     watch: Stopwatch,
+    cut: Callable[[Queries], Any] | None = None,
     results_at_once: int | None = RESULTS_AT_ONCE,
 ) -> Iterator[Batch]:
     """Search queries batch by batch, in their order, for inputs whose results need not fit in memory.
@@ -176,6 +187,8 @@ def iter_batches(
         ``search(queries, first)`` finds the results of consecutive queries, of which the first has number `first`.
     watch : Stopwatch
         Takes the seconds of reading as stage ``read``.
+    cut : callable, optional
+        What is searched of sequences that were read: has a length and `slice`, as Queries have.
     """
     first, parts = 0, iter(_read(source))
     while True:
@@ -183,9 +196,12 @@ def iter_batches(
             queries = next(parts, None)
         if queries is None:
             return
+        if cut is not None:
+            queries = cut(queries)
         begin, size = 0, len(queries) if results_at_once is None else _FIRST_BATCH
         while begin < len(queries):
-            part = queries.slice(begin, begin + size)
+            with watch.stage("pack"):
+                part = queries.slice(begin, begin + size)
             found = search(part, first)
             yield Batch(first, part, found)
             first += len(part)
@@ -194,7 +210,13 @@ def iter_batches(
                 size = max(1, min(_GROWTH * size, results_at_once * len(part) // max(1, len(found.hits))))
 
 
-def find_all(source: Source, search: Callable[[Queries, int], Found], *, watch: Stopwatch) -> tuple[Queries, Found]:
-    """All queries of a source and their results, in memory; `search` as for `iter_batches`."""
-    parts = list(iter_batches(source, search, watch=watch, results_at_once=None))
+def find_all(
+    source: Source,
+    search: Callable[[Queries, int], Found],
+    *,
+    watch: Stopwatch,
+    cut: Callable[[Queries], Any] | None = None,
+) -> tuple[Queries, Found]:
+    """All queries of a source and their results, in memory; `search` and `cut` as for `iter_batches`."""
+    parts = list(iter_batches(source, search, watch=watch, cut=cut, results_at_once=None))
     return Queries.concatenate([part.queries for part in parts]), join_found([part.found for part in parts])

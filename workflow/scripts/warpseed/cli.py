@@ -58,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
 
     kmers = command("kmers", _kmers, "Find k-mers in a genome, up to a few mismatches, on both strands.", search)
     kmers.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
-    kmers.add_argument("kmers", metavar="KMERS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+    kmers.add_argument("kmers", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+    kmers.add_argument("--k", type=int, metavar="K", help="cut k-mers of K bases (default: the sequences are k-mers)")
+    kmers.add_argument("--step", type=int, metavar="S", help="cut one every S bases (default: K; 1 is all)")
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
 
@@ -100,7 +102,9 @@ def _kmers(options: argparse.Namespace) -> int:
     from warpseed.kmer_seeds import iter_kmer_hits
     from warpseed.kmer_seeds.output import LINES, write_hits
 
-    find = partial(iter_kmer_hits, kmers=options.kmers, max_mismatches=options.max_mismatches)
+    find = partial(
+        iter_kmer_hits, kmers=options.kmers, k=options.k, step=options.step, max_mismatches=options.max_mismatches
+    )
     return _search(options, [options.kmers], "k-mers", find, tuple(LINES), write_hits)
 
 
@@ -139,6 +143,7 @@ def _search(
     )
     written = write(options.output, totals.over(batches), threads=options.threads, inputs=inputs)
     total = time.perf_counter() - began
+    _say_reads(watch.counts)
     _say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
         _say(
@@ -148,6 +153,17 @@ def _search(
     known = sum(watch.seconds.values())
     _say_stages(dict(watch.seconds, write=total - known, total=total))
     return 0
+
+
+def _say_reads(counts: dict[str, int]) -> None:
+    """What queries were cut from, where they were."""
+    if "reads" not in counts:
+        return
+    reads, short = counts["reads"], counts["short_reads"]
+    if short == reads:
+        _say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
+    else:
+        _say(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
 
 
 def _verify(options: argparse.Namespace) -> int:

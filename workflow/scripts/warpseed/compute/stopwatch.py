@@ -1,4 +1,4 @@
-"""Seconds spent in named stages."""
+"""Seconds spent in named stages, and what was counted there."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ _STAGE = re.compile(r"[a-z][a-z_]*")
 
 
 class Stopwatch:
-    """Seconds spent in named stages; the same stage twice adds up.
+    """Seconds spent in named stages, and what was counted there; the same name twice adds up.
 
     Attributes
     ----------
     seconds : dict of str to float
         Seconds for each stage that ran, in the order in which stages first ended.
+    counts : dict of str to int
+        What was counted on the way, such as the reads that k-mers were cut from.
 
     Examples
     --------
@@ -32,6 +34,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
 
     @contextmanager
     def stage(self, name: str, synchronise: Callable[[], object] | None = None) -> Iterator[None]:
@@ -68,6 +71,10 @@ class Stopwatch:
         """
         check_stage(name)
         self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
+
+    def count(self, name: str, number: int) -> None:
+        """Add `number` to what was counted of `name`."""
+        self.counts[name] = self.counts.get(name, 0) + int(number)
 
 
 def check_stage(name: str) -> None:

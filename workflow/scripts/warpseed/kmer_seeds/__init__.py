@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import Options, Source, check_number, find_all, iter_batches, opened, target_of
+from warpseed.batches import (
+    OptionArguments,
+    Options,
+    Source,
+    check_number,
+    find_all,
+    iter_batches,
+    opened,
+    target_of,
+)
+from warpseed.errors import InputError
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
+    from warpseed.sequences.cutting import EveryKmer
     from warpseed.sequences.queries import Queries
 
 __all__ = ["find_function", "find_kmers", "iter_kmer_hits"]
@@ -64,16 +75,41 @@ def _search(
     return search
 
 
+def _cutter(k: int | None, step: int | None, watch: Stopwatch) -> Callable[[Queries], EveryKmer] | None:
+    """What cuts k-mers from reads and counts these; None where the sequences are k-mers.
+
+    Raises
+    ------
+    InputError : k or step is out of its range, or there is a step alone
+    """
+    from warpseed.kmer_seeds.kmers import MAX_LENGTH
+    from warpseed.sequences.cutting import EveryKmer
+
+    if k is None:
+        if step is not None:
+            raise InputError(f"step is {step}, but there is no k; name both, or none where the sequences are k-mers.")
+        return None
+    length = check_number("k", k, 1, MAX_LENGTH)
+    distance = length if step is None else check_number("step", step, 1)
+
+    def cut(reads: Queries) -> EveryKmer:
+        kmers = EveryKmer(reads, length, distance)
+        watch.count("reads", len(reads))
+        watch.count("short_reads", kmers.short_reads)
+        return kmers
+
+    return cut
+
+
 def iter_kmer_hits(
     index: SeedIndex | str | os.PathLike[str],
     kmers: Source,
     *,
+    k: int | None = None,
+    step: int | None = None,
     max_mismatches: int = 0,
-    tier: str = "fast",
-    device: str = "cpu",
-    threads: int = 1,
-    max_hits: int | None = None,
     watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
 ) -> Iterator[Hits]:
     """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory.
 
@@ -84,11 +120,12 @@ def iter_kmer_hits(
     from warpseed.kmer_seeds.output import make_hits
 
     watch = watch or Stopwatch()
-    options = Options(tier, device, threads, max_hits).checked()
-    mismatches = _check_mismatches(max_mismatches, options.tier)
+    checked = Options(**options).checked()
+    mismatches = _check_mismatches(max_mismatches, checked.tier)
+    cut = _cutter(k, step, watch)
     searched = opened(index)
-    search = _search(searched, mismatches, options, watch)
-    for first, queries, found in iter_batches(kmers, search, watch=watch):
+    search = _search(searched, mismatches, checked, watch)
+    for first, queries, found in iter_batches(kmers, search, watch=watch, cut=cut):
         yield make_hits(searched, queries, found, first)
 
 
@@ -96,12 +133,11 @@ def find_kmers(
     index: SeedIndex | str | os.PathLike[str],
     kmers: Source,
     *,
+    k: int | None = None,
+    step: int | None = None,
     max_mismatches: int = 0,
-    tier: str = "fast",
-    device: str = "cpu",
-    threads: int = 1,
-    max_hits: int | None = None,
     watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
 ) -> Hits:
     """Every place of the reference within a Hamming distance of each k-mer, on both strands.
 
@@ -110,12 +146,16 @@ def find_kmers(
     index : SeedIndex, or the folder of one
     kmers : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
         Queries; 1 to 255 bases each, lengths may differ. A base that is not A, C, G or T mismatches everything.
+    k : int, 1 to 255; then the sequences are reads, of any length, and their k-mers at 0, step, 2·step, … are searched,
+        named READ:OFFSET (0-based on the read as given). A read shorter than k has none.
+    step : int, at least 1; k where not given, and 1 is all k-mers
     max_mismatches : int, 0 to 3 (paper tier: 0 to 2)
+    watch : Stopwatch that takes the seconds of each stage; with k, it counts `reads`, and as `short_reads` those of
+        them that are shorter than k
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 000; their hits are the same
     device : 'cpu'; 'gpu', the first one; or GPUs by number that share the k-mers: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
     max_hits : int or None; a k-mer with more hits (both strands, all distances) loses them all (paper 000, III.D)
-    watch : Stopwatch that takes the seconds of each stage
 
     Returns
     -------
@@ -131,8 +171,9 @@ def find_kmers(
     from warpseed.kmer_seeds.output import make_hits
 
     watch = watch or Stopwatch()
-    options = Options(tier, device, threads, max_hits).checked()
-    mismatches = _check_mismatches(max_mismatches, options.tier)
+    checked = Options(**options).checked()
+    mismatches = _check_mismatches(max_mismatches, checked.tier)
+    cut = _cutter(k, step, watch)
     searched = opened(index)
-    queries, found = find_all(kmers, _search(searched, mismatches, options, watch), watch=watch)
+    queries, found = find_all(kmers, _search(searched, mismatches, checked, watch), watch=watch, cut=cut)
     return make_hits(searched, queries, found)

@@ -33,7 +33,7 @@ def pack_kmers(queries: Queries, first: int = 0) -> Packed:
         worst = int(np.argmax((lengths > MAX_LENGTH) | (lengths < 1)))
         raise InputError(
             f"{queries.source}: k-mer number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
-            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected; cut longer sequences into k-mers first."
+            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected; cut longer reads by naming k (--k 20)."
         )
     return pack(queries)
 

@@ -1,17 +1,113 @@
-"""k-mers cut from reads.
+"""k-mers cut from reads: every one at a stated step, or some that are drawn.
+
+A k-mer that is to be traced is named READ:OFFSET, its read's name and its first base, 0-based on the read as given.
 
 This module imports numba: import it where it is used.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numba import int64, uint8, uint64
 
-from warpseed.compute.compiled import looping
+from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
-from warpseed.sequences.queries import Queries, numbered_names, offsets_of
+from warpseed.sequences.queries import Queries, joined_names, numbered_names, offsets_of
 
-__all__ = ["cut_kmers"]
+__all__ = ["EveryKmer", "cut_every", "cut_kmers"]
+
+_COLON = ord(":")
+_SPARE = 8
+"""Bytes behind an array that whole words may be written to."""
+
+
+class _Reads(NamedTuple):
+    """Queries as compiled code reads them; arrays of bytes have at least eight."""
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    names: np.ndarray
+    name_offsets: np.ndarray
+
+
+class _Cut(NamedTuple):
+    """k-mers to be filled in; arrays of bytes have `_SPARE` more than are needed."""
+
+    codes: np.ndarray
+    names: np.ndarray
+    name_offsets: np.ndarray
+
+
+class EveryKmer:
+    """The k-mers at 0, step, 2·step, … of every read, in order; they are cut when a part of them is asked for.
+
+    A read shorter than `k` has none. Code 4 (what is no base) is cut as any other.
+
+    Parameters
+    ----------
+    reads : Queries
+    k : int
+        Bases of a k-mer, at least 1.
+    step : int, optional
+        Bases from one k-mer to the next, at least 1; `k` when not given, so that none overlap. 1 is all k-mers.
+    """
+
+    def __init__(self, reads: Queries, k: int, step: int | None = None) -> None:
+        self.reads = reads
+        self.k = k
+        self.step = k if step is None else step
+        self._first = offsets_of(np.maximum(reads.lengths - k + self.step, 0) // self.step)
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    @property
+    def short_reads(self) -> int:
+        """Reads that have no k-mer."""
+        return int((self.reads.lengths < self.k).sum())
+
+    def slice(self, start: int, stop: int) -> Queries:
+        """Return the k-mers ``[start, stop)``, named READ:OFFSET."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        stop = max(start, stop)
+        reads, count = self.reads, stop - start
+        # Of each read that these k-mers are of, how many; the first and the last may have others, too.
+        counts = np.diff(np.clip(self._first, start, stop))
+        longest = max(0, int(reads.lengths.max(initial=self.k)) - self.k)
+        room = int(counts @ np.diff(reads.name_offsets)) + count * len(f":{longest}")
+        cut = _Cut(
+            np.empty(count * self.k + _SPARE, np.uint8),
+            np.empty(room + _SPARE, np.uint8),
+            np.empty(count + 1, np.int64),
+        )
+        given = _Reads(
+            bytes_of(reads.codes), read_only(reads.offsets), bytes_of(reads.name_bytes), read_only(reads.name_offsets)
+        )
+        used = _cut(given, self._first, self.k, self.step, start, cut)
+        offsets = np.arange(count + 1, dtype=np.int64) * self.k
+        return Queries(cut.codes[:-_SPARE], offsets, cut.names[:used], cut.name_offsets, reads.source)
+
+
+def cut_every(reads: Queries, k: int, step: int | None = None) -> Queries:
+    """Cut the k-mers at 0, step, 2·step, … of every read.
+
+    Parameters
+    ----------
+    reads : Queries
+        Those shorter than `k` give none. Code 4 (what is no base) is cut as any other.
+    k, step : int
+        Bases of a k-mer, and from one to the next, both at least 1; `step` is `k` when not given, and 1 is all k-mers.
+
+    Returns
+    -------
+    Queries
+        Named ``READ:OFFSET`` (0-based on the read as given), in the order of the reads.
+    """
+    kmers = EveryKmer(reads, k, step)
+    return kmers.slice(0, len(kmers))
 
 
 def cut_kmers(
@@ -22,6 +118,7 @@ def cut_kmers(
     seed: int,
     deduplicate: bool = False,
     error_if_few: bool = True,
+    traced: bool = False,
 ) -> Queries:
     """Cut k-mers at places drawn uniformly, without replacement, from all windows of all reads.
 
@@ -39,11 +136,13 @@ def cut_kmers(
         Keep only the first of equal k-mers (a k-mer and its reverse complement are not equal).
     error_if_few : bool
         Whether too few windows are an error; otherwise all there are, in random order, are returned.
+    traced : bool
+        Whether to name the k-mers READ:OFFSET (0-based on the read as given).
 
     Returns
     -------
     Queries
-        Named ``k0``, ``k1``, …, in random order.
+        Named ``k0``, ``k1``, … if not `traced`, in random order.
 
     Raises
     ------
@@ -59,9 +158,11 @@ def cut_kmers(
     while True:
         chosen = _draw(generator, total, drawn)
         read = np.searchsorted(windows, chosen, side="right") - 1
-        rows = _gather_windows(reads.codes, reads.offsets[read] + chosen - windows[read], k)
+        offset = chosen - windows[read]
+        rows = _gather_windows(reads.codes, reads.offsets[read] + offset, k)
         if deduplicate:
-            rows = rows[_first_of_equal(rows)][:count]
+            kept = _first_of_equal(rows)[:count]
+            rows, read, offset = rows[kept], read[kept], offset[kept]
         if len(rows) == count or drawn == total:
             break
         drawn = min(total, 2 * drawn)
@@ -71,8 +172,15 @@ def cut_kmers(
             f"{reads.source}: {count} k-mers of {k} bases were asked for, but the reads have only "
             f"{len(rows)} {kind} of that length; ask for fewer, or give more or longer reads."
         )
-    names = numbered_names(b"k", len(rows))
+    names = _traced_names(reads, read, offset) if traced else numbered_names(b"k", len(rows))
     return Queries(rows.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * k, *names, reads.source)
+
+
+def _traced_names(reads: Queries, read: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The name bytes and name offsets of READ:OFFSET for each number of a read and first base."""
+    text, ends = reads.name_bytes.tobytes(), reads.name_offsets
+    names = [b"%s:%d" % (text[ends[i] : ends[i + 1]], at) for i, at in zip(read.tolist(), offset.tolist(), strict=True)]
+    return joined_names(names)
 
 
 def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
@@ -96,6 +204,37 @@ def _first_of_equal(rows: np.ndarray) -> np.ndarray:
     first = np.ones(len(rows), bool)
     first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
     return np.sort(order[first])
+
+
+@scalar
+def _cut(reads, first, k, step, start, cut):
+    """Cut the k-mers from number `start` on, as many as `cut` has room for; returns the bytes of their names.
+
+    Parameters
+    ----------
+    first : int64[n + 1], the number of each read's first k-mer
+    """
+    read = int64(0)
+    high = int64(first.shape[0]) - int64(1)
+    while read + int64(1) < high:  # the read that the first one is of: the last with first[read] <= start
+        middle = (read + high) >> int64(1)
+        if first[middle] <= start:
+            read = middle
+        else:
+            high = middle
+    to = int64(0)
+    cut.name_offsets[0] = to
+    for i in range(cut.name_offsets.shape[0] - 1):
+        while first[read + 1] <= start + i:
+            read += 1
+        offset = (start + i - first[read]) * step
+        begin = reads.offsets[read] + offset
+        put_bytes(cut.codes, i * k, reads.codes, begin, begin + k)
+        to = put_bytes(cut.names, to, reads.names, reads.name_offsets[read], reads.name_offsets[read + 1])
+        cut.names[to] = uint8(_COLON)
+        to = put_number(cut.names, to + int64(1), uint64(offset))
+        cut.name_offsets[i + 1] = to
+    return to
 
 
 @looping

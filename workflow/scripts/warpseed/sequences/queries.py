@@ -27,6 +27,7 @@ __all__ = [
     "Queries",
     "Sniffed",
     "iter_queries",
+    "joined_names",
     "numbered_names",
     "offsets_of",
     "parse_batches",
@@ -395,6 +396,10 @@ def parse_batches(
 
 def numbered_names(prefix: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the name bytes and name offsets of ``prefix0``, ``prefix1``, …."""
-    names = [b"%s%d" % (prefix, i) for i in range(count)]
-    lengths = np.fromiter(map(len, names), np.int64, count)
+    return joined_names([b"%s%d" % (prefix, i) for i in range(count)])
+
+
+def joined_names(names: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the name bytes and name offsets of these names."""
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
     return np.frombuffer(b"".join(names), np.uint8), offsets_of(lengths)
