@@ -20,10 +20,7 @@ rule publish_measurements:
     benchmark:
         "benchmarks/publish/{machine}.tsv"
     conda:
-        DEVICE_ENV
-    # It refuses records of another machine than its own.
-    resources:
-        gpu=GPU_JOBS,
+        "../../envs/cpu.yaml"
     params:
         published=RECORDS,
         config=config,

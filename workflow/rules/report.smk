@@ -85,9 +85,6 @@ rule write_report:
         "benchmarks/report.tsv"
     conda:
         "../../envs/cpu.yaml"
-    # The machine that the page and the provenance name is one that measured.
-    resources:
-        gpu=GPU_JOBS,
     params:
         config=config,
     script:

@@ -6,18 +6,19 @@ Input: `records` (record TSVs of one reference). Params: `published` (TSVs among
 
 from typing import Any
 
-from warpseed.compute.machine import machine_name
+from warpseed.measure.machines import describe_run, one_machine
 from warpseed.measure.provenance import write_provenance
 from warpseed.measure.records import publish_records
 from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:
-    """Check that this machine measured the records, then write the files."""
-    params, output = snakemake.params, snakemake.output
+    """Check that one machine measured the records, then write the files."""
+    given, params, output = snakemake.input, snakemake.params, snakemake.output
+    machine = one_machine(given.records)
     for published, records in zip(output.records, params.published.values(), strict=True):
-        publish_records(published, records, machine=machine_name())
-    write_provenance(output.provenance, params.config, names_only=True)
+        publish_records(published, records, machine=machine)
+    write_provenance(output.provenance, describe_run(given.records), params.config, names_only=True)
 
 
 if "snakemake" in globals():

@@ -1,4 +1,4 @@
-"""Write the report, one self-contained page, and the provenance of the run.
+"""Write the report, one self-contained page, and the provenance of the run: where its records were measured.
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
 `figures`. Params: `config`. Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies
@@ -8,6 +8,7 @@ beside its records.
 from pathlib import Path
 from typing import Any
 
+from warpseed.measure.machines import describe_run
 from warpseed.measure.provenance import write_provenance
 from warpseed.report.measurements import load_measurements
 from warpseed.report.page import write_page
@@ -17,7 +18,7 @@ from warpseed.workflow.job import rule_log
 def main(snakemake: Any) -> None:
     """Write the provenance, then the page that shows it."""
     given, output = snakemake.input, snakemake.output
-    write_provenance(output.provenance, snakemake.params.config)
+    write_provenance(output.provenance, describe_run(given.records), snakemake.params.config)
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,

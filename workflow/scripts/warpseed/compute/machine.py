@@ -23,6 +23,7 @@ __all__ = [
     "gpu_description",
     "machine_name",
     "memory_bytes",
+    "name_of",
     "output_of",
     "peak_memory",
     "usable_cores",
@@ -161,8 +162,13 @@ def driver_cuda_version() -> str | None:
 
 @lru_cache(maxsize=1)
 def machine_name() -> str:
+    """The `name_of` this machine, as this process sees it: a job that asked for no GPU may see none."""
+    return name_of(cpu_model(), gpu_description()["gpu"])
+
+
+def name_of(cpu: str, gpu: str | None) -> str:
     """A short slug: the GPU's name ("nvidia-h200") where there is one, else the CPU's ("amd-epyc-9654")."""
-    name = gpu_description()["gpu"] or re.sub(r"\(R\)|\(TM\)|@.*|\bCPU\b|\d+-Core Processor", " ", cpu_model())
+    name = gpu or re.sub(r"\(R\)|\(TM\)|@.*|\bCPU\b|\d+-Core Processor", " ", cpu)
     return re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-") or "unknown-machine"
 
 

@@ -80,7 +80,7 @@ def commit() -> str:
 
 
 def machine_description() -> dict[str, Any]:
-    """Describe this machine and what runs on it.
+    """Describe this machine and what runs on it, as this process sees them.
 
     Returns
     -------
@@ -131,13 +131,17 @@ def _without_folders(value: Any) -> Any:
     return value
 
 
-def write_provenance(path: str | Path, config: Mapping[str, Any] | None = None, *, names_only: bool = False) -> None:
+def write_provenance(
+    path: str | Path, machine: Mapping[str, Any], config: Mapping[str, Any] | None = None, *, names_only: bool = False
+) -> None:
     """Write machine, versions, commit, configuration and seeds as JSON, under a temporary name first.
 
     Parameters
     ----------
     path : path
         The JSON file to write.
+    machine : mapping
+        What measured: `machine_description`, or of a run's jobs `warpseed.measure.machines.describe_run`.
     config : mapping, optional
         The run's whole configuration; kept as it is.
     names_only : bool
@@ -149,7 +153,7 @@ def write_provenance(path: str | Path, config: Mapping[str, Any] | None = None, 
     document = {
         "format": 1,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        **machine_description(),
+        **machine,
         "seeds": seeds(config),
         "config": config,
     }

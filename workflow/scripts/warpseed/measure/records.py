@@ -1,13 +1,15 @@
 """The long-form records that measurements are kept in.
 
 A record is one row of a TSV whose first line is `FORMAT_LINE` and whose columns are `RECORD_COLUMNS`. Raw repeats are
-kept, one row each; medians are taken where a table is drawn, never here.
+kept, one row each; medians are taken where a table is drawn, never here. The second line describes the machine as the
+job that measured saw it; `warpseed.measure.machines` reads it.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT_LINE",
+    "MACHINE_MARK",
     "RECORD_COLUMNS",
     "SHARED",
     "index_rows",
@@ -33,6 +36,9 @@ __all__ = [
 
 FORMAT_LINE = "# warpseed records, format 2"
 """First line of every file of records."""
+MACHINE_MARK = "# machine "
+"""What the second line of a run's records begins with; the machine's description follows, as JSON. Published records
+have none: their provenance.json stands beside them."""
 RECORD_COLUMNS = (
     "system",
     "item",
@@ -148,7 +154,7 @@ def index_rows(
 
 
 def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write records as a TSV: the line that names the format, a header, the rows; under a temporary name first.
+    """Write records as a TSV: format, this machine, a header, the rows; under a temporary name first.
 
     Parameters
     ----------
@@ -166,24 +172,27 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
         If a row lacks a column without default, has one that records do not know, a stage that is no name, or
         GPUs that its device does not have.
     """
-    from warpseed.compute.machine import machine_name
+    from warpseed.measure.provenance import machine_description
 
-    complete = [_complete(row, machine_name) for row in rows]
+    machine = machine_description()
+    complete = [_complete(row, machine["machine"]) for row in rows]
+    _write(path, [FORMAT_LINE, MACHINE_MARK + json.dumps(machine)], complete)
+
+
+def _write(path: str | Path, head: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as handle:
-        handle.write(f"{FORMAT_LINE}\n")
+        handle.writelines(f"{line}\n" for line in head)
         writer = csv.DictWriter(handle, RECORD_COLUMNS, delimiter="\t", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(complete)
+        writer.writerows(rows)
 
 
-def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, Any]:
+def _complete(row: Mapping[str, Any], machine: str) -> dict[str, Any]:
     unknown = set(row) - set(RECORD_COLUMNS)
     if unknown:
         raise ValueError(f"a record has no column {sorted(unknown)}; the columns are {', '.join(RECORD_COLUMNS)}")
-    full = {**_DEFAULTS, **row}
+    full = {**_DEFAULTS, "machine": machine, **row}
     full.setdefault("gpus", int(full["device"] == "gpu"))
-    if "machine" not in full:
-        full["machine"] = machine()
     missing = [column for column in RECORD_COLUMNS if column not in full]
     if missing:
         raise ValueError(f"a record needs a value for {', '.join(missing)}: {dict(row)}")
@@ -196,7 +205,7 @@ def _complete(row: Mapping[str, Any], machine: Callable[[], str]) -> dict[str, A
 
 
 def publish_records(path: str | Path, paths: Iterable[str | Path], *, machine: str) -> None:
-    """Write records of a run into one file.
+    """Write records of a run into one file, under one machine's name.
 
     Parameters
     ----------
@@ -205,23 +214,18 @@ def publish_records(path: str | Path, paths: Iterable[str | Path], *, machine: s
     paths : iterable of paths
         Files from `write_records`, of one reference.
     machine : str
-        The machine that publishes.
+        The machine that measured them (`warpseed.measure.machines.one_machine`).
 
     Raises
     ------
     InputError
-        If there is no record, or one that was measured on another machine.
+        If there is no record.
     """
     records = read_records(paths)
     if records.empty:
         raise InputError("There are no records to publish; measure first, then publish.")
-    others = sorted(set(records["machine"]) - {machine})
-    if others:
-        raise InputError(
-            f"The records were measured on '{others[0]}', but this machine is '{machine}': publish them there, where "
-            "driver and versions are known, or remove results/measurements and measure here."
-        )
-    write_records(path, [{str(key): value for key, value in row.items()} for row in records.to_dict("records")])
+    rows = records.assign(machine=machine).to_dict("records")
+    _write(path, [FORMAT_LINE], [{str(key): value for key, value in row.items()} for row in rows])
 
 
 def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:
@@ -265,6 +269,9 @@ def _read_one(path: Path) -> pd.DataFrame:
                     f"{path} begins with {first[:60]!r}, but records of this version begin with {FORMAT_LINE!r}; "
                     "remove the file and measure again"
                 )
+            columns = handle.tell()
+            if not handle.readline().startswith(MACHINE_MARK):
+                handle.seek(columns)
             # QUOTE_MINIMAL on both sides: a contig or data set name may hold a quote.
             frame = pd.read_csv(handle, sep="\t", dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpseed.errors import InputError
+from warpseed.measure.machines import name_machines
 from warpseed.measure.records import SHARED, read_records, split_parameters
 from warpseed.report.papers import Paper, read_paper
 from warpseed.report.words import Method, method_of
@@ -148,7 +149,8 @@ def load_measurements(
     """
     known = {paper.system: paper for paper in map(read_paper, papers)}
     frames = [read_records([]).assign(source="")]
-    frames += [read_records(path).assign(source="here") for path in local]
+    for measured, names in name_machines(local).items():
+        frames.append(read_records(measured).replace({"machine": names}).assign(source="here"))
     for path in reference:
         frames.append(read_records(path).assign(source="reference", machine=Path(path).resolve().parent.name))
     records = joined(frames)
