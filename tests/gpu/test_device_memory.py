@@ -16,13 +16,14 @@ import warpseed
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from warpseed import build_index, find_kmers
-from warpseed.compute import device_batches
+from warpseed.compute import device_batches, device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device, text_on_device
 from warpseed.kmer_seeds import cpu, gpu
 from warpseed.kmer_seeds.floors import draw_kmers
-from warpseed.output.rows import Found
+from warpseed.kmer_seeds.gpu_stream import stream_hits
+from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, part_of
 
 pytestmark = pytest.mark.gpu
@@ -86,6 +87,52 @@ def test_intervals_of_small_batches_locate_to_the_same(
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
         intervals = gpu.search_paper(index, kmers, mismatches, max_hits=50)
         assert_same(cpu.locate_intervals(index, kmers, intervals, mismatches), expected)
+
+
+def streamed(index: Any, kmers: Packed, tier: str, mismatches: int, size: int, **options: Any) -> Found:
+    """The hits of pieces of `size` k-mers, joined; a k-mer's hits may come in several parts."""
+    works = (
+        part_of(kmers, first, min(first + size, len(kmers.lengths))) for first in range(0, len(kmers.lengths), size)
+    )
+    options.setdefault("watch", Stopwatch())
+    parts: list[Found] = []
+    continued = False
+    for found, continues in stream_hits(index, works, mismatches, tier=tier, **options):
+        hits, counts = found.hits.copy(), found.counts.copy()
+        if continued:
+            before = parts.pop()
+            counts = np.concatenate([before.counts[:-1], [before.counts[-1] + counts[0]], counts[1:]])
+            hits = np.concatenate([before.hits, hits])
+        parts.append(found._replace(hits=hits, counts=counts))
+        continued = continues
+    return join_found(parts)
+
+
+@pytest.mark.parametrize(("tier", "mismatches"), SEARCHES)
+def test_streamed_kmers_find_the_same(index: Any, monkeypatch: pytest.MonkeyPatch, tier: str, mismatches: int) -> None:
+    """Pieces of several sizes on one and more devices; many small batches, so that two are always in flight."""
+    kmers = draw_kmers(index, 24, 100_000, 0.02, seed=mismatches)
+    device_numbers = {(0,), tuple(range(device.device_count()))}
+    for options in ({"max_hits": None}, {"max_hits": 3}):
+        whole = find(index, kmers, tier, mismatches, **options)
+        for least, largest in ((1 << 18, 1 << 20), (500, 2000)):
+            monkeypatch.setattr(device_stream, "LEAST_BATCH", least)
+            monkeypatch.setattr(device_stream, "LARGEST_BATCH", largest)
+            for size, devices in ((100_000, (0,)), (30_011, (0,)), *((997, numbers) for numbers in device_numbers)):
+                assert_same(streamed(index, kmers, tier, mismatches, size, devices=devices, **options), whole)
+
+
+def test_streamed_kmers_in_little_memory(
+    index: Any, short_memory: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The estimate sees plenty; CuPy refuses memory to one batch beside another, then to one alone."""
+    kmers = draw_kmers(index, 20, 3_000_000, 0.01, seed=7)
+    whole = find(index, kmers, "fast", 1, max_hits=128)
+    capsys.readouterr()
+    short_memory(200 << 20)
+    monkeypatch.setattr(device_stream, "free_memory", lambda: 1 << 40)
+    assert_same(streamed(index, kmers, "fast", 1, 100_000, max_hits=128), whole)
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_four_million_kmers_in_one_gigabyte(index: Any, short_memory: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -25,8 +25,27 @@ NO_LIMIT = np.iinfo(np.int64).max
 class Array(np.ndarray):
     """A NumPy array that can be asked for the host's copy."""
 
-    def get(self) -> np.ndarray:
-        return np.array(self)
+    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+        if out is None:
+            return np.array(self)
+        out[...] = self
+        return out
+
+
+class Stream:
+    """A stream, which has nothing to wait for."""
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        self.ptr = id(self)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
 
 
 class OutOfMemoryError(MemoryError):
@@ -52,6 +71,11 @@ class PretendCupy:
             ),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=self.device,
+            Stream=Stream,
+            Event=lambda: SimpleNamespace(record=lambda: None, synchronize=lambda: None),
+            get_elapsed_time=lambda begin, end: 1.0,
+            get_current_stream=Stream,
+            alloc_pinned_memory=bytearray,
         )
 
     @contextmanager
@@ -198,14 +222,12 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     package, kernels = PretendCupy(), PretendGpu(index)
     monkeypatch.setitem(sys.modules, "cupy", package)
 
-    event: Callable[[], Any] = lambda: SimpleNamespace(record=lambda: None, synchronize=lambda: None)  # noqa: E731
     for name, value in {
         "is_available": lambda: True,
         "gpus": [nullcontext()] * devices,
         "synchronize": lambda: None,
-        "event": event,
-        "event_elapsed_time": lambda begin, end: 1.0,
-        "as_cuda_array": lambda array: array,
+        "external_stream": lambda pointer: pointer,
+        "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
     for module in (device, gpu, gpu_paper):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import threading
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -228,18 +230,76 @@ def test_small_grids_are_launched_without_a_warning() -> None:
     launched: list[Any] = []
 
     class Kernel:
-        def __getitem__(self, grid: tuple[int, int]) -> Callable[..., None]:
-            _LaunchConfiguration(self, (grid[0], 1, 1), (grid[1], 1, 1), 0, 0)
+        def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
+            _LaunchConfiguration(self, (grid[0], 1, 1), (grid[1], 1, 1), grid[2], 0)
             return lambda *arguments: launched.append((grid, arguments))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumbaPerformanceWarning)
         with pytest.raises(NumbaPerformanceWarning):
-            Kernel()[2, 128]
+            Kernel()[2, 128, 0]
         gpu.launch(Kernel(), 129, 128, "a", "b")
         gpu.launch(Kernel(), 0, 128, "nothing")
-    assert launched == [((2, 128), ("a", "b"))]
+    assert launched == [((2, 128, 0), ("a", "b"))]
     assert config.CUDA_LOW_OCCUPANCY_WARNINGS
+
+
+def test_a_thread_with_a_stream_of_its_own_launches_on_it(made_up: SimpleNamespace) -> None:
+    """CuPy's stream and Numba's are the same one; streams are kept, by device and number."""
+    launched: list[int] = []
+    entered: list[int] = []
+
+    class Stream:
+        made = 0
+
+        def __init__(self, non_blocking: bool) -> None:
+            assert non_blocking
+            Stream.made += 1
+            self.ptr = Stream.made
+
+        def __enter__(self) -> None:
+            entered.append(self.ptr)
+
+        def __exit__(self, *error: object) -> None:
+            entered.append(-self.ptr)
+
+        def synchronize(self) -> None:
+            pass
+
+    class Kernel:
+        def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
+            return lambda: launched.append(grid[2])
+
+    gpu.cupy().cuda.Stream = Stream
+    gpu.cuda.external_stream = lambda pointer: 10 * pointer
+    gpu._streams.clear()
+
+    def serve(device: int, number: int) -> None:
+        made_up.device = device
+        with gpu.on_own_stream(number):
+            gpu.launch(Kernel(), 1, 32)
+            thread = threading.Thread(target=gpu.launch, args=(Kernel(), 1, 32))
+            thread.start()
+            thread.join()
+        gpu.launch(Kernel(), 1, 32)
+
+    try:
+        for device, number in ((0, 0), (0, 1), (1, 0), (0, 0)):
+            serve(device, number)
+    finally:
+        gpu._streams.clear()
+    assert launched == [10, 0, 0, 20, 0, 0, 30, 0, 0, 10, 0, 0]
+    assert entered == [1, -1, 2, -2, 3, -3, 1, -1]
+
+
+def test_pinned_memory_comes_in_few_sizes(made_up: SimpleNamespace) -> None:
+    asked: list[int] = []
+    gpu.cupy().cuda.alloc_pinned_memory = lambda size: asked.append(size) or bytearray(size)
+    for count in (1, 8192, 8193, 100_000, 0):
+        numbers = gpu.pinned(count, np.uint64)
+        numbers[...] = 7
+        assert numbers.shape == (count,) and numbers.dtype == np.uint64 and numbers.flags.writeable
+    assert asked == [1 << 16, 1 << 16, 1 << 17, 1 << 20]
 
 
 def test_two_kernels_of_one_name_are_refused() -> None:

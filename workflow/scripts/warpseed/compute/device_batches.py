@@ -7,13 +7,13 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 
-__all__ = ["LARGEST_BATCH", "run_batches"]
+__all__ = ["LARGEST_BATCH", "refuse_one_query", "run_batches", "tell_short_memory"]
 
 LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
@@ -47,7 +47,7 @@ class _Deal:
             self._next = self._count
 
 
-def _tell(device: int, size: int) -> None:
+def tell_short_memory(device: int, size: int) -> None:
     """Say once, in one line, that the memory of a device decides the size of batches."""
     if device not in _told and sys.stderr is not None:
         _told.add(device)
@@ -56,6 +56,19 @@ def _tell(device: int, size: int) -> None:
             f"it is given at most {size:,} queries at a time.",
             file=sys.stderr,
         )
+
+
+def refuse_one_query(error: Exception) -> NoReturn:
+    """Say that what failed for want of memory was a single query, which cannot be halved.
+
+    Raises
+    ------
+    MemoryLimitError
+    """
+    raise MemoryLimitError(
+        f"One query has more results than the GPU's memory holds ({free_memory() / 1e9:.1f} GB were free "
+        "when it failed); set max_hits, use a larger GPU, or device='cpu'."
+    ) from error
 
 
 def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tuple[int, list[tuple[int, _Result]]]:
@@ -75,10 +88,7 @@ def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tup
             if not is_out_of_memory(error):
                 raise
             if end - first == 1:
-                raise MemoryLimitError(
-                    f"One query has more results than the GPU's memory holds ({free_memory() / 1e9:.1f} GB were free "
-                    "when it failed); set max_hits, use a larger GPU, or device='cpu'."
-                ) from error
+                refuse_one_query(error)
             size = -(-(end - first) // 2)
         else:
             first = end
@@ -86,7 +96,7 @@ def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tup
         # Only here is the exception gone, whose traceback held the arrays of the batch that failed.
         gc.collect()
         give_back_memory()
-        _tell(device, size)
+        tell_short_memory(device, size)
     return size, results
 
 
@@ -129,7 +139,7 @@ def run_batches(
                 wanted = max(1, min(LARGEST_BATCH, share))
                 size = max(1, min(wanted, free_memory() // (2 * bytes_each)))
                 if size < wanted:
-                    _tell(device, size)
+                    tell_short_memory(device, size)
                 while (taken := deal.take(size)) is not None:
                     size, parts = _run_shrinking(device, *taken, run)
                     results += parts

@@ -46,10 +46,13 @@ __all__ = [
     "kernels",
     "launch",
     "on_device",
+    "on_own_stream",
+    "pinned",
     "release",
     "require_gpu",
     "resident",
     "sort",
+    "synchronize",
     "time_on_device",
     "to_device",
     "view",
@@ -64,8 +67,17 @@ kernels: dict[str, Any] = {}
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
 
+_LEAST_PINNED = 16
+"""Bits of the smallest piece of pinned memory."""
+
 _launching = threading.RLock()
 """Held for a launch, which returns at once, so that threads of several devices do not compile one kernel twice."""
+
+_stream_here = threading.local()
+"""Numba's name for this thread's stream, where it has one of its own."""
+
+_streams: dict[tuple[int, int], Any] = {}
+"""CuPy's streams by device and number."""
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -89,7 +101,7 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
 
 
 def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-    """Run a kernel with at least `threads` threads in blocks of `block`; nothing for no threads."""
+    """Run a kernel with at least `threads` threads in blocks of `block` on this thread's stream; none for none."""
     if threads <= 0:
         return
     with _launching:
@@ -97,7 +109,7 @@ def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
         warned = config.CUDA_LOW_OCCUPANCY_WARNINGS
         config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
         try:
-            configured = function[-(-threads // block), block]
+            configured = function[-(-threads // block), block, getattr(_stream_here, "numba", 0)]
         finally:
             config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
         configured(*arguments)
@@ -105,13 +117,39 @@ def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
 
 @contextmanager
 def time_on_device(watch: Stopwatch, stage: str) -> Iterator[None]:
-    """Time what the block puts on the default stream, with CUDA events."""
-    begin, end = cuda.event(), cuda.event()
+    """Time what the block puts on this thread's stream, with CUDA events."""
+    package = cupy()
+    begin, end = package.cuda.Event(), package.cuda.Event()
     begin.record()
     yield
     end.record()
     end.synchronize()
-    watch.add(stage, cuda.event_elapsed_time(begin, end) / 1e3)
+    watch.add(stage, package.cuda.get_elapsed_time(begin, end) / 1e3)
+
+
+@contextmanager
+def on_own_stream(number: int) -> Iterator[None]:
+    """Put what this thread gives the current device on a stream of its own, beside those of other threads.
+
+    Streams are kept by device and number: what CuPy keeps for later is kept stream by stream.
+    """
+    package, device = cupy(), _current_device()
+    with _parts_lock:
+        if (device, number) not in _streams:
+            _streams[device, number] = package.cuda.Stream(non_blocking=True)
+        stream = _streams[device, number]
+    with stream:
+        _stream_here.numba = cuda.external_stream(stream.ptr)
+        try:
+            yield
+            stream.synchronize()
+        finally:
+            del _stream_here.numba
+
+
+def synchronize() -> None:
+    """Wait for what this thread has put on its stream."""
+    cupy().cuda.get_current_stream().synchronize()
 
 
 # ------------------------------------------------------------------------------------------------- devices
@@ -228,8 +266,21 @@ def give_back_memory() -> None:
 
 
 def view(array: Any) -> Any:
-    """A CuPy array as a Numba device array, without a copy."""
-    return cuda.as_cuda_array(array)
+    """A CuPy array as a Numba device array, without a copy; both sides use this thread's stream, so nothing waits."""
+    return cuda.as_cuda_array(array, sync=False)
+
+
+def pinned(count: int, dtype: Any) -> np.ndarray:
+    """An array on the host, not initialised, in memory that devices copy from and to at full speed.
+
+    The memory is kept for later arrays when nobody holds this one or a part of it. Sizes are powers of two, so that
+    there are few.
+    """
+    size = count * np.dtype(dtype).itemsize
+    if not size:
+        return np.empty(0, dtype)
+    memory = cupy().cuda.alloc_pinned_memory(1 << max(_LEAST_PINNED, (size - 1).bit_length()))
+    return np.frombuffer(memory, dtype, count)
 
 
 def to_device(value: Any) -> Any:

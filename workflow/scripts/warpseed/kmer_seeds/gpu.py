@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import Run, run_batches
-from warpseed.compute.gpu import cuda, cupy, launch, sort, time_on_device, to_device, view, with_room
+from warpseed.compute.gpu import cupy, launch, sort, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.ranges import run_ranges, sort_groups
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -43,12 +43,17 @@ from warpseed.sequences.packed import Packed, part_of
 __all__ = [
     "COSTS",
     "DeviceHits",
+    "Search",
+    "bytes_each",
     "device_run",
     "exact_hits",
     "find_fast",
     "find_paper",
     "inexact_hits",
+    "paper_batch",
+    "search_for",
     "search_paper",
+    "sorted_hits",
 ]
 
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
@@ -68,11 +73,12 @@ class Search(NamedTuple):
     count_only: bool = False
 
 
-def _search(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Search:
+def search_for(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Search:
+    """What users ask for, as kernels take it."""
     return Search(max_mismatches, _NO_LIMIT if max_hits is None else max_hits, count_only)
 
 
-def _bytes_each(kmers: Packed, search: Search) -> int:
+def bytes_each(kmers: Packed, search: Search) -> int:
     """Device memory that a k-mer and its results take, about."""
     packed = sum(array.nbytes for array in kmers) // max(1, len(kmers.lengths))
     return packed + _RESULT_BYTES["inexact" if search.max_mismatches else "exact"]
@@ -85,7 +91,8 @@ class DeviceHits(NamedTuple):
     """Hits on the device, k-mer by k-mer."""
 
     hits: Any
-    """uint64[h], k-mer << 35 | hit packed by `pack_hit`, in no order; empty where only counts were asked for"""
+    """uint64[h], k-mer << 35 | hit packed by `pack_hit`, in no order, until they are sorted; empty where only counts
+    were asked for"""
     counts: Any
     """uint32[n], hits of each k-mer, 0 for one that was dropped"""
     results: int
@@ -149,9 +156,9 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, searc
     return with_room((0 if search.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
 
 
-def _fast_batch(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopwatch) -> Found:
-    """One batch from the host's memory to the host's memory."""
-    with watch.stage("host_to_device", synchronise=cuda.synchronize):
+def sorted_hits(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopwatch) -> DeviceHits:
+    """The hits of k-mers that lie on the host, on the device, in output order and without their k-mers above them."""
+    with watch.stage("host_to_device", synchronise=synchronize):
         on_device = to_device(kmers)
         if search.max_mismatches:
             scheme = device_scheme(tagged, kmers.lengths, search.max_mismatches)
@@ -164,8 +171,14 @@ def _fast_batch(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopw
         ordered = found.hits
         sort(ordered)
         ordered &= cupy().uint64((1 << QUERY_SHIFT) - 1)
+    return found
+
+
+def _fast_batch(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopwatch) -> Found:
+    """One batch from the host's memory to the host's memory."""
+    found = sorted_hits(tagged, kmers, search, watch)
     with watch.stage("device_to_host"):
-        hits, counts = ordered.get(), found.counts.get().astype(np.int64)
+        hits, counts = found.hits.get(), found.counts.get().astype(np.int64)
     return Found(hits, counts, found.dropped_queries, found.dropped_hits)
 
 
@@ -187,13 +200,13 @@ def find_fast(
     threads : as for the other searches; this one leaves nothing to the CPU
     devices : numbers of the GPUs that share the k-mers
     """
-    search = _search(max_mismatches, max_hits, count_only)
+    search = search_for(max_mismatches, max_hits, count_only)
 
     def start(watch: Stopwatch) -> Run[Found]:
         tagged = tagged_on_device(index, watch)
         return lambda first, last: _fast_batch(tagged, part_of(kmers, first, last), search, watch)
 
-    each = _bytes_each(kmers, search)
+    each = bytes_each(kmers, search)
     return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))
 
 
@@ -210,7 +223,7 @@ def _paper_intervals(
     bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, search: Search, watch: Stopwatch
 ) -> DeviceIntervals:
     """The intervals of one batch, on the device."""
-    with watch.stage("host_to_device", synchronise=cuda.synchronize):
+    with watch.stage("host_to_device", synchronise=synchronize):
         on_device = to_device(kmers)
     longest = int(kmers.lengths.max(initial=1))
     with time_on_device(watch, "kernel"):
@@ -248,13 +261,13 @@ def search_paper(
     devices: Sequence[int] = (0,),
 ) -> Intervals:
     """Paper tier, search only: the intervals, on the host, for locating on the CPU (Figure 5)."""
-    search = _search(max_mismatches, max_hits)
+    search = search_for(max_mismatches, max_hits)
 
     def start(watch: Stopwatch) -> Run[Intervals]:
         bwts = _bwts_on_device(index, max_mismatches, watch)
         return lambda first, last: _intervals_batch(bwts, part_of(kmers, first, last), search, watch)
 
-    each = _bytes_each(kmers, search)
+    each = bytes_each(kmers, search)
     parts = run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
     return _join_intervals(parts)
 
@@ -272,6 +285,31 @@ def _look_up(index: PaperIndex, lengths: np.ndarray, on_reverse: bool, pairs: tu
 
     run_ranges(len(size), threads, task)
     return hits
+
+
+def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+    """What runs one batch, from the host's memory to the host's memory; brings the BWTs to the device."""
+    bwts = _bwts_on_device(index, search.max_mismatches, watch)
+    on_host = index.reverse if search.max_mismatches else index.forward
+
+    def run(kmers: Packed) -> Found:
+        found = _paper_intervals(bwts, kmers, search, watch)
+        dropped = found.dropped_queries, found.dropped_hits
+        if search.count_only:
+            with watch.stage("device_to_host"):
+                return Found(np.empty(0, np.uint64), found.totals.get(), *dropped)
+        with time_on_device(watch, "locate"):
+            entry, steps = locate_pairs(bwts[1], found, search.max_mismatches)
+        with watch.stage("device_to_host"):
+            pairs = (found.size.get(), found.kind.get(), entry.get(), steps.get())
+            counts = found.totals.get()
+        with watch.stage("lookup"):
+            hits = _look_up(on_host, kmers.lengths, search.max_mismatches > 0, pairs, threads)
+        with watch.stage("sort"):
+            sort_groups(hits, counts)
+        return Found(hits, counts, *dropped)
+
+    return run
 
 
 def find_paper(
@@ -293,30 +331,13 @@ def find_paper(
     count_only : numbers of hits alone, which the search knows without locating
     devices : numbers of the GPUs that share the k-mers
     """
-    search = _search(max_mismatches, max_hits, count_only)
-    on_host = index.reverse if max_mismatches else index.forward
-
-    def batch(bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, watch: Stopwatch) -> Found:
-        found = _paper_intervals(bwts, kmers, search, watch)
-        if count_only:
-            with watch.stage("device_to_host"):
-                return Found(np.empty(0, np.uint64), found.totals.get(), found.dropped_queries, found.dropped_hits)
-        with time_on_device(watch, "locate"):
-            entry, steps = locate_pairs(bwts[1], found, max_mismatches)
-        with watch.stage("device_to_host"):
-            pairs = (found.size.get(), found.kind.get(), entry.get(), steps.get())
-            counts = found.totals.get()
-        with watch.stage("lookup"):
-            hits = _look_up(on_host, kmers.lengths, max_mismatches > 0, pairs, threads)
-        with watch.stage("sort"):
-            sort_groups(hits, counts)
-        return Found(hits, counts, found.dropped_queries, found.dropped_hits)
+    search = search_for(max_mismatches, max_hits, count_only)
 
     def start(watch: Stopwatch) -> Run[Found]:
-        bwts = _bwts_on_device(index, max_mismatches, watch)
-        return lambda first, last: batch(bwts, part_of(kmers, first, last), watch)
+        run = paper_batch(index, search, threads, watch)
+        return lambda first, last: run(part_of(kmers, first, last))
 
-    each = _bytes_each(kmers, search)
+    each = bytes_each(kmers, search)
     return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))
 
 
@@ -330,7 +351,7 @@ def device_run(
 
     The fast tier's hits are compacted and complete; the paper tier's are pairs (j, t).
     """
-    watch, search, on_device = Stopwatch(), _search(max_mismatches, max_hits), to_device(kmers)
+    watch, search, on_device = Stopwatch(), search_for(max_mismatches, max_hits), to_device(kmers)
     if tier == "paper":
         bwts, longest = _bwts_on_device(index, max_mismatches, watch), int(kmers.lengths.max(initial=1))
 

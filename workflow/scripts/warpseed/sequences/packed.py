@@ -6,6 +6,7 @@ ones costs its own words and no more. The functions here are scalar and run on t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "all_known",
     "base_at",
     "first_word",
+    "join_packed",
     "one_word_each",
     "oriented_marks",
     "oriented_word",
@@ -122,6 +124,31 @@ def part_of(packed: Packed, start: int, stop: int) -> Packed:
         packed.first[start : stop + 1] - begin,
         packed.lengths[start:stop],
     )
+
+
+def join_packed(parts: Sequence[Packed], empty: Callable[[int, type], np.ndarray] = np.empty) -> Packed:
+    """Sets of sequences, at least one, as a single set.
+
+    Parameters
+    ----------
+    empty : function of a length and a type that makes an array, which is filled here
+    """
+    ends = np.cumsum([0, *(len(part.lengths) for part in parts)])
+    word_ends = np.cumsum([0, *(len(part.words) for part in parts)])
+    lengths, words = empty(int(ends[-1]), np.uint32), empty(int(word_ends[-1]), np.uint64)
+    short = all(len(part.words) == len(part.lengths) for part in parts)
+    first = empty(0 if short else len(lengths) + 1, np.uint32)
+    marks = empty(len(words) if any(len(part.marks) for part in parts) else 0, np.uint64)
+    for part, begin, end, word, word_end in zip(parts, ends, ends[1:], word_ends, word_ends[1:], strict=False):
+        lengths[begin:end] = part.lengths
+        words[word:word_end] = part.words
+        if not short:
+            first[begin:end] = (part.first[:-1] if len(part.first) else np.arange(end - begin)) + word
+        if len(marks):
+            marks[word:word_end] = part.marks if len(part.marks) else 0
+    if not short:
+        first[-1] = len(words)
+    return Packed(words, marks, first, lengths)
 
 
 @scalar

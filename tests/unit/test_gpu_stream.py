@@ -1,0 +1,122 @@
+"""k-mers streamed through a GPU that the CPU plays: the same hits as at once, whatever pieces, rooms and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from test_gpu_searches import SEARCHES, assert_same, index, kmers, pretended
+from warpseed.compute import device_stream
+from warpseed.compute import gpu as device
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.kmer_seeds import cpu, gpu_stream
+from warpseed.kmer_seeds.gpu_stream import stream_hits
+from warpseed.output.rows import Found
+from warpseed.sequences.packed import Packed, join_packed, part_of
+
+__all__ = ["index", "pretended"]
+
+
+def pieces(packed: Packed, size: int) -> Iterator[Packed]:
+    for first in range(0, len(packed.lengths), size):
+        yield part_of(packed, first, min(first + size, len(packed.lengths)))
+
+
+def joined(results: Iterator[tuple[Found, bool]], sizes: list[int]) -> tuple[Found, list[int]]:
+    """All results as one, and the hits of each; none of them holds k-mers of two pieces."""
+    hits, counts, lengths = [], [], []
+    dropped = np.zeros(2, np.int64)
+    continued = False
+    borders = set(np.cumsum([0, *sizes]).tolist())
+    for found, continues in results:
+        if continued:
+            counts[-1] += int(found.counts[0])
+        first = len(counts) - continued
+        assert not any(first < border < first + len(found.counts) for border in borders)
+        counts += found.counts[int(continued) :].tolist()
+        assert len(found.hits) == found.counts.sum()
+        hits.append(found.hits.copy())
+        lengths.append(len(found.hits))
+        dropped += found.dropped_queries, found.dropped_hits
+        continued = continues
+    assert not continued
+    return Found(np.concatenate(hits), np.array(counts), *map(int, dropped)), lengths
+
+
+@SEARCHES
+@pytest.mark.parametrize("longest", [28, 70])
+@pytest.mark.parametrize("size", [200, 33, 1])
+@pytest.mark.parametrize("max_hits", [None, 40])
+def test_hits_do_not_depend_on_the_pieces(
+    index: Any,
+    pretended: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tier: str,
+    mismatches: int,
+    longest: int,
+    size: int,
+    max_hits: int | None,
+) -> None:
+    packed = kmers(longest)
+    expected = getattr(cpu, f"find_{tier}")(index, packed, mismatches, max_hits=max_hits)
+    monkeypatch.setattr(device_stream, "LEAST_BATCH", 10)
+    monkeypatch.setattr(device_stream, "LARGEST_BATCH", 50)
+    sizes = [len(piece.lengths) for piece in pieces(packed, size)]
+    for room, chunk in ((1 << 17, 1 << 20), (13, 100), (5, 5)):
+        monkeypatch.setattr(gpu_stream, "_ROOM", room)
+        monkeypatch.setattr(gpu_stream, "_CHUNK", chunk)
+        for devices in ((0,), (0, 1)):
+            watch = Stopwatch()
+            results = stream_hits(
+                index, pieces(packed, size), mismatches, tier=tier, max_hits=max_hits, watch=watch, devices=devices
+            )
+            found, lengths = joined(results, sizes)
+            assert_same(found, expected, tier)
+            assert max(lengths) <= room
+            assert {"join", "host_to_device", "kernel", "sort", "device_to_host"} <= set(watch.seconds)
+
+
+@pytest.mark.parametrize(
+    ("tier", "mismatches", "largest"), [("fast", 0, 20_000), ("fast", 2, 70_000), ("paper", 2, 526_000)]
+)
+def test_short_memory_makes_batches_smaller(
+    index: Any,
+    pretended: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tier: str,
+    mismatches: int,
+    largest: int,
+) -> None:
+    packed = kmers(28)
+    expected = getattr(cpu, f"find_{tier}")(index, packed, mismatches, max_hits=40)
+    list(stream_hits(index, pieces(packed, 200), mismatches, tier=tier, watch=Stopwatch()))
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    pretended[0].largest = largest
+    results = stream_hits(index, pieces(packed, 50), mismatches, tier=tier, max_hits=40, watch=Stopwatch())
+    assert_same(joined(results, [50] * 4)[0], expected, tier)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and "GPU 0 is short of memory" in told
+
+
+def test_joined_sets_are_as_packed_together() -> None:
+    """Of k-mers of one word and of several, with and without unknown bases."""
+    for longest in (28, 70):
+        packed = kmers(longest)
+        for size in (200, 33, 1):
+            for whole, part in zip(packed, join_packed(list(pieces(packed, size))), strict=True):
+                assert whole.dtype == part.dtype and whole.tolist() == part.tolist()
+    short, long = part_of(kmers(28), 3, 50), part_of(kmers(70), 0, 60)
+    marked = join_packed([short, long, short])
+    assert len(marked.first) == 47 + 60 + 47 + 1 and len(marked.marks) == len(marked.words)
+    for begin, part in ((0, short), (47, long), (107, short)):
+        again = part_of(marked, begin, begin + len(part.lengths))
+        assert again.words.tolist() == part.words.tolist() and again.lengths.tolist() == part.lengths.tolist()
+        assert again.marks.tolist() == (part.marks.tolist() or [0] * len(part.words))
+    plain = short._replace(marks=np.empty(0, np.uint64))
+    assert len(join_packed([plain, plain]).marks) == 0
