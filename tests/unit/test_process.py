@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,6 +50,18 @@ def test_a_failing_process_is_one_sentence() -> None:
         run_process(python("import os; os.kill(os.getpid(), 9)"))
     with pytest.raises(PeerError, match="No such file"):
         run_process(["/no/such/program"])
+
+
+def test_what_was_started_ends_with_us(tmp_path: Path) -> None:
+    """Ctrl-C reaches a job alone: neither the process that it times nor the one that started it goes on."""
+    mark = tmp_path / "mark"
+    child = f"import time; time.sleep(2); open({str(mark)!r}, 'w')"
+    timer = threading.Timer(0.7, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_process(python(child))
+    time.sleep(2.5)
+    assert not mark.exists()
 
 
 def test_a_program_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,5 +23,5 @@ def main(snakemake: Any) -> None:
 
 if "snakemake" in globals():
     job = globals()["snakemake"]
-    with rule_log(job.log[0]):
+    with rule_log(job):
         main(job)

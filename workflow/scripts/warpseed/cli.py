@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.compute.machine import usable_cores
 from warpseed.errors import InputError, advice_for, explain
 from warpseed.version import __version__
+from warpseed.workflow.program import (
+    Stopped,
+    leave_nothing_behind,
+    open_descriptors,
+    say,
+    say_what_it_took,
+    stop_on_signals,
+)
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits
@@ -90,11 +95,11 @@ def _index(options: argparse.Namespace) -> int:
         index.save(options.output)
         stages = dict(index.seconds, save=time.perf_counter() - began)
     size = sum(part["bytes"] for part in index.report())
-    _say(
+    say(
         f"{len(index.names)} contigs, {len(index.segments.contig)} segments, {index.bases:,} bases; parts "
         f"{', '.join(index.parts)}; {size / index.bases:.2f} bytes a base"
     )
-    _say_stages(stages)
+    say_what_it_took(stages)
     return 0
 
 
@@ -144,14 +149,14 @@ def _search(
     written = write(options.output, totals.over(batches), threads=options.threads, inputs=inputs)
     total = time.perf_counter() - began
     _say_reads(watch.counts)
-    _say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
+    say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
-        _say(
+        say(
             f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
             f"{totals.dropped_hits:,} hits of theirs"
         )
     known = sum(watch.seconds.values())
-    _say_stages(dict(watch.seconds, write=total - known, total=total))
+    say_what_it_took(dict(watch.seconds, write=total - known, total=total))
     return 0
 
 
@@ -161,16 +166,16 @@ def _say_reads(counts: dict[str, int]) -> None:
         return
     reads, short = counts["reads"], counts["short_reads"]
     if short == reads:
-        _say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
+        say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
     else:
-        _say(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
+        say(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
 
 
 def _verify(options: argparse.Namespace) -> int:
     from warpseed.fm_index.store import verify_index
 
     size = verify_index(options.index)
-    _say(f"{options.index}: {size:,} bytes are as they were written")
+    say(f"{options.index}: {size:,} bytes are as they were written")
     return 0
 
 
@@ -179,54 +184,6 @@ def _check(options: argparse.Namespace) -> int:
 
     _print("\n".join(describe_machine()))
     return 0
-
-
-def _say(text: str) -> None:
-    # Where standard error is closed or full there is nobody to tell, and what is told must not go elsewhere.
-    if sys.stderr is not None:
-        with suppress(OSError):
-            print(text, file=sys.stderr)
-
-
-def _say_stages(stages: dict[str, float]) -> None:
-    from warpseed.compute.machine import peak_memory
-
-    _say("seconds: " + ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages.items()))
-    _say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")
-
-
-class _Stopped(BaseException):
-    """A signal that asks to end. (Where a KeyboardInterrupt passes exec, Python exits by SIGINT even if handled.)"""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def _is_stopping(number: int, frame: object) -> None:
-    """Nothing more: what is half-written is being removed, which a second Ctrl-C would cut short."""
-
-
-def _stop(number: int, frame: object) -> None:
-    for each in _SIGNALS:
-        signal.signal(each, _is_stopping)
-    raise _Stopped(number)
-
-
-def _become_a_process() -> None:
-    """What a program of its own has to settle, and a caller of `main` has settled: descriptors and signals."""
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:  # closed: the next file opened would take its number, and what libraries print would go there
-            os.open(os.devnull, os.O_RDWR)
-    if threading.current_thread() is threading.main_thread():
-        for each in _SIGNALS:
-            if signal.getsignal(each) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(each, _stop)
 
 
 def _print(text: str = "") -> None:
@@ -240,36 +197,25 @@ def _print(text: str = "") -> None:
             raise InputError(f"standard output: cannot be written ({error.strerror}); {advice_for(error)}.") from error
 
 
-def _leave_nothing_behind() -> None:
-    """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status."""
-    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
-        try:
-            if stream is not None:
-                stream.flush()
-        except (OSError, ValueError):  # (ValueError: closed)
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
-
-
 def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
     """One command; its exit status."""
     try:
         if options.command not in ("verify", "check"):
-            _say(f"warpseed {__version__}: {shlex.join(given)}")
+            say(f"warpseed {__version__}: {shlex.join(given)}")
         status = int(options.run(options))
         _print()
         return status
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
-    except (KeyboardInterrupt, _Stopped) as stopped:
-        _say("Interrupted; no half-written file is left.")
-        return 128 + getattr(stopped, "number", signal.SIGINT)
+    except (KeyboardInterrupt, Stopped) as stopped:
+        ended = stopped if isinstance(stopped, Stopped) else Stopped(signal.SIGINT)
+        say(str(ended))
+        return ended.status
     except Exception as error:
         sentence = explain(error)
         if sentence is None:
             raise
-        _say(f"Error: {sentence}")
+        say(f"Error: {sentence}")
         return 1
 
 
@@ -281,8 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run(_parser().parse_args(arguments), arguments)
-    _become_a_process()
+    open_descriptors()
+    stop_on_signals()
     try:
         return _run(_parser().parse_args(), sys.argv[1:])
     finally:
-        _leave_nothing_behind()
+        leave_nothing_behind()

@@ -5,6 +5,7 @@ A system says what its items run and on what; how it is timed is said here, once
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from warpseed.measure.records import measured_rows
 
 __all__ = ["Outcome", "Run", "Side", "add_total", "side_fields", "time_sides"]
 
+_LOGGER = logging.getLogger(__name__)
 _ONCE = "index_to_device"
 """The stage that only the first run on a device has: later ones find the index there."""
 
@@ -88,13 +90,26 @@ def time_sides(sides: Sequence[Side], repeats: int) -> list[dict[str, Any]]:
             watch = Stopwatch()
             for stage, seconds in before[number].items():
                 watch.add(stage, seconds)
-            outcome = side.run(watch)()
+            began = time.perf_counter()
+            finish = side.run(watch)
+            took = time.perf_counter() - began
+            outcome = finish()
+            _LOGGER.info("%s, run %d of %d: %.3f s", _description(side), repeat + 1, repeats, took)
             shared = {**side.fields, "repeat": repeat, **outcome._asdict()}
             rows += measured_rows(watch, **shared)
             if side.rate_unit:
                 rate = outcome.queries / watch.seconds["total"]
                 rows.append({**shared, "stage": "total", "metric": "throughput", "value": rate, "unit": side.rate_unit})
     return rows
+
+
+def _description(side: Side) -> str:
+    """What a side is, in the words of its records."""
+    names = ("item", "case", "parameters", "tool", "tier", "device", "threads")
+    words = {name: side.fields[name] for name in names if side.fields.get(name) not in (None, "", "-")}
+    return ", ".join(
+        f"{name} {value}" if name in ("device", "threads") else str(value) for name, value in words.items()
+    )
 
 
 def _before(side: Side) -> dict[str, float]:

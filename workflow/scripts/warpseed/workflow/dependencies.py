@@ -23,9 +23,10 @@ GLUE = frozenset(
         "workflow/__init__.py",
         "workflow/check.py",
         "workflow/job.py",
+        "workflow/program.py",
     }
 )
-"""Files that no rule depends on: what a result is called, how an error is said, which versions are noted beside it.
+"""Files that no rule depends on: what a result is called, how an error or an end is said, which versions are noted.
 Neither they nor what they alone import are anybody's inputs."""
 
 _NOT_FOLLOWED = frozenset({"cli.py"})

@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -120,14 +122,22 @@ def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None
     PeerError
         If it fails, with the last thing it said.
     """
-    done = subprocess.run(
+    starter = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _STARTER, *command],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, **(environment or {})},
-        check=False,
+        process_group=0,
     )
-    said = done.stderr.decode(errors="replace").splitlines()
-    status, seconds, peak = json.loads(done.stdout) if done.returncode == 0 else (done.returncode, 0.0, 0)
+    with starter:
+        try:
+            out, errors = starter.communicate()
+        except BaseException:  # we are to end: so is what was started, and what that has started
+            with suppress(ProcessLookupError):
+                os.killpg(starter.pid, signal.SIGKILL)
+            raise
+    said = errors.decode(errors="replace").splitlines()
+    status, seconds, peak = json.loads(out) if starter.returncode == 0 else (starter.returncode, 0.0, 0)
     if status != 0:
         told = [line.strip() for line in said if line.strip() and not line.startswith(("Command:", "Warning:"))]
         raise PeerError(

@@ -1,0 +1,90 @@
+"""What a program of its own has to settle, the command line as a rule's script: signals, descriptors, streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+
+from warpseed.compute.machine import peak_memory
+
+__all__ = ["Stopped", "leave_nothing_behind", "open_descriptors", "say", "say_what_it_took", "stop_on_signals"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """A signal that asks to end: what is half-written is removed by whatever was writing it, as after any exception.
+
+    (Where a KeyboardInterrupt passes exec, Python exits by SIGINT even if handled.)
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def status(self) -> int:
+        """The exit status that tells of it."""
+        return 128 + self.number
+
+    def __str__(self) -> str:
+        return f"Interrupted by {signal.Signals(self.number).name}; no half-written file is left."
+
+
+def _is_stopping(number: int, frame: object) -> None:
+    """Nothing more: what is half-written is being removed, which a second Ctrl-C would cut short."""
+
+
+def _stop(number: int, frame: object) -> None:
+    for each in _SIGNALS:
+        signal.signal(each, _is_stopping)
+    raise Stopped(number)
+
+
+def stop_on_signals() -> None:
+    """From now on SIGINT, SIGTERM and SIGHUP raise `Stopped` in the main thread, the first of them.
+
+    One that is ignored, as under nohup, stays so. In another thread nothing happens: Python takes handlers in none.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for each in _SIGNALS:
+            if signal.getsignal(each) is not signal.SIG_IGN:
+                signal.signal(each, _stop)
+
+
+def open_descriptors() -> None:
+    """Open what is closed of standard input, output and error: the next file would take its number, and what libraries
+    print would go there."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def leave_nothing_behind() -> None:
+    """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status."""
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # (ValueError: closed)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print on standard error. Where that is closed or full there is nobody to tell, and it must not go elsewhere."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr, end=end, flush=True)
+
+
+def say_what_it_took(stages: dict[str, float]) -> None:
+    """The seconds of each stage, and the peak memory of this process."""
+    say("seconds: " + ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages.items()))
+    say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")
