@@ -24,7 +24,7 @@ ARGS ?=
 
 GPU := $(shell nvidia-smi -L 2>/dev/null | grep -c GPU)
 RUN_REQUIREMENTS := requirements.txt $(if $(filter-out 0,$(GPU)),requirements-gpu.txt)
-DEV_REQUIREMENTS := $(RUN_REQUIREMENTS) requirements-dev.txt
+DEV_REQUIREMENTS := $(RUN_REQUIREMENTS) requirements-cluster.txt requirements-dev.txt
 # A stamp carries the checksum of its requirements: a changed pin installs anew, a touched file does not.
 RUN_STAMP := $(VENV)/run-$(shell cat $(RUN_REQUIREMENTS) | cksum | cut -d' ' -f1)
 DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1)

@@ -1,7 +1,8 @@
 # What all rules share: the configuration once it is checked, references, read sets, samples, devices.
 #
 # Needs: config (config/*.yaml), workflow/schemas/*.schema.yaml, resources/genomes.yaml.
-# Makes: the names in capitals below; the rule file of each system adds to those of the last part.
+# Makes: the names in capitals below; the rule file of each system adds to those of the last part. What a job asks of a
+#        scheduler is a Request beside its rule; LIGHT is that of the small ones.
 # Steps: check and complete the configuration; look at what it names; decisions are Python in warpseed/workflow/.
 
 import os
@@ -15,10 +16,12 @@ SOURCE = Path(os.path.relpath(workflow.basedir))
 """The checkout, as seen from the working directory: a run stays valid when both are moved together."""
 SCRIPTS = SOURCE / "workflow" / "scripts"
 CORES = os.cpu_count() or 1
-"""At least as many as --cores ever gives, so a job with this many threads has the machine to itself."""
+"""At least as many as --cores ever gives, so a job with this many threads has the machine to itself. On a cluster it is
+the submitting machine's number and says nothing: there the profile gives every timed job its CPUs (set-threads)."""
 
 sys.path.insert(0, str(SCRIPTS.resolve()))
 from warpseed.errors import ConfigError
+from warpseed.workflow import resources as needs
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
@@ -133,6 +136,22 @@ MEASUREMENTS = {}
 def all_records(wildcards):
     """Return every record file of the run."""
     return [INDEX_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
+
+
+# ------------------------------------------------------------------------------ what jobs ask of a scheduler
+
+LIGHT = needs.Request(lambda wildcards: needs.light())
+REPEATS = config["measure"]["repeats"]
+
+
+def bases_of(reference):
+    """Return the bases of a reference, as far as they are known before it is there."""
+    return needs.reference_bases(ALL_REFERENCES, reference, config["simulated_reference"]["size"])
+
+
+def index_size(reference):
+    """Return what the size of a reference's index depends on."""
+    return needs.IndexSize(bases_of(reference), INDEX_PARTS, config["index"])
 
 
 wildcard_constraints:

@@ -5,6 +5,8 @@
 #        results/measurements/<reference>/index.tsv (seconds a stage, bytes a part).
 # Steps: build, then compare every file with its SHA-256 once.
 
+BUILD_INDEX = needs.Request(lambda wildcards: needs.build_index(index_size(wildcards.reference)))
+
 
 rule build_fm_index:
     """Build the index with the parts that the tiers of this run need, and record its time and the size of each part."""
@@ -24,6 +26,8 @@ rule build_fm_index:
     resources:
         bench=1,
         gpu=GPU_JOBS,
+        mem_mb=BUILD_INDEX.mem_mb,
+        runtime=BUILD_INDEX.runtime,
     params:
         parts=lambda wildcards: sorted(INDEX_PARTS),
         occ_interval=config["index"]["occ_interval"],
@@ -46,5 +50,8 @@ rule verify_index:
         "benchmarks/index/{reference}.verified.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
     script:
         "../scripts/verify_index.py"

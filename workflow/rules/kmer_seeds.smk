@@ -37,6 +37,43 @@ MEASUREMENTS["kmer_seeds"] = [
     )
 ]
 
+CUT_KMERS = needs.Request(lambda wildcards: needs.cut_kmers(needs.read_bases(READS, config["reads"])))
+CUT_SAMPLE_KMERS = needs.Request(
+    lambda wildcards: needs.cut_kmers(needs.read_bases(SAMPLES[wildcards.sample]["reads"], config["reads"]))
+)
+FIND_SEEDS = needs.Request(
+    lambda wildcards: needs.find_seeds(
+        index_size(SAMPLES[wildcards.sample]["reference"]),
+        SAMPLES[wildcards.sample]["count"],
+        SAMPLES[wildcards.sample]["mismatches"],
+    )
+)
+
+TIME_DATASET = needs.Request(
+    lambda wildcards: needs.time_searches(
+        index_size(wildcards.reference),
+        DATASETS[wildcards.dataset]["count"],
+        needs.timed_runs(DATASETS[wildcards.dataset], REPEATS, DEVICES),
+    )
+)
+TIME_GPU_LIMITS = needs.Request(
+    lambda wildcards: needs.time_gpu_limits(
+        index_size(wildcards.reference),
+        max(case["count"] for case in GPU_LIMITS),
+        (1 + REPEATS) * sum(len(case["tiers"]) for case in GPU_LIMITS),
+    )
+)
+TIME_BOWTIE = needs.Request(
+    lambda wildcards: needs.time_bowtie(
+        index_size(wildcards.reference),
+        sum(DATASETS[name]["count"] for name in BOWTIE_DATASETS),
+        (1 + REPEATS) * len(config["measure"]["threads"]),
+    )
+)
+TIME_INDEX = needs.Request(
+    lambda wildcards: needs.time_builds(index_size(wildcards.reference), (1 + 2 * len(INDEX_BUILDS)) * REPEATS)
+)
+
 
 wildcard_constraints:
     dataset="|".join(map(re.escape, DATASETS)) or "none",
@@ -57,6 +94,9 @@ rule cut_kmers:
         reference=re.escape(REFERENCE),
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=CUT_KMERS.mem_mb,
+        runtime=CUT_KMERS.runtime,
     params:
         k=entry(DATASETS, "dataset", "k"),
         number=entry(DATASETS, "dataset", "count"),
@@ -76,6 +116,9 @@ use rule cut_kmers as cut_sample_kmers with:
         "logs/seeds/{sample}.kmers.log",
     benchmark:
         "benchmarks/seeds/{sample}.kmers.tsv"
+    resources:
+        mem_mb=CUT_SAMPLE_KMERS.mem_mb,
+        runtime=CUT_SAMPLE_KMERS.runtime,
     params:
         k=entry(SAMPLES, "sample", "k"),
         number=entry(SAMPLES, "sample", "count"),
@@ -102,6 +145,8 @@ rule time_kmer_seeds:
     resources:
         bench=1,
         gpu=GPU_JOBS,
+        mem_mb=TIME_DATASET.mem_mb,
+        runtime=TIME_DATASET.runtime,
     params:
         case=entry(DATASETS, "dataset", "case"),
         parameters=entry(DATASETS, "dataset", "parameters"),
@@ -134,6 +179,8 @@ rule time_gpu_limits:
     resources:
         bench=1,
         gpu=GPU_JOBS,
+        mem_mb=TIME_GPU_LIMITS.mem_mb,
+        runtime=TIME_GPU_LIMITS.runtime,
     params:
         cases=GPU_LIMITS,
         repeats=config["measure"]["repeats"],
@@ -161,6 +208,8 @@ rule find_seeds:
     threads: 8
     resources:
         gpu=GPU_JOBS,
+        mem_mb=FIND_SEEDS.mem_mb,
+        runtime=FIND_SEEDS.runtime,
     params:
         mismatches=entry(SAMPLES, "sample", "mismatches"),
         max_hits=entry(SAMPLES, "sample", "max_hits"),
@@ -190,6 +239,8 @@ rule time_bowtie:
     resources:
         bench=1,
         gpu=GPU_JOBS,
+        mem_mb=TIME_BOWTIE.mem_mb,
+        runtime=TIME_BOWTIE.runtime,
     params:
         cases=[
             {
@@ -225,6 +276,8 @@ rule time_index:
     resources:
         bench=1,
         gpu=GPU_JOBS,
+        mem_mb=TIME_INDEX.mem_mb,
+        runtime=TIME_INDEX.runtime,
     params:
         system="kmer_seeds",
         threads=INDEX_BUILDS,

@@ -21,6 +21,9 @@ rule publish_measurements:
         "benchmarks/publish/{machine}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
     params:
         published=RECORDS,
         config=config,

@@ -4,6 +4,9 @@
 # Makes: results/reads/<reference>/<read set>.fq for reads with qualities, .fa for those without.
 
 READ_FILES = {read_set_file(name, wanted): wanted for name, wanted in config["reads"].items()}
+SIMULATE_READS = needs.Request(
+    lambda wildcards: needs.simulate_reads(bases_of(wildcards.reference), READ_FILES[wildcards.read_file])
+)
 
 
 wildcard_constraints:
@@ -23,6 +26,9 @@ rule simulate_reads:
         "benchmarks/reads/{reference}/{read_file}.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=SIMULATE_READS.mem_mb,
+        runtime=SIMULATE_READS.runtime,
     params:
         number=entry(READ_FILES, "read_file", "count"),
         length=entry(READ_FILES, "read_file", "length"),

@@ -3,6 +3,9 @@
 # Needs: the configuration's `reference`, `simulated_reference` and `samples`; resources/genomes.yaml.
 # Makes: results/reference/<reference>.fa (simulated) or .fa.gz (downloaded, verified).
 
+SIMULATE_REFERENCE = needs.Request(lambda wildcards: needs.simulate_reference(bases_of(wildcards.reference)))
+DOWNLOAD = needs.Request(lambda wildcards: needs.download(bases_of(wildcards.reference)))
+
 
 rule simulate_reference:
     """Write a genome with repeats in both orientations, tandem repeats and runs of N, the same for the same seed."""
@@ -18,6 +21,9 @@ rule simulate_reference:
         reference="simulated",
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=SIMULATE_REFERENCE.mem_mb,
+        runtime=SIMULATE_REFERENCE.runtime,
     params:
         simulation=config["simulated_reference"],
     script:
@@ -36,6 +42,9 @@ rule get_reference:
         "benchmarks/reference/{reference}.fa.gz.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=DOWNLOAD.mem_mb,
+        runtime=DOWNLOAD.runtime,
     params:
         genome=reference_download,
         sha256=reference_sha256,

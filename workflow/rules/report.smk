@@ -33,6 +33,9 @@ rule make_tables:
         "benchmarks/tables.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
     script:
         "../scripts/make_tables.py"
 
@@ -53,6 +56,9 @@ rule draw_figures:
         "benchmarks/figures.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
     script:
         "../scripts/draw_figures.py"
 
@@ -85,6 +91,9 @@ rule write_report:
         "benchmarks/report.tsv"
     conda:
         "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
     params:
         config=config,
     script:

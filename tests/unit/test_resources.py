@@ -1,0 +1,127 @@
+"""What jobs ask a scheduler for: enough for what they do, and not for a machine that nobody has."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from warpseed.fm_index.build import needed_memory
+from warpseed.fm_index.layout import Parameters
+from warpseed.fm_index.parts import CORE, Sizes, choose_parts, part_bytes
+from warpseed.fm_index.table import choose_table_length
+from warpseed.workflow import resources
+from warpseed.workflow.download import load_catalogue
+from warpseed.workflow.resources import IndexSize, Needs, Request
+from warpseed.workflow.sources import References
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {"occ_interval": 128, "sa_interval": 32, "table_length": None}
+SIZES = [10_000, 4_641_652, 100_286_401, 1_000_000_000, 2_200_000_000, 3_210_000_000]
+PARTS = [("fast",), ("fast", "paper"), ("paper",)]
+
+
+def size(bases: int, parts: tuple[str, ...] = ("fast", "paper"), **settings: int | None) -> IndexSize:
+    return IndexSize(bases, parts, SETTINGS | settings)
+
+
+@pytest.mark.parametrize("bases", SIZES)
+@pytest.mark.parametrize("parts", PARTS)
+def test_a_build_is_given_what_it_says_that_it_needs(bases: int, parts: tuple[str, ...]) -> None:
+    """And the text and the packed text that it holds when it looks at what is left, and Snakemake's 300 MB."""
+    asked = resources.build_index(size(bases, parts)).mem_mb * 10**6
+    assert asked >= needed_memory(bases, parts) + 1.25 * bases + 300e6
+    assert asked <= 1.6 * needed_memory(bases, parts) + 2e9
+
+
+@pytest.mark.parametrize(
+    ("occ_interval", "sa_interval", "table_length"), [(128, 32, None), (32, 1, 12), (65536, 9, 15)]
+)
+@pytest.mark.parametrize("bases", SIZES)
+def test_an_index_is_as_large_as_its_parts(
+    bases: int, occ_interval: int, sa_interval: int, table_length: int | None
+) -> None:
+    parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(bases))
+    sizes = Sizes(bases, 1, parameters)
+    for parts in PARTS:
+        true = sum(part_bytes(part, sizes) for part in (CORE, *choose_parts(parts)))
+        counted = size(bases, parts, **parameters._asdict() | {"table_length": table_length}).bytes
+        assert true - 2**20 <= counted <= 2 * true + 2**20
+
+
+def test_more_data_and_another_attempt_ask_for_more() -> None:
+    small, large = size(10**6), size(10**9)
+    for function, more in [
+        (resources.build_index, ()),
+        (resources.find_seeds, (1000, 1)),
+        (resources.time_searches, (1000, 12)),
+        (resources.time_gpu_limits, (1000, 12)),
+        (resources.time_bowtie, (1000, 12)),
+        (resources.time_builds, (9,)),
+    ]:
+        assert function(large, *more).mem_mb > function(small, *more).mem_mb + 1000
+    assert resources.find_seeds(small, 10**9, 2).runtime > resources.find_seeds(small, 10**9, 1).runtime
+    request = Request(lambda wildcards: Needs(wildcards, 7))
+    assert [request.mem_mb(100, attempt) for attempt in (1, 2, 3)] == [100, 200, 300]
+    assert request.runtime(100, 3) == 21
+
+
+def test_the_bases_of_a_reference_are_known_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plain.fa").write_text(">a\n" + "ACGT" * 1000 + "\n")
+    with gzip.open("packed.fa.gz", "wt") as handle:
+        handle.write(">a\n" + "ACGTTGCATTGACGTA" * 4000 + "\n")
+    references = References(load_catalogue(ROOT / "resources" / "genomes.yaml"))
+    names = ("simulated", "celegans", "hg38", "plain.fa", "packed.fa.gz", "https://example.org/genome.fa.gz")
+    simulated, worm, human, plain, packed, url = (
+        resources.reference_bases(references, references.add(name, "reference"), 12_345) for name in names
+    )
+    assert (simulated, worm) == (12_345, 100_286_401)
+    assert 3.209e9 < human < 3.3e9  # 3,209,286,105 bases with all that is not listed
+    assert plain == 4004
+    assert packed == 4 * Path("packed.fa.gz").stat().st_size
+    assert url == resources.UNKNOWN_BASES
+    Path("results/reference").mkdir(parents=True)
+    Path("packed.fa.gz").rename("results/reference/genome.fa.gz")
+    assert resources.reference_bases(references, "genome", 1) == packed
+
+
+def test_reads_are_counted_where_they_lie_or_as_they_will_be_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "reads.fq"
+    path.write_text("@a\nACGT\n+\nIIII\n")
+    assert resources.read_bases(path, {}) == 15
+    sets = {"long": {"count": 500, "length": [1000, 10000]}, "short": {"count": 20, "length": 100}}
+    assert resources.read_bases("results/reads/nowhere/long.fq", sets) == 5_000_000
+    assert resources.read_bases("results/reads/nowhere/short.fa", sets) == 2000
+    drawn = resources.simulate_reads(0, {"count": 10**7, "length": 100})
+    assert drawn.mem_mb > resources.simulate_reads(0, sets["short"]).mem_mb + 3000
+
+
+def test_the_cluster_page_says_what_is_asked_for() -> None:
+    references = References(load_catalogue(ROOT / "resources" / "genomes.yaml"))
+    bases = [
+        resources.reference_bases(references, references.add(name, "reference"), 0)
+        for name in ("ecoli_k12", "celegans", "hg38")
+    ]
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    for job, asked in {
+        "`build_fm_index`, both tiers": [resources.build_index(size(count)) for count in bases],
+        "`build_fm_index`, fast tier": [resources.build_index(size(count, ("fast",))) for count in bases],
+        "`find_seeds`, fast tier": [resources.find_seeds(size(count, ("fast",)), 10**6, 1) for count in bases],
+    }.items():
+        assert f"| {job} | {' | '.join(f'{needs.mem_mb:,}' for needs in asked)} |" in page
+
+
+def test_every_rule_asks_for_memory_and_time() -> None:
+    """A rule without would get what the cluster gives by default, and be ended in its middle."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")))
+    bodies = dict(
+        re.findall(r"^(?:use )?rule (\w+(?: as \w+ with)?):\n(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
+    )
+    assert len(bodies) > 12
+    for name, body in bodies.items():
+        asked = re.findall(r"^        (mem_mb|runtime)=([A-Z_]+)\.(\w+),$", body, re.MULTILINE)
+        assert [key for key, _, _ in asked] == ["mem_mb", "runtime"], name
+        assert all(key == function for key, _, function in asked), name
+        assert len({request for _, request, _ in asked}) == 1, name

@@ -1,0 +1,229 @@
+"""What a job asks of a scheduler: memory and time, from the sizes of what it works on, and from the attempt.
+
+On one machine nothing is limited by them, unless ``--resources mem_mb=N`` says so. Memory is what was measured, with
+room for Python, compilation and the Snakemake process inside the job; time is several times what was measured, since a
+job that is ended a minute too early has done nothing. Nothing heavy is imported: every job's Snakemake reads this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from warpseed.workflow.sources import References
+
+__all__ = [
+    "IndexSize",
+    "Needs",
+    "Request",
+    "build_index",
+    "cut_kmers",
+    "download",
+    "file_bases",
+    "find_seeds",
+    "light",
+    "merge_seeds",
+    "read_bases",
+    "reference_bases",
+    "simulate_reads",
+    "simulate_reference",
+    "time_bowtie",
+    "time_builds",
+    "time_gpu_limits",
+    "time_searches",
+    "timed_runs",
+]
+
+BASE_MB, BASE_MINUTES = 1_500, 15
+"""What every job asks for: Snakemake, Python, Numba's compiler, and the start of the job."""
+UNKNOWN_BASES = 3_300_000_000
+"""A reference whose size is not known before it was downloaded may be a human genome."""
+_BATCHES = 2_000_000_000
+"""Bytes that a search takes beside its index, whatever it finds."""
+_SECONDS_A_QUERY = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Of the fast tier on one core, by mismatches."""
+
+
+class Needs(NamedTuple):
+    """What one job needs at its first attempt."""
+
+    mem_mb: int
+    """megabytes of host memory"""
+    runtime: int
+    """minutes"""
+
+
+class Request:
+    """What a rule asks for, as the functions that Snakemake calls: so many times its needs as the attempt's number.
+
+    Parameters
+    ----------
+    needs : callable
+        From a job's wildcards to its `Needs`.
+    """
+
+    def __init__(self, needs: Callable[[Any], Needs]) -> None:
+        self._needs = needs
+
+    def mem_mb(self, wildcards: Any, attempt: int) -> int:
+        """Megabytes of memory."""
+        return attempt * self._needs(wildcards).mem_mb
+
+    def runtime(self, wildcards: Any, attempt: int) -> int:
+        """Minutes."""
+        return attempt * self._needs(wildcards).runtime
+
+
+def _needs(memory: float = 0, seconds: float = 0) -> Needs:
+    """The base, and bytes and seconds on top of it."""
+    return Needs(BASE_MB + math.ceil(memory / 1e6), BASE_MINUTES + math.ceil(seconds / 60))
+
+
+# ---------------------------------------------------------------------------------------------------- sizes
+
+
+def file_bases(path: str | Path) -> int:
+    """At most about so many bases are in a FASTA or FASTQ file: one a byte, four where it is compressed."""
+    with open(path, "rb") as handle:
+        packed = handle.read(2) == b"\x1f\x8b"
+    return Path(path).stat().st_size * (4 if packed else 1)
+
+
+def reference_bases(references: References, name: str, simulated: int) -> int:
+    """Bases of a reference, known before it is downloaded or made where that is possible.
+
+    Parameters
+    ----------
+    references : References
+        Those of the run.
+    name : str
+        A short name among them.
+    simulated : int
+        Bases of the simulated reference.
+    """
+    source = references.sources[name]
+    if source == "simulated":
+        return simulated
+    if source in references.catalogue:
+        entry = references.catalogue[source]
+        # Unplaced scaffolds and alternative loci are not listed; in no genome of the catalogue are they a twentieth.
+        return math.ceil(sum(entry.contigs.values()) * (1.05 if entry.other_contigs else 1))
+    path = Path(references.path(name))
+    return file_bases(path) if path.is_file() else UNKNOWN_BASES
+
+
+def read_bases(path: str | Path, read_sets: Mapping[str, Any]) -> int:
+    """Bases of a read file, or of the simulated read set that will be made under that name."""
+    path = Path(path)
+    if path.is_file():
+        return file_bases(path)
+    return _simulated_bases(read_sets[path.stem])
+
+
+def _simulated_bases(read_set: Mapping[str, Any]) -> int:
+    length = read_set["length"]
+    return int(read_set["count"]) * (max(length) if isinstance(length, list) else length)
+
+
+class IndexSize(NamedTuple):
+    """An index, as far as its size depends on it (docs/fm_index.md, "Parts and sizes")."""
+
+    bases: int
+    parts: Iterable[str]
+    """names of parts, or "paper" for both BWTs"""
+    settings: Mapping[str, Any]
+    """`index` of the configuration"""
+
+    @property
+    def directions(self) -> int:
+        """BWTs in it."""
+        return 2 if "paper" in self.parts else len({"forward", "reverse"} & set(self.parts))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its files. Below a million bases the table may be larger than counted here, and is in the base."""
+        a_bwt = 0.27 + 20 / self.settings["occ_interval"] + 4 / self.settings["sa_interval"]
+        length = self.settings["table_length"]
+        table = min(4 * self.bases, 4**15) if length is None else 4 ** (length + 1)
+        fast = 4 * self.bases + table if "fast" in self.parts else 0
+        return math.ceil(fast + (0.27 + a_bwt * self.directions) * self.bases)
+
+
+# ----------------------------------------------------------------------------------------------------- jobs
+
+
+def light() -> Needs:
+    """Of what reads records or compares checksums: tables, figures, the page, publishing, verifying."""
+    return _needs(memory=0.5e9)
+
+
+def download(bases: int) -> Needs:
+    """Of a download, a megabyte a second, and of verifying it."""
+    return _needs(seconds=bases / 4e6)
+
+
+def simulate_reference(bases: int) -> Needs:
+    """Of drawing a genome."""
+    return _needs(2 * bases, bases / 1e6)
+
+
+def simulate_reads(bases: int, read_set: Mapping[str, Any]) -> Needs:
+    """Of drawing a read set on a genome."""
+    drawn = _simulated_bases(read_set)
+    return _needs(2 * bases + 6 * drawn, (bases + drawn) / 1e6)
+
+
+def cut_kmers(read_bases: int) -> Needs:
+    """Of cutting k-mers from reads, all of which are held in memory."""
+    return _needs(6 * read_bases, read_bases / 1e6)
+
+
+def build_index(index: IndexSize) -> Needs:
+    """Of building an index: its parts, a byte a base for each text that is sorted, the sorter's rows for one of them.
+
+    The build compares what it needs with what is left when the text and its packed form are there already.
+    """
+    texts = 2 if index.directions else 1
+    # Above 2**31 rows the sorter's are 64-bit, and stand beside the 32-bit ones that they become.
+    row = 4 if index.bases < 1 << 31 else 12
+    shared = 4 if "fast" in index.parts else 0  # its suffix array is the sorter's
+    return _needs((texts + row - shared + 1.5) * index.bases + index.bytes, texts * index.bases / 5e5)
+
+
+def find_seeds(index: IndexSize, queries: int, mismatches: int) -> Needs:
+    """Of searching in the fast tier and writing what is found."""
+    return _needs(index.bytes + _BATCHES, 3_600 + queries * _SECONDS_A_QUERY[mismatches])
+
+
+def merge_seeds(queries: int) -> Needs:
+    """Of joining sorted files, a bounded part of each in memory."""
+    return _needs(_BATCHES, 3_600 + queries * _SECONDS_A_QUERY[1])
+
+
+def timed_runs(dataset: Mapping[str, Any], repeats: int, devices: Iterable[str]) -> int:
+    """How often a timed data set is searched: a warm-up and the repeats of each item, number of threads and GPU."""
+    return (1 + repeats) * len(dataset["items"]) * (len(dataset["threads"]) + ("gpu" in devices))
+
+
+def time_searches(index: IndexSize, queries: int, runs: int) -> Needs:
+    """Of timing searches `runs` times, with k-mers and hits in memory; the paper tier takes most of the time."""
+    seconds = 2e-3 if index.directions else 1e-4
+    return _needs(index.bytes + _BATCHES + 1_000 * queries, 1_800 + queries * runs * seconds)
+
+
+def time_gpu_limits(index: IndexSize, queries: int, runs: int) -> Needs:
+    """Of timing kernels on k-mers that are drawn on the host, `queries` of the largest case."""
+    return _needs(index.bytes + _BATCHES + 200 * queries, 3_600 + queries * runs * 1e-5)
+
+
+def time_bowtie(index: IndexSize, queries: int, runs: int) -> Needs:
+    """Of building bowtie's index and timing both tools, `queries` of all data sets together."""
+    return _needs(index.bytes + _BATCHES + 4 * index.bases, 1_800 + index.bases / 1.5e5 + queries * runs * 1e-3)
+
+
+def time_builds(index: IndexSize, runs: int) -> Needs:
+    """Of building an index `runs` times, ours and bwa's."""
+    once = build_index(index)
+    return Needs(once.mem_mb, BASE_MINUTES + runs * (once.runtime - BASE_MINUTES))
