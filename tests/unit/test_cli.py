@@ -41,7 +41,9 @@ def test_standard_input_to_standard_output_is_bed_and_nothing_else(
     out, err = capsysbinary.readouterr()
     assert out.decode() == expected_bed(CONTIGS, QUERIES, 1)
     said = err.decode()
-    assert f"warpseed {warpseed.__version__}: kmers {index} - --max-mismatches 1\n" in said
+    cores = len(os.sched_getaffinity(0))
+    settings = f"  # tier fast, device cpu, threads {cores}"
+    assert f"warpseed {warpseed.__version__}: kmers {index} - --max-mismatches 1{settings}\n" in said
     assert "4 k-mers, " in said and "seconds: load " in said and "peak memory: " in said
 
 

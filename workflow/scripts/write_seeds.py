@@ -5,15 +5,17 @@ Input: `index` (a folder), `kmers`. Params: `mismatches`, `max_hits`, `device`. 
 
 from typing import Any
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.kmer_seeds.output import write_hits
 from warpseed.output.hits import Totals
 from warpseed.workflow.job import rule_log
+from warpseed.workflow.progress import Progress
 
 
 def main(snakemake: Any) -> None:
     """Search with the fast tier, batch by batch, and write BED in the order of the k-mers."""
-    params, totals = snakemake.params, Totals()
+    params, totals, watch = snakemake.params, Totals(), Stopwatch()
     batches = iter_kmer_hits(
         snakemake.input.index,
         snakemake.input.kmers,
@@ -22,8 +24,10 @@ def main(snakemake: Any) -> None:
         device=params.device,
         threads=snakemake.threads,
         max_hits=params.max_hits,
+        watch=watch,
     )
-    written = write_hits(snakemake.output.bed, totals.over(batches), threads=snakemake.threads)
+    batches = Progress(totals, "k-mers", watch).over(batches)
+    written = write_hits(snakemake.output.bed, batches, threads=snakemake.threads)
     print(f"{written} hits written; max_hits dropped {totals.dropped_hits} hits of {totals.dropped_queries} k-mers")
 
 

@@ -17,6 +17,7 @@ from warpseed.version import __version__
 from warpseed.workflow.program import (
     Stopped,
     leave_nothing_behind,
+    log_to_standard_error,
     open_descriptors,
     say,
     say_what_it_took,
@@ -36,10 +37,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"warpseed {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
+    quiet = argparse.ArgumentParser(add_help=False)
+    quiet.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+
     def command(
         name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
     ) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text, parents=parents)
+        added = commands.add_parser(name, help=text, description=text, parents=[*parents, quiet])
         added.set_defaults(run=run)
         return added
 
@@ -95,11 +99,11 @@ def _index(options: argparse.Namespace) -> int:
         index.save(options.output)
         stages = dict(index.seconds, save=time.perf_counter() - began)
     size = sum(part["bytes"] for part in index.report())
-    say(
+    options.say(
         f"{len(index.names)} contigs, {len(index.segments.contig)} segments, {index.bases:,} bases; parts "
         f"{', '.join(index.parts)}; {size / index.bases:.2f} bytes a base"
     )
-    say_what_it_took(stages)
+    say_what_it_took(stages, options.say)
     return 0
 
 
@@ -135,6 +139,7 @@ def _search(
     from warpseed.fm_index.store import open_index
     from warpseed.output.hits import Totals
     from warpseed.output.opening import check_output, output_format
+    from warpseed.workflow.progress import Progress
 
     output_format(options.output, formats)
     check_output(options.output, inputs)
@@ -143,39 +148,41 @@ def _search(
     with watch.stage("load"):
         index = open_index(options.index)
     totals = Totals()
+    over = totals.over if options.quiet else Progress(totals, queries, watch).over
     batches = find(
         index, tier=options.tier, device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch
     )
-    written = write(options.output, totals.over(batches), threads=options.threads, inputs=inputs)
+    written = write(options.output, over(batches), threads=options.threads, inputs=inputs)
     total = time.perf_counter() - began
-    _say_reads(watch.counts)
-    say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
+    for line in _reads(watch.counts):
+        options.say(line)
+    options.say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
-        say(
+        options.say(
             f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
             f"{totals.dropped_hits:,} hits of theirs"
         )
     known = sum(watch.seconds.values())
-    say_what_it_took(dict(watch.seconds, write=total - known, total=total))
+    say_what_it_took(dict(watch.seconds, write=total - known, total=total), options.say)
     return 0
 
 
-def _say_reads(counts: dict[str, int]) -> None:
+def _reads(counts: dict[str, int]) -> Iterator[str]:
     """What queries were cut from, where they were."""
     if "reads" not in counts:
         return
     reads, short = counts["reads"], counts["short_reads"]
     if short == reads:
-        say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
+        yield f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search."
     else:
-        say(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
+        yield f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else "")
 
 
 def _verify(options: argparse.Namespace) -> int:
     from warpseed.fm_index.store import verify_index
 
     size = verify_index(options.index)
-    say(f"{options.index}: {size:,} bytes are as they were written")
+    options.say(f"{options.index}: {size:,} bytes are as they were written")
     return 0
 
 
@@ -197,11 +204,18 @@ def _print(text: str = "") -> None:
             raise InputError(f"standard output: cannot be written ({error.strerror}); {advice_for(error)}.") from error
 
 
+def _settings(options: argparse.Namespace) -> str:
+    """What the command line need not say, as a comment behind it."""
+    names = [name for name in ("tier", "device", "threads") if hasattr(options, name)]
+    return "  # " + ", ".join(f"{name} {getattr(options, name)}" for name in names)
+
+
 def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
     """One command; its exit status."""
     try:
+        options.say = (lambda text: None) if options.quiet else say
         if options.command not in ("verify", "check"):
-            say(f"warpseed {__version__}: {shlex.join(given)}")
+            options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")
         status = int(options.run(options))
         _print()
         return status
@@ -230,6 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_descriptors()
     stop_on_signals()
     try:
-        return _run(_parser().parse_args(), sys.argv[1:])
+        options = _parser().parse_args()
+        if options.command == "index" and not options.quiet:
+            log_to_standard_error()
+        return _run(options, sys.argv[1:])
     finally:
         leave_nothing_behind()

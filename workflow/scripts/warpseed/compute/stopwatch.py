@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,9 @@ from contextlib import contextmanager
 
 __all__ = ["Stopwatch", "check_stage"]
 
+_LOGGER = logging.getLogger(__name__)
+_LONG = 1.0
+"""Seconds of a stage that the log tells of."""
 _STAGE = re.compile(r"[a-z][a-z_]*")
 
 
@@ -21,6 +25,8 @@ class Stopwatch:
         Seconds for each stage that ran, in the order in which stages first ended.
     counts : dict of str to int
         What was counted on the way, such as the reads that k-mers were cut from.
+    share : float or None
+        How much of the input is done, 0 to 1, where that is known.
 
     Examples
     --------
@@ -35,6 +41,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.counts: dict[str, int] = {}
+        self.share: float | None = None
 
     @contextmanager
     def stage(self, name: str, synchronise: Callable[[], object] | None = None) -> Iterator[None]:
@@ -59,7 +66,10 @@ class Stopwatch:
             if synchronise is not None:
                 synchronise()
         finally:
-            self.add(name, time.perf_counter() - start)
+            seconds = time.perf_counter() - start
+            self.add(name, seconds)
+            if seconds >= _LONG:
+                _LOGGER.info("%s: %.1f s", name, seconds)
 
     def add(self, name: str, seconds: float) -> None:
         """Add `seconds` measured elsewhere (CUDA events) to stage `name`.

@@ -138,16 +138,20 @@ class Totals:
 
     Attributes
     ----------
-    queries, dropped_queries, dropped_hits : int
+    queries, hits, dropped_queries, dropped_hits : int
+        A query whose hits go on in the next batch counts once.
     """
 
     def __init__(self) -> None:
-        self.queries = self.dropped_queries = self.dropped_hits = 0
+        self.queries = self.hits = self.dropped_queries = self.dropped_hits = 0
 
     def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
         """The same batches, counted."""
+        last = -1
         for hits in batches:
-            self.queries += len(hits.counts)
+            self.queries += len(hits.counts) - int(hits.first_query == last)
+            last = hits.first_query + len(hits.counts) - 1
+            self.hits += len(hits)
             self.dropped_queries += hits.dropped_queries
             self.dropped_hits += hits.dropped_hits
             yield hits

@@ -24,6 +24,7 @@ GLUE = frozenset(
         "workflow/check.py",
         "workflow/job.py",
         "workflow/program.py",
+        "workflow/progress.py",
     }
 )
 """Files that no rule depends on: what a result is called, how an error or an end is said, which versions are noted.

@@ -3,7 +3,6 @@ sentence for a user's mistake."""
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import sys
@@ -16,7 +15,14 @@ from typing import Any
 
 from warpseed.errors import explain
 from warpseed.version import __version__
-from warpseed.workflow.program import Stopped, leave_nothing_behind, say, say_what_it_took, stop_on_signals
+from warpseed.workflow.program import (
+    Stopped,
+    leave_nothing_behind,
+    log_to_standard_error,
+    say,
+    say_what_it_took,
+    stop_on_signals,
+)
 
 __all__ = ["rule_log", "thread_counts"]
 
@@ -80,11 +86,7 @@ def _send_output_to(log: str) -> None:
             os.dup2(handle.fileno(), number)
             # A job that is killed leaves in its log what it has said.
             stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    logger = logging.getLogger("warpseed")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
+    log_to_standard_error()
 
 
 def _headlines(job: Any) -> Iterator[str]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from warpseed.compute.machine import peak_memory
 
-__all__ = ["Stopped", "leave_nothing_behind", "open_descriptors", "say", "say_what_it_took", "stop_on_signals"]
+__all__ = [
+    "Stopped",
+    "leave_nothing_behind",
+    "log_to_standard_error",
+    "open_descriptors",
+    "say",
+    "say_what_it_took",
+    "stop_on_signals",
+]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,6 +51,10 @@ def _is_stopping(number: int, frame: object) -> None:
 def _stop(number: int, frame: object) -> None:
     for each in _SIGNALS:
         signal.signal(each, _is_stopping)
+    with suppress(
+        OSError
+    ):  # at once: threads in compiled code end when that returns (not `say`: a write may be going on)
+        os.write(2, f"Stopping after {signal.Signals(number).name}.\n".encode())
     raise Stopped(number)
 
 
@@ -84,7 +98,17 @@ def say(text: str, end: str = "\n") -> None:
             print(text, file=sys.stderr, end=end, flush=True)
 
 
-def say_what_it_took(stages: dict[str, float]) -> None:
+def log_to_standard_error() -> None:
+    """From now on, what the library logs (`logging`, logger "warpseed") is said with the time."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # as `say`: there is nobody to tell
+    logger = logging.getLogger("warpseed")
+    logger.setLevel(logging.INFO)
+    logger.handlers = [handler]
+
+
+def say_what_it_took(stages: dict[str, float], tell: Callable[[str], None] = say) -> None:
     """The seconds of each stage, and the peak memory of this process."""
-    say("seconds: " + ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages.items()))
-    say(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")
+    tell("seconds: " + ", ".join(f"{name} {seconds:.3f}" for name, seconds in stages.items()))
+    tell(f"peak memory: {peak_memory() / 2**20:,.0f} MiB")

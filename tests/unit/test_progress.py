@@ -1,0 +1,137 @@
+"""What a command says while it runs: how far it is, on a terminal, in a log, or nowhere."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import logging
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import warpseed
+from command_line import CONTIGS, QUERIES, expected_bed, fasta, save
+from warpseed import cli
+from warpseed.compute import stopwatch
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.output.hits import Totals
+from warpseed.workflow import progress
+from warpseed.workflow.progress import Progress
+
+
+class Batch(NamedTuple):
+    """As much of Hits as is counted."""
+
+    first_query: int
+    counts: np.ndarray
+    dropped_queries: int = 0
+    dropped_hits: int = 0
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+
+def batches() -> Iterator[Any]:
+    """2,500 queries in three batches; the hits of number 1,999 go on in the third."""
+    for first, last, each in ((0, 1000, 2), (1000, 2000, 3), (1999, 2500, 0)):
+        yield Batch(first, np.full(last - first, each), 1, 7)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six seconds pass from each look at the clock to the next."""
+    seconds = itertools.count(100, 6)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds))
+
+
+def test_totals_count_a_query_once_whose_hits_are_in_two_batches() -> None:
+    totals = Totals()
+    assert len(list(totals.over(batches()))) == 3
+    assert (totals.queries, totals.hits, totals.dropped_queries, totals.dropped_hits) == (2500, 5000, 3, 21)
+
+
+def test_a_log_gets_a_line_now_and_then(clock: None, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Stopwatch()
+    watch.share = 0.456
+    totals = Totals()
+    assert len(list(Progress(totals, "k-mers", watch).over(batches()))) == 3
+    assert capsys.readouterr().err == "2,000 k-mers, 5,000 hits, 46% of the input, 12 s\n"
+    assert totals.queries == 2500
+
+
+def test_a_terminal_has_one_line_that_is_written_anew_and_goes(clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "20")
+    list(Progress(Totals(), "k-mers", Stopwatch()).over(batches()))
+    lines = terminal.getvalue().split("\r\x1b[K")
+    assert lines == ["", "1,000 k-mers, 2,000", "2,000 k-mers, 5,000", "2,500 k-mers, 5,000", ""]
+    assert "\n" not in terminal.getvalue()
+
+
+def test_the_line_goes_when_the_search_fails(clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    told = Progress(Totals(), "k-mers", Stopwatch()).over(itertools.chain(batches(), map(int, ["x"])))  # type: ignore[arg-type]
+    with pytest.raises(ValueError):
+        list(told)
+    assert terminal.getvalue().endswith(" s\r\x1b[K")
+
+
+@pytest.mark.parametrize("stream", ["none", "closed", "full"])
+def test_nobody_to_tell_is_no_mistake(clock: None, monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    streams = {"none": None, "closed": Terminal(), "full": open("/dev/full", "w")}  # noqa: SIM115
+    streams["closed"].close()
+    monkeypatch.setattr(sys, "stderr", streams[stream])
+    assert len(list(Progress(Totals(), "k-mers", Stopwatch()).over(batches()))) == 3
+
+
+def test_what_stays_on_a_terminal_is_what_a_file_gets(tmp_path: Path, index: str, kmers: str) -> None:
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    command = [sys.executable, "-m", "warpseed", "kmers", index, kmers, "-o", str(tmp_path / "h.bed")]
+    subprocess.run(command, env=environment, stderr=theirs, check=True)
+    os.close(theirs)
+    said = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    lines = [line.rpartition("\r\x1b[K")[2] for line in said.split("\r\n")]
+    assert [line.split()[:2] for line in lines] == [
+        ["warpseed", f"{warpseed.__version__}:"], ["4", "k-mers,"], ["seconds:", "load"], ["peak", "memory:"], []
+    ]  # fmt: skip
+
+
+def test_quiet_says_nothing_but_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    genome, kmers = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
+    folder, bed = str(tmp_path / "i"), str(tmp_path / "h.bed")
+    for command in (
+        ["index", "-q", genome, "-o", folder], ["kmers", folder, kmers, "-o", bed, "--quiet", "--max-hits", "9"],
+        ["verify", "-q", folder],
+    ):  # fmt: skip
+        assert cli.main(command) == 0
+        said = capsys.readouterr()
+        assert said.out == said.err == ""
+    assert Path(bed).read_text() == expected_bed(CONTIGS, QUERIES, 0, 9)
+    assert cli.main(["kmers", "-q", folder, str(tmp_path / "none.fa")]) == 1
+    assert capsys.readouterr().err.startswith("Error: ")
+
+
+def test_a_long_stage_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    caplog.set_level(logging.INFO, "warpseed")
+    seconds = iter([0.0, 0.5, 10.0, 13.25])
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: next(seconds))
+    watch = Stopwatch()
+    for name in ("text", "suffix_array"):
+        with watch.stage(name):
+            pass
+    assert [record.getMessage() for record in caplog.records] == ["suffix_array: 3.2 s"]

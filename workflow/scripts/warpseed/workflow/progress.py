@@ -1,0 +1,64 @@
+"""How far a search has come: one line on a terminal that is written anew, a line now and then in a log."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from warpseed.workflow.program import say
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.output.hits import Hits, Totals
+
+__all__ = ["Progress"]
+
+_ON_TERMINAL, _IN_LOG = 0.5, 10.0
+"""Seconds from one line to the next."""
+_SILENT = 1.0
+"""Seconds that a terminal shows nothing: most searches are over by then."""
+
+
+class Progress:
+    """Tells on standard error what has been searched and found, while batches pass.
+
+    Parameters
+    ----------
+    totals : Totals, which count the same batches
+    queries : what is searched, such as 'k-mers'
+    watch : Stopwatch of the search, which knows the share of the input that was read
+    """
+
+    def __init__(self, totals: Totals, queries: str, watch: Stopwatch) -> None:
+        self._totals = totals
+        self._queries = queries
+        self._watch = watch
+
+    def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
+        """The same batches, counted and told."""
+        on_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+        began = time.monotonic()
+        told = began + (_SILENT - _ON_TERMINAL if on_terminal else 0.0)
+        shown = False
+        try:
+            for hits in self._totals.over(batches):
+                yield hits
+                now = time.monotonic()
+                if now - told >= (_ON_TERMINAL if on_terminal else _IN_LOG):
+                    told = now
+                    line = self._line(now - began)
+                    if on_terminal:
+                        say(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}", end="")
+                        shown = True
+                    else:
+                        say(line)
+        finally:
+            if shown:
+                say("\r\x1b[K", end="")
+
+    def _line(self, seconds: float) -> str:
+        share = "" if self._watch.share is None else f", {self._watch.share:.0%} of the input"
+        return f"{self._totals.queries:,} {self._queries}, {self._totals.hits:,} hits{share}, {seconds:.0f} s"
