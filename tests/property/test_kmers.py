@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles.kmers import Hit, find_kmers, find_kmers_plainly, reverse_complement
+from warpseed.kmer_seeds import iter_kmer_hits
 
 MOST_MISMATCHES = {"paper": 2, "fast": 3}
 LONGEST = 255
@@ -164,6 +165,36 @@ def test_any_input(
         threads=threads,
         max_hits=max_hits,
     )
+
+
+@TIERS
+@given(
+    case=cases(),
+    mismatches=st.integers(0, 3),
+    threads=st.integers(1, 3),
+    max_hits=st.one_of(st.none(), st.integers(0, 12)),
+    rooms=st.sampled_from([(2, 2), (2, 5), (7, 30)]),
+)
+@example(case=(["A" * 60], ["A", "T", "AA", "N"]), mismatches=1, threads=2, max_hits=None, rooms=(2, 2))
+def test_hits_for_which_there_is_little_room(
+    built: Callable[..., Any],
+    tier: str,
+    case: tuple[list[str], list[str]],
+    mismatches: int,
+    threads: int,
+    max_hits: int | None,
+    rooms: tuple[int, int],
+) -> None:
+    """Batches of a few hits; the fast tier parts those of a single query, at places in the text."""
+    contigs, queries = case
+    options = {"max_mismatches": min(mismatches, MOST_MISMATCHES[tier]), "tier": tier, "threads": threads}
+    index = built(contigs, **LAYOUTS[2])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warpseed.line._ROOM", rooms[0])
+        patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        assert_true(index, contigs, queries, max_hits=max_hits, **options)
+        if tier == "fast":
+            assert max(len(hits) for hits in iter_kmer_hits(index, queries, **options)) <= rooms[1]
 
 
 @DEVICES

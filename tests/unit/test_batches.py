@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
-from warpseed.batches import iter_batches, target_of
+from warpseed.batches import Options, find_all, iter_batches, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.line import Room
 from warpseed.output.rows import Found
+from warpseed.sequences.packed import Packed, pack
 from warpseed.sequences.queries import Queries
 
 
@@ -43,18 +45,57 @@ def test_what_is_no_kmers_is_refused(index: SeedIndex, kmers: Any) -> None:
         warpseed.find_kmers(index, kmers)
 
 
-def test_a_batch_is_cut_by_the_results_it_should_have() -> None:
-    queries = Queries.from_sequences(["ACGT"] * 100_000)
-    sizes: list[int] = []
+class Repeats:
+    """A played search: every query has `each` hits, at text positions 0, 1, 2, …."""
 
-    def search(part: Queries, first: int) -> Found:
-        assert first == sum(sizes)
-        sizes.append(len(part))
-        return Found(np.zeros(2 * len(part), np.uint64), np.full(len(part), 2), 0, 0)
+    text_length = 1 << 20
+    on_device = False
 
-    parts = list(iter_batches(queries, search, watch=Stopwatch(), results_at_once=6000))
-    assert sizes[0] == 1 << 16 and len(sizes) > 9 and set(sizes[1:-1]) == {3000}
-    assert [part.first for part in parts] == [sum(sizes[:i]) for i in range(len(sizes))] and sum(sizes) == 100_000
+    def __init__(self, each: int, threads: int) -> None:
+        self.options = Options(threads=threads)
+        self.each = each
+        self.rooms: list[tuple[int, int]] = []
+
+    def queries(self, records: Queries, watch: Stopwatch) -> Queries:
+        return records
+
+    def pack(self, queries: Queries, first: int) -> Packed:
+        return pack(queries)
+
+    def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
+        low, high = max(0, room.text[0]), min(self.each, room.text[1])
+        here = max(0, high - low)
+        done = min(len(queries.lengths), room.results // max(1, here))
+        self.rooms.append((len(queries.lengths), done))
+        return Found(np.tile(np.arange(low, low + here, dtype=np.uint64), done), np.full(done, here), 0, 0)
+
+    def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Any:
+        return found.hits.sum()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("each", [0, 1, 2000, 300_000, 20_000_000])
+def test_no_batch_has_more_results_than_there_is_room(each: int, threads: int) -> None:
+    count = 3000 if each <= 2000 else 3
+    search: Any = Repeats(each, threads)
+    search.text_length = 2 * each + 1
+    batches = list(
+        iter_batches(["ACGT"] * count, search, make=lambda hits: hits, watch=Stopwatch())
+    )  # fmt: skip
+    assert [len(batch.found.hits) for batch in batches if len(batch.found.hits) > 1 << 22] == []
+    numbers, place = [], 0
+    for batch in batches:
+        assert batch.first == place and batch.found.counts.sum() == len(batch.found.hits)
+        assert len(batch.queries) == len(batch.found.counts)
+        numbers += [place + i for i in range(len(batch.queries))]
+        place += len(batch.queries) - batch.continues
+        assert batch.made is None if len(batch.found.hits) > 1 << 18 else batch.made == batch.found.hits.sum()
+    assert place == count and sorted(set(numbers)) == list(range(count))
+    queries, found = find_all(["ACGT"] * count, search, watch=Stopwatch())
+    assert len(queries) == count and (found.counts == each).all()
+    assert np.array_equal(found.hits, np.tile(np.arange(each, dtype=np.uint64), count))
+    if each == 2000:
+        assert all(done for asked, done in search.rooms) and len(search.rooms) < 2 * 2 * 3000 * 2000 / (1 << 16)
 
 
 @pytest.mark.parametrize("kmers", [["ACG", 7], [b"ACG", None], [["A"]]])

@@ -1,4 +1,4 @@
-"""Around every search of queries: options checked, the index opened, queries taken in batches, results joined."""
+"""Around every search of queries: options checked, the index opened, results batch by batch, results joined."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
+import numpy as np
+
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.line import Batch, Line, Search
 from warpseed.output.rows import Found, join_found
-from warpseed.sequences.queries import Queries, iter_queries
+from warpseed.sequences.pieces import open_pieces
+from warpseed.sequences.queries import Queries
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.output.hits import Hits
 
 __all__ = [
-    "RESULTS_AT_ONCE",
-    "Batch",
     "OptionArguments",
     "Options",
     "Settings",
@@ -26,14 +29,11 @@ __all__ = [
     "check_number",
     "find_all",
     "iter_batches",
+    "iter_hits",
     "opened",
     "target_of",
 ]
 
-RESULTS_AT_ONCE = 1 << 26
-"""Results that a batch should have where they are handed on batch by batch."""
-_FIRST_BATCH = 1 << 16
-_GROWTH = 16
 _MOST_HITS = 1 << 62
 
 Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
@@ -143,80 +143,91 @@ def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:
     )
 
 
-class Batch(NamedTuple):
-    """Consecutive queries and what was found of them."""
-
-    first: int
-    """number of the first query in its source"""
-    queries: Queries
-    found: Found
-
-
-def _read(source: Source) -> Iterable[Queries]:
-    if isinstance(source, Queries):
-        return [source]
-    if isinstance(source, str | os.PathLike):
-        return iter_queries(source)
+def _check_source(source: Source) -> None:
+    """Refuse what is no queries: of a table or a mapping, the column names or keys would be searched; a set has no
+    order to number hits by."""
+    if isinstance(source, Queries | str | os.PathLike):
+        return
     kind = getattr(source, "dtype", None)
-    # Of a table or a mapping, the column names or the keys would be searched; a set has no order to number hits by.
     unfit = hasattr(source, "columns") or isinstance(source, Mapping | Set) or not isinstance(source, Iterable)
     if unfit or getattr(kind, "kind", "O") not in "OSU":
         raise InputError(
             f"the queries are {type(source).__name__}, but the path of a FASTA or FASTQ file, sequences of letters "
             "(str or bytes), or Queries were expected."
         )
-    return iter_queries(source)
 
 
 def iter_batches(
     source: Source,
-    search: Callable[[Queries, int], Found],
+    search: Search,
     *,
+    make: Callable[[Hits], Any] | None = None,
+    share: tuple[int, int] | None = None,
     watch: Stopwatch,
-    cut: Callable[[Queries], Any] | None = None,
-    results_at_once: int | None = RESULTS_AT_ONCE,
 ) -> Iterator[Batch]:
-    """Search queries batch by batch, in their order, for inputs whose results need not fit in memory.
-
-    A batch is as many queries as should have `results_at_once` results, judged by those before it; None takes all
-    that were read together.
+    """Search queries and hand the results on in their order, in bounded memory.
 
     Parameters
     ----------
-    search : callable
-        ``search(queries, first)`` finds the results of consecutive queries, of which the first has number `first`.
-    watch : Stopwatch
-        Takes the seconds of reading as stage ``read``.
-    cut : callable, optional
-        What is searched of sequences that were read: has a length and `slice`, as Queries have.
+    search : Search
+    make : called beside the search, from any thread, with the hits of a batch that is not large, whose queries are
+        numbered from 0 on
+    share : (i, n) searches every n-th piece of the source, from the i-th on; queries are then numbered by piece, the
+        first of piece p with ``p << 32``, so that what n such searches find can be put in order
+    watch : takes the seconds of each stage, those of several threads as their mean: ``read``, ``pack``, ``search``,
+        and ``write`` for what is made
+
+    Yields
+    ------
+    Batch, with at least one query
     """
-    first, parts = 0, iter(_read(source))
-    while True:
-        with watch.stage("read"):
-            queries = next(parts, None)
-        if queries is None:
-            return
-        if cut is not None:
-            queries = cut(queries)
-        begin, size = 0, len(queries) if results_at_once is None else _FIRST_BATCH
-        while begin < len(queries):
-            with watch.stage("pack"):
-                part = queries.slice(begin, begin + size)
-            found = search(part, first)
-            yield Batch(first, part, found)
-            first += len(part)
-            begin += len(part)
-            if results_at_once is not None:
-                size = max(1, min(_GROWTH * size, results_at_once * len(part) // max(1, len(found.hits))))
+    _check_source(source)
+    threads = search.options.threads
+    first = records = lines = 0
+    with open_pieces(source, threads=threads, share=share or (0, 1)) as pieces:
+        for done in Line(pieces, search, make).done(threads, watch):
+            watch.take(done.watch, 1 / threads)
+            if done.piece >= 0 and share is not None:
+                first = done.piece << 32
+            if done.fail is not None:
+                done.fail(records, lines, first)
+                raise AssertionError(f"{pieces.name}: what failed behind record {records} did not fail again")
+            records += done.records
+            lines += done.lines
+            if done.batch is not None:
+                yield done.batch._replace(first=first)
+                first += len(done.batch.queries) - done.batch.continues
 
 
-def find_all(
+def iter_hits(
     source: Source,
-    search: Callable[[Queries, int], Found],
+    search: Search,
     *,
-    watch: Stopwatch,
-    cut: Callable[[Queries], Any] | None = None,
-) -> tuple[Queries, Found]:
-    """All queries of a source and their results, in memory; `search` and `cut` as for `iter_batches`."""
-    parts = list(iter_batches(source, search, watch=watch, cut=cut, results_at_once=None))
-    return Queries.concatenate([part.queries for part in parts]), join_found([part.found for part in parts])
+    make: Callable[[Hits], Any] | None = None,
+    share: tuple[int, int] | None = None,
+    watch: Stopwatch | None = None,
+) -> Iterator[tuple[Hits, Any]]:
+    """As `iter_batches`: the hits of each batch, and what was made of them beside the search."""
+    for first, queries, found, continues, made in iter_batches(
+        source, search, make=make, share=share, watch=watch or Stopwatch()
+    ):
+        yield search.hits(queries, found, first, continues), made
+
+
+def find_all(source: Source, search: Search, *, watch: Stopwatch) -> tuple[Queries, Found]:
+    """All queries of a source and their results, in memory."""
+    parts: list[Found] = []
+    queries: list[Queries] = []
+    goes_on = False
+    for batch in iter_batches(source, search, watch=watch):
+        parts.append(_joined_to(parts.pop(), batch.found) if goes_on else batch.found)
+        queries.append(batch.queries.slice(int(goes_on), len(batch.queries)))
+        goes_on = batch.continues
+    return Queries.concatenate(queries), join_found(parts)
+
+
+def _joined_to(before: Found, more: Found) -> Found:
+    """Results whose last query is the first of `more`."""
+    counts = np.concatenate([before.counts[:-1], [before.counts[-1] + more.counts[0]], more.counts[1:]])
+    dropped = before.dropped_queries + more.dropped_queries, before.dropped_hits + more.dropped_hits
+    return Found(np.concatenate([before.hits, more.hits]), counts, *dropped)

@@ -82,6 +82,13 @@ class Stopwatch:
         check_stage(name)
         self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
 
+    def take(self, other: Stopwatch, share: float = 1.0) -> None:
+        """Add what another stopwatch took and counted, of its seconds a share: of n threads that is one n-th each."""
+        for name, seconds in other.seconds.items():
+            self.add(name, share * seconds)
+        for name, number in other.counts.items():
+            self.count(name, number)
+
     def count(self, name: str, number: int) -> None:
         """Add `number` to what was counted of `name`."""
         self.counts[name] = self.counts.get(name, 0) + int(number)

@@ -13,7 +13,7 @@ from warpseed.batches import (
     Source,
     check_number,
     find_all,
-    iter_batches,
+    iter_hits,
     opened,
     target_of,
 )
@@ -22,12 +22,11 @@ from warpseed.errors import InputError
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
+    from warpseed.kmer_seeds.search import Cut, KmerSearch
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
-    from warpseed.sequences.cutting import EveryKmer
-    from warpseed.sequences.queries import Queries
 
-__all__ = ["find_function", "find_kmers", "iter_kmer_hits"]
+__all__ = ["find_function", "find_kmers", "iter_kmer_hits", "kmer_search"]
 
 
 def find_function(tier: str, device: str) -> Callable[..., Found]:
@@ -59,46 +58,39 @@ def _check_mismatches(max_mismatches: int, tier: str) -> int:
     return check_number("max_mismatches", max_mismatches, 0, most[tier], expected)
 
 
-def _search(
-    index: SeedIndex, max_mismatches: int, options: Options, watch: Stopwatch
-) -> Callable[[Queries, int], Found]:
-    """A search of consecutive k-mers, for `warpseed.batches`; what it is given has been checked."""
-    find = find_function(options.tier, options.device)
-
-    def search(queries: Queries, first: int) -> Found:
-        from warpseed.kmer_seeds.kmers import pack_kmers
-
-        with watch.stage("pack"):
-            kmers = pack_kmers(queries, first)
-        return find(index, kmers, max_mismatches, threads=options.threads, max_hits=options.max_hits, watch=watch)
-
-    return search
-
-
-def _cutter(k: int | None, step: int | None, watch: Stopwatch) -> Callable[[Queries], EveryKmer] | None:
-    """What cuts k-mers from reads and counts these; None where the sequences are k-mers.
+def _check_cut(k: int | None, step: int | None) -> Cut | None:
+    """How k-mers are cut; None where the sequences are k-mers.
 
     Raises
     ------
     InputError : k or step is out of its range, or there is a step alone
     """
     from warpseed.kmer_seeds.kmers import MAX_LENGTH
-    from warpseed.sequences.cutting import EveryKmer
+    from warpseed.kmer_seeds.search import Cut
 
     if k is None:
         if step is not None:
             raise InputError(f"step is {step}, but there is no k; name both, or none where the sequences are k-mers.")
         return None
     length = check_number("k", k, 1, MAX_LENGTH)
-    distance = length if step is None else check_number("step", step, 1)
+    return Cut(length, length if step is None else check_number("step", step, 1))
 
-    def cut(reads: Queries) -> EveryKmer:
-        kmers = EveryKmer(reads, length, distance)
-        watch.count("reads", len(reads))
-        watch.count("short_reads", kmers.short_reads)
-        return kmers
 
-    return cut
+def kmer_search(
+    index: SeedIndex | str | os.PathLike[str],
+    *,
+    k: int | None = None,
+    step: int | None = None,
+    max_mismatches: int = 0,
+    **options: Unpack[OptionArguments],
+) -> KmerSearch:
+    """A search of k-mers for `warpseed.batches`; parameters and errors are those of `find_kmers`."""
+    from warpseed.kmer_seeds.search import KmerSearch
+
+    checked = Options(**options).checked()
+    mismatches = _check_mismatches(max_mismatches, checked.tier)
+    cut = _check_cut(k, step)
+    return KmerSearch(opened(index), mismatches, checked, cut)
 
 
 def iter_kmer_hits(
@@ -113,20 +105,11 @@ def iter_kmer_hits(
 ) -> Iterator[Hits]:
     """As `find_kmers`, batch by batch in query order, for inputs whose hits need not fit in memory.
 
-    A batch is as many k-mers as should have RESULTS_AT_ONCE hits (`warpseed.batches`), judged by those before it;
-    8 bytes a hit are held.
+    A batch has some hundred thousand hits at most, or some millions of one k-mer, which may have more of them in the
+    next batch.
     """
-    from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.kmer_seeds.output import make_hits
-
-    watch = watch or Stopwatch()
-    checked = Options(**options).checked()
-    mismatches = _check_mismatches(max_mismatches, checked.tier)
-    cut = _cutter(k, step, watch)
-    searched = opened(index)
-    search = _search(searched, mismatches, checked, watch)
-    for first, queries, found in iter_batches(kmers, search, watch=watch, cut=cut):
-        yield make_hits(searched, queries, found, first)
+    search = kmer_search(index, k=k, step=step, max_mismatches=max_mismatches, **options)
+    return (hits for hits, _ in iter_hits(kmers, search, watch=watch))
 
 
 def find_kmers(
@@ -168,12 +151,7 @@ def find_kmers(
     DeviceError : device='gpu', and no GPU answers
     """
     from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.kmer_seeds.output import make_hits
 
-    watch = watch or Stopwatch()
-    checked = Options(**options).checked()
-    mismatches = _check_mismatches(max_mismatches, checked.tier)
-    cut = _cutter(k, step, watch)
-    searched = opened(index)
-    queries, found = find_all(kmers, _search(searched, mismatches, checked, watch), watch=watch, cut=cut)
-    return make_hits(searched, queries, found)
+    search = kmer_search(index, k=k, step=step, max_mismatches=max_mismatches, **options)
+    queries, found = find_all(kmers, search, watch=watch or Stopwatch())
+    return search.hits(queries, found, 0, False)

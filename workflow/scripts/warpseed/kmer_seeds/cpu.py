@@ -8,14 +8,24 @@ import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.layout import FastIndex, SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
-from warpseed.kmer_seeds.fast import Costs, make_scheme
+from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.paper import Work
+from warpseed.line import WHOLE_TEXT, Room
 from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, words_of
+from warpseed.sequences.packed import Packed, part_of, words_of
 
-__all__ = ["COSTS", "Intervals", "find_fast", "find_paper", "locate_intervals", "search_paper"]
+__all__ = [
+    "COSTS",
+    "Intervals",
+    "find_fast",
+    "find_first_fast",
+    "find_first_paper",
+    "find_paper",
+    "locate_intervals",
+    "search_paper",
+]
 
 COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=cpu_fast.NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
@@ -43,6 +53,46 @@ def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate([np.empty(0, dtype), *parts])
 
 
+class _FastWork(NamedTuple):
+    """k-mers to be searched by the fast tier, and how."""
+
+    fast: FastIndex
+    kmers: Packed
+    scheme: Scheme
+    max_hits: int
+    store: bool
+
+    @classmethod
+    def of(
+        cls, index: SeedIndex, kmers: Packed, max_mismatches: int, max_hits: int | None, *, store: bool = True
+    ) -> _FastWork:
+        limit = _NO_LIMIT if max_hits is None else max_hits
+        scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
+        return cls(index.fast, kmers, scheme, limit, store)
+
+    def block(self) -> cpu_fast.Block:
+        """Working arrays for one thread."""
+        stride = int(words_of(self.kmers.lengths).max(initial=1)) + 1
+        return cpu_fast.new_block(stride, int(self.scheme.look_ups.max()))
+
+    def search(
+        self,
+        block: cpu_fast.Block,
+        first: int,
+        last: int,
+        room: int,
+        into: tuple[np.ndarray, np.ndarray],
+        window: tuple[int, int] = WHOLE_TEXT,
+    ) -> tuple[int, np.ndarray, int]:
+        """The k-mers [first, last), as far as there is room: where it stopped, the hits, the room the next one needs.
+
+        `into` are the counts of these k-mers and the numbers that were dropped (see `cpu_fast.Sink`).
+        """
+        sink = cpu_fast.Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window)
+        stop, used, needed = cpu_fast.search_range(self.fast, self.kmers, self.scheme, block, first, last, sink)
+        return stop, sink.hits[:used], needed
+
+
 def find_fast(
     index: SeedIndex,
     kmers: Packed,
@@ -54,19 +104,14 @@ def find_fast(
     watch: Stopwatch | None = None,
 ) -> Found:
     """All hits of packed k-mers, or with `count_only` their numbers; see `warpseed.kmer_seeds.find_kmers`."""
-    limit = _NO_LIMIT if max_hits is None else max_hits
-    fast = index.fast
-    scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
-    stride = int(words_of(kmers.lengths).max(initial=1)) + 1
+    work = _FastWork.of(index, kmers, max_mismatches, max_hits, store=not count_only)
 
     def task(first: int, last: int) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
         counts, dropped = np.zeros(last - first, np.int64), np.zeros(2, np.int64)
-        block = cpu_fast.new_block(stride, int(scheme.look_ups.max()))
+        block = work.block()
 
         def fill(begin: int, room: int) -> tuple[int, np.ndarray, int]:
-            sink = cpu_fast.Sink(np.empty(room, np.uint64), counts[begin - first :], dropped, limit, not count_only)
-            stop, used, needed = cpu_fast.search_range(fast, kmers, scheme, block, begin, last, sink)
-            return stop, sink.hits[:used], needed
+            return work.search(block, begin, last, room, (counts[begin - first :], dropped))
 
         return fill_in_parts(first, last, 0 if count_only else 2 * (last - first) + 64, fill), counts, dropped
 
@@ -78,6 +123,19 @@ def find_fast(
             int(sum(dropped[0] for _, _, dropped in results)),
             int(sum(dropped[1] for _, _, dropped in results)),
         )
+
+
+def find_first_fast(
+    index: SeedIndex, kmers: Packed, max_mismatches: int, room: Room, *, max_hits: int | None, watch: Stopwatch
+) -> Found:
+    """The hits of the first k-mers of a set, as many as have room; none where those of the very first have not."""
+    # A part of the text does not show all hits of a k-mer: whether it is dropped was decided in the whole of it.
+    limit = max_hits if room.text == WHOLE_TEXT else None
+    work = _FastWork.of(index, kmers, max_mismatches, limit)
+    counts, dropped = np.zeros(len(kmers.lengths), np.int64), np.zeros(2, np.int64)
+    with watch.stage("search"):
+        stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
+    return Found(hits if 2 * len(hits) > room.results else hits.copy(), counts[:stop], *map(int, dropped))
 
 
 def search_paper(
@@ -127,6 +185,21 @@ def locate_intervals(
 
     run_ranges(len(kmers.lengths), threads, task)
     return Found(hits, intervals.hits, intervals.dropped_queries, intervals.dropped_hits)
+
+
+def find_first_paper(
+    index: SeedIndex, kmers: Packed, max_mismatches: int, room: Room, *, max_hits: int | None, watch: Stopwatch
+) -> Found:
+    """The hits of the first k-mers of a set, as many as have room; at least one, whose hits are held at once."""
+    with watch.stage("search"):
+        found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
+        stop = max(1, int(np.searchsorted(np.cumsum(found.hits), room.results, side="right")))
+        if stop < len(found.hits):
+            # Those behind are searched again in the next batch, and dropped there.
+            kmers = part_of(kmers, 0, stop)
+            found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
+    with watch.stage("locate"):
+        return locate_intervals(index, kmers, found, max_mismatches)
 
 
 def find_paper(

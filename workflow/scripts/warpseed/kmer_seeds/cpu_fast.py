@@ -35,6 +35,10 @@ class Sink(NamedTuple):
     max_hits: int
     store: bool
     """False where only counts are asked for"""
+    begin: int
+    """hits are those that begin in the text from here on"""
+    end: int
+    """and before here"""
 
 
 class Block(NamedTuple):
@@ -146,7 +150,7 @@ def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
             distance = accept_word(fast, scheme, int64(kmers.lengths[begin + local]), place, window, differ)
         else:
             distance = accept_words(fast, kmers, scheme, begin + local, strand, place, window)
-        if distance < int64(0):
+        if distance < int64(0) or place < sink.begin or place >= sink.end:
             continue
         block.found[local] += 1
         if sink.store and block.found[local] <= sink.max_hits:

@@ -183,13 +183,20 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
     table_length : int, K
     costs : Costs of the target
     """
+    present = np.flatnonzero(np.bincount(lengths, minlength=1))
+    return _scheme_of(tuple(present.tolist()), max_mismatches, rows, table_length, costs)
+
+
+@lru_cache(maxsize=64)
+def _scheme_of(present: tuple[int, ...], max_mismatches: int, rows: int, table_length: int, costs: Costs) -> Scheme:
+    """The scheme of a set in which these lengths are present; every batch of a file asks for the same one."""
     offset, length, errors = (np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.int64) for _ in range(3))
     mask = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.uint64)
     pattern_first = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS + 1), np.int64)
     windows, look_ups = np.zeros(MAX_LENGTH + 1, np.int64), np.zeros(MAX_LENGTH + 1, np.int64)
     patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
     described: list[np.ndarray] = [np.empty((3, 0), np.uint8)]
-    for k in map(int, np.flatnonzero(np.bincount(lengths, minlength=1))):
+    for k in present:
         pattern_first[k, 0] = sum(map(len, patterns))
         for i, window in enumerate(choose_windows(k, max_mismatches, rows, table_length, costs)):
             offset[k, i], length[k, i], errors[k, i] = window

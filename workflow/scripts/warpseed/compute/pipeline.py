@@ -1,0 +1,103 @@
+"""A line of tasks on several threads: they are worked on side by side, and their results come out in their order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["ordered"]
+
+_AHEAD = 2
+"""Tasks for each thread that are begun before the first one's result is taken."""
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+_Run: TypeAlias = "Callable[[_Task], tuple[_Result, Iterable[_Task] | None]]"
+
+
+def ordered(tasks: Iterable[_Task], run: _Run, threads: int) -> Iterator[_Result]:
+    """The results of tasks in their order, worked out on `threads` threads.
+
+    A task may find that it is too large to be done at once. It then returns what it has done and the tasks that do the
+    rest: their results come right behind its own.
+
+    Parameters
+    ----------
+    tasks : taken one by one, by the thread that takes the results; few more than are being worked on
+    run : function of a task, called from any thread, that returns its result and the rest, or None for none
+    threads : 1 calls `run` in the thread that takes the results, when the next one is asked for
+
+    Yields
+    ------
+    what `run` returned
+
+    Raises
+    ------
+    whatever `run` raised for the first task that failed, in its place among the results; later tasks are given up
+    """
+    if threads == 1:
+        waiting = [iter(tasks)]
+        while waiting:
+            for task in waiting[-1]:
+                result, rest = run(task)
+                yield result
+                if rest is not None:
+                    waiting.append(iter(rest))
+                    break
+            else:
+                waiting.pop()
+        return
+    yield from _on_threads(iter(tasks), run, threads)
+
+
+def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int) -> Iterator[_Result]:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    # What is to come out next stands first: begun tasks, and rests of which no task has begun.
+    line: deque[Future[tuple[_Result, Iterable[_Task] | None]] | Iterator[_Task]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    more = True
+    try:
+        while more or line:
+            while more and len(line) < _AHEAD * threads and not _is_ready(line):
+                for task in tasks:
+                    line.append(pool.submit(run, task))
+                    break
+                else:
+                    more = False
+            if not line:
+                break
+            head = line.popleft()
+            if not isinstance(head, Future):
+                _begin(head, line, lambda task: pool.submit(run, task), threads)
+                continue
+            result, rest = head.result()
+            del head
+            yield result
+            if rest is not None:
+                line.appendleft(iter(rest))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _is_ready(line: deque) -> bool:
+    """Whether a result can be handed on at once. (A rest has no `done`: its tasks come first.)"""
+    return bool(line) and getattr(line[0], "done", lambda: True)()
+
+
+def _begin(
+    rest: Iterator[_Task], line: deque, submit: Callable[[_Task], Future[tuple[_Result, Iterable[_Task] | None]]],
+    count: int,
+) -> None:  # fmt: skip
+    """Begin the first `count` tasks of a rest, which go to the head of the line with what is left of it."""
+    begun: list[Future[tuple[_Result, Iterable[_Task] | None]]] = []
+    for task in rest:
+        begun.append(submit(task))
+        if len(begun) == count:
+            line.appendleft(rest)
+            break
+    line.extendleft(reversed(begun))

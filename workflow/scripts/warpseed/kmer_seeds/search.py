@@ -1,0 +1,88 @@
+"""k-mer seeds as the line of `warpseed.line` takes them: cut, packed, searched, handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from warpseed.batches import Options, target_of
+from warpseed.line import Room, Sequences
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.output.hits import Hits
+    from warpseed.output.rows import Found
+    from warpseed.sequences.packed import Packed
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["Cut", "KmerSearch"]
+
+
+class Cut(NamedTuple):
+    """How k-mers are cut from reads."""
+
+    k: int
+    """bases of a k-mer"""
+    step: int
+    """bases from one to the next"""
+
+
+class KmerSearch:
+    """A search of k-mers (a `warpseed.line.Search`); what it is given has been checked.
+
+    Parameters
+    ----------
+    index : SeedIndex
+    max_mismatches : int
+    options : Options
+    cut : Cut, or None where the records of a source are k-mers
+    """
+
+    def __init__(self, index: SeedIndex, max_mismatches: int, options: Options, cut: Cut | None) -> None:
+        self.options = options
+        self.text_length = index.rows
+        self.on_device = target_of(options.device)[0] == "gpu"
+        self._index = index
+        self._max_mismatches = max_mismatches
+        self._cut = cut
+
+    def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
+        """The k-mers: the records, or what is cut from them, which counts `reads` and those shorter than a k-mer."""
+        if self._cut is None:
+            return records
+        from warpseed.sequences.cutting import EveryKmer
+
+        kmers = EveryKmer(records, self._cut.k, self._cut.step)
+        watch.count("reads", len(records))
+        watch.count("short_reads", kmers.short_reads)
+        return kmers
+
+    def pack(self, queries: Queries, first: int) -> Packed:
+        """The k-mers, packed."""
+        from warpseed.kmer_seeds.kmers import pack_kmers
+
+        return pack_kmers(queries, first)
+
+    def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
+        """The hits of the first k-mers, on the CPU, in the thread that calls."""
+        from warpseed.kmer_seeds import cpu
+
+        find = {"fast": cpu.find_first_fast, "paper": cpu.find_first_paper}[self.options.tier]
+        limit = self.options.max_hits
+        return find(self._index, queries, self._max_mismatches, room, max_hits=limit, watch=watch)
+
+    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[Iterable[Found]]:
+        """The hits of sets of k-mers, on the devices."""
+        from warpseed.kmer_seeds import find_function
+
+        tier, device, threads, limit = self.options
+        find = find_function(tier, device)
+        for kmers in sets:
+            yield [find(self._index, kmers, self._max_mismatches, threads=threads, max_hits=limit, watch=watch)]
+
+    def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
+        """What was found, as hits."""
+        from warpseed.kmer_seeds.output import make_hits
+
+        return make_hits(self._index, queries, found, first)

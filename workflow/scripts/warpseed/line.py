@@ -1,0 +1,244 @@
+"""The line from text to results: what each thread does with a piece of a source, and in which room.
+
+On the CPU a thread takes a piece and does all there is to do with it: it parses the text, prepares the queries,
+searches them and makes of the hits what goes out. Results come out in the order of the queries, and no thread holds
+more of them than there is room for: what has none is searched again, fewer queries at once, or a single one in one part
+of the text after the other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from warpseed.compute.pipeline import ordered
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    from warpseed.batches import Options
+    from warpseed.output.hits import Hits
+    from warpseed.output.rows import Found
+    from warpseed.sequences.packed import Packed
+    from warpseed.sequences.pieces import Piece, Pieces
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["WHOLE_TEXT", "Batch", "Done", "Line", "Room", "Search", "Sequences"]
+
+WHOLE_TEXT = (0, 1 << 62)
+"""Every position of a text."""
+
+_QUERIES_AT_ONCE = 1 << 17
+"""Queries that a thread prepares and searches at most."""
+_ROOM = 1 << 17
+"""Results that it has room for."""
+_LARGE_ROOM = 1 << 22
+"""Room for the results of a single query, where those do not fit into a thread's."""
+_FILL = 0.75
+"""How full the room should be of batches whose results are known about."""
+
+
+class Room(NamedTuple):
+    """What a search has room for."""
+
+    results: int
+    """results that can be taken"""
+    text: tuple[int, int] = WHOLE_TEXT
+    """results are wanted that begin in these positions of the text"""
+
+
+class Sequences(Protocol):
+    """Queries, or what they are cut from when they are wanted."""
+
+    def __len__(self) -> int:
+        """How many queries there are."""
+
+    def slice(self, start: int, stop: int) -> Queries:
+        """The queries [start, stop)."""
+
+
+class Search(Protocol):
+    """What a system brings: how its queries are prepared and searched. Called from several threads at once."""
+
+    options: Options
+    """its threads read, prepare, search and make; one alone is the calling thread"""
+    text_length: int
+    """positions of the text"""
+    on_device: bool
+    """whether queries go through `stream` instead of `find`"""
+
+    def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
+        """What is searched of the records of a source."""
+
+    def pack(self, queries: Queries, first: int) -> Packed:
+        """Queries as they are searched; `first` is the number of the first one in its source, for sentences."""
+
+    def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
+        """The results of the first queries, as many as have room; of none where those of the very first have not."""
+
+    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[Iterable[Found]]:
+        """For each set of queries, in order, its results: those of consecutive queries, part by part."""
+
+    def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
+        """What was found of consecutive queries, of which the first has number `first`."""
+
+
+class Batch(NamedTuple):
+    """Consecutive queries and what was found of them."""
+
+    first: int
+    """number of the first query in its source"""
+    queries: Queries
+    found: Found
+    continues: bool
+    """whether the next batch has more results of the last query, which begin further on in the text"""
+    made: Any
+    """what was made of it beside the search; None where nothing was to be, or it is large"""
+
+
+class _Part(NamedTuple):
+    """Queries [begin, end) of a piece that are to be searched."""
+
+    sequences: Sequences
+    begin: int
+    end: int
+    room: Room
+    continues: bool
+    """whether more results of the last query are searched for elsewhere"""
+
+
+class Done(NamedTuple):
+    """What a task gives: a batch, numbered from 0, or what has to be said of a mistake where its place is known."""
+
+    watch: Stopwatch
+    batch: Batch | None = None
+    piece: int = -1
+    """number of the piece, where this is the first of it"""
+    records: int = 0
+    lines: int = 0
+    """of the piece, where this is the first of it"""
+    fail: Callable[[int, int, int], object] | None = None
+    """function of the numbers of records, lines and queries before; it raises the sentence"""
+
+
+class _Ready(NamedTuple):
+    """Queries that can be searched, and the part that they are the first of."""
+
+    queries: Queries
+    packed: Packed
+    part: _Part
+
+
+class Line:
+    """The tasks of one source, for any of the threads."""
+
+    def __init__(self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None) -> None:
+        self._pieces = pieces
+        self._search = search
+        self._make = make
+
+    def done(self, threads: int, watch: Stopwatch) -> Iterator[Done]:
+        """What the tasks of the whole source give, in its order; `watch` takes the stages of a device."""
+        if self._search.on_device:
+            return self._over_device(threads, watch)
+        return ordered(self._pieces, self._run, threads)
+
+    def _run(self, task: Piece | _Part) -> tuple[Done, Iterable[_Part] | None]:
+        """From text to results: a piece, or a part of one that had no room."""
+        done, ready = self._prepare(task)
+        if ready is None:
+            return done, None
+        found = self._search.find(ready.packed, ready.part.room, done.watch)
+        settled = len(found.counts)
+        if settled:
+            queries = ready.queries.slice(0, settled)
+            done = done._replace(batch=self._batch(queries, found, ready.part.continues, done.watch))
+        return done, self._rest(ready.part, settled, len(found.hits))
+
+    def _prepare(self, task: Piece | _Part) -> tuple[Done, _Ready | None]:
+        """From text to the first queries that are ready to be searched; none where there are none, or a mistake."""
+        watch = Stopwatch()
+        done, part = (Done(watch), task) if isinstance(task, _Part) else self._parse(task, watch)
+        if part is None or part.begin == part.end:
+            return done, None
+        with watch.stage("pack"):
+            queries = part.sequences.slice(part.begin, min(part.end, part.begin + _QUERIES_AT_ONCE))
+            try:
+                return done, _Ready(queries, self._search.pack(queries, 0), part)
+            except InputError:
+                return done._replace(fail=lambda records, lines, first: self._search.pack(queries, first)), None
+
+    def _parse(self, piece: Piece, watch: Stopwatch) -> tuple[Done, _Part | None]:
+        try:
+            with watch.stage("read"):
+                parsed = self._pieces.parse(piece)
+        except InputError:
+            fail = partial(self._explain, piece)
+            return Done(watch, piece=piece.number, fail=fail), None
+        sequences = self._search.queries(parsed.queries, watch)
+        done = Done(watch, piece=piece.number, records=len(parsed.queries), lines=parsed.lines)
+        return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False)
+
+    def _explain(self, piece: Piece, records: int, lines: int, queries: int) -> None:
+        self._pieces.explain(piece, records, lines)
+
+    def _rest(self, part: _Part, settled: int, results: int) -> Iterator[_Part] | None:
+        """What is left of a part, as parts that should have room for their results."""
+        begin, end, room = part.begin + settled, part.end, part.room
+        if begin == end:
+            return None
+        if settled:
+            size = max(1, min(_QUERIES_AT_ONCE, int(_FILL * room.results * settled / max(1, results))))
+            return (part._replace(begin=at, end=min(at + size, end)) for at in range(begin, end, size))
+        if end - begin > 1 or room.results < _LARGE_ROOM:
+            alone = part._replace(end=begin + 1, room=Room(_LARGE_ROOM))
+            return iter([alone, part._replace(begin=begin + 1)][: end - begin])
+        low, high = room.text[0], min(room.text[1], self._search.text_length)
+        middle = (low + high) // 2
+        left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
+        return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])
+
+    def _batch(self, queries: Queries, found: Found, continues: bool, watch: Stopwatch) -> Batch:
+        """Results as a batch, with what is to be made of them unless they are many."""
+        made = None
+        if self._make is not None and len(found.hits) <= 2 * _ROOM:
+            with watch.stage("write"):
+                made = self._make(self._search.hits(queries, found, 0, continues))
+        return Batch(0, queries, found, continues, made)
+
+    def _over_device(self, threads: int, watch: Stopwatch) -> Iterator[Done]:
+        """Threads prepare queries and take up results; between them the device searches."""
+        waiting: deque[tuple[Done, _Ready | None]] = deque()
+
+        def prepare(task: Piece | _Part) -> tuple[tuple[Done, _Ready | None], Iterable[_Part] | None]:
+            done, ready = self._prepare(task)
+            return (done, ready), None if ready is None else self._rest(ready.part, len(ready.queries), 0)
+
+        def sets() -> Iterator[Packed]:
+            prepared: tuple[Done, _Ready | None]
+            for prepared in ordered(self._pieces, prepare, threads):
+                waiting.append(prepared)
+                if prepared[1] is not None:
+                    yield prepared[1].packed
+
+        def found() -> Iterator[tuple[Done, Queries | None, Found | None]]:
+            for results in self._search.stream(sets(), watch):
+                while (head := waiting.popleft())[1] is None:
+                    yield head[0], None, None
+                (done, ready), begin = head, 0
+                for part in results:
+                    assert ready is not None
+                    yield done, ready.queries.slice(begin, begin + len(part.counts)), part
+                    done, begin = Done(Stopwatch()), begin + len(part.counts)
+            for done, _ in waiting:
+                yield done, None, None
+
+        def finish(part: tuple[Done, Queries | None, Found | None]) -> tuple[Done, None]:
+            done, queries, results = part
+            if queries is None or results is None:
+                return done, None
+            return done._replace(batch=self._batch(queries, results, False, done.watch)), None
+
+        return ordered(found(), finish, threads)
