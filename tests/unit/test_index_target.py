@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warpseed
 from warpseed import cli
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index import build, target
@@ -191,3 +195,31 @@ def test_a_signal_just_behind_a_step_leaves_a_whole_index(
         index.save(tmp_path / "index")
     assert verify_index(tmp_path / "index") > 0
     assert {path.name for path in tmp_path.iterdir()} == {"genome.fa", "index"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_an_index_that_is_interrupted_while_it_is_saved_leaves_nothing(
+    tmp_path: Path, genome: Path, number: int
+) -> None:
+    """SIGHUP is what a terminal that is closed, or a lost connection, sends."""
+    script = (
+        "import sys, time\nfrom warpseed import cli\nfrom warpseed.fm_index import store\nwrite = store.write_array\n"
+        "def write_slowly(*arguments):\n    write(*arguments)\n    print('.', flush=True)\n    time.sleep(60)\n"
+        "store.write_array = write_slowly\nsys.exit(cli.main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, "index", str(genome), "-o", str(tmp_path / "i")],
+        env=os.environ | {"PYTHONPATH": str(Path(warpseed.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b".\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said.decode().splitlines()[-2:] == [
+        f"Stopping after {signal.Signals(number).name}.",
+        f"Interrupted by {signal.Signals(number).name}; no half-written file is left.",
+    ]
+    assert list(tmp_path.iterdir()) == [genome]

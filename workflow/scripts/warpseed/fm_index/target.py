@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.parts import PARTS, file_name
@@ -119,7 +120,9 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
     with _in_words(Path(folder), needed):
         place = _place(target)
         place.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=place))
+        remove_leftovers(place / target.name)
+        temporary = place / temporary_name(target)
+        temporary.mkdir(0o700)
         try:
             number = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:

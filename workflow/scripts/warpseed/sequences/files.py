@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import io
 import os
-import secrets
 import select
 import sys
 import threading
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError
 
 __all__ = [
@@ -58,13 +58,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Notes
     -----
     When the block raises, the temporary file is removed and `path` stays as it was; an OSError about the temporary
-    file names `path`.
+    file names `path`. What a killed process left of the same file is removed first.
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
-    # A random part keeps two jobs apart that write the same file; the dot hides it from glob patterns. It is
-    # not built from the final name, which may already be as long as the file system allows.
-    temporary = final.parent / f".tmp-{secrets.token_hex(8)}{final.suffix[:16]}"
+    suffix = final.suffix[:16]
+    remove_leftovers(final, suffix)
+    temporary = final.parent / temporary_name(final, suffix)
     try:
         yield temporary
         os.replace(temporary, final)

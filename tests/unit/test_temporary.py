@@ -1,0 +1,92 @@
+"""What a killed process leaves, and who removes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import CONTIGS, fasta, save
+from warpseed import cli
+from warpseed.compute import temporary
+from warpseed.compute.temporary import remove_leftovers, temporary_name
+from warpseed.sequences.files import atomic_path
+
+LIBRARY = str(Path(cli.__file__).parents[1])
+
+
+def writing(final: Path) -> subprocess.Popen[bytes]:
+    """A process that has begun to write a file, and does not end."""
+    script = (
+        "import sys, time; from warpseed.sequences.files import atomic_path\n"
+        "with atomic_path(sys.argv[1]) as path: path.write_text('half'); print('.', flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(final)], env=os.environ | {"PYTHONPATH": LIBRARY}, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.readline() == b".\n"
+    return process
+
+
+def write(final: Path) -> None:
+    with atomic_path(final) as path:
+        path.write_text("whole")
+
+
+def test_what_a_killed_process_left_goes_when_the_same_file_is_written(tmp_path: Path) -> None:
+    final = tmp_path / "hits.bed"
+    with writing(final) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert len(list(tmp_path.iterdir())) == 1
+        write(tmp_path / "other.bed")
+        write(tmp_path / "hits.tsv")
+        assert len(list(tmp_path.iterdir())) == 3
+        write(final)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hits.bed", "hits.tsv", "other.bed"]
+
+
+def test_what_is_being_written_stays(tmp_path: Path) -> None:
+    final = tmp_path / "hits.bed"
+    with writing(final) as process:
+        with atomic_path(final) as mine:
+            mine.write_text("one")
+            write(final)
+            assert mine.read_text() == "one"
+        theirs = [path for path in tmp_path.iterdir() if path != final]
+        assert [path.read_text() for path in theirs] == ["half"] and final.read_text() == "one"
+        process.kill()
+
+
+def test_what_comes_from_elsewhere_stays_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    final = tmp_path / "hits.bed"
+    monkeypatch.setattr(temporary, "_here", lambda: "0123abcd")
+    left = tmp_path / temporary_name(final, ".bed")
+    monkeypatch.undo()
+    for hours, stays in ((0, True), (23, True), (25, False)):
+        left.write_text("half")
+        os.utime(left, (time.time() - 3600 * hours,) * 2)
+        write(final)
+        assert left.exists() == stays
+
+
+def test_a_folder_of_an_index_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "i"
+    monkeypatch.setattr(os, "getpid", lambda: 1 << 30)  # no process has such a number
+    left = tmp_path / temporary_name(folder)
+    monkeypatch.undo()
+    left.mkdir()
+    (left / "core.text.npy").write_bytes(bytes(99))
+    aside = left.with_name(f"{left.name}.old")  # an index that stood there: not ours to remove
+    aside.mkdir()
+    assert cli.main(["index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(folder)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [aside.name, "g.fa", "i"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_no_mistake(tmp_path: Path) -> None:
+    remove_leftovers(tmp_path / "none" / "hits.bed")
+    remove_leftovers(Path("/proc/1/fd/hits.bed"))
