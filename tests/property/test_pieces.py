@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sequence_files import records, save
 from warpseed.errors import InputError
@@ -103,7 +103,6 @@ def files(draw: st.DrawFn) -> bytes:
     return bom + bytes(text[: draw(st.integers(0, len(text)))] if draw(st.integers(0, 5)) == 0 else text)
 
 
-@settings(max_examples=300)
 @given(
     content=files(),
     piece_bytes=st.one_of(st.integers(1, 64), st.sampled_from([100, 1000, 1 << 20])),
