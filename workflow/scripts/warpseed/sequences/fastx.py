@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from warpseed.compute.vectors import WIDTH
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import SHOWN, show_byte, show_name
 from warpseed.sequences.files import GZIP_MAGIC
@@ -21,6 +22,7 @@ from warpseed.sequences.parse import (
     BASES,
     EMPTY_SEQUENCE,
     ERROR,
+    FULL,
     LINE,
     LONE_RETURN,
     LONG_QUALITY,
@@ -35,12 +37,17 @@ from warpseed.sequences.parse import (
     SHORT_QUALITY,
     START,
     STATE_CELLS,
+    TAKEN,
     Records,
     parse_fasta,
     parse_fastq,
 )
 
 __all__ = ["FastxParser", "sniff_format"]
+
+
+_RECORD_BYTES = 16
+"""Of a record, at least, in most files: room for records is made by it, and more where it does not suffice."""
 
 
 class FastxParser:
@@ -126,22 +133,28 @@ class FastxParser:
         """
         # Read-only whatever it is: a second kind of array would be compiled for in the middle of a large file.
         data = np.frombuffer(memoryview(piece).toreadonly(), np.uint8)
-        room = data.size
-        records = room // 2 + 2  # one more than can begin: `take` puts the end behind the last start
-        held = self._held
-        self._held = Records(
-            _with_room(held.codes, self.bases, room, growth),
-            _with_room(held.offsets, self.records, records, growth),
-            _with_room(held.names, self._name_bytes, room, growth),
-            _with_room(held.name_offsets, self.records, records, growth),
-            _with_room(held.qualities, self.bases, room, growth) if self.keeps_qualities else held.qualities,
-            _with_room(held.lines, self.records, records, growth) if self.keeps_lines else held.lines,
-        )
-        self._parse(data, self._state, self._held)
+        rest, records = data, data.size // _RECORD_BYTES + 2
+        self._state[ERROR] = FULL
+        while self._state[ERROR] == FULL:
+            self._make_room(rest.size + WIDTH, records, growth)
+            self._parse(rest, self._state, self._held)
+            rest, records = rest[self._state[TAKEN] :], 2 * records
         if self._state[LINE] == 1:
             self._first_line_returns = self._first_line_returns or bool((data == 13).any())
         if self._state[ERROR] != OK:
             self._fail(int(self._state[ERROR]))
+
+    def _make_room(self, bases: int, records: int, growth: float) -> None:
+        """Have room for so many more bases, bytes of names, and records."""
+        held = self._held
+        self._held = Records(
+            _with_room(held.codes, self.bases, bases, growth),
+            _with_room(held.offsets, self.records, records, growth),
+            _with_room(held.names, self._name_bytes, bases, growth),
+            _with_room(held.name_offsets, self.records, records, growth),
+            _with_room(held.qualities, self.bases, bases, growth) if self.keeps_qualities else held.qualities,
+            _with_room(held.lines, self.records, records, growth) if self.keeps_lines else held.lines,
+        )
 
     def finish(self) -> None:
         """Tell the parser that the file is at its end.

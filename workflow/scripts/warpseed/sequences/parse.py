@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import scalar
+from warpseed.compute.vectors import WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
 from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC
 
 __all__ = ["Records", "format_fasta", "format_fastq", "parse_fasta", "parse_fastq"]
@@ -37,14 +38,15 @@ class Records(NamedTuple):
 NEWLINE, RETURN, INVALID = 5, 6, 7
 
 # Cells of the state array, which is int64[STATE_CELLS].
-MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, STATE_CELLS = range(9)
+MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, TAKEN, STATE_CELLS = range(10)
 
 # Modes: what the next byte is part of. START is the first byte of a line that may open a record.
 START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QUALITY_END, QUALITY_RETURN = range(10)
 
-# Errors; each has its sentence in FastxParser._fail.
+# Errors; each has its sentence in FastxParser._fail, but FULL.
 (
     OK,
+    FULL,
     NO_HEADER,
     EMPTY_SEQUENCE,
     BAD_BASE,
@@ -54,7 +56,7 @@ START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QU
     SHORT_QUALITY,
     LONG_QUALITY,
     BAD_QUALITY,
-) = range(10)
+) = range(11)
 
 
 def _byte_classes() -> np.ndarray:
@@ -66,6 +68,7 @@ def _byte_classes() -> np.ndarray:
 
 
 CLASSES = _byte_classes()
+ALL_BYTES = np.uint64((1 << WIDTH) - 1)
 
 
 @scalar
@@ -77,11 +80,23 @@ def _is_space(byte):
 def _copy_bases(piece, i, codes, m):
     """Copy codes up to the first byte that is no base; return the places reached in both arrays."""
     n = piece.size
-    while i < n:
-        code = CLASSES[piece[i]]
-        if code > 4:
-            break
-        codes[m] = code
+    while i + WIDTH <= n:
+        others = copy_codes(piece, i, codes, m)
+        if others == 0:
+            i += WIDTH
+            m += WIDTH
+            continue
+        known = trailing_zeros(others)
+        i += known
+        m += known
+        if CLASSES[piece[i]] != 4:
+            return i, m
+        while i < n and CLASSES[piece[i]] == 4:  # N and the like come in runs
+            codes[m] = 4
+            m += 1
+            i += 1
+    while i < n and CLASSES[piece[i]] <= 4:
+        codes[m] = CLASSES[piece[i]]
         m += 1
         i += 1
     return i, m
@@ -89,7 +104,16 @@ def _copy_bases(piece, i, codes, m):
 
 @scalar
 def _copy_name(piece, i, names, w):
+    """Copy bytes up to the first one that is no visible character; return the places reached in both arrays."""
     n = piece.size
+    while i + WIDTH <= n:
+        copy_bytes(piece, i, names, w)
+        ends = mask_outside(piece, i, 33, 255)
+        if ends != 0:
+            length = trailing_zeros(ends)
+            return i + length, w + length
+        i += WIDTH
+        w += WIDTH
     while i < n and piece[i] > 32:
         names[w] = piece[i]
         w += 1
@@ -99,7 +123,13 @@ def _copy_name(piece, i, names, w):
 
 @scalar
 def _skip_line(piece, i):
+    """The place of the next newline, or the end."""
     n = piece.size
+    while i + WIDTH <= n and piece[i] != 10:
+        others = ~mask_outside(piece, i, 10, 10) & ALL_BYTES
+        if others != 0:
+            return i + trailing_zeros(others)
+        i += WIDTH
     while i < n and piece[i] != 10:
         i += 1
     return i
@@ -114,9 +144,10 @@ def parse_fasta(piece, state, records):
     piece : uint8[:]
         Bytes of the file that follow the piece before.
     state : int64[STATE_CELLS]
-        Where the parser is; read and updated. ``state[ERROR]`` is 0 when the piece was taken whole.
+        Where the parser is; read and updated. ``state[ERROR]`` is OK when the piece was taken whole, and FULL when
+        there is no room for one more record: the piece was taken up to ``state[TAKEN]``.
     records : Records
-        With room for as many more bases and name bytes as the piece has bytes, and for half as many more records.
+        With room for WIDTH more bases and name bytes than the piece has bytes.
     """
     codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
     keeps_lines = records.lines.size > 0
@@ -125,8 +156,36 @@ def parse_fasta(piece, state, records):
     mode, line, r = state[MODE], state[LINE], state[RECORDS]
     m, w = state[BASES], state[NAME_BYTES]
     error = OK
-    while i < n and error == OK:
-        byte = piece[i]
+    while i < n:
+        if mode == START:
+            byte = piece[i]
+            if byte == 62:  # '>'
+                if r > 0 and m == offsets[r - 1]:
+                    error = EMPTY_SEQUENCE
+                    break
+                if r + 1 >= offsets.size:
+                    error = FULL
+                    break
+                offsets[r] = m
+                name_offsets[r] = w
+                if keeps_lines:
+                    records.lines[r] = line
+                r += 1
+                mode = NAME
+                i += 1
+            elif byte == 10:
+                line += 1
+                i += 1
+                continue
+            elif byte == 13:
+                mode = SEQUENCE_RETURN
+                i += 1
+                continue
+            elif r == 0:
+                error = NO_HEADER
+                break
+            else:
+                mode = SEQUENCE
         if mode == SEQUENCE:
             i, m = _copy_bases(piece, i, codes, m)
             if i < n:
@@ -140,43 +199,23 @@ def parse_fasta(piece, state, records):
                     error = BAD_BASE
                     break
                 i += 1
-        elif mode == START:
-            if byte == 62:  # '>'
-                if r > 0 and m == offsets[r - 1]:
-                    error = EMPTY_SEQUENCE
-                    break
-                offsets[r] = m
-                name_offsets[r] = w
-                if keeps_lines:
-                    records.lines[r] = line
-                r += 1
-                mode = NAME
-                i += 1
-            elif byte == 10:
-                line += 1
-                i += 1
-            elif byte == 13:
-                mode = SEQUENCE_RETURN
-                i += 1
-            elif r == 0:
-                error = NO_HEADER
-            else:
-                mode = SEQUENCE
-        elif mode == NAME:
+            continue
+        if mode == NAME:
             i, w = _copy_name(piece, i, names, w)
-            if i < n:
-                if not _is_space(piece[i]):
-                    error = BAD_NAME
-                    break
-                mode = COMMENT
-        elif mode == COMMENT:
+            if i == n:
+                break
+            if not _is_space(piece[i]):
+                error = BAD_NAME
+                break
+            mode = COMMENT
+        if mode == COMMENT:
             i = _skip_line(piece, i)
             if i < n:
                 line += 1
                 i += 1
                 mode = START
-        else:  # SEQUENCE_RETURN
-            if byte != 10:
+        elif i < n:  # SEQUENCE_RETURN
+            if piece[i] != 10:
                 error = LONE_RETURN
                 break
             line += 1
@@ -184,7 +223,7 @@ def parse_fasta(piece, state, records):
             mode = START
     state[MODE], state[LINE], state[RECORDS] = mode, line, r
     state[BASES], state[NAME_BYTES] = m, w
-    state[ERROR] = error
+    state[ERROR], state[TAKEN] = error, i
     if i < n:
         state[BAD_BYTE] = piece[i]
 
@@ -192,7 +231,12 @@ def parse_fasta(piece, state, records):
 @scalar
 def _check_quality(piece, i, count):
     """Return how many of the next `count` bytes are quality characters, from '!' to '~'."""
-    good = 0
+    good = np.int64(0)
+    while good + WIDTH <= count:
+        others = mask_outside(piece, i + good, 33, 126)
+        if others != 0:
+            return good + trailing_zeros(others)
+        good += WIDTH
     while good < count and piece[i + good] >= 33 and piece[i + good] <= 126:
         good += 1
     return good
@@ -212,6 +256,9 @@ def parse_fastq(piece, state, records):
         byte = piece[i]
         if mode == START:
             if byte == 64:  # '@'
+                if r + 1 >= offsets.size:
+                    error = FULL
+                    break
                 offsets[r] = m
                 name_offsets[r] = w
                 r += 1
@@ -281,7 +328,7 @@ def parse_fastq(piece, state, records):
             error = LONG_QUALITY if mode == QUALITY_END else LONE_RETURN
     state[MODE], state[LINE], state[RECORDS] = mode, line, r
     state[BASES], state[NAME_BYTES], state[QUALITIES] = m, w, qualities
-    state[ERROR] = error
+    state[ERROR], state[TAKEN] = error, i
     if i < n:
         state[BAD_BYTE] = piece[i]
 

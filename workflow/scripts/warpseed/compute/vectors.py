@@ -1,0 +1,107 @@
+"""Thirty-two bytes at once: what parsing text needs of a CPU's vector registers, as LLVM intrinsics.
+
+Each reads 32 bytes of a uint8 array from a position on, and nothing is checked: the arrays must be so long. A mask has
+one bit for each of the bytes, the lowest for the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+
+__all__ = ["WIDTH", "copy_bytes", "copy_codes", "mask_outside", "trailing_zeros"]
+
+WIDTH = 32
+"""Bytes that are handled at once."""
+
+# Numba's types for this decorator keep the typing context as an argument of the call, which a call does not have.
+intrinsic: Any = extending.intrinsic
+
+_BYTE = ir.IntType(8)
+_BYTES = ir.VectorType(_BYTE, WIDTH)
+_MASK = ir.IntType(WIDTH)
+
+
+def _all(byte: int) -> ir.Constant:
+    return ir.Constant(_BYTES, [byte] * WIDTH)
+
+
+def _address(context, builder, array_type, array, position):
+    data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
+    return builder.bitcast(builder.gep(data, [position]), _BYTES.as_pointer())
+
+
+def _are_bytes(array, position):
+    return isinstance(array, types.Array) and array.dtype == types.uint8 and position == types.int64
+
+
+def _mask(builder, lanes):
+    """A mask of the lanes that are true, as uint64."""
+    return builder.zext(builder.bitcast(lanes, _MASK), ir.IntType(64))
+
+
+@intrinsic
+def trailing_zeros(typing_context, mask):
+    """Zeros below the lowest one bit of a uint64, which is not 0, as int64."""
+    if mask != types.uint64:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def mask_outside(typing_context, array, position, low, high):
+    """Mask (uint64) of the bytes that are below `low` or above `high`, two literal numbers."""
+    if not (_are_bytes(array, position) and all(isinstance(each, types.IntegerLiteral) for each in (low, high))):
+        return None
+    first, last = low.literal_value, high.literal_value
+
+    def codegen(context, builder, signature, arguments):
+        found = builder.load(_address(context, builder, signature.args[0], *arguments[:2]), align=1)
+        outside = builder.icmp_unsigned(">", builder.sub(found, _all(first)), _all(last - first))
+        return _mask(builder, outside)
+
+    return types.uint64(array, position, low, high), codegen
+
+
+@intrinsic
+def copy_bytes(typing_context, source, position, target, place):
+    """Copy bytes from ``source[position]`` on to ``target[place]`` on."""
+    if not (_are_bytes(source, position) and _are_bytes(target, place)):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        found = builder.load(_address(context, builder, signature.args[0], *arguments[:2]), align=1)
+        builder.store(found, _address(context, builder, signature.args[2], *arguments[2:]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(source, position, target, place), codegen
+
+
+@intrinsic
+def copy_codes(typing_context, source, position, target, place):
+    """Write the codes 0-3 of the letters A, C, G, T of either case; the mask (uint64) is of all other bytes.
+
+    What is written for these is undefined.
+    """
+    if not (_are_bytes(source, position) and _are_bytes(target, place)):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        found = builder.load(_address(context, builder, signature.args[0], *arguments[:2]), align=1)
+        letters = builder.and_(found, _all(0xDF))
+        known = [builder.icmp_unsigned("==", letters, _all(letter)) for letter in b"ACGT"]
+        # Bits 1 and 2 of the four letters are 00, 01, 11, 10.
+        low, high = (builder.lshr(found, _all(bit)) for bit in (1, 2))
+        codes = builder.and_(builder.xor(low, high), _all(3))
+        builder.store(codes, _address(context, builder, signature.args[2], *arguments[2:]), align=1)
+        any_known = builder.or_(builder.or_(known[0], known[1]), builder.or_(known[2], known[3]))
+        return _mask(builder, builder.not_(any_known))
+
+    return types.uint64(source, position, target, place), codegen
