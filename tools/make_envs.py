@@ -13,7 +13,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "3.12"
 PEERS = {"bowtie": "1.3.1", "bwa": "0.7.18"}
 """Peers come from bioconda alone, so this is their only pin."""
-CONDA_NAMES = {"Jinja2": "jinja2", "matplotlib": "matplotlib-base", "Pygments": "pygments", "PyYAML": "pyyaml"}
+CONDA_NAMES = {
+    "Jinja2": "jinja2",
+    "isal": "python-isal",
+    "matplotlib": "matplotlib-base",
+    "Pygments": "pygments",
+    "PyYAML": "pyyaml",
+}
 ONLY_PIP = ("pydivsufsort", "numba-cuda", "cupy-cuda12x")
 """What conda-forge does not have, or not in this version."""
 NOT_IN_JOBS = ("snakemake", "Pygments", "jsonschema")

@@ -9,7 +9,6 @@ import os
 import select
 import sys
 import threading
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +31,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
 _WRITE_BYTES = 1 << 17
 _PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted
-_GZIP_WBITS = 31  # zlib: expect a gzip header and check its CRC and length
+_PACKED_BYTES = 1 << 16
+_GZIP_WBITS = 31  # as zlib has it: expect a gzip header and check its CRC and length
 
 
 @contextmanager
@@ -326,30 +326,54 @@ class ByteStream:
     def _unreadable(self, error: OSError) -> InputError:
         return InputError(f"{self.name}: reading failed ({error.strerror}).")
 
+    def members(self, place: int, bytes_out: int) -> Iterator[bytes]:
+        """Yield what gzip members hold, from byte `place` of an ordinary file on; `bytes_out` came from those before.
+
+        Raises
+        ------
+        InputError
+            As `pieces`.
+        """
+        self._handle.seek(place)
+        self.bytes_out = bytes_out
+        raw = self._raw_pieces(memoryview(bytearray(_READ_BYTES)))
+        if start := self._next_member(b"", raw):
+            for piece in self._gunzip(start, raw, _READ_BYTES):
+                self.bytes_out += len(piece)
+                yield piece
+
     def _gunzip(self, start: bytes, raw: Iterator[memoryview], piece_bytes: int) -> Iterator[bytes]:
         """Decompress one or several gzip members (bgzip writes thousands) one after the other."""
+        from isal import isal_zlib
+
+        # What a member leaves of its input is copied: little at a time.
+        raw = (piece[i : i + _PACKED_BYTES] for piece in raw for i in range(0, len(piece), _PACKED_BYTES))
         data: bytes | memoryview = start
-        member = zlib.decompressobj(_GZIP_WBITS)
+        member = isal_zlib.decompressobj(_GZIP_WBITS)
         while True:
             try:
                 out = member.decompress(data, piece_bytes)
-            except zlib.error:
-                raise InputError(
-                    f"{self.name}: the gzip data are damaged after {self.bytes_out} uncompressed bytes; "
-                    "get or compress the file again."
-                ) from None
+            except isal_zlib.error:  # type: ignore[misc]
+                raise self.damaged(self.bytes_out) from None
             if out:
                 yield out
             if member.eof:
                 data = self._next_member(member.unused_data, raw)
                 if not data:
                     return
-                member = zlib.decompressobj(_GZIP_WBITS)
+                member = isal_zlib.decompressobj(_GZIP_WBITS)
             else:
-                # With a full piece there may be more inside zlib although no input is left over.
+                # With a full piece there may be more inside isal although no input is left over.
                 data = member.unconsumed_tail or (b"" if len(out) == piece_bytes else next(raw, b""))
                 if not data and len(out) < piece_bytes:
                     raise self._cut()
+
+    def damaged(self, bytes_out: int) -> InputError:
+        """That gzip data are damaged behind so many uncompressed bytes."""
+        return InputError(
+            f"{self.name}: the gzip data are damaged after {bytes_out} uncompressed bytes; "
+            "get or compress the file again."
+        )
 
     def _cut(self) -> InputError:
         return InputError(
