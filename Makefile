@@ -25,6 +25,8 @@ ARGS ?=
 GPU := $(shell nvidia-smi -L 2>/dev/null | grep -c GPU)
 RUN_REQUIREMENTS := requirements.txt $(if $(filter-out 0,$(GPU)),requirements-gpu.txt)
 DEV_REQUIREMENTS := $(RUN_REQUIREMENTS) requirements-cluster.txt requirements-dev.txt
+# The command of this checkout: the package lies on the environment's path, and nothing has to be built for it.
+COMMAND := $(VENV)/bin/warpseed
 # A stamp carries the checksum of its requirements: a changed pin installs anew, a touched file does not.
 RUN_STAMP := $(VENV)/run-$(shell cat $(RUN_REQUIREMENTS) | cksum | cut -d' ' -f1)
 DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1)
@@ -33,25 +35,26 @@ SNAKEMAKE := $(PY) -m snakemake
 SNAKEFILES := Snakefile workflow/rules
 PYTHON_FILES := workflow/scripts tests tools
 
-run: $(RUN_STAMP) | $(LINK)
+run: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@$(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 	@if [ -e results/report.html ]; then echo "The report is $$PWD/results/report.html"; fi
+	@echo "The command for your own data is $$PWD/$(COMMAND)"
 
-smoke: $(RUN_STAMP) | $(LINK)
+smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@mkdir -p results/smoke
 	@$(SNAKEMAKE) $(ARGS) --directory results/smoke --configfile config/smoke.yaml
 	@echo "The report is $$PWD/results/smoke/results/report.html"
 
-test: $(DEV_STAMP) | $(LINK)
+test: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@$(PY) -m pytest -m "not gpu" $(ARGS)
 
-test-damage: $(DEV_STAMP) | $(LINK)
+test-damage: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_DAMAGE=20 $(PY) -m pytest tests/unit/test_index_damage.py $(ARGS)
 
-test-gpu: $(DEV_STAMP) | $(LINK)
+test-gpu: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_REQUIRE_GPU=1 WARPSEED_GPU_RECORD=resources/measurements $(PY) -m pytest -m gpu $(ARGS)
 
-lint: $(DEV_STAMP) | $(LINK)
+lint: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@$(PY) -m ruff check $(PYTHON_FILES)
 	@$(PY) -m ruff format --check $(PYTHON_FILES)
 	@$(PY) -m snakefmt --check $(SNAKEFILES)
@@ -71,6 +74,12 @@ $(VENV)/bin/python:
 	        echo "Setting up $(VENV) with $$("$$python" --version) ..."; exec "$$python" -m venv $(VENV); \
 	    fi; \
 	done; echo "Python 3.11 or 3.12 was not found: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+
+$(COMMAND): | $(VENV)/bin/python
+	@echo ../../../../workflow/scripts > \
+	    "$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/warpseed.pth"
+	@printf '%s\n' '#!/bin/sh' 'exec "$$(dirname "$$(readlink -f "$$0")")/python" -P -m warpseed "$$@"' > "$@"
+	@chmod +x "$@"
 
 $(RUN_STAMP): | $(VENV)/bin/python
 	@echo "Installing $(RUN_REQUIREMENTS) ..."
