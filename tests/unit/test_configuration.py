@@ -224,18 +224,23 @@ def test_the_schema_of_each_system_is_a_property() -> None:
     assert systems <= set(schema["properties"])
 
 
+def names_of(path: tuple[str, ...]) -> set[str]:
+    """What a table may call a key: its own name, or with one or two before it."""
+    return {".".join(path[-length:]) for length in (1, 2, 3)}
+
+
 def test_the_readme_of_the_configuration_names_every_key() -> None:
     """A key that the schema knows and config/README.md does not is a key that nobody finds."""
     schema = load_schema(SCHEMAS)
     for path, node in described(schema, schema):
         if path[-1] != "<name>" and "properties" not in node:
-            names = {path[-1], ".".join(path[-2:])}
+            names = names_of(path)
             assert any(re.search(rf"^(\| `{name}` \||#+ .*`{name}`)", README, re.MULTILINE) for name in names), path
 
 
 def test_the_readme_of_the_configuration_names_no_other_key() -> None:
     schema = load_schema(SCHEMAS)
-    known = {name for path, _ in described(schema, schema) for name in (path[-1], ".".join(path[-2:]))}
+    known = {name for path, _ in described(schema, schema) for name in names_of(path)}
     named = set(re.findall(r"^\| `([a-z_.]+)` \|", README, re.MULTILINE))
     assert len(named) > 30
     assert named <= known

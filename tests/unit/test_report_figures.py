@@ -101,7 +101,11 @@ def test_texts_stay_inside_the_figure_and_have_three_sizes(name, tmp_path, draw)
         assert drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1, text.get_text()
     everything = drawn.findobj(match=lambda artist: hasattr(artist, "get_fontsize") and artist.get_text().strip())
     assert {text.get_fontsize() for text in everything} <= {9, 10, 12.5}
-    assert drawn.get_size_inches()[0] <= style.WIDTH
+    assert drawn.get_size_inches()[0] == style.WIDTH
+    for axes in drawn.axes:
+        labels = [label for label in axes.get_xticklabels() if label.get_text() and label.get_visible()]
+        boxes = [label.get_window_extent(renderer) for label in labels if axes.axison]
+        assert all(one.x1 < other.x0 for one, other in zip(boxes, boxes[1:], strict=False)), name
 
 
 def test_figures_are_written_in_every_format_and_are_the_same_each_time(tmp_path):

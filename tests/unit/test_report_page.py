@@ -3,6 +3,8 @@
 import base64
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -104,22 +106,54 @@ def test_page_says_what_was_measured_where(tmp_path, write):
 
 def test_a_card_shows_the_index_open_and_the_process(tmp_path, write):
     _, text = write(load(tmp_path, local_rows()), with_files=False)
-    assert "8.00 × fast tier, CPU, 1 thread, over bowtie, CPU, 1 thread index open; " in text
     process = [(c * 0.4 + 0.02) / (c * 0.05 + 0.02) for c in (0.13, 0.37, 0.42, 0.044, 2.9)]
-    assert f"index open; {format_number(sorted(process)[2])} × as processes" in text
+    shown = f"8.00 × index open {format_number(sorted(process)[2])} × as a process "
+    assert shown + "fast tier, CPU, 1 thread, over bowtie, CPU, 1 thread median; " in text
 
 
 def test_limits_stand_in_one_row_a_case(tmp_path, write):
     _, text = write(load(tmp_path, local_rows(gpu=True)), with_files=False)
-    assert "paper tier fast tier Case time G k-mers/s time G k-mers/s floor share" in text
-    assert "k=20, D=0 250 ms 0.00400 4.82 ms 0.207 2.41 ms 50 %" in text
-    assert "table test-cpu (here) 17,180 MB 38.1" in text
+    assert "paper tier fast tier Case time k-mers/s time k-mers/s floor share" in text
+    assert "k=20, D=0 250 ms 4 M 4.82 ms 207 M 2.41 ms 50 %" in text
+    assert "table test-cpu (here) 17.2 GB 38.1 G/s" in text
 
 
 def test_bowtie_is_shown_beside_whichever_item_it_was_timed_with(tmp_path, write):
     _, text = write(load(tmp_path, change(local_rows(), {"tool": "bowtie"}, item="file_to_file")), with_files=False)
     assert "From file to file, fast tier, CPU, 1 thread, over bowtie, CPU, 1 thread" in text
     assert "over 5 cases of From file to file; test-cpu (here)" in text
+
+
+def test_columns_that_nobody_fills_are_left_out(tmp_path, write):
+    """Nothing ran on a GPU: from file to file there is no column for one; in Table I there is, for the paper's."""
+    _, text = write(load(tmp_path, local_rows()), with_files=False)
+    own = text.partition("From file to file: FASTA in, BED out")[2].partition("Beside bowtie")[0]
+    assert "Method k-mers 1 core n cores S11: k = 11, 0 mismatches here: paper tier, n = 2" in own
+    assert "GPU over 1 core" in text.partition("Table I: ")[2].partition("From file to file")[0]
+
+
+def test_the_page_never_scrolls_sideways(tmp_path, write):
+    """In a browser, 320 to 1280 pixels wide: what is wider than the page scrolls in its own box."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium is installed")
+    write(load(tmp_path, local_rows(gpu=True), reference_rows()))
+    probe = tmp_path / "probe.html"
+    frames = "".join(f'<iframe src="report.html" width="{w}" height="900"></iframe>' for w in (320, 400, 1280))
+    script = """onload = () => { document.title = JSON.stringify([...document.querySelectorAll("iframe")].map(f => {
+        const page = f.contentDocument, box = e => e.getBoundingClientRect().right;
+        return [page.documentElement.clientWidth, page.documentElement.scrollWidth,
+                Math.max(...[...page.querySelectorAll("img, .wide, .card")].map(box))]; })) }"""
+    probe.write_text(f"<title></title>{frames}<script>{script}</script>")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
+    command = [browser, *options, f"--user-data-dir={tmp_path / 'profile'}", probe.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    widths = json.loads(re.search(r"<title>(.*?)</title>", done.stdout)[1])
+    assert len(widths) == 3
+    for width, scrolled, rightmost in widths:
+        assert 300 < width <= 1280
+        assert scrolled == width
+        assert rightmost <= width
 
 
 def test_the_peak_memory_of_building_stands_beside_its_time(tmp_path, write):

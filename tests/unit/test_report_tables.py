@@ -22,7 +22,7 @@ from warpseed.report import kmer_seeds, parts, tables
 from warpseed.report.measurements import headline, load_measurements, published_of, times
 from warpseed.report.papers import read_paper
 from warpseed.report.systems import draw_figures, write_tables
-from warpseed.report.words import format_number, format_range, format_seconds, side_of
+from warpseed.report.words import format_bytes, format_number, format_range, format_scaled, format_seconds, side_of
 
 FAST_OVER_PAPER = {"item": "whole", "case": "S30", "comparison": "fast_over_paper", "numerator_threads": 1}
 FAST_OVER_PAPER |= {"scope": "index_open"}
@@ -243,6 +243,13 @@ def test_limits_have_one_row_a_case_with_the_tiers_side_by_side(measure):
 )
 def test_format_number(value, text):
     assert format_number(value) == text
+
+
+def test_large_numbers_and_bytes_have_a_fitting_unit():
+    assert [format_scaled(v) for v in (685_123, 204e6, 6.337e9, 999_960, 12, math.nan)] == [
+        "685 k", "204 M", "6.34 G", "1 M", "12", "",
+    ]  # fmt: skip
+    assert [format_bytes(size) for size in (17_179_869_188, 51e6, 700)] == ["17.2 GB", "51 MB", "700 bytes"]
 
 
 def test_times_have_a_fitting_unit():

@@ -22,7 +22,7 @@ BLOCK: dict[str, Any] = {
     "items": ["whole", "file_to_file"],
     "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
     "throughput": {"k": [12], "mismatches": 0, "count": None},
-    "scaling": {"dataset": "S20", "count": 9, "threads": [1, 2]},
+    "scaling": {"dataset": "S20", "count": {"paper": 9, "fast": None}, "threads": [1, 2]},
 }
 
 
@@ -142,12 +142,15 @@ def test_samples_that_cannot_be(keys: dict[str, Any], sentence: str, files: Path
 
 
 def test_timed_datasets() -> None:
-    datasets = timed_datasets(BLOCK, [1, "all"])
-    assert list(datasets) == ["S20", "throughput-k12", "scaling-S20"]
+    datasets = timed_datasets(BLOCK, [1, "all"], ["paper", "fast"])
+    assert list(datasets) == ["S20", "throughput-k12", "scaling-S20-paper", "scaling-S20-fast"]
     assert datasets["S20"]["parameters"] == "k=20; mismatches=1"
-    assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20"]
-    assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 9]
-    assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2]]
+    assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20", "S20"]
+    assert [wanted["count"] for wanted in datasets.values()] == [7, 100, 9, 7]
+    assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2], [1, 2]]
+    both = ["paper", "fast"]
+    assert [wanted["tiers"] for wanted in datasets.values()] == [both, both, ["paper"], ["fast"]]
+    assert list(timed_datasets(BLOCK, [1], ["fast"])) == ["S20", "throughput-k12", "scaling-S20-fast"]
 
 
 def test_items_are_those_of_the_timing() -> None:
@@ -156,7 +159,7 @@ def test_items_are_those_of_the_timing() -> None:
 
     schema = yaml.safe_load((SCHEMAS / "kmer_seeds.schema.yaml").read_text())
     assert set(schema["properties"]["items"]["items"]["enum"]) == set(ITEMS) - {"throughput", "scaling"}
-    items = [wanted["items"] for wanted in timed_datasets(BLOCK, [1]).values()]
+    items = [wanted["items"] for wanted in timed_datasets(BLOCK, [1], ["fast"]).values()]
     assert items == [["whole", "file_to_file"], ["throughput"], ["scaling"]]
 
 
@@ -169,7 +172,7 @@ def test_an_index_has_the_parts_that_are_timed() -> None:
 @pytest.mark.parametrize("name", ["S99", "throughput-k12"])
 def test_scaling_needs_one_of_the_data_sets(name: str) -> None:
     with pytest.raises(ConfigError, match=f"'kmer_seeds.scaling.dataset' is '{name}', but kmer_seeds.datasets has S20"):
-        timed_datasets(BLOCK | {"scaling": {"dataset": name, "count": None, "threads": [1]}}, [1])
+        timed_datasets(BLOCK | {"scaling": {"dataset": name, "count": {}, "threads": [1]}}, [1], ["fast"])
 
 
 def test_auto_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@
 from warpseed.workflow.kmer_seeds_cases import index_parts, sample_kmers, timed_datasets
 
 KMER_SEEDS = config["kmer_seeds"]
-DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"])
+DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"], config["measure"]["tiers"])
 # Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
 BOWTIE_ITEM = "file_to_file" if "file_to_file" in KMER_SEEDS["items"] else "whole"
 BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"]]
@@ -153,7 +153,7 @@ rule time_kmer_seeds:
         mismatches=entry(DATASETS, "dataset", "mismatches"),
         table_items=entry(DATASETS, "dataset", "items"),
         threads=entry(DATASETS, "dataset", "threads"),
-        tiers=config["measure"]["tiers"],
+        tiers=entry(DATASETS, "dataset", "tiers"),
         devices=DEVICES,
         repeats=config["measure"]["repeats"],
         max_hits=KMER_SEEDS["max_hits"],

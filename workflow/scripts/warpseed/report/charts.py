@@ -29,7 +29,7 @@ __all__ = [
     "with_reference_gpu",
 ]
 
-_PANELS_ABREAST = 5
+_PANELS_ABREAST = 3
 
 
 def with_reference_gpu(table: pd.DataFrame) -> pd.DataFrame:
@@ -65,18 +65,21 @@ class Bars(NamedTuple):
         (group, series) ranks to a speedup, or to the text that stands there instead.
     points : list of (float, str)
         Published speedups and their labels, drawn at the right.
+    groups_label : str
+        What stands below the labels of the groups.
     """
 
     groups: list[str]
     series: dict[str, str]
     values: dict[tuple[int, int], float | str]
     points: list[tuple[float, str]]
+    groups_label: str = ""
 
 
 def bars(chart: Bars, title: str, subtitle: str, label: str) -> Figure:
     """Speedups as bars on a log axis, from the line at 1 up or down: no value is struck by the line."""
-    figure, axes = style.pyplot().subplots(figsize=(8, 4.4))
-    figure.subplots_adjust(left=0.1, right=0.98, top=0.78, bottom=0.13)
+    figure, axes = style.pyplot().subplots(figsize=(style.WIDTH, 4.4))
+    figure.subplots_adjust(left=0.1, right=0.98, top=0.78, bottom=0.18)
     width = 0.36 if len(chart.series) > 1 else 0.5
     colours = list(chart.series.values())
     for (group, rank), value in chart.values.items():
@@ -102,7 +105,8 @@ def bars(chart: Bars, title: str, subtitle: str, label: str) -> Figure:
     axes.set_yticks([10.0**n for n in range(low, high + 1)], [f"{10.0**n:g}" for n in range(low, high + 1)])
     axes.tick_params(axis="y", which="minor", length=0)
     axes.set_xticks(range(len(chart.groups)), chart.groups)
-    axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.3 * bool(chart.points))
+    axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.25 * bool(chart.points))
+    axes.set_xlabel(chart.groups_label)
     axes.set_ylabel(label)
     axes.grid(axis="y")
     axes.axhline(1, color=style.INK, lw=0.9)
@@ -135,23 +139,26 @@ def _lane(row: dict[str, Any]) -> tuple[tuple[Any, ...], str]:
 
 
 def lanes(values: pd.DataFrame, cases: Mapping[tuple[str, str], str], title: str, subtitle: str, label: str) -> Figure:
-    """Microseconds a query on a log axis: a panel a case and its title, a lane a method, five panels abreast."""
+    """Microseconds a query on a log axis: a panel a case and its title, a lane a method, three panels abreast."""
     names = dict(sorted(_lane(row) for row in rows_of(values)))
     places = {key: rank for rank, key in enumerate(names)}
     across = min(len(cases), _PANELS_ABREAST)
     down = math.ceil(len(cases) / across)
-    size = (style.WIDTH, 1.45 + down * (0.25 + 0.28 * len(names)))
+    # Inches: a panel, and what lies between two of them.
+    panel, between = 0.26 * len(names), 0.55
+    size = (style.WIDTH, 1.57 + down * panel + (down - 1) * between)
     figure, panels = style.pyplot().subplots(down, across, sharey=True, sharex=True, squeeze=False, figsize=size)
     height = float(figure.get_size_inches()[1])
     left = 0.3 + 0.078 * max(map(len, names.values()))
     figure.subplots_adjust(left=left / style.WIDTH, right=0.99, top=1 - 1.02 / height, bottom=0.55 / height,
-                           wspace=0.2, hspace=0.3)  # fmt: skip
+                           wspace=0.12, hspace=between / panel)  # fmt: skip
     for axes, ((case, parameters), name) in zip(panels.flat, cases.items(), strict=False):
         own = values[(values["case"] == case) & (values["parameters"] == parameters)]
         _draw_lanes(axes, own, places)
         axes.set_title(name)
-    for axes in list(panels.flat)[len(cases) :]:
-        axes.set_axis_off()
+    for rank in range(len(cases), down * across):
+        panels.flat[rank].set_axis_off()
+        panels.flat[rank - across].tick_params(labelbottom=True)
     low, high = math.log10(values["us_per_query"].min()), math.log10(values["us_per_query"].max())
     # Room for the value beside the longest bar.
     bounds = (math.floor(low - 0.2), high + 0.62 * (high - math.floor(low - 0.2)))
@@ -196,12 +203,12 @@ def shares(values: pd.DataFrame, title: str, subtitle: str) -> Figure:
     colours = style.stage_colours(values["stage"])
     most = max(len(_cases(group)) for group in panels.values())
     figure, grid = style.pyplot().subplots(
-        rows, 2, squeeze=False, sharex=True, figsize=(style.WIDTH, 1.6 + rows * (0.6 + 0.27 * most))
+        rows, 2, squeeze=False, sharex=True, figsize=(style.WIDTH, 1.67 + rows * (0.6 + 0.27 * most))
     )
     height = float(figure.get_size_inches()[1])
     legend = _stage_legend(figure, colours, height)
-    figure.subplots_adjust(left=0.055, right=0.925, top=1 - (0.95 + legend) / height, bottom=0.4 / height,
-                           wspace=0.3, hspace=0.4)  # fmt: skip
+    figure.subplots_adjust(left=0.45 / style.WIDTH, right=1 - 0.65 / style.WIDTH, top=1 - (1.02 + legend) / height,
+                           bottom=0.4 / height, wspace=0.52, hspace=0.4)  # fmt: skip
     for axes, (name, group) in zip(grid.flat, panels.items(), strict=False):
         _draw_stages(axes, group, colours)
         axes.set_title(name)
@@ -257,8 +264,8 @@ def _draw_stages(axes: Axes, group: pd.DataFrame, colours: dict[str, str]) -> No
         for stage, colour in colours.items():
             share = float(own["share"].get(stage, 0.0))
             axes.barh(y, share, left=left, height=0.72, color=colour, edgecolor="white", linewidth=0.5)
-            if share >= 0.09:
-                axes.text(left + share / 2, y, f"{share:.0%}", ha="center", va="center", fontsize=style.SMALL,
+            if share >= 0.13:
+                axes.text(left + share / 2, y, f"{100 * share:.0f} %", ha="center", va="center", fontsize=style.SMALL,
                           color=style.ink_on(colour))  # fmt: skip
             left += share
         seconds = format_seconds(float(own["median_s"].sum()))
@@ -272,10 +279,11 @@ def _draw_stages(axes: Axes, group: pd.DataFrame, colours: dict[str, str]) -> No
 
 def sizes(values: pd.DataFrame, title: str, subtitle: str) -> Figure:
     """Bytes a base of each part of an index, beside a paper's formula."""
-    figure, axes = style.pyplot().subplots(figsize=(8, 1.75 + 0.34 * len(values)))
+    figure, axes = style.pyplot().subplots(figsize=(style.WIDTH, 1.75 + 0.34 * len(values)))
     height = float(figure.get_size_inches()[1])
     longest = max(len(part) for part in values["part"])
-    figure.subplots_adjust(left=(0.5 + 0.085 * longest) / 8, right=0.97, top=1 - 0.95 / height, bottom=0.6 / height)
+    figure.subplots_adjust(left=(0.3 + 0.085 * longest) / style.WIDTH, right=0.97, top=1 - 0.95 / height,
+                           bottom=0.6 / height)  # fmt: skip
     has_formula = values["formula_bytes_per_base"].notna()
     for y, row in enumerate(rows_of(values)):
         formula = row["formula_bytes_per_base"]

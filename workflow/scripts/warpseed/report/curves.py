@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
 from warpseed.report.measurements import rows_of
-from warpseed.report.words import method_of
+from warpseed.report.words import format_scaled, method_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,28 +44,30 @@ class Curves(NamedTuple):
 
 
 def curves(chart: Curves, title: str, subtitle: str) -> Figure:
-    """A panel for each of the chart's panels, side by side; curves are named right of the last."""
+    """A panel for each of the chart's panels, one below the other; each curve is named at its right."""
     values = chart.values
-    labels = [_label(row, chart) for row in rows_of(values)]
-    beside = 0.35 + 0.078 * max(map(len, labels))
-    width = min(max(7.0, 0.9 + beside + 2.7 * len(chart.panels)), max(style.WIDTH, beside + 1.6 * len(chart.panels)))
-    size = (width, 4.2)
-    figure, grid = style.pyplot().subplots(1, len(chart.panels), sharey=True, squeeze=False, figsize=size)
-    panels = list(grid[0])
-    figure.subplots_adjust(left=0.8 / width, right=1 - beside / width, top=0.79, bottom=0.13, wspace=0.08)
+    beside = 0.35 + 0.078 * max(len(_label(row, chart)) for row in rows_of(values))
+    count = len(chart.panels)
+    size = (style.WIDTH, 4.2 if count == 1 else 1.3 + 2.7 * count)
+    figure, grid = style.pyplot().subplots(count, 1, sharex=True, sharey=True, squeeze=False, figsize=size)
+    panels = list(grid[:, 0])
+    figure.subplots_adjust(left=0.8 / size[0], right=1 - beside / size[0], top=1 - 0.88 / size[1],
+                           bottom=0.55 / size[1], hspace=0.22)  # fmt: skip
     for axes, (value, name) in zip(panels, chart.panels, strict=True):
         _draw(axes, values[values[chart.panel] == value], chart)
         axes.set_title(name)
-        axes.set_xlabel(chart.x_label)
-        axes.set_xticks(sorted(set(values[chart.x])))
+        axes.set_ylabel(chart.y_label)
         axes.grid(axis="both" if chart.ideal else "y")
-    panels[0].set_ylabel(chart.y_label)
+    panels[-1].set_xlabel(chart.x_label)
+    panels[-1].set_xticks(sorted(set(values[chart.x])))
     if chart.ideal:
         panels[0].set_ylim(0, max(values[chart.x].max(), values[chart.y].max()) * 1.08)
     else:
         panels[0].set_yscale("log")
+        panels[0].yaxis.set_major_formatter(lambda value, _: format_scaled(value))
         panels[0].set_ylim(values[chart.y].min() / 1.6, values[chart.y].max() * 1.6)
-    _name_curves(figure, panels, chart)
+    for axes, (value, _) in zip(panels, chart.panels, strict=True):
+        _name_curves(figure, axes, values[values[chart.panel] == value], chart)
     style.heading(figure, title, subtitle)
     return figure
 
@@ -103,33 +103,18 @@ def _draw(axes: Axes, values: pd.DataFrame, chart: Curves) -> None:
         )
 
 
-def _name_curves(figure: Figure, panels: Sequence[Axes], chart: Curves) -> None:
-    """Name each curve beside the last panel; a curve absent there is named inside its own last one."""
-    order = [value for value, _ in chart.panels]
-    ends: dict[int, list[tuple[dict[str, Any], float, float]]] = defaultdict(list)
-    for _, group in chart.values.groupby(_keys(chart), sort=False):
-        place = max(order.index(value) for value in group[chart.panel])
-        in_panel = group[group[chart.panel] == order[place]].sort_values(chart.x)
-        last = rows_of(in_panel)[-1]
-        ends[place].append((last, float(last[chart.x]), float(last[chart.y])))
-    for place, axes in enumerate(panels):
-        _name_in_panel(figure, axes, ends[place], chart, outside=place == len(order) - 1)
-
-
-def _name_in_panel(
-    figure: Figure, axes: Axes, ends: list[tuple[dict[str, Any], float, float]], chart: Curves, outside: bool
-) -> None:
+def _name_curves(figure: Figure, axes: Axes, values: pd.DataFrame, chart: Curves) -> None:
+    """Name each curve of a panel at the panel's right, beside its last point."""
+    groups = values.groupby(_keys(chart), sort=False)
+    ends = [rows_of(group.sort_values(chart.x))[-1] for _, group in groups]
     points_high = figure.get_size_inches()[1] * 72 * axes.get_position().height
-    fractions = [float(axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[1]) for _, x, y in ends]
-    moved = style.spread(fractions, 15 / points_high)
-    for (row, x, _), fraction in zip(ends, moved, strict=True):
+    places = [axes.transData.transform((row[chart.x], row[chart.y])) for row in ends]
+    fractions = [float(axes.transAxes.inverted().transform(place)[1]) for place in places]
+    for row, fraction in zip(ends, style.spread(fractions, 15 / points_high), strict=True):
         axes.annotate(
             _label(row, chart),
-            (1.03, fraction) if outside else (x, fraction),
-            (0, 0) if outside else (0, 8),
-            xycoords="axes fraction" if outside else ("data", "axes fraction"),
-            textcoords="offset points",
-            ha="left" if outside else "right",
+            (1.03, fraction),
+            xycoords="axes fraction",
             va="center",
             fontsize=style.SMALL,
             color=style.darker(style.method_colour(row["tool"], row["tier"], row["device"])),

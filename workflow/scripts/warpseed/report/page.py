@@ -30,9 +30,10 @@ _FOLDER = Path(__file__).parent
 
 
 class _Card(NamedTuple):
-    speedup: str
+    """Speedups and what they hold for, such as ("20.3", "index open"); of what over what; the spread of the first."""
+
+    speedups: list[tuple[str, str]]
     what: str
-    scope: str
     spread: str
 
 
@@ -199,12 +200,13 @@ def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements
     printed = measurements.paper.printed(row["item"])
     low, high = format_number(row["lowest"]), format_number(row["highest"])
     spread = f"median; {low} to {high} over {row['cases']} cases of {printed}; "
-    scope = "index open" if row["scope"] == "index_open" else "as processes"
+    shown = [(format_number(row["median"]), "index open" if row["scope"] == "index_open" else "as a process")]
     process = _as_processes(row, summary) if row["scope"] == "index_open" else None
+    if process is not None:
+        shown.append((format_number(process), "as a process"))
     return _Card(
-        format_number(row["median"]),
+        shown,
         f"{side_of(row, 'denominator')}, over {side_of(row, 'numerator')}",
-        f"{scope}; {format_number(process)} × as processes" if process else scope,
         spread + machine_label(row["source"], row["machine"]),
     )
 

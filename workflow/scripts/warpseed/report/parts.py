@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from warpseed.report import tables
 from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, as_printed, shown_speedup, texts
 from warpseed.report.measurements import Measurements, rows_of, times
-from warpseed.report.words import case_title, format_number, format_seconds, machine_label, side_of
+from warpseed.report.words import (
+    case_title,
+    format_bytes,
+    format_number,
+    format_scaled,
+    format_seconds,
+    machine_label,
+    side_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +92,7 @@ def index_build(measurements: Measurements) -> list[Block]:
 
 
 def _memory_cell(peak: float | None) -> Cell:
-    return Cell("" if peak is None else f"{peak / 1e6:,.0f} MB")
+    return Cell("" if peak is None else format_bytes(peak))
 
 
 def limits(measurements: Measurements) -> list[Block]:
@@ -95,7 +103,7 @@ def limits(measurements: Measurements) -> list[Block]:
     tiers = [column.removesuffix("_time_s") for column in table.columns if column.endswith("_time_s")]
     parts = ("time_s", "throughput_per_s", "floor_s", "share")
     shown = {tier: [part for part in parts if table[f"{tier}_{part}"].notna().any()] for tier in tiers}
-    names = {"time_s": "time", "throughput_per_s": f"G {unit}/s", "floor_s": "floor", "share": "share"}
+    names = {"time_s": "time", "throughput_per_s": f"{unit}/s", "floor_s": "floor", "share": "share"}
     heads = [
         [Cell(""), *(Cell(f"{tier} tier", span=len(shown[tier])) for tier in tiers)],
         [Cell("Case"), *(Cell(names[part]) for tier in tiers for part in shown[tier])],
@@ -120,7 +128,7 @@ def _limit_cell(part: str, value: float) -> Cell:
     if value != value:
         return Cell("")
     if part == "throughput_per_s":
-        return Cell(format_number(value / 1e9))
+        return Cell(format_scaled(value))
     return Cell(f"{value:.0%}".replace("%", " %") if part == "share" else format_seconds(value))
 
 
@@ -128,11 +136,11 @@ def _rates(measurements: Measurements) -> list[Block]:
     rows = [
         Row(
             texts(row["array"] or row["case"], machine_label(row["source"], row["machine"]))
-            + [Cell(f"{row['bytes'] / 1e6:,.0f} MB" if row["bytes"] >= 0 else ""), Cell(f"{row['per_s'] / 1e9:,.1f}")]
+            + [Cell(format_bytes(row["bytes"]) if row["bytes"] >= 0 else ""), Cell(f"{format_scaled(row['per_s'])}/s")]
         )
         for row in rows_of(tables.rates_table(measurements))
     ]
-    heads = [*texts("Array", "on"), Cell("size"), Cell("random sectors, G/s")]
+    heads = [*texts("Array", "on"), Cell("size"), Cell("random sectors")]
     return [Table([heads], [Group("", rows)], 4)] if rows else []
 
 

@@ -45,8 +45,21 @@ def printed_table(measurements: Measurements, item: str, speedups: pd.DataFrame)
     return [
         Heading(f"{facts['printed']}: {facts['title']}"),
         Text(facts["note"], soft=True),
-        Table([[Cell(name) for name in names]], groups, len(names)),
+        _without_empty_columns(Table([[Cell(name) for name in names]], groups, len(names))),
     ]
+
+
+def _without_empty_columns(table: Table) -> Table:
+    """The table without the columns that no row says anything in; the last cell of a short row spans what is left."""
+    rows = [row.cells for group in table.groups for row in group.rows]
+    kept = [place for place in range(table.columns) if any(place < len(cells) and cells[place].text for cells in rows)]
+
+    def shorter(cells: list[Cell]) -> list[Cell]:
+        left = [cells[place] for place in kept if place < len(cells)]
+        return [*left[:-1], left[-1]._replace(span=len(kept) - len(left) + 1)] if left else []
+
+    groups = [Group(g.title, [Row(shorter(row.cells), row.css) for row in g.rows]) for g in table.groups]
+    return Table([shorter(head) for head in table.heads], groups, len(kept))
 
 
 def _published_rows(measurements: Measurements, values: list[dict[str, Any]]) -> list[Row]:

@@ -1,7 +1,8 @@
 """One look for every figure: colours that colour-blind readers tell apart, three sizes of type, saving.
 
-The page shows a figure in its own size, so that type is as large in one figure as in the next: no figure is wider
-than `WIDTH`. matplotlib is imported when something is drawn, so that rules can ask for the names of figures.
+Every figure is as wide as `WIDTH`, and the page shows it in its own size, or as wide as a narrow screen: so type is as
+large in one figure as in the next. matplotlib is imported when something is drawn, so that rules can ask for the names
+of figures.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ __all__ = [
     "stage_colours",
 ]
 
-WIDTH = 9.6
-"""Inches of the widest figure: what the page shows without scrolling on a desk."""
+WIDTH = 6.8
+"""Inches of every figure: narrow enough that its type can still be read when a phone shows it in 370 pixels."""
 TITLE, TEXT, SMALL = 12.5, 10, 9
 """Points: a figure's title, all its other text, and what stands on or beside a mark."""
 INK = "#222222"
@@ -159,7 +160,7 @@ def nothing_measured(axes: Axes, text: str) -> None:
 
 def empty_figure(title: str, text: str) -> Figure:
     """A figure of nothing but its title and the reason why there is nothing to draw."""
-    figure, axes = pyplot().subplots(figsize=(8, 2.4))
+    figure, axes = pyplot().subplots(figsize=(WIDTH, 2.4))
     heading(figure, title, "")
     nothing_measured(axes, text)
     return figure

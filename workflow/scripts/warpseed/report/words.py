@@ -14,8 +14,10 @@ __all__ = [
     "case_title",
     "describe_parameters",
     "format_bases",
+    "format_bytes",
     "format_number",
     "format_range",
+    "format_scaled",
     "format_seconds",
     "machine_label",
     "method_of",
@@ -96,6 +98,21 @@ def format_range(low: float, high: float) -> str:
     """Two times in one unit, such as "4.53 to 4.79 ms"."""
     size, unit = _unit_of(high)
     return f"{format_number(low / size)} to {format_number(high / size)} {unit}"
+
+
+def format_scaled(value: float) -> str:
+    """Three significant digits, with k, M or G behind them, such as "204 M" or "6.34 G"; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    value = float(f"{value:.3g}")  # first, or 999,700 would become 1000 k
+    size, letter = next(((size, s) for size, s in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if value >= size), (1.0, ""))
+    return f"{value / size:.3g}{letter}"
+
+
+def format_bytes(size: float) -> str:
+    """Bytes in the decimal unit that suits them, such as "17.2 GB"."""
+    scaled = format_scaled(size)
+    return f"{scaled}B" if size >= 1e3 else f"{scaled} bytes"
 
 
 def format_bases(count: float) -> str:

@@ -11,7 +11,7 @@ from warpseed.measure.records import join_parameters
 __all__ = ["index_parts", "sample_kmers", "timed_datasets"]
 
 
-def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[str, dict[str, Any]]:
+def timed_datasets(block: Mapping[str, Any], threads: list[int | str], tiers: list[str]) -> dict[str, dict[str, Any]]:
     """Return every timed data set by the name that its files have.
 
     Parameters
@@ -20,12 +20,15 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[s
         `kmer_seeds` of a checked configuration.
     threads : list of int or "all"
         `measure.threads`.
+    tiers : list of str
+        `measure.tiers`.
 
     Returns
     -------
     dict of str to dict
         `k`, `mismatches`, `count`, `case` and `parameters` of its records, the `items` that it gives records
-        for, and `threads`.
+        for, `threads`, and `tiers`. For scaling each tier has a data set of its own: what takes one a second takes
+        the other a minute.
 
     Raises
     ------
@@ -33,7 +36,7 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[s
         When the data set for scaling is none of the data sets.
     """
     datasets = {
-        name: _dataset(block, wanted["k"], wanted, threads) | {"case": name, "items": block["items"]}
+        name: _dataset(block, wanted["k"], wanted) | {"case": name, "items": block["items"]}
         for name, wanted in block["datasets"].items()
     }
     scaled = block["scaling"]["dataset"]
@@ -43,24 +46,25 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str]) -> dict[s
             f"{', '.join(datasets) or 'none'}: name one of these, or null."
         )
     for k in block["throughput"]["k"]:
-        wanted = _dataset(block, k, block["throughput"], threads)
+        wanted = _dataset(block, k, block["throughput"])
         datasets[f"throughput-k{k}"] = wanted | {"case": f"k={k}", "items": ["throughput"]}
-    if scaled is not None:
-        datasets[f"scaling-{scaled}"] = datasets[scaled] | {
+    datasets = {name: wanted | {"threads": threads, "tiers": tiers} for name, wanted in datasets.items()}
+    for tier in tiers if scaled is not None else []:
+        datasets[f"scaling-{scaled}-{tier}"] = datasets[scaled] | {
             "items": ["scaling"],
-            "count": block["scaling"]["count"] or datasets[scaled]["count"],
+            "count": block["scaling"]["count"][tier] or datasets[scaled]["count"],
             "threads": block["scaling"]["threads"],
+            "tiers": [tier],
         }
     return datasets
 
 
-def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any], threads: list[int | str]) -> dict[str, Any]:
+def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "k": k,
         "mismatches": wanted["mismatches"],
         "count": wanted["count"] or block["count"],
         "parameters": join_parameters({"k": k, "mismatches": wanted["mismatches"]}),
-        "threads": threads,
     }
 
 

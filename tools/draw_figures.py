@@ -1,0 +1,50 @@
+"""Draw docs/figures/*.svg, the README's figures, from the committed records of a reference machine.
+
+``PYTHONPATH=workflow/scripts python tools/draw_figures.py`` after new records; ``--check`` only says whether they
+agree, with exit code 1 if not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from warpseed.report.measurements import load_measurements
+from warpseed.report.systems import draw_figures
+
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = {"h200_times.svg": "times", "h200_figure_5.svg": "figure_5"}
+"""File in docs/figures to the figure of the report."""
+
+
+def drawn(folder: Path) -> dict[str, bytes]:
+    """Draw every figure below `folder`; return file name and content."""
+    resources = ROOT / "resources"
+    records = sorted((resources / "measurements" / "nvidia-h200").glob("*.tsv"))
+    published, papers = resources / "published" / "kmer_seeds.tsv", resources / "papers" / "kmer_seeds.yaml"
+    paths = {name: folder / "kmer_seeds" / f"{figure}.svg" for name, figure in FIGURES.items()}
+    draw_figures(load_measurements([], records, [published], [papers]), paths.values())
+    return {name: path.read_bytes() for name, path in paths.items()}
+
+
+def main() -> int:
+    """Write the files, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare only")
+    check = parser.parse_args().check
+    with tempfile.TemporaryDirectory() as folder:
+        figures = drawn(Path(folder))
+    there = {name: ROOT / "docs" / "figures" / name for name in figures}
+    stale = [name for name, path in there.items() if not path.exists() or path.read_bytes() != figures[name]]
+    if check and stale:
+        print(f"docs/figures: {', '.join(stale)} differ from the records: run tools/draw_figures.py.", file=sys.stderr)
+        return 1
+    for name in stale:
+        there[name].write_bytes(figures[name])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
