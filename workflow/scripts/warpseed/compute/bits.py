@@ -8,14 +8,12 @@ is cast, because Numba turns ``uint64 op int64`` into a float.
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 
 __all__ = [
     "fetch_word",
     "mismatch_bits",
-    "pack_codes",
     "prefix_mask",
     "reverse_complement_word",
 ]
@@ -87,17 +85,3 @@ def reverse_complement_word(words, first, length, word, complement):
     else:
         bases = words[first] >> uint64(int64(-2) * start)
     return _reverse_pairs(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
-
-
-@scalar
-def pack_codes(codes, words):
-    """Pack codes 0..3 (anything above 3 becomes 0) into `words`, which must hold zeros and be long enough."""
-    for first in range(0, codes.shape[0], 32):
-        last = min(first + 32, codes.shape[0])
-        word = uint64(0)
-        for i in range(first, last):
-            code = uint64(codes[i])
-            if code > uint64(3):
-                code = uint64(0)
-            word |= code << uint64(62 - 2 * (i - first))
-        words[first >> 5] = word

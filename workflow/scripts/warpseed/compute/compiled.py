@@ -1,21 +1,170 @@
-"""How the library's functions are compiled, in one place.
+"""How the library's functions are compiled, kept and called, in one place.
 
-`scalar` is for functions that allocate nothing: they are compiled without reference counting, which otherwise costs
-an atomic instruction for every array of every tuple that a function is handed. They run on both targets.
-`looping` is for the few functions that allocate.
-Compiled code is cached and releases the interpreter's lock.
+A `scalar` function is compiled for the types of its arguments when it is first called with such, by Numba
+(compiler.py), and what comes out is kept on disk as machine code (objects.py). A later process links that with LLVM's
+loader alone and does without Numba, whose import takes longer than the search of a thousand k-mers.
+
+A function is called through one C function, its *entry*, with two blocks of memory: 64 bits for every array and every
+number among the arguments, tuples taken apart, and 64 bits for every number that it returns. The interpreter's lock is
+released meanwhile.
 """
 
 from __future__ import annotations
 
+import ctypes
+import threading
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from struct import Struct
 from typing import Any
 
-import numba
+import numpy as np
 
-__all__ = ["looping", "scalar"]
+from warpseed.compute import objects
 
-# Numba's types do not know the option that leaves out reference counting.
-njit: Any = numba.njit
+__all__ = [
+    "Compiled",
+    "Intrinsic",
+    "float64",
+    "int32",
+    "int64",
+    "intrinsic",
+    "scalar",
+    "uint8",
+    "uint32",
+    "uint64",
+]
 
-scalar = njit(cache=True, nogil=True, _nrt=False)
-looping = njit(cache=True, nogil=True)
+# In compiled functions NumPy's types do what Numba's do; nothing is known of them, so that any number may be cast.
+float64: Any = np.float64
+int32: Any = np.int32
+int64: Any = np.int64
+uint8: Any = np.uint8
+uint32: Any = np.uint32
+uint64: Any = np.uint64
+
+_C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
+"""NumPy's flags of an array that Numba's types tell apart."""
+_PAST_INT64 = 1 << 63
+_NUMBERS = {bool: np.bool_, float: np.float64}
+
+_loading = threading.RLock()
+
+
+def _take(values: tuple[Any, ...], kinds: list[Any], words: list[Any]) -> None:
+    """Append what tells types apart, as finely as Numba does, to `kinds`, and what an entry is handed to `words`."""
+    for value in values:
+        kind = type(value)
+        if isinstance(value, np.ndarray):
+            flags = value.flags.num
+            kinds.append((value.dtype, value.ndim, flags & ((_C if flags & _C else _F) | _ALIGNED | _WRITEABLE)))
+            words.append(id(value))
+        elif isinstance(value, tuple):
+            kinds.append((kind, len(value)))
+            _take(value, kinds, words)
+        elif kind is int:
+            kinds.append(np.int64 if -_PAST_INT64 <= value < _PAST_INT64 else np.uint64)
+            words.append(value)
+        elif kind in _NUMBERS:
+            kinds.append(_NUMBERS[kind])
+            words.append(value)
+        elif isinstance(value, np.bool_ | np.integer | np.floating):
+            kinds.append(kind)
+            words.append(value.item())
+        else:
+            raise TypeError(f"a compiled function takes arrays, numbers and tuples of them, not {kind.__name__}")
+
+
+def _layout(kinds: tuple[Any, ...]) -> Struct:
+    """How the words of arguments of these kinds lie in memory."""
+    letters = ""
+    for kind in kinds:
+        if isinstance(kind, type):
+            letters += {"f": "d", "u": "Q"}.get(np.dtype(kind).kind, "q")
+        elif isinstance(kind[0], np.dtype):
+            letters += "P"
+    return Struct(letters)
+
+
+class Compiled:
+    """A function that runs as machine code. It takes arrays, numbers and tuples of them, and gives numbers.
+
+    Attributes
+    ----------
+    py_func : the function as it is written
+    """
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        update_wrapper(self, py_func)
+        self.py_func = py_func
+        self.name = f"{py_func.__module__}.{py_func.__qualname__}"
+        self._runs: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        kinds: list[Any] = []
+        words: list[Any] = []
+        _take(arguments, kinds, words)
+        key = tuple(kinds)
+        return (self._runs.get(key) or self._load(key, arguments))(words)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What Numba knows it as."""
+        from warpseed.compute.compiler import dispatcher_of
+
+        return dispatcher_of(self.py_func)
+
+    def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[list[Any]], Any]:
+        """What runs it with arguments of these kinds: from the disk, or compiled and put there."""
+        with _loading:  # two threads do not compile the same
+            if key not in self._runs:
+                # The cache's folder is named by the library's own sources.
+                place = objects.place_of(self.name, repr(key)) if self.name.startswith("warpseed.") else None
+                code = objects.read(place) if place else None
+                if code is None:
+                    from warpseed.compute.compiler import compile_entry
+
+                    code = compile_entry(self, arguments)
+                    if place:
+                        objects.write(place, code)
+                self._runs[key] = _runner(self.name, code, _layout(key))
+            return self._runs[key]
+
+
+def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any]], Any]:
+    """What calls the entry of some code with words that lie as `layout` says."""
+    entry = objects.link(code)
+    letters = code.results.strip("()")
+    returned, is_tuple = Struct("=" + letters), code.results != letters
+    room = ctypes.c_char * returned.size
+
+    def run(words: list[Any]) -> Any:
+        out = room()
+        if entry(layout.pack(*words), out):
+            raise RuntimeError(f"{name} failed: it divided by zero, or raised an exception")
+        values = returned.unpack(out)
+        return values if is_tuple else values[0] if values else None
+
+    return run
+
+
+class Intrinsic:
+    """An instruction that compiled functions can use; Numba sees what its definition makes of it."""
+
+    def __init__(self, definition: Callable[..., Any]) -> None:
+        self.__doc__ = definition.__doc__
+        self.definition = definition
+
+    @cached_property
+    def real(self) -> Any:
+        """What Numba knows it as."""
+        from numba.extending import intrinsic
+
+        return intrinsic(self.definition)
+
+
+scalar: Any = Compiled
+"""Decorator of functions that allocate nothing. They are compiled without reference counting, which otherwise costs an
+atomic instruction for every array of every tuple that a function is handed, and run on both targets."""
+intrinsic: Any = Intrinsic
+"""Decorator of a definition as `numba.extending.intrinsic` takes it."""

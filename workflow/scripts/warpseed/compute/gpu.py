@@ -14,12 +14,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from warpseed.compute.compiled import Compiled, Intrinsic
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 try:
     import numba_cuda  # noqa: F401  (numba alone brings a numba.cuda that is too old for us)
     from numba import cuda as numba_cuda_target
     from numba.cuda.core import config
+    from numba.cuda.descriptor import cuda_target
+    from numba.cuda.extending import typeof_impl  # type: ignore[attr-defined]
 except ImportError as error:
     raise DeviceError(
         f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
@@ -81,6 +84,18 @@ _streams: dict[tuple[int, int], Any] = {}
 
 
 # ------------------------------------------------------------------------------------------------- kernels
+
+
+@typeof_impl.register(Compiled)
+def _type_of_function(function: Compiled, context: Any) -> Any:
+    return cuda_target.typing_context.resolve_value_type(function.dispatcher)
+
+
+@typeof_impl.register(Intrinsic)
+def _type_of_intrinsic(instruction: Intrinsic, context: Any) -> Any:
+    real = instruction.real  # may be new, which the context does not know yet
+    cuda_target.typing_context.refresh()
+    return cuda_target.typing_context.resolve_value_type(real)
 
 
 def kernel(function: Callable[..., None]) -> Any:

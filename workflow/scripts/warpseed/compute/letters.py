@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import load_word, popcount, store_word
 
 __all__ = ["bytes_of", "put_bytes", "put_number", "read_only"]

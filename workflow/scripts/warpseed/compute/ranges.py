@@ -6,9 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from numba import int64
-
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar
 
 __all__ = ["fill_in_parts", "run_ranges", "sort_groups", "sort_range"]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from numba import int32, int64, uint64
-
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import cuda
 
 __all__ = ["BLOCK", "WARPS", "lane_of", "reserve", "warp_places"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint32, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.fm_index.parts import Arrays, Sizes, new_arrays
 
 __all__ = ["longest_walk", "make_bwt"]

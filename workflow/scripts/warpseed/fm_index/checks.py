@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import int64, uint64
 
 from warpseed.compute.bits import mismatch_bits
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.bwt import longest_walk
 from warpseed.fm_index.layout import Segments

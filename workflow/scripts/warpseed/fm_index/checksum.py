@@ -10,9 +10,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import scalar, uint64
 
 __all__ = ["checksum"]
 

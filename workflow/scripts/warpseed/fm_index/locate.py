@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.fm_index.search import bwt_symbol, is_separator_row, separator_index, step
 
 __all__ = ["look_up", "sample_of", "walk_to_sample"]

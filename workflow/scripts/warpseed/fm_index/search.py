@@ -7,10 +7,9 @@ occurrences, which the paper prints as Ia(0) - Ib(0) + 1 and means as Ib(0) - Ia
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
 from warpseed.compute.bits import mismatch_bits, prefix_mask
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount
 
 __all__ = ["EVERY_BASE", "bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]

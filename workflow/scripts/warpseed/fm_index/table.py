@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint32
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint32
 from warpseed.fm_index.parts import Sizes, new_arrays
 
 __all__ = ["choose_table_length", "make_table"]

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint32, uint64
 
 from warpseed.compute.bits import fetch_word, prefix_mask
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.layout import Segments
 from warpseed.fm_index.text import inside_segment, segment_of

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.bits import pack_codes
-from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
 __all__ = [
@@ -140,11 +138,13 @@ def reverse_text(text: np.ndarray) -> np.ndarray:
     return reverse
 
 
-@looping
+@scalar
 def _pack(text, words):
-    for first in range(0, text.shape[0], 1 << 16):
-        part = text[first : first + (1 << 16)]
-        pack_codes(np.maximum(part, np.uint8(1)) - np.uint8(1), words[first >> 5 :])
+    for first in range(0, text.shape[0], 32):
+        word = uint64(0)
+        for i in range(first, min(first + 32, text.shape[0])):
+            word |= uint64(max(text[i], uint8(1)) - uint8(1)) << uint64(62 - 2 * (i - first))
+        words[first >> 5] = word
 
 
 def pack_text(text: np.ndarray) -> np.ndarray:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.ranges import sort_range
 from warpseed.kmer_seeds.fast import accept_word, accept_words, narrow
@@ -65,10 +64,9 @@ class Block(NamedTuple):
     """words of an owner, the zero behind them included"""
 
 
-@looping
-def new_block(stride, look_ups):
+def new_block(stride: int, look_ups: int) -> Block:
     """Room for a block: `stride` words for each orientation of a k-mer, `look_ups` of the k-mer that has most."""
-    items = max(int64(_LOOK_UPS), int64(2) * look_ups)
+    items = max(_LOOK_UPS, 2 * look_ups)
     return Block(
         np.empty(items, np.int64),
         np.empty(items, np.int64),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint8, uint32, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.ranges import sort_range
 from warpseed.fm_index.locate import look_up, walk_to_sample
 from warpseed.kmer_seeds.kmers import pack_hit

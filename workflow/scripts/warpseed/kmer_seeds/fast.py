@@ -18,10 +18,9 @@ from math import comb, log2
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.text import inside_segment, segment_of
 from warpseed.kmer_seeds.kmers import MAX_LENGTH

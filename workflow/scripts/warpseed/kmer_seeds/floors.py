@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import float64, int64, uint64
 
 from warpseed.compute.bits import prefix_mask, reverse_complement_word
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import float64, int64, scalar, uint64
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index

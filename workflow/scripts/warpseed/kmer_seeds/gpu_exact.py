@@ -5,10 +5,8 @@ Hits go to a list by one addition for many of them; their order is settled by a 
 
 from __future__ import annotations
 
-from numba import int32, int64, uint8, uint32, uint64
-
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import decided_bases, exact_rows, position_of

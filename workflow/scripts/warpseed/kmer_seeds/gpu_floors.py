@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import int64, uint64
-
+from warpseed.compute.compiled import int64, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.tagged import exact_tag_range
 from warpseed.kmer_seeds.gpu_inexact import look_up_bucket

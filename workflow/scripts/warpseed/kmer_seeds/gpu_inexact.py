@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint32, uint64
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places

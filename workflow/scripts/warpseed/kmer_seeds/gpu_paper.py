@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, uint8, uint32, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, view, with_room
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.fm_index.locate import walk_to_sample

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import scalar, uint64
 from warpseed.errors import InputError
 from warpseed.sequences.packed import Packed, pack
 

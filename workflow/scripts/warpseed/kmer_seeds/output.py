@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import int64, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.errors import InputError
 from warpseed.fm_index.text import segment_of
 from warpseed.output.hits import Hits

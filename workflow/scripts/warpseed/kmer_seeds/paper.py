@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint8, uint32
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint32
 from warpseed.fm_index.search import step
 from warpseed.sequences.packed import base_at
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import int64, uint32, uint64
-
+from warpseed.compute.compiled import int64, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 
 __all__ = ["gather_sectors"]

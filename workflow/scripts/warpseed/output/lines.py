@@ -13,9 +13,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numba import int64, uint8, uint64
 
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.intrinsics import load_word
 from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError

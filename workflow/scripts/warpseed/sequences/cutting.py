@@ -1,8 +1,6 @@
 """k-mers cut from reads: every one at a stated step, or some that are drawn.
 
 A k-mer that is to be traced is named READ:OFFSET, its read's name and its first base, 0-based on the read as given.
-
-This module imports numba: import it where it is used.
 """
 
 from __future__ import annotations
@@ -10,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint8, uint64
 
-from warpseed.compute.compiled import looping, scalar
+from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
 from warpseed.sequences.queries import Queries, joined_names, numbered_names, offsets_of
@@ -159,7 +156,8 @@ def cut_kmers(
         chosen = _draw(generator, total, drawn)
         read = np.searchsorted(windows, chosen, side="right") - 1
         offset = chosen - windows[read]
-        rows = _gather_windows(reads.codes, reads.offsets[read] + offset, k)
+        rows = np.empty((len(chosen), k), np.uint8)
+        _gather_windows(reads.codes, reads.offsets[read] + offset, rows)
         if deduplicate:
             kept = _first_of_equal(rows)[:count]
             rows, read, offset = rows[kept], read[kept], offset[kept]
@@ -198,7 +196,8 @@ def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:
 
 def _first_of_equal(rows: np.ndarray) -> np.ndarray:
     """Return the row numbers (int64, increasing) of the first of each set of equal rows of uint8[n, k]."""
-    words = _pack_rows(rows)
+    words = np.zeros((-(-rows.shape[1] // 21), len(rows)), np.uint64)
+    _pack_rows(rows, words)
     order = np.lexsort(words)  # stable: the first of equal rows comes first
     ordered = words[:, order]
     first = np.ones(len(rows), bool)
@@ -237,22 +236,18 @@ def _cut(reads, first, k, step, start, cut):
     return to
 
 
-@looping
-def _gather_windows(codes, starts, k):
-    """Copy the `k` codes from each of `starts` (int64) into one row each; return uint8[len(starts), k]."""
-    out = np.empty((starts.size, k), np.uint8)
+@scalar
+def _gather_windows(codes, starts, rows):
+    """Copy the codes from each of `starts` (int64[n]) on into one of `rows` (uint8[n, k])."""
     for r in range(starts.size):
-        for i in range(k):
-            out[r, i] = codes[starts[r] + i]
-    return out
+        for i in range(rows.shape[1]):
+            rows[r, i] = codes[starts[r] + i]
 
 
-@looping
-def _pack_rows(rows):
-    """Pack rows of codes (uint8[n, k]) three bits a base, 21 bases a word; return uint64[words, n]."""
+@scalar
+def _pack_rows(rows, words):
+    """Pack rows of codes (uint8[n, k]) three bits a base, 21 bases a word, into `words` (uint64[…, n], zeros)."""
     n, k = rows.shape
-    words = np.zeros(((k + 20) // 21, n), np.uint64)
     for r in range(n):
         for i in range(k):
-            words[i // 21, r] = words[i // 21, r] << np.uint64(3) | np.uint64(rows[r, i])
-    return words
+            words[i // 21, r] = words[i // 21, r] << uint64(3) | uint64(rows[r, i])

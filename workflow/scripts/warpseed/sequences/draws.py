@@ -1,8 +1,7 @@
 """What simulations draw, compiled: genomes and reads, base by base.
 
 All random numbers come from a counter: number i of a stream is a mix of the seed, the stream and i. What is made
-depends on the seed and the parameters alone, not on the order or the size of the pieces it is made in. This module
-imports numba: import it where it is used.
+depends on the seed and the parameters alone, not on the order or the size of the pieces it is made in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The parser of FASTA and FASTQ files: the arrays that the compiled state machines fill, and its sentences.
-
-This module imports numba: import it where it is used.
-"""
+"""The parser of FASTA and FASTQ files: the arrays that the compiled state machines fill, and its sentences."""
 
 from __future__ import annotations
 

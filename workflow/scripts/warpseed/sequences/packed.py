@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import int64, uint64
 
 from warpseed.compute.bits import reverse_complement_word
-from warpseed.compute.compiled import scalar
+from warpseed.compute.compiled import int64, scalar, uint64
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries

@@ -1,7 +1,7 @@
 """FASTA and FASTQ at the speed of memory: two compiled state machines, and their inverse.
 
 A state machine takes one piece of the file at a time and can stop at any byte, so that lines of any length (a
-chromosome on one line) need no buffer of their own. This module imports numba: import it where it is used.
+chromosome on one line) need no buffer of their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Genomes and reads made of random numbers, so that a first run needs no network.
 
-What is made depends on the seed and the parameters alone. This module imports numba: import it where it is used.
+What is made depends on the seed and the parameters alone.
 """
 
 from __future__ import annotations
