@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import logging
 import os
 import pty
+import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +23,9 @@ from command_line import CONTIGS, QUERIES, expected_bed, fasta, save
 from warpseed import cli
 from warpseed.compute import stopwatch
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.output.hits import Totals
+from warpseed.sequences.queries import read_queries
 from warpseed.workflow import progress
 from warpseed.workflow.progress import Progress
 
@@ -135,3 +140,25 @@ def test_a_long_stage_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: p
         with watch.stage(name):
             pass
     assert [record.getMessage() for record in caplog.records] == ["suffix_array: 3.2 s"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "memory", "pipe"])
+def test_the_share_of_the_input_grows_to_all_of_it(tmp_path: Path, index: str, kind: str) -> None:
+    draw = random.Random(1)
+    text = "".join(f">r{i}\n{''.join(draw.choices('ACGT', k=20))}\n" for i in range(200_000)).encode()
+    source: Any = save(tmp_path, "k.fa", gzip.compress(text, 1) if kind == "gzip" else text)
+    watch, shares = Stopwatch(), []
+    if kind == "memory":
+        source = read_queries(source)
+    if kind == "pipe":
+        plain, source = source, tmp_path / "pipe"
+        os.mkfifo(source)
+        threading.Thread(target=lambda: source.write_bytes(Path(plain).read_bytes()), daemon=True).start()
+    for _ in iter_kmer_hits(index, source, watch=watch):
+        shares.append(watch.share)
+    assert len(shares) > 3
+    if kind == "pipe":
+        assert set(shares) == {None}
+    else:
+        assert 0.0 < shares[0] < 0.5 and shares[-1] == pytest.approx(1.0, abs=0.001)
+        assert kind == "gzip" or shares == sorted(shares)  # the size of what is compressed is estimated

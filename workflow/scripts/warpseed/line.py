@@ -177,6 +177,7 @@ class Line:
         except InputError:
             fail = partial(self._explain, piece)
             return Done(watch, piece=piece.number, fail=fail), None
+        watch.share = self._pieces.share_until(piece)
         sequences = self._search.queries(parsed.queries, watch)
         done = Done(watch, piece=piece.number, records=len(parsed.queries), lines=parsed.lines)
         return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False)

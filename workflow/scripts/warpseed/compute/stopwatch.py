@@ -88,6 +88,7 @@ class Stopwatch:
             self.add(name, share * seconds)
         for name, number in other.counts.items():
             self.count(name, number)
+        self.share = self.share if other.share is None else other.share
 
     def count(self, name: str, number: int) -> None:
         """Add `number` to what was counted of `name`."""

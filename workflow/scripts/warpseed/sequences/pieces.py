@@ -99,6 +99,11 @@ class Pieces:
         """
         raise NotImplementedError
 
+    def share_until(self, piece: Piece) -> float | None:
+        """How much of the source there is until the end of a piece, 0 to 1; None where its size is not known, as of a
+        pipe. Of compressed files it is estimated."""
+        raise NotImplementedError
+
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         """Raise the InputError of a piece that could not be parsed, after all pieces before it were.
 
@@ -158,7 +163,7 @@ def open_pieces(
         if stream.size and not stream.packed:
             yield _FilePieces(stream, file.begin, text, share)
             return
-        pieces = _StreamPieces(file, text, share)
+        pieces = _StreamPieces(stream, file, text, share)
         if threads == 1:
             yield pieces
             return
@@ -190,6 +195,9 @@ class _MemoryPieces(Pieces):
 
     def parse(self, piece: Piece) -> Parsed:
         return Parsed(self._queries.slice(piece.begin, piece.end), 0)
+
+    def share_until(self, piece: Piece) -> float | None:
+        return piece.end / len(self._queries)
 
 
 class _Text(NamedTuple):
@@ -251,6 +259,9 @@ class _FilePieces(Pieces):
     def parse(self, piece: Piece) -> Parsed:
         return self._text.parse(self._stream.read_at(piece.begin, piece.end))
 
+    def share_until(self, piece: Piece) -> float | None:
+        return piece.end / self._stream.size
+
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         if self._share != (0, 1):
             self._text.fail_from_start()
@@ -262,8 +273,9 @@ class _FilePieces(Pieces):
 class _StreamPieces(Pieces):
     """A text that comes in order, and once: gzip, a pipe, standard input."""
 
-    def __init__(self, file: Sniffed, text: _Text, share: tuple[int, int]) -> None:
+    def __init__(self, stream: ByteStream, file: Sniffed, text: _Text, share: tuple[int, int]) -> None:
         super().__init__(text.name, share)
+        self._stream = stream
         self._text = text
         self._rest = file.text
         self._held = bytearray()
@@ -307,6 +319,10 @@ class _StreamPieces(Pieces):
         if piece.failure:
             raise piece.failure
         return self._text.parse(piece.text)
+
+    def share_until(self, piece: Piece) -> float | None:
+        expected = self._stream.expected_size()
+        return min(1.0, piece.end / expected) if self._stream.size and expected else None
 
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         if self._share != (0, 1):
