@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +13,18 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+import warpseed
 from test_gpu_searches import SEARCHES, assert_same, index, kmers, pretended
+from warpseed import batches
 from warpseed.compute import device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.kmer_seeds import cpu, gpu_stream
+from warpseed.errors import InputError
+from warpseed.kmer_seeds import cpu, gpu_stream, iter_kmer_hits
 from warpseed.kmer_seeds.gpu_stream import stream_hits
 from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, join_packed, part_of
+from warpseed.sequences.packed import Packed, base_at, join_packed, part_of
+from warpseed.sequences.pieces import open_pieces
 
 __all__ = ["index", "pretended"]
 
@@ -120,3 +127,58 @@ def test_joined_sets_are_as_packed_together() -> None:
         assert again.marks.tolist() == (part.marks.tolist() or [0] * len(part.words))
     plain = short._replace(marks=np.empty(0, np.uint64))
     assert len(join_packed([plain, plain]).marks) == 0
+
+
+@pytest.fixture
+def fasta(tmp_path: Path) -> Path:
+    """The 200 k-mers, three times over, as a file."""
+    text = "".join(f">{name}\n{letters}\n" for name, letters in named_kmers() * 3)
+    (tmp_path / "kmers.fa").write_text(text)
+    return tmp_path / "kmers.fa"
+
+
+def named_kmers() -> list[tuple[str, str]]:
+    packed = kmers(28)
+    letters = ["".join("ACGTN"[base_at(packed, i, 0, j)] for j in range(packed.lengths[i])) for i in range(200)]
+    return [(f"k{i}", each) for i, each in enumerate(letters)]
+
+
+@SEARCHES
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", ["gpu", "gpu:0,1"])
+def test_files_are_searched_as_on_the_cpu(
+    index: Any,
+    pretended: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    fasta: Path,
+    tier: str,
+    mismatches: int,
+    threads: int,
+    name: str,
+) -> None:
+    """In many pieces, with k-mers that have more hits than are handed on together."""
+    options: dict[str, Any] = {"max_mismatches": mismatches, "tier": tier, "max_hits": 150}
+    expected = warpseed.find_kmers(index, fasta, **options)
+    monkeypatch.setattr(batches, "open_pieces", partial(open_pieces, piece_bytes=700))
+    monkeypatch.setattr(gpu_stream, "_ROOM", 40)
+    monkeypatch.setattr(gpu_stream, "_CHUNK", 90)
+    monkeypatch.setattr(device_stream, "LEAST_BATCH", 30)
+    watch = Stopwatch()
+    found = warpseed.find_kmers(index, fasta, device=name, threads=threads, watch=watch, **options)
+    assert replace(found, dropped_hits=0) == replace(expected, dropped_hits=0)
+    assert tier == "paper" or found.dropped_hits == expected.dropped_hits
+    assert {"read", "pack", "join", "host_to_device", "kernel", "sort", "device_to_host"} <= set(watch.seconds)
+    parts = list(iter_kmer_hits(index, fasta, device=name, threads=threads, **options))
+    assert len(parts) > 20 and max(map(len, parts)) <= 40
+    assert np.concatenate([part.rows() for part in parts]).tolist() == expected.rows().tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_mistake_in_a_file_is_told_as_on_the_cpu(index: Any, pretended: Any, fasta: Path, threads: int) -> None:
+    fasta.write_text(fasta.read_text() + ">bad\nAC!T\n")
+    told = []
+    for name in ("cpu", "gpu"):
+        with pytest.raises(InputError) as caught:
+            warpseed.find_kmers(index, fasta, device=name, threads=threads)
+        told.append(str(caught.value))
+    assert told[0] == told[1] and "bad" in told[0]

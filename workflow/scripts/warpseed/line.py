@@ -78,8 +78,9 @@ class Search(Protocol):
     def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
         """The results of the first queries, as many as have room; of none where those of the very first have not."""
 
-    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[Iterable[Found]]:
-        """For each set of queries, in order, its results: those of consecutive queries, part by part."""
+    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
+        """The results of sets of queries, in order: those of consecutive queries of one set, part by part, and whether
+        the next part has more of the last query. Sets are taken in the thread that takes the results."""
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found of consecutive queries, of which the first has number `first`."""
@@ -129,6 +130,15 @@ class _Ready(NamedTuple):
     queries: Queries
     packed: Packed
     part: _Part
+
+
+class _Searched(NamedTuple):
+    """What a device found of queries from `begin` on."""
+
+    ready: _Ready
+    begin: int
+    results: Found
+    continues: bool
 
 
 class Line:
@@ -224,22 +234,27 @@ class Line:
                 if prepared[1] is not None:
                     yield prepared[1].packed
 
-        def found() -> Iterator[tuple[Done, Queries | None, Found | None]]:
-            for results in self._search.stream(sets(), watch):
-                while (head := waiting.popleft())[1] is None:
-                    yield head[0], None, None
-                (done, ready), begin = head, 0
-                for part in results:
-                    assert ready is not None
-                    yield done, ready.queries.slice(begin, begin + len(part.counts)), part
-                    done, begin = Done(Stopwatch()), begin + len(part.counts)
+        def found() -> Iterator[tuple[Done, _Searched | None]]:
+            begin = 0
+            for results, continues in self._search.stream(sets(), watch):
+                while waiting[0][1] is None:
+                    yield waiting.popleft()[0], None
+                done, ready = waiting.popleft()
+                assert ready is not None
+                yield done, _Searched(ready, begin, results, continues)
+                begin += len(results.counts) - continues
+                if begin < len(ready.queries):
+                    waiting.appendleft((Done(Stopwatch()), ready))
+                else:
+                    begin = 0
             for done, _ in waiting:
-                yield done, None, None
+                yield done, None
 
-        def finish(part: tuple[Done, Queries | None, Found | None]) -> tuple[Done, None]:
-            done, queries, results = part
-            if queries is None or results is None:
+        def finish(task: tuple[Done, _Searched | None]) -> tuple[Done, None]:
+            done, part = task
+            if part is None:
                 return done, None
-            return done._replace(batch=self._batch(queries, results, False, done.watch)), None
+            queries = part.ready.queries.slice(part.begin, part.begin + len(part.results.counts))
+            return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch)), None
 
         return ordered(found(), finish, threads)

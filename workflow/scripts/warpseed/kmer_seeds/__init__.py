@@ -42,11 +42,11 @@ def find_function(tier: str, device: str) -> Callable[..., Found]:
         from warpseed.kmer_seeds import cpu
 
         return {"fast": cpu.find_fast, "paper": cpu.find_paper}[tier]
-    from warpseed.compute.gpu import device_count
+    from warpseed.compute.gpu import chosen_devices
     from warpseed.kmer_seeds import gpu
 
     find: Callable[..., Found] = {"fast": gpu.find_fast, "paper": gpu.find_paper}[tier]
-    return partial(find, devices=numbers or tuple(range(device_count())))
+    return partial(find, devices=chosen_devices(numbers))
 
 
 def _check_mismatches(max_mismatches: int, tier: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpseed.batches import Options, target_of
@@ -72,14 +72,17 @@ class KmerSearch:
         limit = self.options.max_hits
         return find(self._index, queries, self._max_mismatches, room, max_hits=limit, watch=watch)
 
-    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[Iterable[Found]]:
+    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The hits of sets of k-mers, on the devices."""
-        from warpseed.kmer_seeds import find_function
+        from warpseed.compute.gpu import chosen_devices
+        from warpseed.kmer_seeds.gpu_stream import stream_hits
 
         tier, device, threads, limit = self.options
-        find = find_function(tier, device)
-        for kmers in sets:
-            yield [find(self._index, kmers, self._max_mismatches, threads=threads, max_hits=limit, watch=watch)]
+        devices = chosen_devices(target_of(device)[1])
+        return stream_hits(
+            self._index, sets, self._max_mismatches, tier=tier, threads=threads, max_hits=limit, watch=watch,
+            devices=devices,
+        )  # fmt: skip
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""
