@@ -151,6 +151,8 @@ def test_a_busy_device_waits_for_a_batch_that_is_worth_while(devices: Devices) -
                 assert busy.wait(WAIT)
             if work.first == 40:
                 go_on.set()
+            elif work.first > 0:
+                time.sleep(0.02)  # a thread that did not wait would take it now
             yield work
 
     devices.before = before
@@ -209,6 +211,23 @@ def test_many_results_wait_on_the_device(devices: Devices) -> None:
     assert devices.sizes[0] == [100, 100] and devices.taken[0] == 200
     assert list(results) == list(range(1, 3000))
     assert max(devices.sizes[0][6:]) <= 16
+
+
+def test_devices_do_not_run_far_ahead_of_a_slow_one(devices: Devices) -> None:
+    """The first batch takes as long as the other threads have anything to do; its results are the first to go out."""
+    ran_ahead: list[int] = []
+
+    def before(number: int, shares: list[Share]) -> None:
+        if shares[0].work.first == 0:
+            seen = -1
+            while seen < (now := sum(map(len, devices.sizes.values()))):
+                seen = now
+                time.sleep(0.2)
+            ran_ahead.append(seen)
+
+    devices.before = before
+    assert stream(devices, [20] * 200, (0, 1)) == list(range(4000))
+    assert ran_ahead[0] <= 8
 
 
 def test_a_batch_that_needs_memory_is_not_kept_waiting_by_one_behind_it(devices: Devices) -> None:
