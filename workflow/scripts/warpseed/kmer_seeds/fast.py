@@ -182,8 +182,10 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
     table_length : int, K
     costs : Costs of the target
     """
-    present = np.flatnonzero(np.bincount(lengths, minlength=1))
-    return _scheme_of(tuple(present.tolist()), max_mismatches, rows, table_length, costs)
+    present = {int(lengths.min(initial=MAX_LENGTH)), int(lengths.max(initial=0))}
+    if len(present) > 1:
+        present = set(np.flatnonzero(np.bincount(lengths)).tolist())
+    return _scheme_of(tuple(sorted(present)), max_mismatches, rows, table_length, costs)
 
 
 @lru_cache(maxsize=64)

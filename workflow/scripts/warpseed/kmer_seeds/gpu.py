@@ -43,6 +43,7 @@ from warpseed.sequences.packed import Packed, part_of
 __all__ = [
     "COSTS",
     "DeviceHits",
+    "FastSearch",
     "Search",
     "bytes_each",
     "device_run",
@@ -53,7 +54,6 @@ __all__ = [
     "paper_batch",
     "search_for",
     "search_paper",
-    "sorted_hits",
 ]
 
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
@@ -105,12 +105,17 @@ class DeviceScheme(NamedTuple):
 
     arrays: Scheme
     rounds: int
+    on_host: Scheme
 
 
-def device_scheme(tagged: TaggedIndex, lengths: np.ndarray, max_mismatches: int) -> DeviceScheme:
-    """Choose the windows for a batch, and copy them to the device."""
+def device_scheme(
+    tagged: TaggedIndex, lengths: np.ndarray, max_mismatches: int, before: DeviceScheme | None = None
+) -> DeviceScheme:
+    """Choose the windows for a batch, and copy them to the device, unless they are those of the batch before."""
     scheme = make_scheme(lengths, max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)
-    return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)))
+    if before is not None and before.on_host is scheme:
+        return before
+    return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)), scheme)
 
 
 def exact_hits(tagged: TaggedIndex, kmers: Packed, search: Search) -> DeviceHits:
@@ -156,30 +161,46 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, searc
     return with_room((0 if search.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
 
 
-def sorted_hits(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopwatch) -> DeviceHits:
-    """The hits of k-mers that lie on the host, on the device, in output order and without their k-mers above them."""
-    with watch.stage("host_to_device", synchronise=synchronize):
-        on_device = to_device(kmers)
-        if search.max_mismatches:
-            scheme = device_scheme(tagged, kmers.lengths, search.max_mismatches)
-    with time_on_device(watch, "kernel"):
-        if search.max_mismatches:
-            found = inexact_hits(tagged, on_device, scheme, search)
-        else:
-            found = exact_hits(tagged, on_device, search)
-    with time_on_device(watch, "sort"):
-        ordered = found.hits
-        sort(ordered)
-        ordered &= cupy().uint64((1 << QUERY_SHIFT) - 1)
-    return found
+class FastSearch:
+    """The fast tier's search on the current device, batch by batch; it brings there what batches share.
 
+    Parameters
+    ----------
+    index : SeedIndex
+    search : Search
+    watch : takes the seconds of each stage
+    """
 
-def _fast_batch(tagged: TaggedIndex, kmers: Packed, search: Search, watch: Stopwatch) -> Found:
-    """One batch from the host's memory to the host's memory."""
-    found = sorted_hits(tagged, kmers, search, watch)
-    with watch.stage("device_to_host"):
-        hits, counts = found.hits.get(), found.counts.get().astype(np.int64)
-    return Found(hits, counts, found.dropped_queries, found.dropped_hits)
+    def __init__(self, index: SeedIndex, search: Search, watch: Stopwatch) -> None:
+        self._tagged = tagged_on_device(index, watch)
+        self._search = search
+        self._watch = watch
+        self._scheme: DeviceScheme | None = None
+
+    def sorted_hits(self, kmers: Packed) -> DeviceHits:
+        """Hits of k-mers that lie on the host, on the device: in output order, without their k-mers above them."""
+        mismatches, watch = self._search.max_mismatches, self._watch
+        with watch.stage("host_to_device", synchronise=synchronize):
+            on_device = to_device(kmers)
+            if mismatches:
+                self._scheme = device_scheme(self._tagged, kmers.lengths, mismatches, self._scheme)
+        with time_on_device(watch, "kernel"):
+            if self._scheme is not None:
+                found = inexact_hits(self._tagged, on_device, self._scheme, self._search)
+            else:
+                found = exact_hits(self._tagged, on_device, self._search)
+        with time_on_device(watch, "sort"):
+            ordered = found.hits
+            sort(ordered)
+            ordered &= cupy().uint64((1 << QUERY_SHIFT) - 1)
+        return found
+
+    def found(self, kmers: Packed) -> Found:
+        """The hits of k-mers, from the host's memory to the host's memory."""
+        on_device = self.sorted_hits(kmers)
+        with self._watch.stage("device_to_host"):
+            hits, counts = on_device.hits.get(), on_device.counts.get().astype(np.int64)
+        return Found(hits, counts, on_device.dropped_queries, on_device.dropped_hits)
 
 
 def find_fast(
@@ -203,8 +224,8 @@ def find_fast(
     search = search_for(max_mismatches, max_hits, count_only)
 
     def start(watch: Stopwatch) -> Run[Found]:
-        tagged = tagged_on_device(index, watch)
-        return lambda first, last: _fast_batch(tagged, part_of(kmers, first, last), search, watch)
+        fast = FastSearch(index, search, watch)
+        return lambda first, last: fast.found(part_of(kmers, first, last))
 
     each = bytes_each(kmers, search)
     return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))

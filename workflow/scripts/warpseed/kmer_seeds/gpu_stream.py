@@ -11,9 +11,8 @@ import numpy as np
 from warpseed.compute.device_stream import Run, Share, Source, stream_batches
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds.gpu import DeviceHits, Search, bytes_each, paper_batch, search_for, sorted_hits
+from warpseed.kmer_seeds.gpu import DeviceHits, FastSearch, Search, bytes_each, paper_batch, search_for
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, join_packed, part_of
 
@@ -120,12 +119,12 @@ def _joined(shares: Sequence[Share[Packed]], empty: Callable[[int, type], np.nda
 
 
 def _start_fast(index: SeedIndex, search: Search, watch: Stopwatch) -> Run[Packed, Result]:
-    tagged = tagged_on_device(index, watch)
+    fast = FastSearch(index, search, watch)
 
     def run(shares: list[Share[Packed]]) -> Iterator[list[Result]]:
         with watch.stage("join"):
             kmers, sizes = _joined(shares, pinned)
-        return _from_device(sorted_hits(tagged, kmers, search, watch), sizes, watch)
+        return _from_device(fast.sorted_hits(kmers), sizes, watch)
 
     return run
 
