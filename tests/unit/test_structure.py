@@ -81,7 +81,7 @@ def test_cuda_and_cupy_are_imported_in_one_module(path: Path) -> None:
 @each(MODULES)
 def test_numba_is_imported_where_code_is_compiled(path: Path) -> None:
     found = {name for name in imported(tree_of(path)) if name.split(".")[0] == "numba"}
-    assert not found or path.name in {"compiled.py", "compiler.py", "intrinsics.py", "gpu.py"}, (
+    assert not found or path.name in {"compiled.py", "compiler.py", "gpu.py"}, (
         f"take {found} from warpseed.compute.compiled: a process whose code is compiled does without Numba"
     )
 

@@ -12,6 +12,7 @@ released meanwhile.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import threading
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
@@ -25,11 +26,13 @@ from warpseed.compute import objects
 __all__ = [
     "Compiled",
     "Intrinsic",
+    "cgutils",
     "float64",
     "int32",
     "int64",
     "intrinsic",
     "scalar",
+    "types",
     "uint8",
     "uint32",
     "uint64",
@@ -148,6 +151,16 @@ def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any
     return run
 
 
+class _Later:
+    """A module that is imported when something of it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._name), name)
+
+
 class Intrinsic:
     """An instruction that compiled functions can use; Numba sees what its definition makes of it."""
 
@@ -167,4 +180,7 @@ scalar: Any = Compiled
 """Decorator of functions that allocate nothing. They are compiled without reference counting, which otherwise costs an
 atomic instruction for every array of every tuple that a function is handed, and run on both targets."""
 intrinsic: Any = Intrinsic
-"""Decorator of a definition as `numba.extending.intrinsic` takes it."""
+"""Decorator of a definition as `numba.extending.intrinsic` takes it, which runs when Numba compiles what uses it."""
+types: Any = _Later("numba.types")
+cgutils: Any = _Later("numba.core.cgutils")
+"""What such definitions need of Numba."""

@@ -1,14 +1,13 @@
 """Instructions that Python has no word for: population count, prefetch and words at any byte, as LLVM intrinsics.
 
-`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); the others are for CPU code only. The
-definitions run when Numba compiles what uses them, so that Numba is imported in them.
+`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); the others are for CPU code only.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from warpseed.compute.compiled import intrinsic
+from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = ["load_word", "popcount", "prefetch", "store_word"]
 
@@ -16,8 +15,6 @@ __all__ = ["load_word", "popcount", "prefetch", "store_word"]
 @intrinsic
 def popcount(typing_context, word):
     """Number of one bits of a uint64, as int64."""
-    from numba import types
-
     if word != types.uint64:
         return None
 
@@ -29,23 +26,17 @@ def popcount(typing_context, word):
 
 def _word_at(context, builder, array_type, array, position):
     """The address of a uint64 at a byte of a uint8 array."""
-    from numba.core import cgutils
-
     data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
     return builder.bitcast(builder.gep(data, [position]), ir.IntType(64).as_pointer())
 
 
 def _are_bytes(array, position):
-    from numba import types
-
     return isinstance(array, types.Array) and array.dtype == types.uint8 and position == types.int64
 
 
 @intrinsic
 def load_word(typing_context, array, position):
     """The eight bytes of a uint8 array from `position` on as uint64, in the machine's order; nothing is checked."""
-    from numba import types
-
     if not _are_bytes(array, position):
         return None
 
@@ -58,8 +49,6 @@ def load_word(typing_context, array, position):
 @intrinsic
 def store_word(typing_context, array, position, word):
     """Write a uint64 to the eight bytes of a uint8 array from `position` on; nothing is checked."""
-    from numba import types
-
     if not (_are_bytes(array, position) and word == types.uint64):
         return None
 
@@ -73,9 +62,6 @@ def store_word(typing_context, array, position, word):
 @intrinsic
 def prefetch(typing_context, array, position):
     """Ask for the cache line of ``array[position]`` (read, keep in all levels); position is not checked."""
-    from numba import types
-    from numba.core import cgutils
-
     if not (isinstance(array, types.Array) and isinstance(position, types.Integer)):
         return None
 

@@ -6,19 +6,14 @@ one bit for each of the bytes, the lowest for the first.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
-from numba import extending, types
-from numba.core import cgutils
+
+from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = ["WIDTH", "copy_bytes", "copy_codes", "mask_outside", "trailing_zeros"]
 
 WIDTH = 32
 """Bytes that are handled at once."""
-
-# Numba's types for this decorator keep the typing context as an argument of the call, which a call does not have.
-intrinsic: Any = extending.intrinsic
 
 _BYTE = ir.IntType(8)
 _BYTES = ir.VectorType(_BYTE, WIDTH)
