@@ -119,10 +119,9 @@ def test_an_allocation_that_fails(
         raise MemoryError("Unable to allocate 512. GiB")
 
     monkeypatch.setattr(hits_module, "format_rows", fail)
-    sentence = refused("kmers", index, kmers, "-o", str(tmp_path / "h.bed"))
+    sentence = refused("kmers", index, kmers, "-o", str(tmp_path / "h.bed"), "--threads", "2")
     assert sentence == (
-        "there is not enough memory (Unable to allocate 512. GiB); use a machine with more, or give it less to do at "
-        "once."
+        "there is not enough memory (Unable to allocate 512. GiB); use a machine with more, or fewer --threads."
     )
 
 
@@ -250,6 +249,16 @@ def test_what_is_said_does_not_go_into_the_output_where_standard_error_is_closed
     assert (done.returncode, done.stdout.decode()) == (0, expected_bed(CONTIGS, QUERIES, 0))
     done = shell('WS kmers "$1" "$2" 2>/dev/full', index, kmers)
     assert (done.returncode, done.stdout.decode()) == (0, expected_bed(CONTIGS, QUERIES, 0))
+
+
+def test_a_note_that_nobody_takes_is_no_mistake(tmp_path: Path, index: str) -> None:
+    rna = save(tmp_path, "rna.fa", ">u\nACGUACGU\n")
+    for where in ("&-", "/dev/full"):
+        done = shell(f'WS kmers -q "$1" "$2" 2>{where}', index, rna)
+        assert (done.returncode, done.stdout) == (0, b"")
+    assert shell('WS kmers -q "$1" "$2"', index, rna).stderr.decode() == (
+        f"Note: {rna}: the bases are written with U (RNA), which match nothing; write T.\n"
+    )
 
 
 def test_closed_streams_are_said(tmp_path: Path, index: str, kmers: str) -> None:

@@ -27,6 +27,7 @@ def main(snakemake: Any) -> None:
         prefix = str(Path(folder) / "index")
         build = {"system": "kmer_seeds", "tool": "bowtie", "item": "index", "case": "build", "threads": max(counts)}
         seconds = build_bowtie_index(given.reference, prefix, max(counts))
+        print(f"bowtie-build: {seconds:.1f} s")
         records: list[dict[str, Any]] = [build | {"stage": "process", "value": seconds}]
         beside = Beside(given.index, prefix, read_reference(given.reference).names, Path(folder))
         for path, case in zip(kmers, params.cases, strict=True):

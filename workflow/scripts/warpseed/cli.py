@@ -12,14 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.compute.machine import usable_cores
-from warpseed.errors import InputError, advice_for, explain
+from warpseed.errors import InputError, advice_for, explain, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
     Stopped,
     leave_nothing_behind,
     log_to_standard_error,
     open_descriptors,
-    say,
     say_what_it_took,
     stop_on_signals,
 )
@@ -38,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     quiet = argparse.ArgumentParser(add_help=False)
-    quiet.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    quiet.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and notes on the input")
 
     def command(
         name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
@@ -154,8 +153,7 @@ def _search(
     )
     written = write(options.output, over(batches), threads=options.threads, inputs=inputs)
     total = time.perf_counter() - began
-    for line in _reads(watch.counts):
-        options.say(line)
+    _say_reads(watch.counts, options.say)
     options.say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
     if options.max_hits is not None:
         options.say(
@@ -167,15 +165,13 @@ def _search(
     return 0
 
 
-def _reads(counts: dict[str, int]) -> Iterator[str]:
+def _say_reads(counts: dict[str, int], tell: Callable[[str], None]) -> None:
     """What queries were cut from, where they were."""
-    if "reads" not in counts:
-        return
-    reads, short = counts["reads"], counts["short_reads"]
-    if short == reads:
-        yield f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search."
-    else:
-        yield f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else "")
+    reads, short = counts.get("reads", 0), counts.get("short_reads", 0)
+    if reads > short:
+        tell(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
+    elif reads:
+        say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -226,7 +222,7 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
         say(str(ended))
         return ended.status
     except Exception as error:
-        sentence = explain(error)
+        sentence = explain(error, "fewer --threads" if getattr(options, "threads", 1) > 1 else "")
         if sentence is None:
             raise
         say(f"Error: {sentence}")

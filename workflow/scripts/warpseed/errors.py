@@ -2,12 +2,14 @@
 
 Each of these is raised with one clear sentence: what was found, where, what was expected, and what to do.
 The command line and the rule scripts print that sentence and no traceback; `explain` has it for what the operating
-system refuses, too.
+system refuses, too. What is no mistake, but to be known, is told by `say`.
 """
 
 from __future__ import annotations
 
 import errno
+import sys
+from contextlib import suppress
 
 __all__ = [
     "ConfigError",
@@ -20,6 +22,7 @@ __all__ = [
     "WarpseedError",
     "advice_for",
     "explain",
+    "say",
 ]
 
 
@@ -70,11 +73,12 @@ def advice_for(error: OSError) -> str:
     return next((advice for advice, causes in _ADVICE.items() if error.errno in causes), "see what the system says")
 
 
-def explain(error: BaseException) -> str | None:
+def explain(error: BaseException, less: str = "") -> str | None:
     """The sentence for an error that a user can mend; None for any other, which is a bug.
 
     That is a WarpseedError, an error of the operating system (a full disk, a missing permission) and a failed
-    allocation. An OSError is about the file that it names; where it names none, no file is blamed.
+    allocation. An OSError is about the file that it names; where it names none, no file is blamed. `less` says what
+    needs less memory, such as "fewer --threads".
     """
     if isinstance(error, WarpseedError):
         return str(error)
@@ -83,5 +87,13 @@ def explain(error: BaseException) -> str | None:
         return f"{where}{error.strerror or error}; {advice_for(error)}."
     if isinstance(error, MemoryError):
         told = str(error) or "an allocation failed"
-        return f"there is not enough memory ({told}); use a machine with more, or give it less to do at once."
+        advice = less or "give it less to do at once"
+        return f"there is not enough memory ({told}); use a machine with more, or {advice}."
     return None
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print on standard error. Where that is closed or full there is nobody to tell, and it must not go elsewhere."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr, end=end, flush=True)

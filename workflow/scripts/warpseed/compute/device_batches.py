@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import MemoryLimitError
+from warpseed.errors import MemoryLimitError, say
 
 __all__ = ["LARGEST_BATCH", "refuse_one_query", "run_batches", "tell_short_memory"]
 
@@ -49,12 +48,11 @@ class _Deal:
 
 def tell_short_memory(device: int, size: int) -> None:
     """Say once, in one line, that the memory of a device decides the size of batches."""
-    if device not in _told and sys.stderr is not None:
+    if device not in _told:
         _told.add(device)
-        print(
+        say(
             f"GPU {device} is short of memory ({free_memory() / 1e9:.1f} GB are free): "
-            f"it is given at most {size:,} queries at a time.",
-            file=sys.stderr,
+            f"it is given at most {size:,} queries at a time."
         )
 
 

@@ -6,7 +6,6 @@ Bases are the codes of `warpseed.sequences.alphabet`. Coordinates are 0-based an
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from warpseed.errors import InputError
+from warpseed.errors import InputError, say
 from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
 
@@ -366,8 +365,8 @@ def _note_rna(start: bytes, format: str, source: str) -> None:
     """Say so on standard error when the first record of a file is RNA: its U match nothing."""
     first, _, _ = start[:_NOTED_BYTES].lstrip().partition(b"\n")[2].partition(b">" if format == "FASTA" else b"+")
     letters = set(first.upper())
-    if ord("U") in letters and ord("T") not in letters and sys.stderr is not None:
-        print(f"Note: {source}: the bases are written with U (RNA), which match nothing; write T.", file=sys.stderr)
+    if ord("U") in letters and ord("T") not in letters:
+        say(f"Note: {source}: the bases are written with U (RNA), which match nothing; write T.")
 
 
 def parse_batches(

@@ -13,13 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from warpseed.errors import explain
+from warpseed.errors import explain, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
     Stopped,
     leave_nothing_behind,
     log_to_standard_error,
-    say,
     say_what_it_took,
     stop_on_signals,
 )

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from warpseed.compute.machine import peak_memory
+from warpseed.errors import say
 
 __all__ = [
     "Stopped",
     "leave_nothing_behind",
     "log_to_standard_error",
     "open_descriptors",
-    "say",
     "say_what_it_took",
     "stop_on_signals",
 ]
@@ -89,13 +89,6 @@ def leave_nothing_behind() -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, descriptor)
             os.close(nowhere)
-
-
-def say(text: str, end: str = "\n") -> None:
-    """Print on standard error. Where that is closed or full there is nobody to tell, and it must not go elsewhere."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            print(text, file=sys.stderr, end=end, flush=True)
 
 
 def log_to_standard_error() -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from warpseed.workflow.program import say
+from warpseed.errors import say
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
