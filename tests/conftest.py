@@ -37,7 +37,12 @@ settings.register_profile("thorough", max_examples=1000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
-PEERS = {"bowtie": ("bowtie-build", "bowtie-align-s"), "bwa": ("bwa",)}
+PEERS = {
+    "bedtools": ("bedtools",),
+    "bowtie": ("bowtie-build", "bowtie-align-s"),
+    "bwa": ("bwa",),
+    "tabix": ("bgzip", "tabix"),
+}
 """Tools that tests marked `peer("bowtie")` compare with, and their programs."""
 SKIPPED_PEERS = pytest.StashKey[Counter[str]]()
 
@@ -61,7 +66,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         missing = " ".join(sorted(skipped))
         terminalreporter.write_line(
             f"{skipped.total()} tests that compare with other tools were skipped; to run them: "
-            f"apt-get install {missing}, or a conda environment of envs/peers.yaml."
+            f"apt-get install {missing}, or the conda packages of these names (bioconda)."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import signal
@@ -36,10 +37,11 @@ def test_a_reader_that_stops_early_is_no_mistake(tmp_path: Path) -> None:
     assert "Error" not in said and "Traceback" not in said
 
 
+@pytest.mark.parametrize("order", [[], ["--sorted"]])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, index: str, number: int) -> None:
+def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, index: str, number: int, order: list[str]) -> None:
     folder = tmp_path / "out"
-    process = program("kmers", index, "-", "-o", str(folder / "h.bed.gz"), stdin=subprocess.PIPE)
+    process = program("kmers", index, "-", "-o", str(folder / "h.bed.gz"), *order, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not (folder.is_dir() and list(folder.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -51,6 +53,21 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, index: str, numb
     assert b"Traceback" not in said
     assert said.decode().splitlines()[-1].endswith("; no half-written file is left.")
     assert list(folder.iterdir()) == []
+
+
+def test_sorted_hits_and_their_index(
+    tmp_path: Path, index: str, kmers: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    lines = expected_bed(CONTIGS, QUERIES, 1).splitlines(keepends=True)
+    text = "".join(sorted(lines, key=lambda line: (line.split("\t")[0], *map(int, line.split("\t")[1:3]))))
+    path = tmp_path / "h.bed.gz"
+    command = ["kmers", index, kmers, "--max-mismatches", "1", "--sorted"]
+    assert cli.main([*command, "-o", str(path)]) == 0
+    assert gzip.decompress(path.read_bytes()).decode() == text != "".join(lines)
+    assert (tmp_path / "h.bed.gz.tbi").exists()
+    capsysbinary.readouterr()
+    assert cli.main(command) == 0
+    assert capsysbinary.readouterr().out.decode() == text
 
 
 # ------------------------------------------------------------------------------------------ mistakes in where to write
@@ -90,7 +107,7 @@ def test_a_full_disk(
     tmp_path: Path, index: str, kmers: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = "cannot be written (No space left on device); free some space"
-    monkeypatch.setattr(opening, "open_for_writing", lambda path: Path(path).touch() or FullDisk())
+    monkeypatch.setattr(opening, "open_for_writing", lambda path, **_: Path(path).touch() or FullDisk())
     target = str(tmp_path / "hits.tsv")
     assert refused("kmers", index, kmers, "-o", target).startswith(f"{target}: {full}")
     for command, unbuffered in ((["kmers", index, kmers], ""), (["check"], ""), (["check"], "1")):
@@ -315,7 +332,7 @@ def test_advice_is_by_cause(
         def write(self, data: object) -> int:
             raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(opening, "open_for_writing", lambda path: Path(path).touch() or Failing())
+    monkeypatch.setattr(opening, "open_for_writing", lambda path, **_: Path(path).touch() or Failing())
     target = str(tmp_path / "h.bed")
     expected = f"{target}: cannot be written ({os.strerror(code)}); {advice}."
     assert refused("kmers", index, kmers, "-o", target) == expected

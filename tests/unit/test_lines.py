@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from warpseed.errors import InputError
 from warpseed.output import lines
-from warpseed.output.lines import Line, Name, Names, Number, Sign, Text, format_rows, header, tab_separated
+from warpseed.output.lines import Formatter, Line, Name, Names, Number, Sign, Text, format_rows, header, tab_separated
 
 KINDS = ["<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"]
 TABLES = {"contig": Names.of(["chr1", "", "a-long-name-of-a-contig"]), "query": Names.of(["q", "число", "xyz" * 20])}
@@ -19,8 +19,11 @@ PAF_LIKE = tab_separated(
 )  # fmt: skip
 
 
-def text_of(line: Line, rows: np.ndarray, tables: dict[str, Names] = TABLES, **options: int) -> bytes:
-    pieces = format_rows(line, rows.dtype, len(rows), lambda first, last: rows[first:last], tables, **options)
+def text_of(
+    line: Line, rows: np.ndarray, tables: dict[str, Names] = TABLES, *, first_query: int = 0, threads: int = 1
+) -> bytes:
+    formatter = Formatter(line, rows.dtype, tables, first_query)
+    pieces = format_rows(formatter, len(rows), lambda first, last: rows[first:last], threads)
     return b"".join(bytes(piece) for piece in pieces)
 
 

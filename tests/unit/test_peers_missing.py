@@ -25,8 +25,8 @@ def test_missing_peers_are_skipped_and_one_line_says_how_to_get_them(tmp_path: P
     status, lines = run_tests(tmp_path)
     assert status == 0
     assert [line for line in lines if "apt-get" in line] == [
-        "2 tests that compare with other tools were skipped; to run them: apt-get install bowtie bwa, or a conda "
-        "environment of envs/peers.yaml."
+        "2 tests that compare with other tools were skipped; to run them: apt-get install bowtie bwa, or the "
+        "conda packages of these names (bioconda)."
     ]
 
 

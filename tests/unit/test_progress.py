@@ -24,7 +24,7 @@ from warpseed import cli
 from warpseed.compute import stopwatch
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import iter_kmer_hits
-from warpseed.output.hits import Totals
+from warpseed.output.totals import Totals
 from warpseed.sequences.queries import read_queries
 from warpseed.workflow import progress
 from warpseed.workflow.progress import Progress
@@ -35,8 +35,9 @@ class Batch(NamedTuple):
 
     first_query: int
     counts: np.ndarray
-    dropped_queries: int = 0
-    dropped_hits: int = 0
+    continues: bool
+    dropped_queries: int = 1
+    dropped_hits: int = 7
 
     def __len__(self) -> int:
         return int(self.counts.sum())
@@ -45,7 +46,7 @@ class Batch(NamedTuple):
 def batches() -> Iterator[Any]:
     """2,500 queries in three batches; the hits of number 1,999 go on in the third."""
     for first, last, each in ((0, 1000, 2), (1000, 2000, 3), (1999, 2500, 0)):
-        yield Batch(first, np.full(last - first, each), 1, 7)
+        yield Batch(first, np.full(last - first, each), last == 2000)
 
 
 class Terminal(io.StringIO):
@@ -71,7 +72,7 @@ def test_a_log_gets_a_line_now_and_then(clock: None, capsys: pytest.CaptureFixtu
     watch.share = 0.456
     totals = Totals()
     assert len(list(Progress(totals, "k-mers", watch).over(batches()))) == 3
-    assert capsys.readouterr().err == "2,000 k-mers, 5,000 hits, 46% of the input, 12 s\n"
+    assert capsys.readouterr().err == "1,999 k-mers, 5,000 hits, 46% of the input, 12 s\n"
     assert totals.queries == 2500
 
 
@@ -81,7 +82,7 @@ def test_a_terminal_has_one_line_that_is_written_anew_and_goes(clock: None, monk
     monkeypatch.setenv("COLUMNS", "20")
     list(Progress(Totals(), "k-mers", Stopwatch()).over(batches()))
     lines = terminal.getvalue().split("\r\x1b[K")
-    assert lines == ["", "1,000 k-mers, 2,000", "2,000 k-mers, 5,000", "2,500 k-mers, 5,000", ""]
+    assert lines == ["", "1,000 k-mers, 2,000", "1,999 k-mers, 5,000", "2,500 k-mers, 5,000", ""]
     assert "\n" not in terminal.getvalue()
 
 

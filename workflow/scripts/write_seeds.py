@@ -8,7 +8,7 @@ from typing import Any
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.kmer_seeds.output import write_hits
-from warpseed.output.hits import Totals
+from warpseed.output.totals import Totals
 from warpseed.workflow.job import rule_log
 from warpseed.workflow.progress import Progress
 

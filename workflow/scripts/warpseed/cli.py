@@ -53,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     devices = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
     search.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
     search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
+    ordered = "order hits by coordinates, not by query; a .bed.gz gets a tabix index"
+    search.add_argument("--sorted", action="store_true", help=ordered)
 
     index = command("index", _index, "Index a genome, or add parts to an index.", threads)
     index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip; with --add the folder of an index")
@@ -132,12 +134,12 @@ def _search(
     queries : what they hold, such as 'k-mers'
     find : function of `index`, what the parser `search` takes, and `watch`, that gives hits batch by batch
     formats : endings of the output, the first of them for standard output
-    write : function of a path, batches of hits, `threads` and `inputs`, that gives the number of hits written
+    write : function of a path, batches of hits, `sorted`, `threads` and `inputs`, that gives the number of hits written
     """
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
-    from warpseed.output.hits import Totals
     from warpseed.output.opening import check_output, output_format
+    from warpseed.output.totals import Totals
     from warpseed.workflow.progress import Progress
 
     output_format(options.output, formats)
@@ -151,7 +153,9 @@ def _search(
     batches = find(
         index, tier=options.tier, device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch
     )
-    written = write(options.output, over(batches), threads=options.threads, inputs=inputs)
+    written = write(
+        options.output, over(batches), sorted=options.sorted, threads=options.threads, inputs=inputs
+    )  # fmt: skip
     total = time.perf_counter() - began
     _say_reads(watch.counts, options.say)
     options.say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")

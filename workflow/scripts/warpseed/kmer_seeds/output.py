@@ -13,16 +13,17 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.errors import InputError
 from warpseed.fm_index.text import segment_of
 from warpseed.output.hits import Hits
-from warpseed.output.lines import Name, Names, Number, Sign, header, tab_separated, write_lines
+from warpseed.output.lines import Format, Name, Names, Number, Sign, header, tab_separated
 from warpseed.output.opening import output_format
 from warpseed.output.rows import HIT_ROW
+from warpseed.output.writers import open_writer, write_batches
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["BED", "TSV", "TSV_HEADER", "make_hits", "write_hits"]
+__all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "format_of", "make_hits", "write_hits"]
 
 BED = tab_separated(
     Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"), Sign("strand")
@@ -31,7 +32,7 @@ TSV = tab_separated(
     Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Sign("strand"), Number("distance")
 )  # fmt: skip
 TSV_HEADER = header(TSV)
-LINES = {"bed": (BED, b""), "tsv": (TSV, TSV_HEADER)}
+LINES = {"bed": Format(BED, preset="bed"), "tsv": Format(TSV, TSV_HEADER)}
 """What each format writes for a hit, and before the first one."""
 
 
@@ -76,8 +77,9 @@ class _PackedHits:
         return rows
 
 
-def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0) -> Hits:
-    """What a search found, as hits; `first_query` is the number of the first query in the whole set."""
+def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0, continues: bool = False) -> Hits:
+    """What a search found, as hits; `first_query` is the number of the first query in the whole set, and `continues`
+    says that more hits of the last one come."""
     return Hits(
         _PackedHits(index, queries, found, first_query),
         found.counts,
@@ -87,23 +89,39 @@ def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int
         found.dropped_queries,
         found.dropped_hits,
         first_query,
+        continues=continues,
     )
+
+
+def format_of(path: str | os.PathLike[str], format: str | None = None) -> Format:
+    """The format of an output: by its name, or by the file's ending.
+
+    Raises
+    ------
+    InputError : there is no such format, or the ending says none
+    """
+    kind = format or output_format(path, tuple(LINES))
+    if kind not in LINES:
+        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
+    return LINES[kind]
 
 
 def write_hits(
     path: str | os.PathLike[str],
     batches: Hits | Iterable[Hits],
     *,
+    sorted: bool = False,
     threads: int = 1,
     format: str | None = None,
     inputs: Sequence[str | os.PathLike[str]] = (),
 ) -> int:
-    """Write hits in output order; the same bytes for any number of threads or batches.
+    """Write hits in output order, or sorted; the same bytes for any number of threads or batches.
 
     Parameters
     ----------
     path : file that ends in .bed or .tsv (or .bed.gz, .tsv.gz), or '-' for standard output
     batches : Hits, or the batches of `iter_kmer_hits`, which are written as they come
+    sorted : whether lines are ordered by contig, start, end, strand and query; a .bed.gz gets a tabix index then
     format : 'bed' (contig, start, end, name, distance, strand) or 'tsv' (a header line; query, contig, start, end,
         strand, distance); by the file's ending where None
     inputs : files that are being read, which the output must not be
@@ -117,9 +135,5 @@ def write_hits(
     ------
     InputError : the ending says no format, or the file cannot be written or is an input
     """
-    kind = format or output_format(path, tuple(LINES))
-    if kind not in LINES:
-        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
-    line, heading = LINES[kind]
-    hits = [batches] if isinstance(batches, Hits) else batches
-    return write_lines(path, hits, line, heading=heading, threads=threads, inputs=inputs)
+    writer = open_writer(path, format_of(path, format), sorted=sorted, threads=threads, inputs=inputs)
+    return write_batches(writer, [batches] if isinstance(batches, Hits) else batches)

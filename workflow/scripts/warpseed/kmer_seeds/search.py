@@ -88,4 +88,4 @@ class KmerSearch:
         """What was found, as hits."""
         from warpseed.kmer_seeds.output import make_hits
 
-        return make_hits(self._index, queries, found, first)
+        return make_hits(self._index, queries, found, first, continues)

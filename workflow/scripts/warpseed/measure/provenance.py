@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 PACKAGES = (
+    "isal",
     "numba",
     "llvmlite",
     "numba-cuda",
@@ -39,6 +40,7 @@ PACKAGES = (
     "pandas",
     "matplotlib",
     "pydivsufsort",
+    "pysam",
     "snakemake",
 )
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpseed.output.lines import Line, Names, format_rows
+from warpseed.output.lines import Formatter, Line, Names, format_rows
 from warpseed.output.rows import HIT_ROW, digest_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Hits", "Totals"]
+__all__ = ["Hits"]
+
+
+# Every batch of a search has the same ones, which may be a million.
+_names_of = lru_cache(maxsize=2)(Names.of)
 
 
 def _part_of(rows: np.ndarray, first: int, last: int) -> np.ndarray:
@@ -43,6 +47,7 @@ class Hits:
     dropped_queries, dropped_hits : int, what max_hits dropped
     first_query : int, number of the first query
     dtype : type of the rows: HIT_ROW, or one that has its fields query, contig and strand too
+    continues : bool, whether the last query has more hits, which come with the next hits
     """
 
     rows_of: Callable[[int, int], np.ndarray]
@@ -54,6 +59,7 @@ class Hits:
     dropped_hits: int = 0
     first_query: int = 0
     dtype: np.dtype = HIT_ROW
+    continues: bool = False
 
     @cached_property
     def _count(self) -> int:
@@ -89,7 +95,7 @@ class Hits:
         return self.counts, *self.query_names, self.contig_lengths
 
     def _numbers(self) -> tuple[Any, ...]:
-        return self.contig_names, self.dropped_queries, self.dropped_hits, self.first_query, self.dtype
+        return self.contig_names, self.dropped_queries, self.dropped_hits, self.first_query, self.dtype, self.continues
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hits):
@@ -106,17 +112,18 @@ class Hits:
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = (self.query_names, self.contig_names, self.contig_lengths)
-        dropped = (self.dropped_queries, self.dropped_hits)
-        return Hits, (partial(_part_of, self._rows), self.counts, *names, *dropped, self.first_query, self.dtype)
+        return Hits, (partial(_part_of, self._rows), self.counts, *names, *self._numbers()[1:])
+
+    def formatter(self, line: Line) -> Formatter:
+        """What makes lines of these hits."""
+        tables = {"query": self.query_names, "contig": _names_of(self.contig_names)}
+        return Formatter(line, self.dtype, tables, self.first_query)
 
     def lines(self, line: Line, threads: int = 1) -> Iterator[memoryview]:
         """The hits as lines of text, some thousand at a time, in order."""
         # Rows that are not there yet are made piece by piece, on the threads, and not kept.
         rows_of = partial(_part_of, self._rows) if "_rows" in self.__dict__ else self.rows_of
-        tables = {"query": self.query_names, "contig": Names.of(self.contig_names)}
-        return format_rows(
-            line, self.dtype, len(self), rows_of, tables, first_query=self.first_query, threads=threads
-        )  # fmt: skip
+        return format_rows(self.formatter(line), len(self), rows_of, threads)
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame, a column a field: names for numbers of queries and contigs, '+' and '-' for strands."""
@@ -131,27 +138,3 @@ class Hits:
             # (No hits, perhaps no names: an empty column of objects.)
             columns[name] = labels[columns[name] - (self.first_query if name == "query" else 0)]
         return pd.DataFrame(columns)
-
-
-class Totals:
-    """What batches of hits add up to while they pass.
-
-    Attributes
-    ----------
-    queries, hits, dropped_queries, dropped_hits : int
-        A query whose hits go on in the next batch counts once.
-    """
-
-    def __init__(self) -> None:
-        self.queries = self.hits = self.dropped_queries = self.dropped_hits = 0
-
-    def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
-        """The same batches, counted."""
-        last = -1
-        for hits in batches:
-            self.queries += len(hits.counts) - int(hits.first_query == last)
-            last = hits.first_query + len(hits.counts) - 1
-            self.hits += len(hits)
-            self.dropped_queries += hits.dropped_queries
-            self.dropped_hits += hits.dropped_hits
-            yield hits

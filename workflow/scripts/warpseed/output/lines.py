@@ -6,21 +6,20 @@ from the rows' bytes, by offset and size, so that it is compiled once for all ty
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from warpseed.compute.ahead import Ahead
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.intrinsics import load_word
 from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
-from warpseed.output.opening import open_output
 
 __all__ = [
+    "Format",
+    "Formatter",
     "Line",
     "Name",
     "Names",
@@ -30,7 +29,6 @@ __all__ = [
     "format_rows",
     "header",
     "tab_separated",
-    "write_lines",
 ]
 
 _ROWS_AT_ONCE = 1 << 15
@@ -69,6 +67,17 @@ class Text(NamedTuple):
 
 Line: TypeAlias = tuple[Number | Name | Sign | Text, ...]
 
+
+class Format(NamedTuple):
+    """What goes into a file of lines."""
+
+    line: Line
+    heading: bytes = b""
+    """what goes before the first line"""
+    preset: Literal["bed"] | None = None
+    """the name that tabix has for such lines, sorted"""
+
+
 _TABLES = ("contig", "query")
 _NUMBER, _SIGN, _NOTHING, _FIRST_TABLE = range(4)
 _KINDS = {"Number": _NUMBER, "Sign": _SIGN}
@@ -94,14 +103,6 @@ class Names(NamedTuple):
         ends = np.insert(self.text, self.offsets[1:-1], ord("\n"))
         names = ends.tobytes().decode("utf-8", "replace").split("\n")
         return np.array(names[: len(self.offsets) - 1], dtype=object)
-
-
-class Formattable(Protocol):
-    """What `write_lines` writes: results that can say how many they are, and format themselves."""
-
-    def __len__(self) -> int: ...
-
-    def lines(self, line: Line, threads: int) -> Iterator[memoryview]: ...
 
 
 def tab_separated(*columns: Number | Name | Sign | Text) -> Line:
@@ -162,8 +163,8 @@ def _field(rows, at, spare_bits, signed):
 
 
 @scalar
-def _format(rows, width, count, plan, names, first_query, out):
-    """Format rows, uint8[count * width]; returns the bytes written, or -1 - row where a name of a row is missing.
+def _format(rows, width, plan, names, first_query, out, ends):
+    """Format rows, uint8[n * width]; returns the bytes written, or -1 - row where a name of a row is missing.
 
     Arrays of bytes have at least eight; eight bytes behind what is written are room for whole words.
 
@@ -171,11 +172,12 @@ def _format(rows, width, count, plan, names, first_query, out):
     ----------
     plan : (parts, texts) of a _Plan
     names : (text, offsets) of the contigs' names, then of the queries'
+    ends : int64[n], filled with the place behind each line
     """
     parts, texts = plan
     contigs, contig_ends, queries, query_ends = names
     to = int64(0)
-    for row in range(count):
+    for row in range(ends.shape[0]):
         begin = int64(row) * width
         for p in range(parts.shape[0]):
             to = put_bytes(out, to, texts, parts[p, 0], parts[p, 1])
@@ -194,103 +196,78 @@ def _format(rows, width, count, plan, names, first_query, out):
                 to = put_number(out, to, value)
             else:
                 in_contigs = kind == _FIRST_TABLE
-                ends = contig_ends if in_contigs else query_ends
+                name_ends = contig_ends if in_contigs else query_ends
                 which = int64(value) - (int64(0) if in_contigs else first_query)
-                if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
+                if which < int64(0) or which >= int64(name_ends.shape[0]) - int64(1):
                     return int64(-1) - int64(row)
                 out[to] = uint8(_DOT)  # an empty name would shift the columns
-                end = put_bytes(out, to, contigs if in_contigs else queries, ends[which], ends[which + 1])
-                to = max(end, to + int64(ends[which] == ends[which + 1]))
+                end = put_bytes(out, to, contigs if in_contigs else queries, name_ends[which], name_ends[which + 1])
+                to = max(end, to + int64(name_ends[which] == name_ends[which + 1]))
+        ends[row] = to
     return to
 
 
-def format_rows(
-    line: Line,
-    dtype: np.dtype,
-    count: int,
-    rows_of: Callable[[int, int], np.ndarray],
-    tables: Mapping[str, Names],
-    *,
-    first_query: int = 0,
-    threads: int = 1,
-) -> Iterator[memoryview]:
-    """Lines of rows of any structured type, some thousand at a time, in order; the same for any number of threads.
+class Formatter:
+    """Lines of rows of one type, with the names that they stand for; used from several threads.
 
     Parameters
     ----------
     line : the parts of a line
     dtype : the rows' type; the fields that the line names are integers of any size
-    count : number of rows
-    rows_of : function of (first, last) that gives these rows; it is called from several threads
     tables : names of 'query' and 'contig'
     first_query : number of the query whose name is the first of its table
+    """
+
+    def __init__(self, line: Line, dtype: np.dtype, tables: Mapping[str, Names], first_query: int = 0) -> None:
+        self._dtype = dtype
+        self._plan = _plan(line, dtype)
+        nothing = Names.of([])
+        named = [tables.get(table, nothing) for table in _TABLES]
+        self._names = tuple(part for text, offsets in named for part in (bytes_of(text), read_only(offsets)))
+        self._first_query = first_query
+        # A name may be as long as a header line: fewer rows at once then.
+        longest = (int(np.diff(tables[table].offsets).max(initial=1)) for table in self._plan.tables)
+        self._room = self._plan.room + sum(longest)
+        self.rows_at_once = max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // self._room))
+        """rows that are best formatted together"""
+
+    def format(self, rows: np.ndarray, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """The lines of rows, of which the first has number `first`: uint8[], and where each ends in it, int64[n].
+
+        Raises
+        ------
+        InputError : a row's query or contig has no name
+        """
+        rows = np.asarray(rows, self._dtype)
+        out, ends = np.empty(len(rows) * self._room + 8, np.uint8), np.empty(len(rows), np.int64)
+        plan = self._plan[:2]
+        used = _format(bytes_of(rows), self._dtype.itemsize, plan, self._names, self._first_query, out, ends)
+        if used < 0:
+            raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
+        return out[:used], ends
+
+
+def format_rows(
+    formatter: Formatter, count: int, rows_of: Callable[[int, int], np.ndarray], threads: int = 1
+) -> Iterator[memoryview]:
+    """Lines of rows, some thousand at a time, in order; the same for any number of threads.
+
+    Parameters
+    ----------
+    count : number of rows
+    rows_of : function of (first, last) that gives these rows; it is called from several threads
 
     Raises
     ------
     InputError : a row's query or contig has no name
     """
-    plan = _plan(line, dtype)
-    nothing = Names.of([])
-    named = [tables.get(table, nothing) for table in _TABLES]
-    names = tuple(part for text, offsets in named for part in (bytes_of(text), read_only(offsets)))
-    # A name may be as long as a header line: fewer rows at once then.
-    room = plan.room + sum(int(np.diff(tables[table].offsets).max(initial=1)) for table in plan.tables)
-    at_once = max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // room))
 
     def piece(first: int) -> memoryview:
-        rows = np.asarray(rows_of(first, min(first + at_once, count)), dtype)
-        out = np.empty(len(rows) * room + 8, np.uint8)
-        used = _format(bytes_of(rows), dtype.itemsize, len(rows), plan[:2], names, first_query, out)
-        if used < 0:
-            raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
-        return out[:used].data
+        rows = rows_of(first, min(first + formatter.rows_at_once, count))
+        return formatter.format(rows, first)[0].data
 
-    starts = range(0, count, at_once)
-    if threads == 1:
-        yield from map(piece, starts)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        ahead: deque[Future[memoryview]] = deque()
-        for first in starts:
-            ahead.append(pool.submit(piece, first))
-            if len(ahead) == 4 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-
-
-def write_lines(
-    path: str | os.PathLike[str],
-    batches: Iterable[Formattable],
-    line: Line,
-    *,
-    heading: bytes = b"",
-    threads: int = 1,
-    inputs: Sequence[str | os.PathLike[str]] = (),
-) -> int:
-    """Write results, batch by batch, as lines; the file appears when it is complete.
-
-    Parameters
-    ----------
-    path : file, compressed where its name ends in .gz, or '-' for standard output
-    batches : results, which are written as they come
-    line : the parts of a line
-    heading : bytes that go before the first line
-    inputs : files that are being read, which the output must not be
-
-    Returns
-    -------
-    int, lines written
-
-    Raises
-    ------
-    InputError : the file cannot be written, or is one of the inputs
-    """
-    written = 0
-    with open_output(path, inputs) as handle:
-        handle.write(heading)
-        for results in batches:
-            for text in results.lines(line, threads):
-                handle.write(text)
-            written += len(results)
-    return written
+    with Ahead[memoryview](threads, 4 * threads) as ahead:
+        for first in range(0, count, formatter.rows_at_once):
+            ahead.submit(piece, first)
+            yield from ahead.taken()
+        yield from ahead.taken(everything=True)

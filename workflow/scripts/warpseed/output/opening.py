@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
-__all__ = ["check_output", "open_output", "output_format"]
+__all__ = ["check_output", "open_output", "output_format", "refusal"]
 
 
 def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
@@ -61,7 +62,8 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
             raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
 
 
-def _refusal(where: str | os.PathLike[str], error: OSError) -> InputError:
+def refusal(where: str | os.PathLike[str], error: OSError) -> InputError:
+    """The sentence for a file, or a folder, into which nothing could be written."""
     no_folder = isinstance(error, FileExistsError | NotADirectoryError)
     reason = "a file stands where its folder should be" if no_folder else error.strerror or str(error)
     return InputError(f"{where}: cannot be written ({reason}); {advice_for(error)}.")
@@ -86,7 +88,7 @@ class _Refusing:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise _refusal(self._where, error) from error
+            raise refusal(self._where, error) from error
 
     def flush(self) -> None:
         try:
@@ -94,11 +96,17 @@ class _Refusing:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise _refusal(self._where, error) from error
+            raise refusal(self._where, error) from error
 
 
 @contextmanager
-def open_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> Iterator[BinaryIO]:
+def open_output(
+    path: str | os.PathLike[str],
+    inputs: Sequence[str | os.PathLike[str]] = (),
+    *,
+    threads: int = 1,
+    finish: Callable[[Path], None] | None = None,
+) -> Iterator[BinaryIO]:
     """A stream of bytes to a file, to a pipe or device, or for '-' to standard output.
 
     A file, or the one that a symbolic link leads to, is replaced when the block succeeds, and else stays as it was.
@@ -107,6 +115,8 @@ def open_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike
     Parameters
     ----------
     inputs : files that are being read, which the output must not be
+    threads : threads that compress
+    finish : called with the path of a plain file when it is complete, before it has its name
 
     Raises
     ------
@@ -122,15 +132,18 @@ def open_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike
     in_place = status is not None and not stat.S_ISREG(status.st_mode)
     try:
         if in_place:
-            with open_for_writing(path) as handle:
+            with open_for_writing(path, threads=threads) as handle:
                 yield _Refusing(handle, path)  # type: ignore[misc]
         else:
             # The temporary name ends as the final one does, so .gz is compressed.
-            with atomic_path(os.path.realpath(path)) as temporary, open_for_writing(temporary) as handle:
-                yield _Refusing(handle, path)  # type: ignore[misc]
+            with atomic_path(os.path.realpath(path)) as temporary:
+                with open_for_writing(temporary, threads=threads) as handle:
+                    yield _Refusing(handle, path)  # type: ignore[misc]
+                if finish is not None:
+                    finish(temporary)
     except BrokenPipeError:
         raise
     except OSError as error:
         if not _is_about(error, path):
             raise
-        raise _refusal(path, error) from error
+        raise refusal(path, error) from error

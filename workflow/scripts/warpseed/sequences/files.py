@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, TextIO
 
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError
+from warpseed.sequences.bgzf import BgzfWriter
 
 __all__ = [
     "ByteStream",
@@ -184,15 +184,15 @@ def standard_output() -> BinaryIO:
 
 
 @contextmanager
-def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes, compressed when its name ends in ``.gz``.
+def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes, as BGZF, which is gzip, when its name ends in ``.gz``.
 
-    The gzip header holds no time and no name: equal content gives equal files. An OSError that writing raises names
+    Equal content gives equal files, for any number of threads, which compress. An OSError that writing raises names
     the file.
     """
     with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
         if os.fspath(path).endswith(".gz"):
-            with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+            with BgzfWriter(raw, threads) as packed:
                 yield packed  # type: ignore[misc]
         else:
             yield raw

@@ -12,7 +12,8 @@ from warpseed.errors import say
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.output.hits import Hits, Totals
+    from warpseed.output.hits import Hits
+    from warpseed.output.totals import Totals
 
 __all__ = ["Progress"]
 

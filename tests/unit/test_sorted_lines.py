@@ -1,0 +1,307 @@
+"""Lines sorted by coordinates: equal to a plain sort, in any memory, from any number of batches, threads and parts."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_hits import CONTIGS, batches_of, draw_hits, hits_of, sorted_text
+from warpseed.errors import InputError
+from warpseed.kmer_seeds.output import LINES, write_hits
+from warpseed.output import runs, sorted_lines
+from warpseed.output.hits import Hits
+from warpseed.output.runs import MAGIC, open_run_file
+from warpseed.output.sorted_lines import merge_run_files, open_run_writer, open_sorted
+from warpseed.output.sorting import HeldRun, SortedLines, merge_runs, stable_order
+from warpseed.output.totals import Totals
+from warpseed.output.writers import open_writer
+
+BED, TSV = LINES["bed"], LINES["tsv"]
+KILOBYTES = 1 << 10
+
+
+@pytest.fixture(scope="module")
+def hits() -> Hits:
+    return draw_hits(1)
+
+
+def write(path: Path, batches: Iterator[Hits], *, make: bool = True, **options: Any) -> Totals:
+    """Write sorted lines as a pipeline does, with hits made beside or not at all."""
+    with open_sorted(path, BED, **options) as writer:
+        for number, batch in enumerate(batches):
+            writer.put(batch, writer.make(batch) if make and number % 3 else None)
+    return writer.totals
+
+
+# ------------------------------------------------------------------------------------------------------------ order
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 2**62), st.integers(-(2**62), 2**62)), max_size=40
+    ),
+    st.booleans(),
+)  # fmt: skip
+def test_rows_are_ordered_by_any_keys(rows: list[tuple[int, int, int]], narrow: bool) -> None:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    keys = [columns[0].astype(np.uint64), *(column % 5 if narrow else column for column in columns[1:])]
+    assert stable_order(*keys).tolist() == np.lexsort(keys[::-1]).tolist()
+
+
+def lines_with(keys: list[tuple[int, int, int]], names: str) -> HeldRun:
+    """A run with lines of one letter."""
+    place, shape, query = (np.array(column) for column in zip(*keys, strict=True))
+    lines = SortedLines(
+        place.astype(np.uint64), shape.astype(np.uint64), query, np.arange(len(keys) + 1),
+        np.frombuffer(names.encode(), np.uint8),
+    )  # fmt: skip
+    return HeldRun(lines)
+
+
+@pytest.mark.parametrize("memory", [1, 300, 1 << 20])
+def test_lines_with_equal_keys_stay_in_the_order_of_the_runs(memory: int) -> None:
+    same = (5, 1, 2)
+    runs = [
+        lines_with([same, same, same, (6, 0, 0)], "abcx"),
+        lines_with([(4, 9, 9), same, same, same], "tdef"),
+        lines_with([same, (5, 1, 3)], "gu"),
+    ]
+    merged = [part.used_text().tobytes() for part in merge_runs(runs, memory=memory)]
+    assert b"".join(merged) == b"tabcdefgux"
+
+
+# ---------------------------------------------------------------------------------------------- the same bytes, always
+
+
+@pytest.mark.parametrize("kind", ["bed", "tsv"])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_sorted_hits_are_those_of_a_plain_sort(tmp_path: Path, hits: Hits, kind: str, ending: str) -> None:
+    path = tmp_path / f"h.{kind}{ending}"
+    assert write_hits(path, hits, sorted=True) == len(hits) == 3000
+    text = gzip.decompress(path.read_bytes()) if ending else path.read_bytes()
+    assert text == sorted_text(hits, kind)
+    beside = {path.name, path.name + ".tbi"} if (kind, ending) == ("bed", ".gz") else {path.name}
+    assert {each.name for each in tmp_path.iterdir()} == beside
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("memory", [1, 2 * KILOBYTES, 20 * KILOBYTES, 1 << 28])
+@pytest.mark.parametrize("make", [True, False])
+def test_memory_threads_and_batches_do_not_change_a_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, memory: int, make: bool
+) -> None:
+    hits = draw_hits(5, queries=90, hits=500)
+    monkeypatch.setattr(sorted_lines, "_LINES_AT_ONCE", 100)
+    write_hits(tmp_path / "whole.bed.gz", hits, sorted=True)
+    batches = batches_of(hits, cycle([1, 5, 0, 0, 40]))
+    totals = write(tmp_path / "h.bed.gz", batches, make=make, threads=threads, memory=memory)
+    for ending in ("", ".tbi"):
+        assert (tmp_path / f"h.bed.gz{ending}").read_bytes() == (tmp_path / f"whole.bed.gz{ending}").read_bytes()
+    assert gzip.decompress((tmp_path / "h.bed.gz").read_bytes()) == sorted_text(hits, "bed")
+    assert (totals.queries, totals.hits) == (90, 500)
+
+
+def test_little_memory_means_many_runs(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = []
+    add = runs.Spool.add
+    monkeypatch.setattr(runs.Spool, "add", lambda self, *run: (added.append(run[0]), add(self, *run)))
+    write(tmp_path / "h.bed", batches_of(hits, cycle([10])), memory=5 * KILOBYTES)
+    assert len(added) > 20 and sum(added) < len(hits)
+    assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+@pytest.mark.parametrize("memory", [5 * KILOBYTES, 1 << 28])
+def test_any_number_of_parts_is_merged_to_the_same_bytes(tmp_path: Path, parts: int, memory: int) -> None:
+    hits = draw_hits(2, places=12)  # hundreds at one place: the queries' numbers decide
+    whole = write(tmp_path / "whole.bed.gz", iter([hits]))
+    pieces = list(batches_of(hits, cycle([30])))
+    for part in range(parts):
+        with open_run_writer(tmp_path / f"{part}.runs", BED, memory=memory, threads=1 + part % 2) as writer:
+            for piece in pieces[part::parts]:
+                writer.put(piece, writer.make(piece))
+    files = [tmp_path / f"{part}.runs" for part in range(parts)]
+    totals = merge_run_files(files[::-1], tmp_path / "h.bed.gz", BED, threads=2, memory=memory)
+    for ending in ("", ".tbi"):
+        assert (tmp_path / f"h.bed.gz{ending}").read_bytes() == (tmp_path / f"whole.bed.gz{ending}").read_bytes()
+    assert totals.numbers() == whole.numbers()
+
+
+def test_a_merge_has_few_files_open(tmp_path: Path) -> None:
+    hits = draw_hits(3)
+    files = []
+    for number, piece in enumerate(batches_of(hits, cycle([4]))):
+        files.append(tmp_path / f"{number}.runs")
+        with open_run_writer(files[-1], BED) as writer:
+            writer.put(piece)
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert len(files) == 100
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
+    try:
+        merge_run_files(files, tmp_path / "h.bed", BED)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
+
+
+def test_long_lines_are_held_by_their_bytes(tmp_path: Path) -> None:
+    hits = hits_of([(q, 0, s, s + 20, 0, 0) for s in range(500) for q in range(2)], ["n" * 10_000, "m"])
+    with open_sorted(tmp_path / "h.bed", BED, memory=1 << 20) as writer:
+        for batch in batches_of(hits, cycle([0])):
+            writer.put(batch, writer.make(batch))
+        sizes = [part.size() for part in writer.merged()]
+    assert sum(sizes) > 4 << 20 and max(sizes) < 1 << 20
+    assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
+
+
+# ------------------------------------------------------------------------------------------------------------- index
+
+
+def test_pysam_finds_what_lies_in_a_region(tmp_path: Path, hits: Hits) -> None:
+    path = tmp_path / "h.bed.gz"
+    write(path, iter([hits]))
+    lines = [line.split("\t") for line in sorted_text(hits, "bed").decode().splitlines()]
+    with pysam.TabixFile(os.fspath(path)) as table:
+        assert table.contigs == [name for name in CONTIGS if name != "empty"]
+        for contig, start, end in (("chr2", 100, 200), ("a|b;c=1,2", 0, 10), ("chr1:10-20", 10**6, 3 * 10**6)):
+            expected = [x for x in lines if x[0] == contig and int(x[1]) < end and int(x[2]) > start]
+            assert expected and [line.split("\t") for line in table.fetch(contig, start, end)] == expected
+
+
+@pytest.mark.parametrize("batches", [[], [hits_of([], [])], [hits_of([], ["q", "r"])]], ids=len)
+def test_no_hits_are_an_empty_file_and_its_index(tmp_path: Path, batches: list[Hits]) -> None:
+    write(tmp_path / "h.bed.gz", iter(batches))
+    assert gzip.decompress((tmp_path / "h.bed.gz").read_bytes()) == b""
+    with pysam.TabixFile(os.fspath(tmp_path / "h.bed.gz")) as table:
+        assert table.contigs == []
+    write_hits(tmp_path / "h.tsv", batches, sorted=True)
+    assert (tmp_path / "h.tsv").read_bytes() == TSV.heading
+    with open_run_writer(tmp_path / "r", BED) as writer:
+        for batch in batches:
+            writer.put(batch)
+    assert merge_run_files([tmp_path / "r"], tmp_path / "m.bed.gz", BED) == writer.totals
+    assert (tmp_path / "m.bed.gz").read_bytes() == (tmp_path / "h.bed.gz").read_bytes()
+
+
+def test_contigs_that_are_too_long_for_tbi_have_a_csi(tmp_path: Path) -> None:
+    start = 3 << 28
+    hits = hits_of([(0, 0, start, start + 20, 0, 0)], ["q"], {"wheat": 1 << 30})
+    write(tmp_path / "h.bed.gz", iter([hits]))
+    assert {path.name for path in tmp_path.iterdir()} == {"h.bed.gz", "h.bed.gz.csi"}
+    path = os.fspath(tmp_path / "h.bed.gz")
+    with pysam.TabixFile(path, index=path + ".csi") as table:
+        assert list(table.fetch("wheat", start + 10, start + 11)) == [f"wheat\t{start}\t{start + 20}\tq\t0\t+"]
+
+
+def test_a_contig_that_would_be_a_comment_is_refused(tmp_path: Path) -> None:
+    hits = hits_of([], ["q"], {"a": 9, "#b": 9})
+    with pytest.raises(InputError, match="contig #b: lines that begin with # are comments"):
+        write(tmp_path / "h.bed", iter([hits]))
+    assert list(tmp_path.iterdir()) == []
+    write_hits(tmp_path / "h.tsv", hits, sorted=True)
+
+
+def test_standard_output_is_sorted_too(hits: Hits, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_hits("-", batches_of(hits, cycle([50])), sorted=True)
+    assert capsysbinary.readouterr().out == sorted_text(hits, "bed")
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+
+
+@pytest.mark.parametrize("error", [InputError("bad record"), KeyboardInterrupt(), ValueError("a bug")])
+def test_what_fails_in_the_middle_leaves_nothing(tmp_path: Path, hits: Hits, error: BaseException) -> None:
+    def batches() -> Iterator[Hits]:
+        yield from batches_of(hits, cycle([10]))
+        raise error
+
+    folder = tmp_path / "out"
+    with pytest.raises(type(error)):
+        write(folder / "h.bed.gz", batches(), memory=5 * KILOBYTES, threads=2)
+    with pytest.raises(type(error)), open_run_writer(folder / "h.runs", BED, memory=5 * KILOBYTES) as writer:
+        for batch in batches():
+            writer.put(batch)
+    assert list(folder.iterdir()) == []
+    old = {"h.bed.gz": b"the old one", "h.bed.gz.tbi": b"and its index"}
+    for name, content in old.items():
+        (folder / name).write_bytes(content)
+    with pytest.raises(type(error)):
+        write(folder / "h.bed.gz", batches())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == old
+
+
+def fail_with(code: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+def test_a_disk_that_fills_while_lines_wait(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "pwrite", fail_with(errno.ENOSPC))
+    full = r"cannot be written \(No space left on device\); free some space"
+    with pytest.raises(InputError, match=f"^{tmp_path}: {full}"):
+        write(tmp_path / "h.bed.gz", batches_of(hits, cycle([10])), memory=5 * KILOBYTES)
+    with (
+        pytest.raises(InputError, match=f"^{tmp_path / 'h.runs'}: {full}"),
+        open_run_writer(tmp_path / "h.runs", BED) as writer,
+    ):
+        writer.put(hits)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_while_the_index_is_written(
+    tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pysam, "tabix_index", fail_with(errno.ENOSPC))
+    with pytest.raises(InputError, match=r"h\.bed\.gz\.tbi: cannot be written \(No space left on device\); free"):
+        write(tmp_path / "h.bed.gz", iter([hits]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_no_runs_of_one_set(tmp_path: Path, hits: Hits) -> None:
+    def run_file(name: str, hits: Hits, format: Any = BED) -> Path:
+        with open_run_writer(tmp_path / name, format) as writer:
+            writer.put(hits)
+        return tmp_path / name
+
+    good = run_file("good", hits)
+    whole = good.read_bytes()
+    assert whole.startswith(MAGIC) and whole.endswith(MAGIC) and open_run_file(good).about.totals.hits == 3000
+    other = run_file("other", hits_of([], ["q"], {"chr2": 3001}))
+    unfit = {"empty": b"", "text": b"a\tb\n" * 99, "cut": whole[:-9], "short": MAGIC, "bad": whole[:-60] + whole[-24:]}
+    for name, content in unfit.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=f"^{tmp_path / name}: this is no whole run file; make it again"):
+            merge_run_files([good, tmp_path / name], tmp_path / "h.bed", BED)
+    for files, sentence in (
+        ([good, other], "other: it is of another reference than the run files before it"),
+        ([good, run_file("tsv", hits, TSV)], "tsv: its lines are of another format than the output"),
+        ([tmp_path / "nowhere"], "nowhere: cannot be read \\(No such file or directory\\)"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            merge_run_files(files, tmp_path / "h.bed", BED)
+    with pytest.raises(InputError, match=f"the output is the file {good}, which is read"):
+        merge_run_files([good], good, BED)
+    assert not (tmp_path / "h.bed").exists() and good.read_bytes() == whole
+
+
+def test_a_writer_of_query_order_has_made_lines_and_unmade_ones(tmp_path: Path, hits: Hits) -> None:
+    write_hits(tmp_path / "whole.bed.gz", hits)
+    with open_writer(tmp_path / "h.bed.gz", BED, threads=2) as writer:
+        for number, batch in enumerate(batches_of(hits, cycle([0, 7]))):
+            writer.put(batch, writer.make(batch) if number % 2 else None)
+    assert (tmp_path / "h.bed.gz").read_bytes() == (tmp_path / "whole.bed.gz").read_bytes()
+    assert writer.totals.hits == 3000

@@ -1,0 +1,220 @@
+"""Runs of sorted lines in a file: what waits to be merged, in one process or for another one."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from warpseed.errors import InputError
+from warpseed.output.opening import refusal
+from warpseed.output.sorting import KEY_BYTES, SortedLines, lines_that_fit
+from warpseed.output.totals import Totals
+
+__all__ = ["MAGIC", "About", "RunFile", "Spool", "open_run_file"]
+
+MAGIC = b"warpseed runs 1\n"
+"""The bytes that a run file begins and ends with."""
+_TRAILER = struct.Struct(f"<Q{len(MAGIC)}s")
+_COLUMNS = (np.dtype("<u8"), np.dtype("<u8"), np.dtype("<i8"), np.dtype("<i8"))
+
+
+class _Place(NamedTuple):
+    """Where a run lies in a file: place, shape, query, then offsets with one more entry, then the text."""
+
+    begin: int
+    lines: int
+    text_bytes: int
+
+    def column(self, which: int) -> int:
+        """Where a column begins; behind the last one, the text."""
+        return self.begin + 8 * self.lines * which + (8 if which == len(_COLUMNS) else 0)
+
+    def end(self) -> int:
+        return self.column(len(_COLUMNS)) + self.text_bytes
+
+
+@dataclass
+class About:
+    """What there is to say of the lines in a run file."""
+
+    columns: str = ""
+    """names of the columns, as a header has them"""
+    heading: str = ""
+    """what goes before the first line of an output"""
+    contigs: int | None = None
+    """a checksum of names and lengths of the contigs; None where no query was searched"""
+    longest_contig: int = 0
+    totals: Totals = field(default_factory=Totals)
+
+
+class Spool:
+    """A file that takes runs, one behind the other, and gives them back as `Run`s.
+
+    Parameters
+    ----------
+    handle : binary file, open for reading and writing, unbuffered
+    where : what error sentences name: the file, or the folder that it is in
+    """
+
+    def __init__(self, handle: BinaryIO, where: str | os.PathLike[str]) -> None:
+        self._handle = handle
+        self._where = where
+        self._end = len(MAGIC)
+        self.places: list[_Place] = []
+
+    def add(self, lines: int, text_bytes: int, parts: Iterable[SortedLines]) -> None:
+        """Write a run that comes in parts.
+
+        Raises
+        ------
+        InputError : it cannot be written
+        """
+        place = _Place(-(-self._end // 8) * 8, lines, text_bytes)
+        done = text_done = 0
+        for part in parts:
+            if len(part):
+                offsets = part.offsets + (text_done - part.offsets[0])
+                for which, column in enumerate((*part.keys(), offsets)):
+                    self._write(column, place.column(which) + 8 * done)
+                self._write(part.used_text(), place.column(len(_COLUMNS)) + text_done)
+                done, text_done = done + len(part), int(offsets[-1])
+        self.places.append(place)
+        self._end = place.end()
+
+    def _write(self, values: np.ndarray, at: int) -> None:
+        left = np.ascontiguousarray(values).data.cast("B")
+        try:
+            while left:
+                written = os.pwrite(self._handle.fileno(), left, at)
+                left, at = left[written:], at + written
+        except OSError as error:
+            raise refusal(self._where, error) from error
+
+    def runs(self) -> list[SpooledRun]:
+        """The runs, which can be read while the file is open."""
+        return [SpooledRun(self._handle.fileno(), place) for place in self.places]
+
+    def close_as_file(self, about: About) -> None:
+        """Write what makes the file a run file."""
+        described = vars(about) | {"totals": about.totals.numbers(), "runs": self.places}
+        text = json.dumps(described).encode()
+        trailer = text + _TRAILER.pack(len(text), MAGIC)
+        self._write(np.frombuffer(MAGIC, np.uint8), 0)
+        self._write(np.frombuffer(trailer, np.uint8), self._end)
+
+
+def _read_column(source: int | Path, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
+    values = np.empty(count, dtype)
+    left = values.data.cast("B")
+    descriptor = source if isinstance(source, int) else os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while left:
+            read = os.preadv(descriptor, [left], begin)
+            if not read:
+                raise InputError(f"{source}: the runs end too early; make the file again.")
+            left, begin = left[read:], begin + read
+    finally:
+        if not isinstance(source, int):
+            os.close(descriptor)
+    return values
+
+
+class SpooledRun(NamedTuple):
+    """A Run in a file."""
+
+    source: int | Path
+    """a descriptor, or a path, which is opened whenever it is read: there may be more files than can be open"""
+    place: _Place
+
+    @property
+    def lines(self) -> int:
+        return self.place.lines
+
+    def read(self, first: int, room: int) -> SortedLines:
+        """As `Run.read`.
+
+        Raises
+        ------
+        InputError : the file is shorter than it was
+        """
+        last = min(self.lines, first + max(1, room // KEY_BYTES))
+        offsets = self._column(3, first, last + 1)
+        last = first + lines_that_fit(offsets, room)
+        offsets = offsets[: last - first + 1]
+        place, shape, query = (self._column(which, first, last) for which in range(3))
+        begin = self.place.column(len(_COLUMNS)) + int(offsets[0])
+        text = _read_column(self.source, np.dtype(np.uint8), begin, int(offsets[-1] - offsets[0]))
+        return SortedLines(place, shape, query, offsets - offsets[0], text)
+
+    def _column(self, which: int, first: int, last: int) -> np.ndarray:
+        return _read_column(self.source, _COLUMNS[which], self.place.column(which) + 8 * first, last - first)
+
+
+@contextmanager
+def open_spool(folder: str | os.PathLike[str] | None) -> Iterator[Spool]:
+    """A spool without a name: nothing of it is left, however the process ends.
+
+    Parameters
+    ----------
+    folder : where it is; None for the system's folder of temporary files
+
+    Raises
+    ------
+    InputError : it cannot be made
+    """
+    try:
+        handle = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise refusal(folder or tempfile.gettempdir(), error) from error
+    with handle:
+        yield Spool(handle, folder or tempfile.gettempdir())
+
+
+class RunFile(NamedTuple):
+    """A run file as it was found."""
+
+    path: Path
+    about: About
+    places: Sequence[_Place]
+
+    def runs(self) -> list[SpooledRun]:
+        """Its runs."""
+        return [SpooledRun(self.path, place) for place in self.places]
+
+
+def open_run_file(path: str | os.PathLike[str]) -> RunFile:
+    """What a run file holds.
+
+    Raises
+    ------
+    InputError : there is no such file, or it is none, or it is cut
+    """
+    unfit = f"{os.fspath(path)}: this is no whole run file; make it again."
+    try:
+        with open(path, "rb") as handle:
+            size = handle.seek(0, os.SEEK_END)
+            handle.seek(max(0, size - _TRAILER.size))
+            end = handle.read(_TRAILER.size)
+            if len(end) < _TRAILER.size:
+                raise InputError(unfit)
+            length, magic = _TRAILER.unpack(end)
+            if magic != MAGIC or length > size - _TRAILER.size:
+                raise InputError(unfit)
+            handle.seek(size - _TRAILER.size - length)
+            described: dict[str, Any] = json.loads(handle.read(length))
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)}: cannot be read ({error.strerror}).") from error
+    except ValueError:
+        raise InputError(unfit) from None
+    places = [_Place(*place) for place in described.pop("runs")]
+    described["totals"] = Totals(**described["totals"])
+    return RunFile(Path(path), About(**described), places)

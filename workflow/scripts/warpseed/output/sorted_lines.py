@@ -1,0 +1,252 @@
+"""Lines sorted by coordinates in bounded memory: into one file with its index, or into a run file for a merge.
+
+What one process writes and what is merged from the run files of several is the same, byte by byte: the order is total,
+and queries are numbered as in the whole input.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from warpseed.compute.ahead import Ahead
+from warpseed.errors import InputError
+from warpseed.output.hits import Hits
+from warpseed.output.lines import Format, header
+from warpseed.output.opening import check_output, open_output, refusal
+from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
+from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines
+from warpseed.output.totals import Totals
+from warpseed.sequences.files import atomic_path
+
+__all__ = ["LONGEST_IN_TBI", "MEMORY", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
+
+MEMORY = 1 << 28
+"""Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
+_HELD_PARTS = 64
+"""Parts in which they are held, about."""
+_LINES_AT_ONCE = 1 << 17
+LONGEST_IN_TBI = 1 << 29
+"""Bases of a contig that a .tbi index has numbers for."""
+
+
+class SortedWriter:
+    """A Writer that holds lines sorted batch by batch, and writes them to a spool where they become too many.
+
+    Attributes
+    ----------
+    totals : Totals, of what was put so far
+    """
+
+    def __init__(self, spool: Spool, format: Format, about: About, *, memory: int, threads: int) -> None:
+        self.totals = about.totals
+        self._format = format
+        self._about = about
+        self._spool = spool
+        self._memory = memory
+        self._threads = threads
+        self._fresh: list[SortedLines] = []
+        self._held: list[HeldRun] = []
+        self._fresh_bytes = self._held_bytes = 0
+
+    def make(self, hits: Hits) -> SortedLines:
+        """The lines, sorted; queries are numbered from the batch's first one."""
+        return sort_lines(hits, self._format.line, 0, len(hits))
+
+    def put(self, hits: Hits, made: SortedLines | None = None) -> None:
+        """Hold the lines, and write a run where they take too much memory."""
+        self.totals.add(hits)
+        if self._about.contigs is None:
+            self._see_contigs(hits)
+        for part in self._sorted(hits) if made is None else [made]:
+            if len(part):
+                self._hold(replace(part, query=part.query + hits.first_query))
+
+    def _see_contigs(self, hits: Hits) -> None:
+        comment = next((name for name in hits.contig_names if name.startswith("#")), None)
+        if self._format.preset and comment is not None:
+            raise InputError(
+                f"contig {comment}: lines that begin with # are comments to those who read sorted "
+                f"{self._format.preset.upper()} files; give the contig another name."
+            )
+        described = "\n".join(map("{}\t{}".format, hits.contig_names, hits.contig_lengths.tolist()))
+        self._about.contigs = zlib.crc32(described.encode("utf-8", "surrogateescape"))
+        self._about.longest_contig = int(hits.contig_lengths.max(initial=0))
+
+    def _sorted(self, hits: Hits) -> Iterator[SortedLines]:
+        with Ahead[SortedLines](self._threads) as ahead:
+            for first in range(0, len(hits), _LINES_AT_ONCE):
+                ahead.submit(sort_lines, hits, self._format.line, first, min(first + _LINES_AT_ONCE, len(hits)))
+                yield from ahead.taken()
+            yield from ahead.taken(everything=True)
+
+    def _hold(self, part: SortedLines) -> None:
+        self._fresh.append(part)
+        self._fresh_bytes += part.size()
+        if self._fresh_bytes > self._memory // _HELD_PARTS:
+            self._join()
+        if self._held_bytes + self._fresh_bytes > self._memory:
+            self.spill()
+
+    def _join(self) -> None:
+        """Make one part of those that came last: many small ones would take long to merge."""
+        if self._fresh:
+            self._held.append(HeldRun(merge_lines(self._fresh)))
+            self._held_bytes += self._fresh_bytes
+            self._fresh, self._fresh_bytes = [], 0
+
+    def spill(self) -> None:
+        """Write what is held as a run."""
+        self._join()
+        if self._held:
+            text_bytes = sum(len(run.held.used_text()) for run in self._held)
+            self._spool.add(sum(run.lines for run in self._held), text_bytes, self._merged(self._held))
+            self._held, self._held_bytes = [], 0
+
+    def merged(self) -> Iterator[SortedLines]:
+        """All lines in order."""
+        self._join()
+        return self._merged([*self._spool.runs(), *self._held])
+
+    def _merged(self, runs: Sequence[Run]) -> Iterator[SortedLines]:
+        return merge_runs(runs, memory=self._memory, threads=self._threads)
+
+
+@contextmanager
+def _open_indexed(
+    path: str | os.PathLike[str],
+    format: Format,
+    about: About,
+    threads: int,
+    inputs: Sequence[str | os.PathLike[str]],
+) -> Iterator[BinaryIO]:
+    """A stream for sorted lines; at the end, the file and its index appear. `about` is asked then."""
+    name = os.fspath(path)
+    with ExitStack() as behind:  # the index gets its name behind the file
+
+        def index(data: Path) -> None:
+            import pysam
+
+            wide = about.longest_contig > LONGEST_IN_TBI
+            target = name + (".csi" if wide else ".tbi")
+            temporary = behind.enter_context(atomic_path(target))
+            try:
+                pysam.tabix_index(os.fspath(data), preset=format.preset, index=os.fspath(temporary), csi=wide)
+            except OSError as error:
+                raise refusal(target, error) from error
+
+        finish = index if format.preset and name.endswith(".gz") else None
+        with open_output(path, inputs, threads=threads, finish=finish) as handle:
+            handle.write(format.heading)
+            yield handle
+
+
+def _folder_of(path: str | os.PathLike[str]) -> Path | None:
+    """The folder of an output; None where it is no plain file, and nothing else should lie beside it."""
+    real = Path(os.path.realpath(path))
+    plain = os.fspath(path) != "-" and (not real.exists() or real.is_file())
+    return real.parent if plain else None
+
+
+@contextmanager
+def open_sorted(
+    path: str | os.PathLike[str],
+    format: Format,
+    *,
+    threads: int = 1,
+    inputs: Sequence[str | os.PathLike[str]] = (),
+    memory: int = MEMORY,
+) -> Iterator[SortedWriter]:
+    """A writer as `open_writer` gives it, of sorted lines.
+
+    Parameters
+    ----------
+    memory : bytes of lines that are held; what is more waits in a file without a name beside the output
+
+    Raises
+    ------
+    InputError : the file cannot be written, or is one of the inputs
+    """
+    about = _about(format)
+    with (
+        _open_indexed(path, format, about, threads, inputs) as handle,
+        open_spool(_folder_of(path)) as spool,
+    ):
+        writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
+        yield writer
+        for part in writer.merged():
+            handle.write(part.used_text().data)
+
+
+@contextmanager
+def open_run_writer(
+    path: str | os.PathLike[str], format: Format, *, threads: int = 1, memory: int = MEMORY
+) -> Iterator[SortedWriter]:
+    """A writer of a run file: the sorted lines of a part of the queries, for `merge_run_files`.
+
+    The batches' `first_query` say where their queries stand among those of all parts.
+
+    Raises
+    ------
+    InputError : the file cannot be written
+    """
+    about = _about(format)
+    check_output(path)
+    with atomic_path(path) as temporary, open(temporary, "x+b", buffering=0) as handle:
+        spool = Spool(handle, path)
+        writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
+        yield writer
+        writer.spill()
+        spool.close_as_file(about)
+
+
+def merge_run_files(
+    paths: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    format: Format,
+    *,
+    threads: int = 1,
+    memory: int = MEMORY,
+) -> Totals:
+    """Merge the run files of all parts of a set of queries into what `open_sorted` writes of the whole set.
+
+    Parameters
+    ----------
+    output : as `path` of `open_writer`
+
+    Returns
+    -------
+    Totals of all queries
+
+    Raises
+    ------
+    InputError : a file is no run file, or they do not belong together; or the output cannot be written
+    """
+    files = [open_run_file(path) for path in paths]
+    about = _about(format)
+    for file in files:
+        _check_belongs(file, about)
+        about.contigs = file.about.contigs if about.contigs is None else about.contigs
+        about.longest_contig = max(about.longest_contig, file.about.longest_contig)
+    runs = [run for file in files for run in file.runs()]
+    with _open_indexed(output, format, about, threads, paths) as handle:
+        for part in merge_runs(runs, memory=memory, threads=threads):
+            handle.write(part.used_text().data)
+    return Totals.sum(file.about.totals for file in files)
+
+
+def _about(format: Format) -> About:
+    return About(header(format.line).decode(), format.heading.decode())
+
+
+def _check_belongs(file: RunFile, about: About) -> None:
+    """Refuse a run file of other lines, or of another reference than those before it."""
+    if (file.about.columns, file.about.heading) != (about.columns, about.heading):
+        raise InputError(f"{file.path}: its lines are of another format than the output; make the file again.")
+    if None not in (file.about.contigs, about.contigs) and file.about.contigs != about.contigs:
+        raise InputError(f"{file.path}: it is of another reference than the run files before it; make it again.")

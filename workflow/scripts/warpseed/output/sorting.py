@@ -1,0 +1,263 @@
+"""Lines in the order of their coordinates: sorted batch by batch, and merged from any number of runs in bounded memory.
+
+The order is total: contig (in the order of the reference), start, end, strand ('+' first), then the query's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from warpseed.compute.ahead import Ahead
+from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.letters import bytes_of, put_bytes
+from warpseed.output.hits import Hits
+from warpseed.output.lines import Line
+
+__all__ = ["KEY_BYTES", "HeldRun", "Run", "SortedLines", "merge_lines", "merge_runs", "sort_lines", "stable_order"]
+
+KEY_BYTES = 32
+"""What a line takes beside its text."""
+_ROUND_BYTES = 1 << 23
+"""Lines that are merged together, about, keys included."""
+
+
+@dataclass(frozen=True, eq=False)
+class SortedLines:
+    """Lines in order, and what orders them."""
+
+    place: np.ndarray
+    """uint64[n], contig and start as one number"""
+    shape: np.ndarray
+    """uint64[n], length and strand as one number"""
+    query: np.ndarray
+    """int64[n], the query's number"""
+    offsets: np.ndarray
+    """int64[n + 1], line i is text[offsets[i]:offsets[i + 1]]"""
+    text: np.ndarray
+    """uint8[]"""
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def keys(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What orders the lines, the first column first."""
+        return self.place, self.shape, self.query
+
+    def part(self, first: int, last: int) -> SortedLines:
+        """Lines [first, last); a view."""
+        part = slice(first, last)
+        offsets = self.offsets[first : last + 1]
+        return SortedLines(self.place[part], self.shape[part], self.query[part], offsets, self.text)
+
+    def used_text(self) -> np.ndarray:
+        """The text of these lines alone, uint8[]."""
+        return self.text[self.offsets[0] : self.offsets[-1]]
+
+    def size(self) -> int:
+        """Bytes that the lines take, keys included."""
+        return KEY_BYTES * len(self) + int(self.offsets[-1] - self.offsets[0])
+
+    def key(self, i: int) -> tuple[int, int, int]:
+        """What orders line i."""
+        place, shape, query = self.keys()
+        return int(place[i]), int(shape[i]), int(query[i])
+
+    def count_to(self, key: tuple[int, int, int], inclusive: bool) -> int:
+        """Lines that stand before a key, or are equal to it where `inclusive`."""
+        first, last = 0, len(self)
+        for column, value in zip(self.keys(), key, strict=True):
+            value = column.dtype.type(value)
+            first, last = (first + int(np.searchsorted(column[first:last], value, side)) for side in ("left", "right"))
+        return last if inclusive else first
+
+
+class Run(Protocol):
+    """Sorted lines somewhere, read from any place on."""
+
+    @property
+    def lines(self) -> int: ...
+
+    def read(self, first: int, room: int) -> SortedLines:
+        """Lines from `first` on, as many as take about `room` bytes, and at least one."""
+
+
+class HeldRun(NamedTuple):
+    """A Run in memory."""
+
+    held: SortedLines
+
+    @property
+    def lines(self) -> int:
+        return len(self.held)
+
+    def read(self, first: int, room: int) -> SortedLines:
+        """As `Run.read`; a view."""
+        last = min(self.lines, first + max(1, room // KEY_BYTES))
+        return self.held.part(first, lines_that_fit(self.held.offsets[first : last + 1], room) + first)
+
+
+def lines_that_fit(offsets: np.ndarray, room: int) -> int:
+    """Lines, of those with these int64[n + 1] offsets, whose text fits `room` bytes; at least one."""
+    return max(1, int(np.searchsorted(offsets, offsets[0] + room, "right")) - 1)
+
+
+def stable_order(*keys: np.ndarray) -> np.ndarray:
+    """The order of rows by integer keys, the first of them first, as int64[n]; equal ones stay as they are.
+
+    Keys and row numbers are packed into words, which sort several times faster than rows through an index.
+    """
+    count = len(keys[0])
+    number_bits = count.bit_length()
+    numbers = np.arange(count, dtype=np.uint64)
+    order = np.arange(count)
+    word, bits = np.zeros(count, np.uint64), 0
+
+    def sort_by_word() -> None:
+        nonlocal order
+        rows = (word[order] << np.uint64(number_bits)) | numbers
+        rows.sort()
+        order = order[(rows & np.uint64((1 << number_bits) - 1)).astype(np.int64)]
+
+    for key in reversed(keys if count else ()):
+        low = key.min()
+        key_bits = (int(key.max()) - int(low)).bit_length()
+        if bits and bits + key_bits + number_bits > 64:
+            sort_by_word()
+            word, bits = np.zeros(count, np.uint64), 0
+        if key_bits + number_bits > 64:
+            order = order[np.argsort(key[order], kind="stable")]
+        elif key_bits:
+            word |= (key - low).astype(np.uint64) << np.uint64(bits)
+            bits += key_bits
+    if bits:
+        sort_by_word()
+    return order
+
+
+def _sorted_order(place: np.ndarray, shape: np.ndarray, query: np.ndarray) -> np.ndarray:
+    order = stable_order(place, shape)
+    # What follows each other in time is mostly in the order of the queries already.
+    places, shapes, queries = place[order], shape[order], query[order]
+    equal = (places[1:] == places[:-1]) & (shapes[1:] == shapes[:-1])
+    if np.any(equal & (queries[1:] < queries[:-1])):
+        return stable_order(place, shape, query)
+    return order
+
+
+def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
+    """The lines of hits [first, last), sorted; queries are numbered from `hits.first_query` on."""
+    rows = hits.rows_of(first, last)
+    start = rows["start"].astype(np.uint64)
+    begins = np.cumsum(hits.contig_lengths + 1) - hits.contig_lengths
+    place = begins.astype(np.uint64)[rows["contig"]] + start
+    shape = ((rows["end"].astype(np.uint64) - start) << np.uint64(1)) | rows["strand"].astype(np.uint64)
+    query = rows["query"] - hits.first_query
+    order = _sorted_order(place, shape, query)
+    formatter = hits.formatter(line)
+    rows = rows[order]
+    texts, offsets = [], np.zeros(len(rows) + 1, np.int64)
+    for begin in range(0, len(rows), formatter.rows_at_once):
+        end = begin + formatter.rows_at_once
+        text, ends = formatter.format(rows[begin:end], begin)
+        offsets[begin + 1 : end + 1] = ends + offsets[begin]
+        texts.append(text)
+    # (Copied: a formatter's array is as large as its lines could be.)
+    return SortedLines(place[order], shape[order], query[order], offsets, np.concatenate([*texts, _NO_TEXT]))
+
+
+_NO_TEXT = np.empty(0, np.uint8)
+
+
+@scalar
+def _gather(text, begins, lengths, order, out):
+    """Copy pieces of a text, in an order; eight bytes behind the last one are written too."""
+    to = int64(0)
+    for i in range(order.shape[0]):
+        row = order[i]
+        to = put_bytes(out, to, text, begins[row], begins[row] + lengths[row])
+
+
+def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
+    """Lines of several sorted parts as one; equal keys stay in the order of the parts."""
+    if len(parts) == 1:
+        return parts[0]
+    place, shape, query = map(np.concatenate, zip(*(part.keys() for part in parts), strict=True))
+    text = np.concatenate([part.used_text() for part in parts])
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    begins = np.cumsum(lengths) - lengths
+    order = _sorted_order(place, shape, query)
+    offsets = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    merged = np.empty(len(text) + 8, np.uint8)
+    _gather(bytes_of(text), begins, lengths, order, merged)
+    return SortedLines(place[order], shape[order], query[order], offsets, merged[: len(text)])
+
+
+class _Cursor:
+    """How far a run is read and used."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._begin = self._used = 0
+        self._loaded: SortedLines | None = None
+
+    def load(self, room: int) -> SortedLines:
+        """What is not used, at least half of it as much as there is room for, or all."""
+        loaded = self._loaded
+        if loaded is None or (2 * self._used >= len(loaded) and self._begin + len(loaded) < self._run.lines):
+            self._begin += self._used
+            self._used = 0
+            self._loaded = loaded = self._run.read(self._begin, room)
+        return loaded
+
+    def last_key(self) -> tuple[int, int, int] | None:
+        """The last key that is loaded; None where no other follows."""
+        assert self._loaded is not None
+        behind = self._begin + len(self._loaded)
+        return self._loaded.key(len(self._loaded) - 1) if behind < self._run.lines else None
+
+    def take(self, key: tuple[int, int, int] | None, inclusive: bool) -> SortedLines:
+        """Lines up to a key, or all that are loaded; they are used then."""
+        loaded, first = self._loaded, self._used
+        assert loaded is not None
+        self._used = len(loaded) if key is None else max(first, loaded.count_to(key, inclusive))
+        return loaded.part(first, self._used)
+
+    def is_over(self) -> bool:
+        """Whether all is used."""
+        return self._begin + self._used == self._run.lines
+
+
+def _rounds(runs: Sequence[Run], room: int) -> Iterator[list[SortedLines]]:
+    """Parts of the runs, so that all lines of one round stand before those of the next."""
+    cursors = [_Cursor(run) for run in runs if run.lines]
+    while cursors:
+        for cursor in cursors:
+            cursor.load(max(KEY_BYTES, room // len(cursors)))
+        # Up to the smallest of the last keys that are loaded, everything is. Of lines that equal it, those of later
+        # runs wait until the first such run has no more.
+        ends = [(key, i) for i, cursor in enumerate(cursors) if (key := cursor.last_key()) is not None]
+        key, which = min(ends, default=(None, len(cursors)))
+        taken = [cursor.take(key, i <= which) for i, cursor in enumerate(cursors)]
+        yield [part for part in taken if len(part)]
+        cursors = [cursor for cursor in cursors if not cursor.is_over()]
+
+
+def merge_runs(runs: Sequence[Run], *, memory: int, threads: int = 1) -> Iterator[SortedLines]:
+    """All lines of sorted runs in order, part by part; equal keys stay in the order of the runs.
+
+    Parameters
+    ----------
+    memory : bytes that are taken beside runs in memory, about; at least a line of each run is held
+    threads : threads that merge
+    """
+    room = min(_ROUND_BYTES, memory // (2 * threads + 4))
+    with Ahead[SortedLines](threads, threads) as ahead:
+        for parts in _rounds(runs, room):
+            ahead.submit(merge_lines, parts)
+            yield from ahead.taken()
+        yield from ahead.taken(everything=True)

@@ -1,0 +1,110 @@
+"""Where results go while they are found, batch by batch: lines in the order of the queries, or of the coordinates.
+
+A writer is given batches of hits in order. Its `make` is for any thread and does what can be done beside the search;
+`put` is for one thread, and takes the batches in order with what `make` made of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, BinaryIO, Protocol
+
+from warpseed.output.hits import Hits
+from warpseed.output.lines import Format, Line
+from warpseed.output.opening import open_output
+from warpseed.output.totals import Totals
+
+__all__ = ["Writer", "open_writer", "write_batches"]
+
+
+class Writer(Protocol):
+    """What takes batches of hits.
+
+    Attributes
+    ----------
+    totals : Totals, of what was put so far
+    """
+
+    totals: Totals
+
+    def make(self, hits: Hits) -> Any:
+        """What can be made of some hits beside everything else, from any thread; for at most some 100,000 hits."""
+
+    def put(self, hits: Hits, made: Any = None) -> None:
+        """Take the next hits, and what `make` made of them; None where nothing was, as of a large batch."""
+
+
+class _LinesWriter:
+    """Lines in the order of the queries, written as they come."""
+
+    def __init__(self, handle: BinaryIO, line: Line, threads: int) -> None:
+        self._handle = handle
+        self._line = line
+        self._threads = threads
+        self.totals = Totals()
+
+    def make(self, hits: Hits) -> list[memoryview]:
+        """The lines."""
+        return list(hits.lines(self._line))
+
+    def put(self, hits: Hits, made: list[memoryview] | None = None) -> None:
+        """Write the lines."""
+        self.totals.add(hits)
+        for text in hits.lines(self._line, self._threads) if made is None else made:
+            self._handle.write(text)
+
+
+@contextmanager
+def _open_lines(
+    path: str | os.PathLike[str], format: Format, threads: int, inputs: Sequence[str | os.PathLike[str]]
+) -> Iterator[_LinesWriter]:
+    with open_output(path, inputs, threads=threads) as handle:
+        handle.write(format.heading)
+        yield _LinesWriter(handle, format.line, threads)
+
+
+def open_writer(
+    path: str | os.PathLike[str],
+    format: Format,
+    *,
+    sorted: bool = False,
+    threads: int = 1,
+    inputs: Sequence[str | os.PathLike[str]] = (),
+) -> AbstractContextManager[Writer]:
+    """A writer of lines; the file appears when the block succeeds, and nothing is left when it fails.
+
+    The bytes are the same for any number of threads or batches.
+
+    Parameters
+    ----------
+    path : file, compressed (BGZF) where its name ends in .gz, or '-' for standard output
+    sorted : whether lines are ordered by contig (in the order of the reference), start, end, strand, and query, not
+        by query; nothing is written before the end then. A compressed file gets a tabix index beside it where its
+        format can have one.
+    threads : for large batches, sorting and compressing
+    inputs : files that are being read, which the output must not be
+
+    Raises
+    ------
+    InputError : the file cannot be written, or is one of the inputs
+    """
+    if sorted:
+        from warpseed.output.sorted_lines import open_sorted
+
+        return open_sorted(path, format, threads=threads, inputs=inputs)
+    return _open_lines(path, format, threads, inputs)
+
+
+def write_batches(writer: AbstractContextManager[Writer], batches: Iterable[Hits]) -> int:
+    """Write hits batch by batch, as they come.
+
+    Returns
+    -------
+    int, hits written
+    """
+    with writer as opened:
+        for hits in batches:
+            opened.put(hits)
+    return opened.totals.hits
