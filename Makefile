@@ -1,4 +1,5 @@
 # make run     set-up, the workflow, and where its report is      (make run CONFIG=config/paper.yaml ARGS=--dry-run)
+# make seeds   set-up, and the seeds of your samples alone        (make seeds CONFIG=my.yaml)
 # make smoke   the same on a tiny configuration, in seconds, in results of its own
 # make test    set-up, the tests                                   (make test ARGS="-k sequences")
 # make test-damage  thousands of damaged indexes, each refused in a sentence or searched to the end
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run smoke test test-damage test-gpu lint envs clean
+.PHONY: run seeds smoke test test-damage test-gpu lint envs clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -39,6 +40,9 @@ run: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@$(SNAKEMAKE) $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 	@if [ -e results/report.html ]; then echo "The report is $$PWD/results/report.html"; fi
 	@echo "The command for your own data is $$PWD/$(COMMAND)"
+
+seeds: $(RUN_STAMP) $(COMMAND) | $(LINK)
+	@$(SNAKEMAKE) seeds $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 
 smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@mkdir -p results/smoke

@@ -1,11 +1,11 @@
-# warpseed: `make run`, or `snakemake --cores 8` with Snakemake 9 on PATH. config/README.md explains every key.
+# warpseed: `make seeds` or `make run`, or `snakemake --cores 8` with Snakemake 9 on PATH. config/README.md explains every key.
 
 from snakemake.utils import min_version
 
 min_version("9.0")
 
 
-configfile: f"{workflow.basedir}/config/config.yaml"
+configfile: f"{workflow.current_basedir}/config/config.yaml"
 
 
 report: "workflow/report/workflow.rst"
@@ -16,13 +16,13 @@ include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/reads.smk"
 include: "workflow/rules/kmer_seeds.smk"
+include: "workflow/rules/samples.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/publish.smk"
 
 
 rule all:
     """The report, and the seeds of the samples: what `snakemake` makes without a target."""
-    default_target: True
     input:
         "results/report.html",
         SEEDS,
@@ -36,15 +36,16 @@ rule kmer_seeds:
 
 
 rule index:
-    """The index of every reference, verified."""
+    """The index that is timed and those of the samples, verified."""
     input:
-        expand("results/index/{reference}.verified", reference=REFERENCES),
+        f"results/index/{REFERENCE}.verified",
+        SAMPLE_INDEXES,
 
 
 rule seeds:
-    """The seeds of the samples."""
+    """The seeds of the samples, and nothing that is timed."""
     input:
-        SEEDS,
+        sample_seeds,
 
 
 rule report:

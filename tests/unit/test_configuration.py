@@ -84,11 +84,25 @@ MISTAKES = {
     "a key that is a number": ("5: 6", "The configuration holds a name that YAML reads as a number or a date (5)"),
     "a number with an exponent": (
         "kmer_seeds: {count: 1e6}",
-        "'kmer_seeds.count' is '1e6', but it should be: k-mers in a data set, at least 1; '1e6' is text for YAML: "
+        "'kmer_seeds.count' is '1e6', but it should be: k-mers in a data set, at least 1; '1e6' is read as text: "
         "write 1000000.",
     ),
     "a number with commas": ('samples: {a: {reads: r.fq, count: "100,000"}}', "write 100000."),
-    "a share with an exponent": ("reads: {short: {error_rate: 1e-3}}", "'1e-3' is text for YAML: write 0.001."),
+    "a share with an exponent": ("reads: {short: {error_rate: 1e-3}}", "'1e-3' is read as text: write 0.001."),
+    "a number with commas in braces": (
+        "samples: {a: {reads: r.fq, count: 100,000}}",
+        "reads as a number or a date (0), but names are text: write it in quotes, e.g. '5' or 'yes' (and a number is "
+        "written without commas, e.g. 100000).",
+    ),
+    "a number with a point": ("kmer_seeds: {count: 20.0}", "k-mers in a data set, at least 1; write 20."),
+    "no number": ("kmer_seeds: {count: infinity}", "at least 1; what stands there is text."),
+    "a sample of a system that there is not": (
+        "samples: {a: {reads: r.fq, system: kmer, min_length: 19}}",
+        "'samples.a.system' is 'kmer', but it should be: the system that finds the seeds: kmers.",
+    ),
+    "a path in place of a sample": (
+        "samples: {a: r.fq}", "'samples.a' is 'r.fq', but it should hold further keys: a sample, e.g. {reads: "
+    ),
     "a word for a number": ("kmer_seeds: {count: many}", "at least 1; what stands there is text."),
     "three lengths": (
         "reads: {short: {length: [1, 2, 3]}}",
@@ -148,6 +162,7 @@ def test_null_leaves_out_what_another_file_names() -> None:
 
 def test_samples_left_empty_are_none() -> None:
     assert completed("samples:")["samples"] == {}
+    assert completed("samples: {a: {reads: r.fq}, b: null}")["samples"].keys() == {"a"}
 
 
 def test_numbers_that_the_command_line_gives_as_text_are_numbers() -> None:
@@ -156,6 +171,14 @@ def test_numbers_that_the_command_line_gives_as_text_are_numbers() -> None:
     check_configuration(config, load_schema(SCHEMAS))
     block: Any = config["kmer_seeds"]
     assert (block["count"], block["scaling"]["dataset"], block["deduplicate"]) == (50, None, True)
+
+
+def test_a_number_that_the_command_line_gives_with_commas_is_refused() -> None:
+    config = {"samples": {"a": {"reads": "r.fq", "count": "100", "000": ""}}}
+    with pytest.raises(
+        ConfigError, match="'samples.a.000' is not known: a number is written without commas, e.g. 100000"
+    ):
+        check_configuration(config, load_schema(SCHEMAS))
 
 
 # ------------------------------------------------------------------------------------------------ the files

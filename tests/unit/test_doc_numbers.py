@@ -87,8 +87,8 @@ def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) 
 # ---------------------------------------------------------------------------------------------- configuration
 
 PATHS = [
-    "", "simulated_reference", "reads.*", "index", "kmer_seeds", "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*",
-    "measure", "", "samples.*",
+    "samples.*", "seeds", "", "simulated_reference", "reads.*", "index", "kmer_seeds", "kmer_seeds.datasets.*",
+    "kmer_seeds.gpu_limits.*", "measure", "",
 ]  # fmt: skip
 """Where the keys of each table of config/README.md stand, table by table."""
 
@@ -142,11 +142,11 @@ def test_ranges_and_defaults_of_the_configuration(where: str, name: str, values:
     numbers = re.search(r"([\d.,]+) to ([\d.,]+)|≥ (\d+)", values)
     if numbers:
         low, high, least = (float(text.replace(",", "")) if text else None for text in numbers.groups())
-        node = resolved(schema, node.get("items", node))
-        node = next((each for each in node.get("anyOf", []) if "minimum" in each), node)
-        allowed = [value for value in node.get("enum", []) if value is not None] or [
-            node.get("minimum"),
-            node.get("maximum"),
+        limits = resolved(schema, node.get("items", node))
+        limits = next((each for each in limits.get("anyOf", []) if "minimum" in each), limits)
+        allowed = [value for value in limits.get("enum", []) if value is not None] or [
+            limits.get("minimum"),
+            limits.get("maximum"),
         ]
         assert [allowed[0], allowed[-1]] == ([least, None] if high is None else [low, high])
     files = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))

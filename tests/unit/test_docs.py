@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 import warpseed
@@ -19,6 +18,7 @@ from warpseed import cli
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.measure.records import FORMAT_LINE, RECORD_COLUMNS
+from warpseed.workflow.configuration import check_configuration, load_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -145,9 +145,8 @@ def test_the_python_of_the_readme_runs(in_a_folder_with_files: Path, capsys: pyt
 
 
 def test_the_sample_of_the_readme_is_a_valid_configuration() -> None:
-    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "config.schema.yaml").read_text())
     sample = yaml.safe_load(block_of(README, "yaml", "samples:"))
-    jsonschema.validate(sample, schema)
+    check_configuration(sample, load_schema(ROOT / "workflow" / "schemas"))
     assert f"results/seeds/{next(iter(sample['samples']))}.bed" in README.read_text(encoding="utf-8")
 
 

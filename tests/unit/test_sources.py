@@ -11,8 +11,9 @@ from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.download import CatalogueEntry
-from warpseed.workflow.kmer_seeds_cases import index_parts, sample_kmers, timed_datasets
-from warpseed.workflow.sources import References, reads_of, samples_of
+from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, timed_datasets
+from warpseed.workflow.sheets import Places
+from warpseed.workflow.sources import OwnFile, References, reads_of, samples_of
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
 CATALOGUE = {"tiny": CatalogueEntry("tiny", "https://x/t.fa.gz", "words", {"c": 5}, other_contigs=False)}
@@ -36,7 +37,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sample(**keys: Any) -> dict[str, Any]:
-    return {"reference": None, "k": 20, "mismatches": 0, "count": 5, "max_hits": None} | keys
+    defaults = {"reference": None, "system": "kmers", "k": 20, "step": None, "count": "all", "mismatches": 0}
+    return defaults | {"max_hits": None} | keys
 
 
 def test_references_by_name_path_and_address(files: Path) -> None:
@@ -51,6 +53,7 @@ def test_references_by_name_path_and_address(files: Path) -> None:
         "results/reference/other.fa.gz",
     ]
     assert [references.path(name) for name in names] == expected
+    assert [isinstance(references.path(name), OwnFile) for name in names] == [False, False, True, False]
     assert references.add("tiny", "samples.a.reference") == "tiny"
     assert list(references.sources) == names
 
@@ -68,8 +71,8 @@ def test_a_download_depends_on_no_description() -> None:
 
 def test_references_that_cannot_be(files: Path) -> None:
     references = References(CATALOGUE)
-    with pytest.raises(ConfigError, match=r"'nowhere' \(configuration key 'reference'\) is not a file, .*\(tiny\)"):
-        references.add("nowhere", "reference")
+    with pytest.raises(ConfigError, match=r"'nowhere' \(over there\) is not a file, .*\(tiny\)"):
+        references.add("nowhere", "over there")
     with pytest.raises(ConfigError, match="did you mean 'tiny'"):
         references.add("tinny", "reference")
     with pytest.raises(ConfigError, match="has a brace or a line end in its path"):
@@ -112,15 +115,15 @@ def test_samples_stand_on_files(files: Path) -> None:
         "samples": {
             "a": sample(reads="short", reference="tiny"),
             "b": sample(reads="reads.fq", k=None),
-            "c": sample(reads="reads.fq"),
+            "c": sample(reads="reads.fq", count=5),
         },
     }
     references = References(CATALOGUE)
-    samples = samples_of(config, references, "simulated")
+    samples = samples_of(config, references, "simulated", Places())
     assert samples["a"]["reads"].startswith("results/reads/tiny/short.")
     assert [samples[name]["reference"] for name in "abc"] == ["tiny", "simulated", "simulated"]
-    kmers = sample_kmers(samples)
-    assert [kmers[name] for name in "bc"] == ["reads.fq", "results/seeds/c.kmers.fa"]
+    searches = sample_searches(samples, Places())
+    assert [searches[name]["queries"] for name in "bc"] == ["reads.fq", "results/seeds/c.kmers.fa"]
     assert "tiny" in references.sources
 
 
@@ -138,7 +141,7 @@ def test_samples_stand_on_files(files: Path) -> None:
 def test_samples_that_cannot_be(keys: dict[str, Any], sentence: str, files: Path) -> None:
     config = {"reads": {"short": READ_SET}, "samples": {"mine": sample(**keys)}}
     with pytest.raises(ConfigError, match=sentence):
-        sample_kmers(samples_of(config, References(CATALOGUE), "simulated"))
+        sample_searches(samples_of(config, References(CATALOGUE), "simulated", Places()), Places())
 
 
 def test_timed_datasets() -> None:
@@ -165,7 +168,7 @@ def test_items_are_those_of_the_timing() -> None:
 
 def test_an_index_has_the_parts_that_are_timed() -> None:
     assert index_parts(["fast"], []) == ["fast"]
-    assert index_parts(["paper"], []) == ["fast", "paper"]
+    assert index_parts(["paper"], []) == ["paper"]
     assert index_parts(["fast"], [{"tiers": ["fast"]}, {"tiers": ["paper"]}]) == ["fast", "paper"]
 
 

@@ -1,6 +1,6 @@
 # What all rules share: the configuration once it is checked, references, read sets, samples, devices.
 #
-# Needs: config (config/*.yaml), workflow/schemas/*.schema.yaml, resources/genomes.yaml.
+# Needs: config (config/*.yaml, a sample sheet), workflow/schemas/*.schema.yaml, resources/genomes.yaml.
 # Makes: the names in capitals below; the rule file of each system adds to those of the last part. What a job asks of a
 #        scheduler is a Request beside its rule; LIGHT is that of the small ones.
 # Steps: check and complete the configuration; look at what it names; decisions are Python in warpseed/workflow/.
@@ -12,13 +12,14 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
-SOURCE = Path(os.path.relpath(workflow.basedir))
+SOURCE = Path(os.path.relpath(Path(str(workflow.current_basedir)).parents[1]))
 """The checkout, as seen from the working directory: a run stays valid when both are moved together."""
 SCRIPTS = SOURCE / "workflow" / "scripts"
 CORES = os.cpu_count() or 1
 """At least as many as --cores ever gives, so a job with this many threads has the machine to itself. On a cluster it is
 the submitting machine's number and says nothing: there the profile gives every timed job its CPUs (set-threads)."""
 
+# The library of this checkout, not one that is installed; once it is imported, its folder is on nobody's path.
 sys.path.insert(0, str(SCRIPTS.resolve()))
 from warpseed.errors import ConfigError
 from warpseed.workflow import resources as needs
@@ -26,7 +27,9 @@ from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
 from warpseed.workflow.download import load_catalogue
-from warpseed.workflow.sources import References, read_set_file, reads_of, samples_of
+from warpseed.workflow.sources import OwnFile, References, read_set_file, reads_of, samples_of
+
+sys.path.remove(str(SCRIPTS.resolve()))
 
 
 def fail(sentence):
@@ -45,7 +48,17 @@ def checked(function, *arguments):
 
 def library(script, *modules):
     """Return the library files that a rule's script uses, and what the modules use that run in a process it starts."""
-    return [str(path) for path in library_files(script, *modules, scripts=SCRIPTS)]
+    return of_checkout(library_files(script, *modules, scripts=SCRIPTS))
+
+
+def of_checkout(paths):
+    """Return files of the checkout as `local`: the prefix of a workflow that uses this one as a module is not theirs."""
+    return [local(str(path)) for path in paths]
+
+
+def placed(path):
+    """Return an input as it is, or as `local` where it is a file of the user's own: no module's prefix is before it."""
+    return local(str(path)) if isinstance(path, OwnFile) else path
 
 
 def conda_in_use():
@@ -62,17 +75,17 @@ def entry(table, wildcard, key):
 # -------------------------------------------------------------------------- references, read sets and samples
 
 checked(check_files, [SOURCE / "config" / "config.yaml", *workflow.overwrite_configfiles])
-checked(check_configuration, config, load_schema(SOURCE / "workflow" / "schemas"))
+PLACES = checked(check_configuration, config, load_schema(SOURCE / "workflow" / "schemas"))
 
 ALL_REFERENCES = References(checked(load_catalogue, SOURCE / "resources" / "genomes.yaml"))
-REFERENCE = checked(ALL_REFERENCES.add, config["reference"], "reference")
-SAMPLES = checked(samples_of, config, ALL_REFERENCES, REFERENCE)
+REFERENCE = checked(ALL_REFERENCES.add, config["reference"], "configuration key 'reference'")
+SAMPLES = checked(samples_of, config, ALL_REFERENCES, REFERENCE, PLACES)
 REFERENCES = list(ALL_REFERENCES.sources)
 
 
 def reference_path(wildcards):
     """Return the FASTA file of a reference: the user's own where it lies, or the one that a rule makes."""
-    return ALL_REFERENCES.path(wildcards.reference)
+    return placed(ALL_REFERENCES.path(wildcards.reference))
 
 
 def reference_download(wildcards):
@@ -85,14 +98,19 @@ def reference_sha256(wildcards):
     return config["reference_sha256"] if wildcards.reference == REFERENCE else None
 
 
-def sample_index(wildcards):
-    """Return the index of the sample's reference."""
-    return f"results/index/{SAMPLES[wildcards.sample]['reference']}"
+def timed_reads(wildcards):
+    """Return the reads that the timed k-mers are cut from; what is not timed needs none."""
+    return placed(checked(reads_of, config["reads"], config["kmer_seeds"]["reads"], REFERENCE, "kmer_seeds.reads"))
 
 
-def sample_index_verified(wildcards):
-    """Return the mark that the index of the sample's reference was compared with its checksums."""
-    return f"results/index/{SAMPLES[wildcards.sample]['reference']}.verified"
+def sample_seeds(wildcards):
+    """Return what the target `seeds` makes; it is nothing without samples."""
+    if not SEEDS:
+        fail(
+            "The target 'seeds' makes the seeds of the samples, but the configuration names none: add the key "
+            "'samples' (config/README.md, 'Your own data')."
+        )
+    return SEEDS
 
 
 # ------------------------------------------------------------------------------------- devices and publishing
@@ -105,8 +123,8 @@ DEVICE_ENV = "../../envs/gpu.yaml" if GPU_JOBS else "../../envs/cpu.yaml"
 MACHINES = SOURCE / "resources" / "measurements"
 MACHINE = config["machine"]
 # A run that publishes a machine's records does not report the ones it is about to replace.
-REFERENCE_MEASUREMENTS = sorted(str(path) for path in MACHINES.glob("*/*.tsv") if path.parent.name != MACHINE)
-REFERENCE_PROVENANCE = sorted(str(path) for path in MACHINES.glob("*/*.json") if path.parent.name != MACHINE)
+REFERENCE_MEASUREMENTS = of_checkout(sorted(p for p in MACHINES.glob("*/*.tsv") if p.parent.name != MACHINE))
+REFERENCE_PROVENANCE = of_checkout(sorted(p for p in MACHINES.glob("*/*.json") if p.parent.name != MACHINE))
 
 
 def published_records(wildcards):
@@ -117,15 +135,15 @@ def published_records(wildcards):
             "'machine' is null: name it, e.g. snakemake publish --config machine=nvidia-h200."
         )
     return [
-        *(str(MACHINES / MACHINE / f"{name}.tsv") for name in ("index", *MEASUREMENTS)),
-        str(MACHINES / MACHINE / "provenance.json"),
+        *(local(str(MACHINES / MACHINE / f"{name}.tsv")) for name in ("index", *MEASUREMENTS)),
+        local(str(MACHINES / MACHINE / "provenance.json")),
     ]
 
 
 # --------------------------------------------------------------------------------- what the systems add to
 
-SEEDS = []
-"""Seeds of the samples."""
+SEARCHES = {}
+"""Sample to how its system finds its seeds: `package`, `queries` (a file), `count` or `spacing` of queries, and `parameters`."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""
@@ -149,9 +167,15 @@ def bases_of(reference):
     return needs.reference_bases(ALL_REFERENCES, reference, config["simulated_reference"]["size"])
 
 
-def index_size(reference):
-    """Return what the size of a reference's index depends on."""
-    return needs.IndexSize(bases_of(reference), INDEX_PARTS, config["index"])
+def index_size(reference, parts=INDEX_PARTS):
+    """Return what the size of a reference's index depends on; without `parts` it is the index that is timed."""
+    return needs.IndexSize(bases_of(reference), parts, config["index"])
+
+
+def sample_queries(name):
+    """Return about how many queries a sample has."""
+    search = SEARCHES[name]
+    return search["count"] or needs.read_bases(SAMPLES[name]["reads"], config["reads"]) // search["spacing"]
 
 
 wildcard_constraints:

@@ -1,4 +1,4 @@
-# The index of each reference.
+# The index that is timed, with the parts of every tier.
 #
 # Needs: a reference; the configuration's `index`.
 # Makes: results/index/<reference>/ (the index), results/index/<reference>.verified,

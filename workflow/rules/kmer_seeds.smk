@@ -1,12 +1,12 @@
-# Paper 000: k-mers with up to three mismatches against the index: timed, beside bowtie, and found for the user's samples.
+# Paper 000: k-mers with up to three mismatches against the index: timed, beside bowtie, and cut for the user's samples.
 #
 # Needs: an index that has been verified, reads; the configuration's `kmer_seeds`, `measure`, `peers` and `samples`;
 #        bowtie 1.3 on PATH, or --use-conda, for the rows beside ours.
 # Makes: results/kmers/<reference>/<dataset>.fa; results/measurements/<reference>/kmer_seeds/<dataset>.tsv,
-#        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa and <sample>.bed.
-# Steps: cut k-mers from reads; search them, timed or not; time bowtie with the same k-mers.
+#        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa of a sample with a count.
+# Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers.
 
-from warpseed.workflow.kmer_seeds_cases import index_parts, sample_kmers, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, timed_datasets
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"], config["measure"]["tiers"])
@@ -16,10 +16,7 @@ BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if BOWTIE_ITEM in w
 INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
-# What is not timed needs no reads.
-READS = checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads") if DATASETS else []
-SAMPLE_KMERS = checked(sample_kmers, SAMPLES)
-SEEDS += [f"results/seeds/{name}.bed" for name in SAMPLES]
+SEARCHES |= checked(sample_searches, SAMPLES, PLACES)
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     config["peers"],
     ["bowtie-build", "bowtie-align-s"],
@@ -37,16 +34,9 @@ MEASUREMENTS["kmer_seeds"] = [
     )
 ]
 
-CUT_KMERS = needs.Request(lambda wildcards: needs.cut_kmers(needs.read_bases(READS, config["reads"])))
+CUT_KMERS = needs.Request(lambda wildcards: needs.cut_kmers(needs.read_bases(timed_reads(wildcards), config["reads"])))
 CUT_SAMPLE_KMERS = needs.Request(
     lambda wildcards: needs.cut_kmers(needs.read_bases(SAMPLES[wildcards.sample]["reads"], config["reads"]))
-)
-FIND_SEEDS = needs.Request(
-    lambda wildcards: needs.find_seeds(
-        index_size(SAMPLES[wildcards.sample]["reference"]),
-        SAMPLES[wildcards.sample]["count"],
-        SAMPLES[wildcards.sample]["mismatches"],
-    )
 )
 
 TIME_DATASET = needs.Request(
@@ -82,7 +72,7 @@ wildcard_constraints:
 rule cut_kmers:
     """Cut the k-mers of a timed data set from the reads, each window as likely as any other."""
     input:
-        reads=READS,
+        reads=timed_reads,
         lib=library("cut_kmers.py"),
     output:
         kmers="results/kmers/{reference}/{dataset}.fa",
@@ -102,13 +92,14 @@ rule cut_kmers:
         number=entry(DATASETS, "dataset", "count"),
         seed=KMER_SEEDS["seed"],
         deduplicate=KMER_SEEDS["deduplicate"],
+        traced=False,
     script:
         "../scripts/cut_kmers.py"
 
 
 use rule cut_kmers as cut_sample_kmers with:
     input:
-        reads=entry(SAMPLES, "sample", "reads"),
+        reads=lambda wildcards: placed(SAMPLES[wildcards.sample]["reads"]),
         lib=library("cut_kmers.py"),
     output:
         kmers="results/seeds/{sample}.kmers.fa",
@@ -124,6 +115,7 @@ use rule cut_kmers as cut_sample_kmers with:
         number=entry(SAMPLES, "sample", "count"),
         seed=KMER_SEEDS["seed"],
         deduplicate=KMER_SEEDS["deduplicate"],
+        traced=True,
 
 
 rule time_kmer_seeds:
@@ -188,34 +180,6 @@ rule time_gpu_limits:
         max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_gpu_limits.py"
-
-
-rule find_seeds:
-    """Write the seeds of one of the user's samples as BED."""
-    input:
-        index=sample_index,
-        verified=sample_index_verified,
-        kmers=lambda wildcards: SAMPLE_KMERS[wildcards.sample],
-        lib=library("write_seeds.py"),
-    output:
-        bed="results/seeds/{sample}.bed",
-    log:
-        "logs/seeds/{sample}.log",
-    benchmark:
-        "benchmarks/seeds/{sample}.tsv"
-    conda:
-        DEVICE_ENV
-    threads: 8
-    resources:
-        gpu=GPU_JOBS,
-        mem_mb=FIND_SEEDS.mem_mb,
-        runtime=FIND_SEEDS.runtime,
-    params:
-        mismatches=entry(SAMPLES, "sample", "mismatches"),
-        max_hits=entry(SAMPLES, "sample", "max_hits"),
-        device="gpu" if GPU_JOBS else "cpu",
-    script:
-        "../scripts/write_seeds.py"
 
 
 rule time_bowtie:

@@ -13,8 +13,8 @@ rule publish_measurements:
         records=all_records,
         lib=library("publish_measurements.py"),
     output:
-        records=expand(str(MACHINES / "{{machine}}" / "{name}.tsv"), name=RECORDS),
-        provenance=str(MACHINES / "{machine}" / "provenance.json"),
+        records=of_checkout(MACHINES / "{machine}" / f"{name}.tsv" for name in RECORDS),
+        provenance=local(str(MACHINES / "{machine}" / "provenance.json")),
     log:
         "logs/publish/{machine}.log",
     benchmark:

@@ -13,8 +13,8 @@ FIGURES = [
     for name in module.FIGURES
     for ending in ("svg", "pdf", "png", "tsv")
 ]
-PUBLISHED = [str(SOURCE / "resources" / "published" / f"{system}.tsv") for system in SYSTEMS]
-PAPERS = [str(SOURCE / "resources" / "papers" / f"{system}.yaml") for system in SYSTEMS]
+PUBLISHED = of_checkout(SOURCE / "resources" / "published" / f"{system}.tsv" for system in SYSTEMS)
+PAPERS = of_checkout(SOURCE / "resources" / "papers" / f"{system}.yaml" for system in SYSTEMS)
 
 
 rule make_tables:
@@ -73,10 +73,7 @@ rule write_report:
         reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
-        templates=[
-            str(SCRIPTS / "warpseed" / "report" / "page.html.j2"),
-            str(SCRIPTS / "warpseed" / "report" / "page.css"),
-        ],
+        templates=of_checkout(SCRIPTS / "warpseed" / "report" / name for name in ("page.html.j2", "page.css")),
         lib=library("write_report.py"),
     output:
         html=report(

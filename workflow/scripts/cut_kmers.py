@@ -1,7 +1,7 @@
 """Cut k-mers from reads.
 
-Input: `reads` (FASTA or FASTQ). Params: `k`, `number`, `seed`, `deduplicate`. Output: `kmers`
-(FASTA).
+Input: `reads` (FASTA or FASTQ). Params: `k`, `number`, `seed`, `deduplicate`, `traced` (whether they are named
+READ:OFFSET). Output: `kmers` (FASTA).
 """
 
 from typing import Any
@@ -20,6 +20,7 @@ def main(snakemake: Any) -> None:
         count=params.number,
         seed=params.seed,
         deduplicate=params.deduplicate,
+        traced=params.traced,
     )
     write_fasta(kmers, snakemake.output.kmers)
 

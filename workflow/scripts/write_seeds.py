@@ -1,6 +1,6 @@
 """Find the seeds of a user's sample and write them.
 
-Input: `index` (a folder), `kmers`. Params: `mismatches`, `max_hits`, `device`. Output: `bed`.
+Input: `index` (a folder), `queries`. Params: `parameters` (of `iter_kmer_hits`), `device`. Output: `bed`.
 """
 
 from typing import Any
@@ -15,18 +15,9 @@ from warpseed.workflow.progress import Progress
 
 def main(snakemake: Any) -> None:
     """Search with the fast tier, batch by batch, and write BED in the order of the k-mers."""
-    params, totals, watch = snakemake.params, Totals(), Stopwatch()
-    batches = iter_kmer_hits(
-        snakemake.input.index,
-        snakemake.input.kmers,
-        max_mismatches=params.mismatches,
-        tier="fast",
-        device=params.device,
-        threads=snakemake.threads,
-        max_hits=params.max_hits,
-        watch=watch,
-    )
-    batches = Progress(totals, "k-mers", watch).over(batches)
+    given, params, totals, watch = snakemake.input, snakemake.params, Totals(), Stopwatch()
+    search = dict(params.parameters, device=params.device, threads=snakemake.threads, watch=watch)
+    batches = Progress(totals, "k-mers", watch).over(iter_kmer_hits(given.index, given.queries, **search))
     written = write_hits(snakemake.output.bed, batches, threads=snakemake.threads)
     print(f"{written} hits written; max_hits dropped {totals.dropped_hits} hits of {totals.dropped_queries} k-mers")
 

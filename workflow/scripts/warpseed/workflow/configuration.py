@@ -1,12 +1,14 @@
 """The configuration of the workflow: read against its schema, said in one sentence where it is wrong, completed.
 
-Each system's block has a schema of its own, <system>.schema.yaml, which may use the `$defs` of config.schema.yaml.
+Each system's block has a schema of its own, <system>.schema.yaml, which may use the `$defs` of config.schema.yaml. Its
+`$defs/sample_<name>` are the keys of a sample that says ``system: <name>``, beside those of every sample.
 """
 
 from __future__ import annotations
 
 import copy
 import difflib
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from warpseed.errors import ConfigError
+from warpseed.workflow.sheets import Places, key_name, plain_value, read_sheet
 
 __all__ = ["check_configuration", "check_files", "load_schema"]
 
 Schema = dict[str, Any]
 
 _LISTED = "config/README.md lists every key"
+_SAMPLE = "sample_"
+_NO_COMMAS = "a number is written without commas, e.g. 100000"
 
 
 def load_schema(folder: str | os.PathLike[str]) -> Schema:
@@ -31,6 +36,10 @@ def load_schema(folder: str | os.PathLike[str]) -> Schema:
         for path in sorted(Path(folder).glob("*.schema.yaml"))
     }
     whole = schemas.pop("config")
+    sample = whole["$defs"]["sample"]
+    for block in schemas.values():
+        for name, node in block.pop("$defs", {}).items():
+            whole["$defs"][name] = sample | {"properties": sample["properties"] | node["properties"]}
     whole["properties"] |= schemas
     return whole
 
@@ -52,7 +61,7 @@ def check_files(paths: Iterable[str | os.PathLike[str]]) -> None:
             continue
         for keys, first, second in _repeated_keys(root):
             raise ConfigError(
-                f"{path}, line {second}: the configuration key '{_key_name(keys)}' stands here and in line {first}, "
+                f"{path}, line {second}: the configuration key '{key_name(keys)}' stands here and in line {first}, "
                 "and only the last would count: rename one, or join them."
             )
 
@@ -81,15 +90,20 @@ def _repeated_keys(root: Any) -> Iterator[tuple[tuple[str, ...], int, int]]:
             queue.append((value, (*path, key.value)))
 
 
-def check_configuration(config: dict[str, Any], schema: Schema) -> None:
+def check_configuration(config: dict[str, Any], schema: Schema) -> Places:
     """Stop at the first mistake in a configuration, then fill in every default.
 
     Parameters
     ----------
     config : dict
-        As Snakemake read it; it is changed in place.
+        As Snakemake read it; it is changed in place: what a sample sheet says takes the place of its path.
     schema : dict
         What `load_schema` returned.
+
+    Returns
+    -------
+    Places
+        Where the keys stand, for later sentences.
 
     Raises
     ------
@@ -98,32 +112,60 @@ def check_configuration(config: dict[str, Any], schema: Schema) -> None:
     """
     import jsonschema
 
+    places = Places()
     if config.get("samples", {}) is None:
         config["samples"] = {}
+    if isinstance(config.get("samples"), str):
+        config["samples"], places = read_sheet(config["samples"], _columns(schema))
     for key, value in config.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not (key == "samples" and places.sheet):
             config[key] = _plain_values(value)
     _check_names(config)
-    errors = list(jsonschema.Draft202012Validator(schema).iter_errors(config))
+    schema = _with_samples(schema, config.get("samples"))
+    whole_numbers = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
+    validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=whole_numbers)
+    errors = list(validator(schema).iter_errors(config))
     # A misspelt key is the likeliest cause of whatever else is wrong, so it is named first.
     errors.sort(key=lambda error: (error.validator != "additionalProperties", list(map(str, error.absolute_path))))
     if errors:
-        raise ConfigError(_sentence(errors[0], config, schema))
+        raise ConfigError(_sentence(errors[0], config, schema, places))
     _remove_nulls(config, schema, schema)
     _fill_defaults(config, schema, schema)
+    return places
+
+
+def _columns(schema: Schema) -> dict[str, bool]:
+    """Every key that a sample of some system can have, and whether it holds text alone."""
+    columns = {}
+    for name, node in schema["$defs"].items():
+        if name.startswith(_SAMPLE):
+            for key, child in node["properties"].items():
+                columns[key] = not {"integer", "number", "boolean"} & _types(_resolved(child, schema))
+    return columns
+
+
+def _with_samples(schema: Schema, samples: Any) -> Schema:
+    """The schema for these samples: each is held to the keys of its own system."""
+    named = {}
+    for name, sample in samples.items() if isinstance(samples, dict) else ():
+        system = sample.get("system", "kmers") if isinstance(sample, dict) else "kmers"
+        node = {"$ref": f"#/$defs/{_SAMPLE}{system}"}
+        # Of a system that there is not, nothing but its name can be said.
+        unknown = schema["$defs"]["sample"] | {"additionalProperties": True}
+        named[name] = node if f"{_SAMPLE}{system}" in schema["$defs"] else unknown
+    properties = schema["properties"]
+    return schema | {"properties": properties | {"samples": properties["samples"] | {"properties": named}}}
 
 
 def _plain_values(value: Any) -> Any:
     """`value` with its numbers, true, false and null as such: inside braces, --config gives them as text."""
-    import yaml
-
     if isinstance(value, dict):
         return {key: _plain_values(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain_values(item) for item in value]
-    if isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|null|~", value):
-        return yaml.safe_load(value)
-    return value
+    return plain_value(value) if isinstance(value, str) else value
 
 
 def _check_names(value: Any, path: tuple[Any, ...] = ()) -> None:
@@ -136,10 +178,12 @@ def _check_names(value: Any, path: tuple[Any, ...] = ()) -> None:
                 kind = (
                     "true or false" if isinstance(name, bool) else "nothing" if name is None else "a number or a date"
                 )
-                where = f"The configuration key '{_key_name(path)}'" if path else "The configuration"
+                where = f"The configuration key '{key_name(path)}'" if path else "The configuration"
+                advice = "write it in quotes, e.g. '5' or 'yes'"
+                if isinstance(name, int) and value[name] is None:
+                    advice += f" (and {_NO_COMMAS})"
                 raise ConfigError(
-                    f"{where} holds a name that YAML reads as {kind} ({name}), but names are text: write it in quotes, "
-                    "e.g. '5' or 'yes'."
+                    f"{where} holds a name that YAML reads as {kind} ({name}), but names are text: {advice}."
                 )
     elif isinstance(value, list):
         items = enumerate(value)
@@ -194,40 +238,36 @@ def _fill_defaults(value: Any, node: Schema, schema: Schema) -> None:
 # -------------------------------------------------------------------------------------------- the sentences
 
 
-def _key_name(parts: Iterable[Any]) -> str:
-    """A configuration key as its user would write it, e.g. kmer_seeds.datasets.S20.k."""
-    return ".".join(str(part) for part in parts)
-
-
-def _sentence(error: Any, config: Mapping[str, Any], schema: Schema) -> str:
+def _sentence(error: Any, config: Mapping[str, Any], schema: Schema, places: Places) -> str:
     """One finding of jsonschema as one sentence: what was found, where, and what was expected."""
-    if error.validator == "additionalProperties":
-        return _unknown_key(error)
     path = list(error.absolute_path)
-    where = f"The configuration key '{_key_name(path)}'" if path else "The configuration"
+    if error.validator == "additionalProperties":
+        return _unknown_key(error, places)
     if "propertyNames" in error.absolute_schema_path:
+        where = places.subject([*path, error.instance] if places.sheet and path == ["samples"] else path)
         names = _resolved(_node_at(schema, path)["propertyNames"], schema)
         return f"{where} holds the name {error.instance!r}, but a name should be: {names['description']}; rename it."
     if error.validator == "required":
         missing = next(key for key in error.validator_value if key not in error.instance)
-        return f"{where} lacks '{missing}': add it ({_LISTED})."
+        return f"{places.subject(path)} lacks '{missing}': add it ({_LISTED})."
     # An item of a list has no description of its own; its list has.
     while path and isinstance(path[-1], int):
         path.pop()
-    value, node = _value_at(config, path), _node_at(schema, path)
-    where = f"The configuration key '{_key_name(path)}'" if path else "The configuration"
+    value, node, where = _value_at(config, path), _node_at(schema, path), places.subject(path)
     if "properties" in node or "additionalProperties" in node:
         return f"{where} is {value!r}, but it should hold further keys: {node['description']}."
     return f"{where} is {value!r}, but it should be: {node['description']}{_hint(value, node)}."
 
 
-def _unknown_key(error: Any) -> str:
+def _unknown_key(error: Any, places: Places) -> str:
     """Say which key is not known, and which one was perhaps meant."""
     known = list(error.schema.get("properties", {}))
     unknown = sorted(str(key) for key in error.instance if key not in known)[0]
     guesses = difflib.get_close_matches(unknown, known, n=1)
     hint = f"did you mean '{guesses[0]}'" if guesses else f"known here are {', '.join(known)}"
-    return f"The configuration key '{_key_name([*error.absolute_path, unknown])}' is not known: {hint}? {_LISTED}."
+    if unknown.isdecimal():
+        hint = f"{_NO_COMMAS}; {hint}"
+    return f"{places.subject([*error.absolute_path, unknown])} is not known: {hint}? {_LISTED}."
 
 
 def _value_at(config: Any, path: Iterable[Any]) -> Any:
@@ -243,15 +283,23 @@ def _node_at(schema: Schema, path: Iterable[Any]) -> Schema:
     return node
 
 
-def _hint(value: Any, node: Schema) -> str:
-    """What to do about the two likeliest mistakes: a number that is text, several files where one is wanted."""
+def _types(node: Schema) -> set[str]:
+    """The types that a value may have."""
     types = node.get("type", [])
-    types = [types] if isinstance(types, str) else types
+    named = {types} if isinstance(types, str) else set(types)
+    return named.union(*(_types(other) for other in node.get("anyOf", ())))
+
+
+def _hint(value: Any, node: Schema) -> str:
+    """What to do about the likeliest mistakes: a number that is text or broken, several files where one is wanted."""
+    types = _types(node)
     if isinstance(value, list) and "string" in types:
         return "; it takes one value, not a list: join several files into one first (cat a.fq.gz b.fq.gz > all.fq.gz)"
-    if isinstance(value, str) and {"integer", "number"} & set(types):
+    if isinstance(value, float) and "integer" in types and value.is_integer():
+        return f"; write {int(value)}"
+    if isinstance(value, str) and {"integer", "number"} & types:
         number = _number(value)
-        return f"; '{value}' is text for YAML: write {number}" if number else "; what stands there is text"
+        return f"; '{value}' is read as text: write {number}" if number else "; what stands there is text"
     return ""
 
 
@@ -261,4 +309,6 @@ def _number(text: str) -> str:
         number = float(re.sub(r"[,_ ']", "", text))
     except ValueError:
         return ""
-    return str(int(number)) if number.is_integer() else repr(number) if number == number else ""
+    if not math.isfinite(number):
+        return ""
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -1,4 +1,4 @@
-"""What the rules of k-mer seeds are built from: its timed data sets, and the k-mers of the samples."""
+"""What the rules of k-mer seeds are built from: its timed data sets, and the searches of the samples."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from warpseed.errors import ConfigError
 from warpseed.measure.records import join_parameters
+from warpseed.workflow.sheets import Places
+from warpseed.workflow.sources import OwnFile
 
-__all__ = ["index_parts", "sample_kmers", "timed_datasets"]
+__all__ = ["index_parts", "sample_searches", "timed_datasets"]
 
 
 def timed_datasets(block: Mapping[str, Any], threads: list[int | str], tiers: list[str]) -> dict[str, dict[str, Any]]:
@@ -69,7 +71,7 @@ def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any]) -> dic
 
 
 def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the parts of an index that a run needs: those of the tiers that it times, and for samples the fast tier's.
+    """Return the parts of the timed index that a run needs: those of the tiers that it times.
 
     Parameters
     ----------
@@ -78,29 +80,68 @@ def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -
     gpu_limits : iterable of mapping
         The k-mer sets that are timed on the GPU alone; each has `tiers`.
     """
-    return sorted({"fast", *tiers, *(tier for case in gpu_limits for tier in case["tiers"])})
+    return sorted({*tiers, *(tier for case in gpu_limits for tier in case["tiers"])})
 
 
-def sample_kmers(samples: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the file of each sample's k-mers: one that is cut, or its reads where every record is a k-mer as it is.
+def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) -> dict[str, dict[str, Any]]:
+    """Return how the seeds of each sample of this system are found.
 
     Parameters
     ----------
     samples : mapping
         What `warpseed.workflow.sources.samples_of` returned.
+    places : Places
+        Where the keys of the samples stand.
+
+    Returns
+    -------
+    dict of str to dict
+        `package`, that finds them; `queries`, a file: the reads, or the k-mers that a rule draws from them; `count` of
+        these, or None and the `spacing`, about so many bases of the reads for each k-mer; `parameters` of
+        `iter_kmer_hits`.
 
     Raises
     ------
     ConfigError
-        When simulated reads have no k.
+        When keys of a sample do not go together.
     """
+    searches = {}
     for name, sample in samples.items():
-        if sample["k"] is None and sample["reads"].startswith("results/reads/"):
+        if sample["system"] != "kmers":
+            continue
+        _check_cutting(name, sample, places)
+        k, drawn = sample["k"], sample["count"] != "all"
+        searches[name] = {
+            "package": "kmer_seeds",
+            "queries": f"results/seeds/{name}.kmers.fa" if drawn else sample["reads"],
+            "count": sample["count"] if drawn else None,
+            "spacing": sample["step"] or k or 1,
+            "parameters": {
+                "k": None if drawn else k,
+                "step": sample["step"],
+                "max_mismatches": sample["mismatches"],
+                "max_hits": sample["max_hits"],
+            },
+        }
+    return searches
+
+
+def _check_cutting(name: str, sample: Mapping[str, Any], places: Places) -> None:
+    """Refuse keys of a sample that say how k-mers are cut, and do not go together."""
+    k, step, count = sample["k"], sample["step"], sample["count"]
+    for key, value, default in (("step", step, None), ("count", count, "all")):
+        if k is None and value != default:
             raise ConfigError(
-                f"The sample '{name}' has simulated reads but no k: add the length of its k-mers (configuration key "
-                f"'samples.{name}.k')."
+                f"The sample '{name}' has the {key} {value} but no k, and without k every record is a k-mer as it is: "
+                f"add the length of its k-mers ({places.aside('samples', name, 'k')}), or leave out {key}."
             )
-    return {
-        name: sample["reads"] if sample["k"] is None else f"results/seeds/{name}.kmers.fa"
-        for name, sample in samples.items()
-    }
+    if step is not None and count != "all":
+        raise ConfigError(
+            f"The sample '{name}' has the step {step} and the count {count}, but k-mers are cut at each step, or as "
+            f"many as the count at random places: leave out one ({places.aside('samples', name, 'step')})."
+        )
+    if k is None and not isinstance(sample["reads"], OwnFile):
+        raise ConfigError(
+            f"The sample '{name}' has simulated reads but no k: add the length of its k-mers "
+            f"({places.aside('samples', name, 'k')})."
+        )

@@ -11,8 +11,13 @@ from typing import Any
 
 from warpseed.errors import ConfigError
 from warpseed.workflow.download import CatalogueEntry
+from warpseed.workflow.sheets import Places
 
-__all__ = ["References", "is_url", "read_set_file", "reads_of", "samples_of"]
+__all__ = ["OwnFile", "References", "is_url", "read_set_file", "reads_of", "samples_of"]
+
+
+class OwnFile(str):
+    """The path of a file of the user's own, which no rule makes."""
 
 
 def is_url(source: str) -> bool:
@@ -20,10 +25,10 @@ def is_url(source: str) -> bool:
     return re.match(r"(https?|ftp|file)://", source, re.IGNORECASE) is not None
 
 
-def _check_braces(what: str, path: str, key: str) -> None:
+def _check_braces(what: str, path: str, place: str) -> None:
     if re.search(r"[{}\n]", path):
         raise ConfigError(
-            f"{what} {path!r} (configuration key '{key}') has a brace or a line end in its path, which Snakemake takes "
+            f"{what} {path!r} ({place}) has a brace or a line end in its path, which Snakemake takes "
             "for a wildcard: rename it, or link to it from another path."
         )
 
@@ -46,8 +51,15 @@ class References:
         self.catalogue = catalogue
         self.sources: dict[str, str] = {}
 
-    def add(self, source: str, key: str) -> str:
-        """Register what the configuration names under `key`, and return its short name.
+    def add(self, source: str, place: str) -> str:
+        """Register what the configuration names, and return its short name.
+
+        Parameters
+        ----------
+        source : str
+            'simulated', a name of the catalogue, a URL or a path.
+        place : str
+            Where it stands, for sentences: ``configuration key 'reference'``.
 
         Raises
         ------
@@ -60,10 +72,10 @@ class References:
                 close = difflib.get_close_matches(source, self.catalogue, 1)
                 hint = f"did you mean '{close[0]}'?" if close else "correct it or put it there."
                 raise ConfigError(
-                    f"The reference '{source}' (configuration key '{key}') is not a file, a URL, 'simulated' or a "
+                    f"The reference '{source}' ({place}) is not a file, a URL, 'simulated' or a "
                     f"genome of resources/genomes.yaml ({', '.join(self.catalogue)}): {hint}"
                 )
-            _check_braces("The reference", source, key)
+            _check_braces("The reference", source, place)
         name = self._name(source)
         if self.sources.setdefault(name, source) != source:
             raise ConfigError(
@@ -86,7 +98,7 @@ class References:
             return f"results/reference/{name}.fa"
         if source in self.catalogue or is_url(source):
             return f"results/reference/{name}.fa.gz"
-        return source
+        return OwnFile(source)
 
     def download(self, name: str) -> dict[str, Any]:
         """What a download must know of a genome; its description is no reason to download it again."""
@@ -125,18 +137,22 @@ def reads_of(read_sets: Mapping[str, Any], name: str, reference: str, key: str) 
                 f"The configuration key 'reads.{name}.length' is {length}, but the smallest comes first: swap them."
             )
         return f"results/reads/{reference}/{read_set_file(name, read_sets[name])}"
-    return _read_file(source, f"reads.{name}.source", "give a FASTA or FASTQ file, or 'simulated'")
+    advice = "give a FASTA or FASTQ file, or 'simulated'"
+    return _read_file(source, f"configuration key 'reads.{name}.source'", advice)
 
 
-def _read_file(source: str, key: str, advice: str) -> str:
+def _read_file(source: str, place: str, advice: str) -> OwnFile:
     source = os.path.expanduser(source)
     if not Path(source).is_file():
-        raise ConfigError(f"The read file '{source}' (configuration key '{key}') does not exist: {advice}.")
-    _check_braces("The read file", source, key)
-    return source
+        what = "is a folder" if Path(source).is_dir() else "does not exist"
+        raise ConfigError(f"The read file '{source}' ({place}) {what}: {advice}.")
+    _check_braces("The read file", source, place)
+    return OwnFile(source)
 
 
-def samples_of(config: Mapping[str, Any], references: References, reference: str) -> dict[str, dict[str, Any]]:
+def samples_of(
+    config: Mapping[str, Any], references: References, reference: str, places: Places
+) -> dict[str, dict[str, Any]]:
     """Return the user's samples with the files they stand on.
 
     Parameters
@@ -147,6 +163,8 @@ def samples_of(config: Mapping[str, Any], references: References, reference: str
         Those of the samples are added.
     reference : str
         Short name of the reference of samples that name none.
+    places : Places
+        Where the keys of the samples stand.
 
     Returns
     -------
@@ -160,12 +178,13 @@ def samples_of(config: Mapping[str, Any], references: References, reference: str
     """
     samples = {}
     for name, sample in config["samples"].items():
-        key = f"samples.{name}"
-        of_sample = references.add(sample["reference"], f"{key}.reference") if sample["reference"] else reference
+        of_sample = reference
+        if sample["reference"]:
+            of_sample = references.add(sample["reference"], places.aside("samples", name, "reference"))
         if sample["reads"] in config["reads"]:
-            reads = reads_of(config["reads"], sample["reads"], of_sample, f"{key}.reads")
+            reads = reads_of(config["reads"], sample["reads"], of_sample, f"samples.{name}.reads")
         else:
             advice = f"give a FASTA or FASTQ file, or a read set of the key 'reads' ({', '.join(config['reads'])})"
-            reads = _read_file(sample["reads"], f"{key}.reads", advice)
+            reads = _read_file(sample["reads"], places.aside("samples", name, "reads"), advice)
         samples[name] = {**sample, "reference": of_sample, "reads": reads}
     return samples

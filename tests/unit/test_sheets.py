@@ -1,0 +1,189 @@
+"""A sample sheet says what the mapping says, and each mistake in it is one sentence with file, line and column."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from warpseed.errors import ConfigError
+from warpseed.workflow.configuration import check_configuration, load_schema
+from warpseed.workflow.kmer_seeds_cases import sample_searches
+from warpseed.workflow.sheets import Places
+from warpseed.workflow.sources import References, samples_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "workflow" / "schemas"
+HEADER = "sample\treads\tk\tstep\tcount\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with reads and a genome."""
+    for name in ("a.fq", "b.fq", "genome.fa"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(data: str | bytes) -> tuple[dict[str, Any], Places]:
+    """The samples of a configuration that names a sheet with these bytes, completed."""
+    Path("s.tsv").write_bytes(data.encode() if isinstance(data, str) else data)
+    config: dict[str, Any] = {"samples": "s.tsv"}
+    places = check_configuration(config, load_schema(SCHEMAS))
+    return config["samples"], places
+
+
+def from_yaml(text: str) -> dict[str, Any]:
+    config = yaml.safe_load(text)
+    check_configuration(config, load_schema(SCHEMAS))
+    return config["samples"]
+
+
+def refusal(data: str | bytes) -> str:
+    with pytest.raises(ConfigError) as caught:
+        samples, places = read(data)
+        config = {"samples": samples, "reads": {}}
+        sample_searches(samples_of(config, References({}), "simulated", places), places)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_sheet_says_what_the_mapping_says(folder: Path) -> None:
+    samples, places = read(
+        "# my samples\n\nreads\tsample\tk\tmismatches\treference\tmax_hits\n"
+        "a.fq\tA\t20\t1\tgenome.fa\t\n# the other one\nb.fq\t5\t\t\t\t128\n"
+    )
+    mapping = from_yaml(
+        "samples:\n  A: {reads: a.fq, reference: genome.fa, k: 20, mismatches: 1}\n  '5': {reads: b.fq, max_hits: 128}"
+    )
+    assert samples == mapping
+    assert list(samples) == ["A", "5"]
+    assert samples["A"] == {
+        "reads": "a.fq", "reference": "genome.fa", "system": "kmers", "k": 20, "step": None, "count": "all",
+        "mismatches": 1, "max_hits": None,
+    }  # fmt: skip
+    assert dict(places.lines) == {"A": 4, "5": 6}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "sample\treads\tk\nA\ta.fq\t20\n",
+        "\ufeffsample\treads\tk\r\nA\ta.fq\t20\r\n\r\n",
+        "sample\treads\tk\t\t\nA\ta.fq\t20\t\t\t\t\n\t\t\n",
+        "sample\treads\tk\tstep\nA\ta.fq\t20",
+        " sample\treads \tk\n A \ta.fq\t 20\n",
+        '"sample"\t"reads"\t"k"\n"A"\t"a.fq"\t"20"\n',
+        "sample\treads\tk\rA\ta.fq\t20\r",
+    ],
+    ids=["plain", "BOM and CRLF", "trailing tabs", "short lines", "spaces", "quotes", "CR"],
+)
+def test_sheets_as_programs_write_them(data: str, folder: Path) -> None:
+    assert read(data)[0] == from_yaml("samples: {A: {reads: a.fq, k: 20}}")
+
+
+def test_text_that_looks_like_a_number_stays_a_path(folder: Path) -> None:
+    (folder / "17").write_text("")
+    assert read("sample\treads\n1e3\t17\n")[0]["1e3"]["reads"] == "17"
+
+
+MISTAKES = {
+    "an unknown column": ("sample\treads\tsteps\n", "s.tsv, line 1: the column 'steps' is not known: did you mean"),
+    "a column in capitals": ("Sample\treads\n", "the column 'Sample' is not known: did you mean 'sample'?"),
+    "nothing alike": ("sample\treads\tzzz\n", "known are sample, reads, reference, system, max_hits, k, step"),
+    "a column twice": ("sample\treads\treads\n", "s.tsv, line 1: the column 'reads' stands twice"),
+    "no reads": ("# x\nsample\tk\n", "s.tsv, line 2: the column 'reads' is missing: add it."),
+    "no names": ("reads\tk\n", "s.tsv, line 1: the column 'sample' is missing"),
+    "spaces for tabs": ("sample reads k\n", "'sample reads k': write tabs between the columns."),
+    "commas for tabs": ("sample,reads,k\n", "'sample,reads,k': write tabs between the columns."),
+    "nothing": ("# nothing\n\n", "s.tsv: the sample sheet is empty, but its first line should name its columns"),
+    "a cell too many": (HEADER + "A\ta.fq\t20\t\t\t9\n", "s.tsv, line 2: the cell '9' stands under no column"),
+    "no name": (HEADER + "\ta.fq\n", "s.tsv, line 2: the column 'sample' is empty"),
+    "a name twice": (
+        HEADER + "A\ta.fq\n\nA\tb.fq\n",
+        "s.tsv, line 4: the sample 'A' stands here and in line 2, and both would have the same results: rename one.",
+    ),
+    "a name with a space": (HEADER + "A B\ta.fq\n", "s.tsv, line 2 holds the name 'A B', but a name should be: l"),
+    "no file": (HEADER + "A\t\t20\n", "s.tsv, line 2 lacks 'reads': add it"),
+    "a number out of its range": (
+        HEADER + "A\ta.fq\t20\nB\ta.fq\t400\n",
+        "s.tsv, line 3: the column 'k' is 400, but it should be: length of the k-mers cut from the reads, from 1",
+    ),
+    "a number with an exponent": (
+        HEADER + "A\ta.fq\t20\t\t1e6\n",
+        "line 2: the column 'count' is '1e6', but it should be: all (every k-mer at each step), or a number of k-mers, "
+        "at least 1, to cut at random places; '1e6' is read as text: write 1000000.",
+    ),
+    "a number with commas": (HEADER + "A\ta.fq\t20\t\t100,000\n", "'100,000' is read as text: write 100000."),
+    "a number with a point": (HEADER + "A\ta.fq\t20.0\n", "the column 'k' is 20.0, but it should be: length of"),
+    "a word for a number": (HEADER + "A\ta.fq\ttwenty\n", "a k-mer as it is; what stands there is text."),
+    "a system that is none": ("sample\treads\tsystem\nA\ta.fq\tkmer\n", "line 2: the column 'system' is 'kmer', but"),
+    "reads that are not there": (
+        HEADER + "A\tnowhere.fq\n",
+        "The read file 'nowhere.fq' (s.tsv, line 2, column 'reads') does not exist: give a FASTA or FASTQ file",
+    ),
+    "a reference that is not there": (
+        "sample\treads\treference\nA\ta.fq\tnowhere.fa\n",
+        "The reference 'nowhere.fa' (s.tsv, line 2, column 'reference') is not a file, a URL",
+    ),
+    "a step without k": (
+        HEADER + "A\ta.fq\t\t5\n",
+        "The sample 'A' has the step 5 but no k, and without k every record is a k-mer as it is: add the length of its "
+        "k-mers (s.tsv, line 2, column 'k'), or leave out step.",
+    ),
+    "no text": (b"sample\treads\n\xff\xfe\n", "s.tsv: the sample sheet (configuration key 'samples') is not UTF-8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence_with_its_place(mistake: str, folder: Path) -> None:
+    data, sentence = MISTAKES[mistake]
+    assert sentence in refusal(data)
+
+
+def test_a_sheet_that_is_not_there(folder: Path) -> None:
+    for path, reason in (("nowhere.tsv", "No such file"), (".", "Is a directory")):
+        with pytest.raises(
+            ConfigError, match=rf"sample sheet '{re.escape(path)}' \(.*'samples'\) cannot be read \({reason}"
+        ):
+            check_configuration({"samples": path}, load_schema(SCHEMAS))
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ("count: 10", "has the count 10 but no k, and .* (configuration key 'samples.A.k'), or leave out count."),
+        ("k: 20, step: 3, count: 10", "has the step 3 and the count 10, but .* (configuration key 'samples.A.step')."),
+    ],
+)
+def test_keys_that_do_not_go_together(keys: str, sentence: str, folder: Path) -> None:
+    samples = from_yaml(f"samples: {{A: {{reads: a.fq, {keys}}}}}")
+    stood = samples_of({"samples": samples, "reads": {}}, References({}), "simulated", Places())
+    pattern = re.escape(sentence).replace(r"\.\*", ".*")
+    with pytest.raises(ConfigError, match=pattern):
+        sample_searches(stood, Places())
+
+
+def test_how_the_seeds_of_a_sample_are_found(folder: Path) -> None:
+    samples, places = read(HEADER + "every\ta.fq\t20\t5\ndrawn\ta.fq\t20\t\t100\nas_it_is\tb.fq\n")
+    searches = sample_searches(samples_of({"samples": samples, "reads": {}}, References({}), "x", places), places)
+    assert {name: search["queries"] for name, search in searches.items()} == {
+        "every": "a.fq", "drawn": "results/seeds/drawn.kmers.fa", "as_it_is": "b.fq",
+    }  # fmt: skip
+    cut = {name: (search["parameters"]["k"], search["parameters"]["step"]) for name, search in searches.items()}
+    assert cut == {"every": (20, 5), "drawn": (None, None), "as_it_is": (None, None)}
+
+
+def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
+    text = (ROOT / "config" / "README.md").read_text()
+    sheet = re.search(r"^```\n(# comment.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert sheet
+    samples, _ = read(sheet.group(1))
+    assert (
+        samples["tumour"]
+        == from_yaml(next(iter(re.findall(r"^samples:\n  tumour:.*\n", text, re.MULTILINE))))["tumour"]
+    )
+    assert len(samples) == 3

@@ -1,0 +1,168 @@
+"""Seeds of a user's own samples: from a sheet, alone, a second time, and from another workflow."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from workflow_runs import ROOT, snakemake
+
+pytestmark = pytest.mark.workflow
+
+READ_LENGTH, K, STEP = 60, 20, 10
+
+
+def write_genome(path: Path, seed: int) -> str:
+    """Write a random genome of one contig, named as the file, and return its bases."""
+    bases = "".join(np.random.default_rng(seed).choice(list("ACGT"), 3000))
+    path.write_text(f">{path.stem}\n{bases}\n")
+    return bases
+
+
+def write_reads(path: Path, genome: str, count: int) -> dict[str, int]:
+    """Write FASTQ reads of the forward strand, gzip where the name says so, and return where each was drawn."""
+    starts = {f"r{i}": i * 37 % (len(genome) - READ_LENGTH) for i in range(count)}
+    lines = [f"@{name}\n{genome[p : p + READ_LENGTH]}\n+\n{'I' * READ_LENGTH}\n" for name, p in starts.items()]
+    text = "".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return starts
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two genomes, reads of each, a sheet with two samples and a configuration that names it."""
+    folder = tmp_path_factory.mktemp("own data")
+    for number, (genome, reads) in enumerate((("one", "first.fq.gz"), ("two", "second.fq"))):
+        write_reads(folder / reads, write_genome(folder / f"{genome}.fa", number), 50)
+    (folder / "samples.tsv").write_text(
+        "# two samples\nsample\treference\treads\tk\tstep\tcount\n"
+        f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}\t\nsecond\ttwo.fa\tsecond.fq\t{K}\t\t30\n"
+    )
+    (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> str:
+    """What a run of the target `seeds` printed."""
+    done = snakemake("seeds", "--configfile", str(folder / "my.yaml"), directory=folder)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def jobs(output: str) -> set[str]:
+    """The rules in the table of a run's jobs."""
+    table = re.search(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", output, re.MULTILINE)
+    assert table, output
+    return {line.split()[0] for line in table.group(1).splitlines()} - {"total"}
+
+
+def seeds_of(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> None:
+    """No benchmark, no report, nothing simulated, and of an index the fast tier's part alone."""
+    assert jobs(run) == {"build_sample_index", "verify_sample_index", "cut_sample_kmers", "find_seeds", "seeds"}
+    assert {path.name for path in (folder / "results").iterdir()} == {"seeds"}
+    files = {path.name for path in (folder / "results" / "seeds" / "index" / "one").glob("*.npy")}
+    assert {name.split(".")[0] for name in files} == {"core", "fast"}
+
+
+def test_every_seed_is_traced_to_its_read(run: str, folder: Path) -> None:
+    """READ:OFFSET of a k-mer is where it was cut; that of one that is found uniquely says where its read lies."""
+    genome = (folder / "one.fa").read_text().splitlines()[1]
+    starts = {f"r{i}": i * 37 % (len(genome) - READ_LENGTH) for i in range(50)}
+    expected = {
+        ("one", str(start + offset), str(start + offset + K), f"{name}:{offset}", "0", "+")
+        for name, start in starts.items()
+        for offset in range(0, READ_LENGTH - K + 1, STEP)
+    }
+    assert {tuple(fields) for fields in seeds_of(folder / "results" / "seeds" / "first.bed")} == expected
+    drawn = {fields[3] for fields in seeds_of(folder / "results" / "seeds" / "second.bed")}
+    assert len(drawn) == 30
+    assert all(re.fullmatch(r"r\d+:\d+", name) for name in drawn)
+
+
+def test_a_second_run_does_nothing(run: str, folder: Path) -> None:
+    done = snakemake("seeds", "--configfile", str(folder / "my.yaml"), directory=folder)
+    assert done.returncode == 0, done.stdout
+    assert "Nothing to be done" in done.stdout
+
+
+def test_a_sample_is_found_again_when_its_line_changes(run: str, folder: Path) -> None:
+    sheet = (folder / "samples.tsv").read_text().replace(f"{K}\t{STEP}\t\n", f"{K}\t{STEP + 1}\t\n")
+    (folder / "other.tsv").write_text(sheet)
+    arguments = ("seeds", "-n", "--configfile", str(folder / "my.yaml"), "--config", "samples=other.tsv")
+    done = snakemake(*arguments, directory=folder)
+    assert done.returncode == 0, done.stdout
+    assert jobs(done.stdout) == {"find_seeds", "seeds"}
+    assert re.search(r"^find_seeds +1$", done.stdout, re.MULTILINE)
+
+
+def test_the_target_seeds_without_samples_is_one_sentence(tmp_path: Path) -> None:
+    done = snakemake("seeds", "-n", directory=tmp_path)
+    assert done.returncode != 0
+    assert "the configuration names none: add the key 'samples'" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_mistake_in_a_sheet_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.tsv").write_text("sample\treads\tk\nx\tnowhere.fq\t20\n")
+    done = snakemake("seeds", "-n", "--config", "samples=bad.tsv", directory=tmp_path)
+    assert done.returncode != 0
+    said = [line for line in done.stdout.splitlines() if "(bad.tsv, line 2, column 'reads') does not exist" in line]
+    assert len(said) == 1, done.stdout
+    assert "Traceback" not in done.stdout
+    assert ".smk" not in done.stdout
+
+
+OUTER = """
+rule all:
+    input:
+        "found.txt",
+
+module warpseed:
+    snakefile: "{snakefile}"
+    config: config["warpseed"]
+    prefix: "below"
+
+use rule * from warpseed as warpseed_*
+
+rule count:
+    input:
+        "below/results/seeds/first.bed",
+    output:
+        "found.txt",
+    shell:
+        "wc -l < {{input}} > {{output}}"
+"""
+
+
+def test_another_workflow_uses_this_one_as_a_module(run: str, folder: Path, tmp_path: Path) -> None:
+    """With a prefix, a name of its own for every rule, its own default target, and the configuration that it gives."""
+    for name in ("one.fa", "first.fq.gz"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "Snakefile").write_text(OUTER.format(snakefile=ROOT / "Snakefile"))
+    (tmp_path / "outer.yaml").write_text(
+        "mine: 1\nwarpseed:\n  measure: {devices: [cpu]}\n"
+        f"  samples: {{first: {{reads: first.fq.gz, reference: one.fa, k: {K}, step: {STEP}}}}}\n"
+    )
+    arguments = ("--configfile", str(tmp_path / "outer.yaml"))
+    done = snakemake(*arguments, directory=tmp_path, snakefile=tmp_path / "Snakefile")
+    assert done.returncode == 0, done.stdout
+    assert jobs(done.stdout) == {
+        "warpseed_build_sample_index",
+        "warpseed_verify_sample_index",
+        "warpseed_find_seeds",
+    } | {
+        "count",
+        "all",
+    }
+    assert not (tmp_path / "results").exists()
+    names = ("results", "seeds", "first.bed")
+    assert (tmp_path / "below").joinpath(*names).read_bytes() == folder.joinpath(*names).read_bytes()
+    assert int((tmp_path / "found.txt").read_text()) == 50 * 5
