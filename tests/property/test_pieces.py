@@ -103,11 +103,30 @@ def files(draw: st.DrawFn) -> bytes:
     return bom + bytes(text[: draw(st.integers(0, len(text)))] if draw(st.integers(0, 5)) == 0 else text)
 
 
+def pack(content: bytes, how: str) -> bytes:
+    """Content as gzip, in one member or several, or in blocks of BGZF with other members behind them or not."""
+    size = len(content) + 1 if how == "gzip" else 50
+    parts = [content[i : i + size] for i in range(0, len(content), size)]
+    block = {"gzip": 0, "members": 0, "blocks": len(parts), "blocks and members": len(parts) // 2}[how]
+    packed = [bgzf_block(part) if i < block else gzip.compress(part) for i, part in enumerate(parts)]
+    return b"".join(packed) + (END_BLOCK if how == "blocks" else gzip.compress(b""))
+
+
+END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+"""What bgzip ends a file with."""
+
+
+def bgzf_block(content: bytes) -> bytes:
+    packed = gzip.compress(content)
+    extra = b"BC\2\0" + (len(packed) + 7).to_bytes(2, "little")
+    return packed[:3] + b"\4" + packed[4:10] + b"\6\0" + extra + packed[10:]
+
+
 @given(
     content=files(),
     piece_bytes=st.one_of(st.integers(1, 64), st.sampled_from([100, 1000, 1 << 20])),
     threads=st.integers(1, 3),
-    packed=st.sampled_from(["", "gzip", "members"]),
+    packed=st.sampled_from(["", "gzip", "members", "blocks", "blocks and members"]),
     qualities=st.booleans(),
 )
 def test_pieces_joined_are_the_file(
@@ -117,10 +136,37 @@ def test_pieces_joined_are_the_file(
     expected = from_the_beginning(content, str(path), qualities)
     places, _ = in_pieces(path, 1, piece_bytes, qualities)
     if packed:
-        parts = [content] if packed == "gzip" else [content[i : i + 50] for i in range(0, len(content), 50)]
-        save(tmp_path, b"".join(map(gzip.compress, parts)) or gzip.compress(b""))
+        save(tmp_path, pack(content, packed))
     again, result = in_pieces(path, threads, piece_bytes, qualities)
     assert same(result, expected)
     assert again == places
     for (_, _, end), (_, begin, _) in zip(places, places[1:], strict=False):
         assert end == begin and content[begin - 1 : begin + 1] in (b"\n>", b"\n@")
+
+
+@given(
+    content=files(),
+    piece_bytes=st.integers(1, 200),
+    threads=st.integers(1, 3),
+    packed=st.sampled_from(["gzip", "members", "blocks", "blocks and members"]),
+    data=st.data(),
+)
+def test_damaged_gzip_is_refused_or_is_the_file(
+    tmp_path: Path, content: bytes, piece_bytes: int, threads: int, packed: str, data: st.DataObject
+) -> None:
+    path = save(tmp_path, content)
+    expected = from_the_beginning(content, str(path), False)
+    damaged = bytearray(pack(content, packed))
+    at = data.draw(st.integers(0, len(damaged) - 1))
+    change = data.draw(st.sampled_from(["flip", "cut", "zeros", "more"]))
+    if change == "flip":
+        damaged[at] ^= 1 << data.draw(st.integers(0, 7))
+    elif change == "cut":
+        del damaged[at:]
+    else:
+        damaged += bytes(20) + (b"\1" if change == "more" else b"")
+    save(tmp_path, bytes(damaged))
+    _, result = in_pieces(path, threads, piece_bytes, False)
+    assert same(result, expected) or isinstance(result, str)
+    if change == "zeros":
+        assert same(result, expected)

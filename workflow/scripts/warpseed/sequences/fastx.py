@@ -84,14 +84,7 @@ class FastxParser:
         self._state[LINE] = 1 + before[1]
         self.keeps_qualities = qualities and format == "FASTQ"
         self.keeps_lines = lines and format == "FASTA"
-        self._held = Records(
-            codes=np.empty(0, np.uint8),
-            offsets=np.empty(0, np.int64),
-            names=np.empty(0, np.uint8),
-            name_offsets=np.empty(0, np.int64),
-            qualities=np.empty(0, np.uint8),
-            lines=np.empty(0, np.int64),
-        )
+        self._held = _no_records()
         self._records_taken = before[0]
         self._first_line_returns = False
 
@@ -194,14 +187,16 @@ class FastxParser:
         end, name_end = int(held.offsets[count]), int(held.name_offsets[count])
         qualities_end, lines_end = end if self.keeps_qualities else 0, count if self.keeps_lines else 0
         sizes = (end, count + 1, name_end, count + 1, qualities_end, lines_end)
-        self._held = Records(
-            codes=held.codes[end:bases].copy(),
-            offsets=np.zeros(2, np.int64),
-            names=held.names[name_end:name_bytes].copy(),
-            name_offsets=np.zeros(2, np.int64),
-            qualities=held.qualities[qualities_end:bases].copy(),
-            lines=held.lines[lines_end:records].copy(),
-        )
+        self._held = _no_records()
+        if not all_records:
+            self._held = Records(
+                codes=held.codes[end:bases].copy(),
+                offsets=np.zeros(2, np.int64),
+                names=held.names[name_end:name_bytes].copy(),
+                name_offsets=np.zeros(2, np.int64),
+                qualities=held.qualities[qualities_end:bases].copy(),
+                lines=held.lines[lines_end:records].copy(),
+            )
         self._state[RECORDS], self._state[BASES] = records - count, bases - end
         self._state[NAME_BYTES] = name_bytes - name_end
         self._records_taken += count
@@ -246,6 +241,11 @@ class FastxParser:
             BAD_QUALITY: f"found {byte} in a quality string; only characters from '!' to '~' are allowed.",
         }
         raise InputError(f"{self._place(int(error == NO_HEADER))}: {sentences[error]}")
+
+
+def _no_records() -> Records:
+    letters, places = np.empty(0, np.uint8), np.empty(0, np.int64)
+    return Records(letters, places, letters, places, letters, places)
 
 
 def _with_room(array: np.ndarray, used: int, room: int, growth: float) -> np.ndarray:

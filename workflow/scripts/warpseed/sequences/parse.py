@@ -77,26 +77,29 @@ def _is_space(byte):
 
 
 @scalar
-def _copy_bases(piece, i, codes, m):
-    """Copy codes up to the first byte that is no base; return the places reached in both arrays."""
-    n = piece.size
-    while i + WIDTH <= n:
+def _copy_known(piece, i, codes, m):
+    """Copy codes, 32 bytes at once, up to the first byte that is none of A, C, G, T, or near the end of the piece.
+
+    The place reached in both arrays is returned. It is so short that it becomes part of what calls it.
+    """
+    while i + WIDTH <= piece.size:
         others = copy_codes(piece, i, codes, m)
-        if others == 0:
-            i += WIDTH
-            m += WIDTH
-            continue
-        known = trailing_zeros(others)
-        i += known
-        m += known
-        if CLASSES[piece[i]] != 4:
-            return i, m
-        while i < n and CLASSES[piece[i]] == 4:  # N and the like come in runs
-            codes[m] = 4
-            m += 1
-            i += 1
-    while i < n and CLASSES[piece[i]] <= 4:
-        codes[m] = CLASSES[piece[i]]
+        if others != 0:
+            known = trailing_zeros(others)
+            return i + known, m + known
+        i += WIDTH
+        m += WIDTH
+    return i, m
+
+
+@scalar
+def _copy_others(piece, i, codes, m):
+    """Copy the code of one base, or of a run of those that are none of A, C, G, T; return the places reached."""
+    codes[m] = CLASSES[piece[i]]
+    m += 1
+    i += 1
+    while i < piece.size and CLASSES[piece[i]] == 4:  # N and the like come in runs
+        codes[m] = 4
         m += 1
         i += 1
     return i, m
@@ -187,18 +190,22 @@ def parse_fasta(piece, state, records):
             else:
                 mode = SEQUENCE
         if mode == SEQUENCE:
-            i, m = _copy_bases(piece, i, codes, m)
-            if i < n:
-                kind = CLASSES[piece[i]]
-                if kind == NEWLINE:
-                    line += 1
-                    mode = START
-                elif kind == RETURN:
-                    mode = SEQUENCE_RETURN
-                else:
-                    error = BAD_BASE
-                    break
+            i, m = _copy_known(piece, i, codes, m)
+            if i == n:
+                break
+            kind = CLASSES[piece[i]]
+            if kind == NEWLINE:
+                line += 1
                 i += 1
+                mode = START
+            elif kind <= 4:
+                i, m = _copy_others(piece, i, codes, m)
+            elif kind == RETURN:
+                i += 1
+                mode = SEQUENCE_RETURN
+            else:
+                error = BAD_BASE
+                break
             continue
         if mode == NAME:
             i, w = _copy_name(piece, i, names, w)
@@ -243,6 +250,18 @@ def _check_quality(piece, i, count):
 
 
 @scalar
+def _copy(piece, i, count, target, place):
+    """Copy `count` bytes; what is behind them in `target` may change, up to WIDTH bytes."""
+    done = np.int64(0)
+    while done < count and i + done + WIDTH <= piece.size:
+        copy_bytes(piece, i + done, target, place + done)
+        done += WIDTH
+    while done < count:
+        target[place + done] = piece[i + done]
+        done += 1
+
+
+@scalar
 def parse_fastq(piece, state, records):
     """Parse one piece of a FASTQ file with four lines a record; the arguments are those of `parse_fasta`."""
     codes, offsets, names, name_offsets = records.codes, records.offsets, records.names, records.name_offsets
@@ -284,12 +303,15 @@ def parse_fastq(piece, state, records):
                 mode = SEQUENCE if mode == COMMENT else QUALITY
                 qualities = 0
         elif mode == SEQUENCE:
-            i, m = _copy_bases(piece, i, codes, m)
+            i, m = _copy_known(piece, i, codes, m)
             if i < n:
                 kind = CLASSES[piece[i]]
                 if kind == INVALID:
                     error = BAD_BASE
                     break
+                if kind <= 4:
+                    i, m = _copy_others(piece, i, codes, m)
+                    continue
                 if m == offsets[r - 1]:
                     error = EMPTY_SEQUENCE
                     break
@@ -307,9 +329,7 @@ def parse_fastq(piece, state, records):
             wanted = min(n - i, length - qualities)
             good = _check_quality(piece, i, wanted)
             if keeps_qualities:
-                first = offsets[r - 1] + qualities
-                for j in range(good):
-                    records.qualities[first + j] = piece[i + j]
+                _copy(piece, i, good, records.qualities, offsets[r - 1] + qualities)
             i += good
             qualities += good
             if good < wanted:

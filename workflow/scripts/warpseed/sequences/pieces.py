@@ -12,12 +12,12 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
 from warpseed.errors import InputError
+from warpseed.sequences.blocks import Blocks, is_bgzf
 from warpseed.sequences.borders import Border, Reader, find_border
 from warpseed.sequences.files import ByteStream, open_bytes
 from warpseed.sequences.queries import Queries, Sniffed, sniffed, split_queries
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PIECE_BYTES", "Parsed", "Piece", "Pieces", "open_pieces"]
 
 PIECE_BYTES = 1 << 20
+_REST_BYTES = 1 << 20
 _LARGE_BYTES = 31 << 20
 _AHEAD = 4  # pieces that the thread which reads and decompresses may be ahead
 _PAUSE = 0.1  # seconds between looks at whether it is still wanted
@@ -161,14 +162,15 @@ def open_pieces(
         file = sniffed(stream)
         text = _Text(stream.name, file.format, qualities, piece_bytes)
         if stream.size and not stream.packed:
-            yield _FilePieces(stream, file.begin, text, share)
-            return
-        pieces = _StreamPieces(stream, file, text, share)
-        if threads == 1:
-            yield pieces
-            return
-        with _ahead(pieces.cut, stream.stop) as pieces.cut:
-            yield pieces
+            yield _FilePieces(stream, file, text, share, _Plain(stream))
+        elif stream.size and is_bgzf(stream):
+            yield _FilePieces(stream, file, text, share, Blocks(stream))
+        elif threads == 1:
+            yield _FilePieces(stream, file, text, share)
+        else:
+            pieces = _FilePieces(stream, file, text, share)
+            with _ahead(pieces.cut, stream.stop) as pieces.cut:
+                yield pieces
 
 
 def _keep_freed_memory() -> None:
@@ -239,104 +241,131 @@ class _Text(NamedTuple):
             self.fail(sniffed(stream).text, (0, 0))
 
 
+class _Places(Protocol):
+    """A text of which any place can be read, by any thread."""
+
+    whole: bool
+    """whether nothing else follows; known when `read` was asked for more than there is, as `size`"""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Bytes ``[begin, end)``, fewer where the text ends before."""
+
+    def rest(self, begin: int) -> Iterator[bytes]:
+        """The text from a byte on, and what follows it."""
+
+    def share_until(self, end: int) -> float:
+        """How much of the file there is until that byte, 0 to 1."""
+
+
+class _Plain:
+    """A plain file."""
+
+    whole = True
+
+    def __init__(self, stream: ByteStream) -> None:
+        self.size = stream.size
+        self.read = stream.read_at
+
+    def rest(self, begin: int) -> Iterator[bytes]:
+        return (self.read(at, at + _REST_BYTES) for at in range(begin, self.size, _REST_BYTES))
+
+    def share_until(self, end: int) -> float:
+        return end / self.size
+
+
 class _FilePieces(Pieces):
-    """A plain file: whoever parses a piece reads it, too."""
+    """The text of a file. Where any place of it can be read, whoever parses a piece reads it, too.
 
-    def __init__(self, stream: ByteStream, begin: int, text: _Text, share: tuple[int, int]) -> None:
-        super().__init__(text.name, share)
-        self._stream = stream
-        self._begin = begin
-        self._text = text
+    Attributes
+    ----------
+    cut : iterator
+        All pieces, as they are cut.
+    """
 
-    def _all(self) -> Iterator[Piece]:
-        begin, number = self._begin, 0
-        while begin < self._stream.size:
-            border = self._text.next_border(self._stream.read_at, begin)
-            end = border.place if border else self._stream.size
-            yield Piece(number, begin, end)
-            begin, number = end, number + 1
-
-    def parse(self, piece: Piece) -> Parsed:
-        return self._text.parse(self._stream.read_at(piece.begin, piece.end))
-
-    def share_until(self, piece: Piece) -> float | None:
-        return piece.end / self._stream.size
-
-    def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
-        if self._share != (0, 1):
-            self._text.fail_from_start()
-        size, step = self._stream.size, self._text.piece_bytes
-        parts = (self._stream.read_at(begin, min(begin + step, size)) for begin in range(piece.begin, size, step))
-        self._text.fail(parts, (records, lines))
-
-
-class _StreamPieces(Pieces):
-    """A text that comes in order, and once: gzip, a pipe, standard input."""
-
-    def __init__(self, stream: ByteStream, file: Sniffed, text: _Text, share: tuple[int, int]) -> None:
+    def __init__(
+        self, stream: ByteStream, file: Sniffed, text: _Text, share: tuple[int, int], places: _Places | None = None
+    ) -> None:
         super().__init__(text.name, share)
         self._stream = stream
         self._text = text
-        self._rest = file.text
-        self._held = bytearray()
-        self._begin = file.begin
-        self._failure: InputError | None = None
-        self.cut = self._cut()
-
-    def _read(self, begin: int, end: int) -> bytes:
-        """Bytes ``[begin, end)`` of what was not handed out yet, read on as far as needed; fewer at the end."""
-        while self._begin + len(self._held) < end and self._failure is None:
-            try:
-                buffer = next(self._rest, None)
-            except InputError as error:
-                self._failure = error
-                break
-            if buffer is None:
-                break
-            self._held += buffer
-        return bytes(memoryview(self._held)[begin - self._begin : end - self._begin])
-
-    def _cut(self) -> Iterator[Piece]:
-        for number in count():
-            begin = self._begin
-            if not self._read(begin, begin + 1) and self._failure is None:
-                return
-            border = self._text.next_border(self._read, begin)
-            end = border.place if border else begin + len(self._held)
-            text, behind = self._read(begin, end), self._read(end, border.seen) if border else b""
-            del self._held[: len(text)]
-            self._begin = end
-            if border is None:
-                yield Piece(number, begin, end, text, b"", self._failure)
-                return
-            yield Piece(number, begin, end, text, behind)
+        self._places = places
+        self.cut = _cut_in_order(file.text, file.begin, 0, text) if places is None else self._cut(places, file.begin)
 
     def _all(self) -> Iterator[Piece]:
         return self.cut
 
+    def _cut(self, places: _Places, begin: int) -> Iterator[Piece]:
+        number = 0
+        while border := self._text.next_border(places.read, begin):
+            yield Piece(number, begin, border.place)
+            begin, number = border.place, number + 1
+        if not places.whole:
+            yield from _cut_in_order(places.rest(begin), begin, number, self._text)
+        elif begin < places.size:
+            yield Piece(number, begin, places.size)
+
     def parse(self, piece: Piece) -> Parsed:
-        assert piece.text is not None
         if piece.failure:
             raise piece.failure
-        return self._text.parse(piece.text)
+        return self._text.parse(self._read(piece) if piece.text is None else piece.text)
 
     def share_until(self, piece: Piece) -> float | None:
+        if self._places is not None and piece.text is None:
+            return self._places.share_until(piece.end)
         expected = self._stream.expected_size()
         return min(1.0, piece.end / expected) if self._stream.size and expected else None
+
+    def _read(self, piece: Piece) -> bytes:
+        assert self._places is not None
+        return self._places.read(piece.begin, piece.end)
 
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         if self._share != (0, 1):
             self._text.fail_from_start()
-        self._text.fail(_parts(piece), (records, lines))
+        self._text.fail(self._from(piece), (records, lines))
+
+    def _from(self, piece: Piece) -> Iterator[bytes]:
+        """The text from a piece on, as far as its error needs it, and what ended it."""
+        if piece.text is None:
+            assert self._places is not None
+            yield from self._places.rest(piece.begin)
+            return
+        yield piece.text
+        yield piece.behind
+        if piece.failure:
+            raise piece.failure
 
 
-def _parts(piece: Piece) -> Iterator[bytes]:
-    """The text of a piece and behind it, and what ended it."""
-    assert piece.text is not None
-    yield piece.text
-    yield piece.behind
-    if piece.failure:
-        raise piece.failure
+def _cut_in_order(buffers: Iterator[memoryview | bytes], begin: int, number: int, text: _Text) -> Iterator[Piece]:
+    """Cut a text that comes in order and once, from byte `begin` on; the first piece has that number."""
+    held = bytearray()
+    failure: InputError | None = None
+
+    def read(first: int, last: int) -> bytes:
+        nonlocal failure
+        while begin + len(held) < last and failure is None:
+            try:
+                buffer = next(buffers, None)
+            except InputError as error:
+                failure = error
+                break
+            if buffer is None:
+                break
+            held.extend(buffer)
+        return bytes(memoryview(held)[first - begin : last - begin])
+
+    while border := text.next_border(read, begin):
+        end = border.place
+        piece = Piece(number, begin, end, read(begin, end), read(end, border.seen))
+        del held[: end - begin]
+        begin, number = end, number + 1
+        yield piece
+    if held or failure:
+        yield Piece(number, begin, begin + len(held), bytes(held), b"", failure)
 
 
 @contextmanager
