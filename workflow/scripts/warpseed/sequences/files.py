@@ -335,7 +335,7 @@ class ByteStream:
             As `pieces`.
         """
         self._handle.seek(place)
-        self.bytes_out = bytes_out
+        self.bytes_read, self.bytes_out = place, bytes_out
         raw = self._raw_pieces(memoryview(bytearray(_READ_BYTES)))
         if start := self._next_member(b"", raw):
             for piece in self._gunzip(start, raw, _READ_BYTES):
