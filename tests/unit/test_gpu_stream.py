@@ -74,7 +74,7 @@ def test_hits_do_not_depend_on_the_pieces(
     monkeypatch.setattr(device_stream, "LEAST_BATCH", 10)
     monkeypatch.setattr(device_stream, "LARGEST_BATCH", 50)
     sizes = [len(piece.lengths) for piece in pieces(packed, size)]
-    for room, chunk in ((1 << 17, 1 << 20), (13, 100), (5, 5)):
+    for room, chunk in ((1 << 18, 1 << 20), (13, 100), (5, 5)):
         monkeypatch.setattr(gpu_stream, "_ROOM", room)
         monkeypatch.setattr(gpu_stream, "_CHUNK", chunk)
         for devices in ((0,), (0, 1)):

@@ -1,0 +1,41 @@
+"""On a GPU: the command writes what it writes on the CPU, and no library's warning reaches the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import warpseed
+from command_line import CONTIGS, QUERIES, fasta, save
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+pytestmark = pytest.mark.gpu
+
+
+def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
+    """A command as users start it, with an empty compile cache: what it writes to its two streams."""
+    library = str(Path(warpseed.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "warpseed", *arguments],
+        env=os.environ | {"PYTHONPATH": library, "XDG_CACHE_HOME": str(cache)},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout, done.stderr.decode()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--max-mismatches", "2"], ["--max-mismatches", "1", "--tier", "paper"]])
+def test_no_warning_reaches_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
+    """Four k-mers make the smallest of grids, of which Numba would warn."""
+    genome, kmers = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
+    index = str(tmp_path / "index")
+    run("index", genome, "-o", index, "--parts", "fast,paper", cache=tmp_path)
+    on_cpu, _ = run("kmers", index, kmers, "-o", "-", *arguments, cache=tmp_path)
+    on_gpu, told = run("kmers", index, kmers, "-o", "-", "--device", "gpu", *arguments, cache=tmp_path)
+    assert on_gpu == on_cpu and on_gpu.count(b"\n") >= 2
+    assert not re.search("warning|numba|cupy", told, re.IGNORECASE), told
