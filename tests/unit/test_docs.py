@@ -18,6 +18,7 @@ from warpseed import cli
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.measure.records import FORMAT_LINE, RECORD_COLUMNS
+from warpseed.report.samples import COUNTS, DENSITY_COLUMNS, FACTS
 from warpseed.workflow.configuration import check_configuration, load_schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,6 +191,12 @@ def test_every_column_and_stage_of_a_record_is_described() -> None:
     stages = set(re.findall(r"""(?:\.stage\(|\.add\(|time_on_device\(watch, )"([a-z_]+)\"""", sources))
     assert len(stages) > 8
     assert [stage for stage in sorted(stages) if f"`{stage}`" not in text] == []
+
+
+def test_what_the_report_reads_of_a_sample_is_described() -> None:
+    text = FORMATS.read_text(encoding="utf-8").partition("## Samples")[2].partition("\n## ")[0]
+    first = [word for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)]
+    assert first == [*FACTS, *COUNTS, *DENSITY_COLUMNS]
 
 
 # ------------------------------------------------------------------------------------- citation and the rest

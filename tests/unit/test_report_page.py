@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pandas as pd
@@ -22,40 +21,12 @@ from made_up_records import (
     nothing,
     reference_rows,
 )
+from page_reader import read_page
 from warpseed.errors import InputError
 from warpseed.report import blocks, kmer_seeds, measurements, printed, style, tables
 from warpseed.report.page import write_page
 from warpseed.report.systems import draw_figures, write_tables
 from warpseed.report.words import format_number
-
-
-class Reader(HTMLParser):
-    """Tags that were opened and not closed, addresses, and the text."""
-
-    VOID = ("meta", "img", "br")
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.addresses, self.text, self.tags = [], [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        if tag not in self.VOID:
-            self.open.append(tag)
-        self.addresses += [value for name, value in attributes if name in ("src", "href")]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def read_page(path):
-    reader = Reader()
-    reader.feed(path.read_text(encoding="utf-8"))
-    assert reader.open == []
-    return reader, " ".join(" ".join(reader.text).split())
 
 
 @pytest.fixture

@@ -33,18 +33,27 @@ __all__ = [
     "figures",
     "link_to",
     "links",
+    "picture",
     "shown_speedup",
     "texts",
 ]
 
 
+class Link(NamedTuple):
+    """An address relative to the page, and its text."""
+
+    address: str
+    text: str
+
+
 class Cell(NamedTuple):
-    """A table's cell: its text, small text below it, a CSS class, the columns that it spans."""
+    """A table's cell: its text, small text below it, a CSS class, the columns that it spans, links behind the text."""
 
     text: str
     small: str = ""
     css: str = ""
     span: int = 1
+    links: tuple[Link, ...] = ()
 
 
 class Row(NamedTuple):
@@ -83,13 +92,6 @@ class Heading(NamedTuple):
 
     text: str
     kind: str = "heading"
-
-
-class Link(NamedTuple):
-    """An address relative to the page, and its text."""
-
-    address: str
-    text: str
 
 
 class Links(NamedTuple):
@@ -158,14 +160,28 @@ def shown_speedup(row: Mapping[str, Any] | None) -> Cell:
 
 def figures(measurements: Measurements, files: Files, stems: Iterable[str]) -> list[Block]:
     """The system's own pictures, in the order of `stems`, with the captions of its paper's file."""
-    pictures = [_figure(files, stem, measurements.paper.figures.get(stem, stem)) for stem in stems]
-    drawn = [picture for picture in pictures if picture is not None]
+    captions = measurements.paper.figures
+    own = {stem: [path for path in files.figures if path.stem == stem] for stem in stems}
+    pictures = [picture(files.folder, files.system, own[stem], captions.get(stem, stem)) for stem in own]
+    drawn = [figure for figure in pictures if figure is not None]
     return [Heading("Figures"), *drawn] if drawn else []
 
 
-def _figure(files: Files, stem: str, caption: str) -> Figure | None:
-    own = [picture for picture in files.figures if picture.stem == stem]
-    svg = next((picture for picture in own if picture.suffix == ".svg"), None)
+def picture(folder: Path, group: str, paths: Iterable[Path], caption: str) -> Figure | None:
+    """One picture in its formats, of which the SVG is put into the page; None without one.
+
+    Parameters
+    ----------
+    folder : path
+        The page's own.
+    group : str
+        What tells its id from those of other pictures with its name.
+    paths : iterable of paths
+        Files of one stem.
+    caption : str
+    """
+    own = list(paths)
+    svg = next((path for path in own if path.suffix == ".svg"), None)
     if svg is None:
         return None
     # As an image, so that the identifiers inside one SVG cannot meet those of another.
@@ -173,8 +189,8 @@ def _figure(files: Files, stem: str, caption: str) -> Figure | None:
     # Points to CSS pixels: every figure is shown in its own size, so that type is equally large in all.
     size = re.search(rb'<svg[^>]*? width="([0-9.]+)pt"', content)
     width = round(float(size.group(1)) * 96 / 72) if size else 800
-    formats = [link_to(files.folder, picture, picture.suffix[1:].upper()) for picture in own]
-    return Figure(f"{files.system}_{stem}", base64.b64encode(content).decode("ascii"), width, caption, formats)
+    formats = [link_to(folder, path, path.suffix[1:].upper()) for path in own]
+    return Figure(f"{group}_{svg.stem}", base64.b64encode(content).decode("ascii"), width, caption, formats)
 
 
 def differences(measurements: Measurements) -> list[Block]:

@@ -57,6 +57,7 @@ def write_page(
     table_paths: Iterable[str | Path] = (),
     figure_paths: Iterable[str | Path] = (),
     reference_provenance: Iterable[str | Path] = (),
+    samples: Iterable[Block] = (),
     systems: Mapping[str, Any] = SYSTEMS,
 ) -> None:
     """Write the report.
@@ -73,6 +74,8 @@ def write_page(
         Files of the run to link to, each in the folder of its system. An SVG among the figures is put into the page.
     reference_provenance : iterable of paths
         JSON files of reference machines, each in its machine's folder.
+    samples : iterable of Block, optional
+        What stands of the user's samples, before everything else (`samples.section`).
     systems : mapping, optional
         System to module; those with a paper among the measurements have a section.
 
@@ -98,6 +101,7 @@ def write_page(
     text = environment.get_template("page.html.j2").render(
         css=(_FOLDER / "page.css").read_text(encoding="utf-8"),
         measured_on=_measured_on(machine),
+        samples=list(samples),
         sections=sections,
         machines=_machines(measurements, machine, references),
         configuration=json.dumps(config, indent=2, default=str) if config else "",

@@ -1,0 +1,30 @@
+"""Summaries and densities of samples that nobody searched, for tests of what is shown of them."""
+
+from warpseed.report.samples import COUNTS, FACTS
+
+WIDTH = 500
+"""Bins along a reference."""
+
+
+def write_sample(folder, name, contigs, seeds=None, **facts):
+    """Write the two files of a sample; return their paths.
+
+    `contigs` is a list of (name, length), `seeds` a function of a bin's (contig, start) to its hits of both strands.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    width = max(1, sum(length for _, length in contigs) // WIDTH)
+    bins = [
+        (contig, start, min(start + width, length), *(seeds(contig, start) if seeds else (0, 0)))
+        for contig, length in contigs
+        for start in range(0, length, width)
+    ]
+    hits = sum(plus + minus for *_, plus, minus in bins)
+    text = {"sample": name, "reference": "genome.fa.gz", "reads": "reads.fq.gz", "system": "kmers"}
+    text |= {"parameters": "k=20; step=20; mismatches=1"}
+    counts = dict.fromkeys(COUNTS, 0) | {"queries": hits + 1000, "found": hits, "unique": hits, "hits": hits}
+    rows = [(key, (text | counts | facts)[key]) for key in (*FACTS, *COUNTS)]
+    summary, density = folder / f"{name}.summary.tsv", folder / f"{name}.density.tsv"
+    summary.write_text("".join(f"{key}\t{value}\n" for key, value in [("measure", "value"), *rows]))
+    lines = [("contig", "start", "end", "plus", "minus"), *bins]
+    density.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    return summary, density

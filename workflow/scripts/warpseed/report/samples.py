@@ -1,0 +1,255 @@
+"""The samples on the page, whatever system found their seeds: a table, and seeds along the reference as pictures.
+
+Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from warpseed.errors import InputError
+from warpseed.report import style
+from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, link_to, picture
+from warpseed.report.measurements import frame, rows_of
+from warpseed.report.words import describe_parameters, format_bases, format_scaled
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["COUNTS", "DENSITY_COLUMNS", "FACTS", "Sample", "draw_samples", "read_sample", "samples_table", "section"]
+
+FACTS = ("sample", "reference", "reads", "system", "parameters")
+"""Measures of a summary that are text."""
+COUNTS = ("queries", "found", "unique", "multiple", "dropped", "hits")
+"""Measures of a summary that are whole numbers."""
+DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
+
+_FILES = {"bed.gz": "seeds", "summary.tsv": "summary", "density.tsv": "density"}
+"""Endings of a sample's files, and what a link to one is called."""
+_COLUMNS = 500
+_PLUS, _MINUS = "#0072B2", "#D55E00"
+_BORDERS = 100
+"""Contigs up to which all borders are drawn; beyond, those of contigs that are named."""
+_NAME = 16
+"""Letters of a contig's name that are shown in a picture."""
+_LETTER = 0.07
+"""Inches of a letter of a contig's name."""
+_LEFT, _RIGHT = 0.75, 0.25
+"""Inches beside a picture's axes."""
+
+
+class Sample(NamedTuple):
+    """What is reported of a sample.
+
+    Attributes
+    ----------
+    facts : dict
+        `FACTS` to text.
+    counts : dict
+        `COUNTS` to int: queries searched; those with a hit, with one, with more; those that max_hits dropped; hits.
+    density : pandas.DataFrame
+        `DENSITY_COLUMNS`: bins along the contigs in the order of the reference, and the hits of each strand that
+        begin in them. Coordinates are 0-based and half-open.
+    """
+
+    facts: dict[str, str]
+    counts: dict[str, int]
+    density: pd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """The sample's name."""
+        return self.facts["sample"]
+
+
+def read_sample(summary: str | Path, density: str | Path) -> Sample:
+    """Read `<sample>.summary.tsv` and `<sample>.density.tsv`.
+
+    Raises
+    ------
+    InputError
+        If a file is not as docs/formats.md says, or the two do not belong together.
+    """
+    rows = _rows(summary, ("measure", "value"), {"value": str})
+    values = {row["measure"]: row["value"] for row in rows}
+    missing = [name for name in (*FACTS, *COUNTS) if name not in values]
+    wrong = [name for name in COUNTS if name in values and not values[name].isdecimal()]
+    if missing or wrong:
+        problem = f"lacks {', '.join(missing)}" if missing else f"has no whole number of {wrong[0]}"
+        raise InputError(f"{summary} {problem}; remove it and run the workflow again")
+    counts = {name: int(values[name]) for name in COUNTS}
+    bins = _rows(density, DENSITY_COLUMNS, dict.fromkeys(DENSITY_COLUMNS[1:], "int64"))
+    if sum(row["plus"] + row["minus"] for row in bins) != counts["hits"]:
+        raise InputError(f"{density} holds other hits than {summary}; remove both and run the workflow again")
+    return Sample({name: values[name] for name in FACTS}, counts, frame(bins, list(DENSITY_COLUMNS)))
+
+
+def _rows(path: str | Path, columns: tuple[str, ...], types: Mapping[str, Any]) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, sep="\t", keep_default_na=False, dtype={columns[0]: str, **types}, quoting=3)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no readable table ({error}); remove it and run the workflow again") from error
+    if tuple(table.columns) != columns:
+        found = ", ".join(map(str, table.columns))
+        raise InputError(f"{path} has the columns {found}, not {', '.join(columns)}; remove it and run again")
+    return rows_of(table)
+
+
+def samples_table(samples: Iterable[Sample]) -> pd.DataFrame:
+    """One row a sample: `FACTS` and `COUNTS`."""
+    return frame([{**sample.facts, **sample.counts} for sample in samples], [*FACTS, *COUNTS])
+
+
+# The pictures
+
+
+def draw_samples(samples: Iterable[Sample], paths: Iterable[str | Path]) -> None:
+    """Draw each sample's seeds along its reference into the files whose stem is the sample's name."""
+    style.apply_style()
+    files = list(map(Path, paths))
+    for sample in samples:
+        style.save_figure(_seeds_along(sample), [path for path in files if path.stem == sample.name])
+
+
+def _seeds_along(sample: Sample) -> Figure:
+    """Seeds of both strands in columns of equal width along all contigs, one behind the other."""
+    title = f"{_shown(sample.name, 24)}: seeds along {_shown(sample.facts['reference'], 24)}"
+    if not sample.counts["hits"]:
+        return style.empty_figure(title, "No seed was found.")
+    lengths = {row["contig"]: int(row["end"]) for row in rows_of(sample.density)}  # a contig's last bin ends with it
+    total = sum(lengths.values())
+    figure, axes = style.pyplot().subplots()
+    cut = _draw_strands(axes, sample.density, min(_COLUMNS, total))
+    axes.set_xlim(0, total)
+    below, named = _label_one(axes, lengths) if len(lengths) == 1 else _label_contigs(axes, lengths)
+    height = 2.35 + below
+    figure.set_size_inches(style.WIDTH, height)
+    figure.subplots_adjust(left=_LEFT / style.WIDTH, right=1 - _RIGHT / style.WIDTH, top=1 - 0.72 / height,
+                           bottom=below / height)  # fmt: skip
+    width = format_bases(total / min(_COLUMNS, total))
+    hits = f"{sample.counts['hits']:,} seeds on {format_bases(total)}{named}"
+    style.heading(figure, title, f"{hits}; '+' upwards, '−' downwards, a column for {width}{cut}")
+    return figure
+
+
+def _draw_strands(axes: Axes, density: pd.DataFrame, columns: int) -> str:
+    """Draw '+' upwards and '-' downwards; what the subtitle says of columns that are cut.
+
+    Repeats hold many times what the rest does: beyond twice what most columns have, they are cut, and marked.
+    """
+    import numpy as np
+
+    # Bins end at contigs' ends, columns do not: what a bin has is shared by the columns that it lies in.
+    ends = np.concatenate([[0], np.cumsum(density["end"] - density["start"])])
+    edges = np.linspace(0, ends[-1], columns + 1)
+    sums = (np.concatenate([[0], np.cumsum(density[strand])]) for strand in ("plus", "minus"))
+    strands = [np.diff(np.interp(edges, ends, running)) for running in sums]
+    most = max(float(seeds.max()) for seeds in strands)
+    usual = max(float(np.quantile(seeds, 0.97)) for seeds in strands)
+    top = 1.3 * usual if most > 2 * usual > 0 else 1.05 * most
+    for sign, seeds, colour in ((1, strands[0], _PLUS), (-1, strands[1], _MINUS)):
+        axes.stairs(sign * np.minimum(seeds, top), edges, fill=True, color=colour, lw=0)
+        beyond = np.flatnonzero(seeds > top)
+        axes.plot((edges[beyond] + edges[beyond + 1]) / 2, np.full(len(beyond), sign * top), ls="none", clip_on=False,
+                  marker="^" if sign > 0 else "v", ms=4, color=style.INK)  # fmt: skip
+    axes.set_ylim(-top, top)
+    axes.yaxis.set_major_locator(style.pyplot().MaxNLocator(5, symmetric=True, integer=True))
+    axes.yaxis.set_major_formatter(lambda value, _: format_scaled(abs(value)))
+    axes.set_ylabel("seeds")
+    axes.axhline(0, color=style.INK, lw=0.6)
+    return f"; marked columns have up to {most:,.0f}" if top < most else ""
+
+
+def _label_one(axes: Axes, lengths: Mapping[str, int]) -> tuple[float, str]:
+    """Positions below the only contig; the inches that this takes, and nothing for the subtitle."""
+    (name,) = lengths
+    axes.set_xlabel(_shown(name))
+    axes.xaxis.set_major_formatter(lambda value, _: format_bases(value) if value else "0")
+    return 0.5, ""
+
+
+def _label_contigs(axes: Axes, lengths: Mapping[str, int]) -> tuple[float, str]:
+    """Borders of contigs, and names below those with room; the inches that names take, and words for the subtitle."""
+    total = sum(lengths.values())
+    starts = dict(zip(lengths, itertools.accumulate(lengths.values(), initial=0), strict=False))
+    inches = {name: length / total * (style.WIDTH - _LEFT - _RIGHT) for name, length in lengths.items()}
+    level = [name for name in lengths if inches[name] >= _LETTER * len(_shown(name)) + 0.1]
+    upright = [name for name in lengths if inches[name] >= 0.14]
+    # Upright names need less room: they are taken where they name more contigs.
+    named, turned = (level, 0) if len(level) == len(upright) else (upright, 90)
+    axes.set_xticks([starts[name] + lengths[name] / 2 for name in named], list(map(_shown, named)))
+    axes.tick_params(axis="x", length=0, labelsize=style.SMALL, rotation=turned)
+    bordered = lengths if len(lengths) <= _BORDERS else named
+    for border in {starts[name] for name in bordered} | {starts[name] + lengths[name] for name in bordered}:
+        axes.axvline(border, color="#b5b5b5", lw=0.6, zorder=0)
+    longest = max(lengths, key=lengths.__getitem__)
+    rest = f", the longest {_shown(longest)} with {format_bases(lengths[longest])}"
+    below = 0.2 + _LETTER * max((len(_shown(name)) for name in named), default=0) if turned else 0.3
+    return below, f" in {len(lengths):,} contigs{'' if len(named) == len(lengths) else rest}"
+
+
+def _shown(name: str, letters: int = _NAME) -> str:
+    return name if len(name) <= letters else name[: letters - 1] + "…"
+
+
+# The page
+
+
+def section(folder: Path, samples: Iterable[Sample], seeds: Iterable[Path], figures: Iterable[Path]) -> list[Block]:
+    """The blocks of the samples' section; `folder` is the page's own.
+
+    Parameters
+    ----------
+    folder : path
+    samples : iterable of Sample
+    seeds : iterable of paths
+        Files of the samples to link to: seeds, summaries, densities.
+    figures : iterable of paths
+        What `draw_samples` drew.
+    """
+    samples, seeds, figures = list(samples), list(seeds), list(figures)
+    if not samples:
+        return []
+    heads = [Cell("Sample", "system: parameters"), Cell("reference", "reads", css="text")]
+    heads += [*map(Cell, COUNTS), Cell("files", css="text")]
+    rows = [Row(_cells(folder, sample, seeds)) for sample in samples]
+    note = (
+        "Queries: k-mers or reads that were searched. Found: those with a hit, of which unique have one and multiple "
+        "more. Dropped: those with more hits than max_hits allows; their hits are not among the hits."
+    )
+    drawn = [_picture(folder, sample, figures) for sample in samples]
+    table = Table([heads], [Group("", rows)], len(heads))
+    return [Text(note, soft=True), table, Heading("Seeds along the reference"), *drawn]
+
+
+def _cells(folder: Path, sample: Sample, seeds: list[Path]) -> list[Cell]:
+    facts, counts = sample.facts, sample.counts
+    own = {path.name: path for path in seeds}
+    names = {f"{sample.name}.{ending}": text for ending, text in _FILES.items()}
+    files = tuple(link_to(folder, own[name], text) for name, text in names.items() if name in own)
+    texts = [Cell(sample.name, f"{facts['system']}: {describe_parameters(facts['parameters'])}", css="facts")]
+    texts.append(Cell(facts["reference"], facts["reads"], css="text"))
+    queries = counts["queries"]
+    shares = {"found": counts["found"], "unique": counts["unique"], "multiple": counts["multiple"]}
+    smalls = {name: f"{count / queries:.1%}".replace("%", " %") for name, count in shares.items() if queries}
+    return [
+        *texts,
+        *(Cell(f"{counts[n]:,}", smalls.get(n, "")) for n in COUNTS),
+        Cell("", css="text facts", links=files),
+    ]
+
+
+def _picture(folder: Path, sample: Sample, figures: list[Path]) -> Block:
+    if not sample.counts["hits"]:
+        why = f"; max_hits dropped {sample.counts['dropped']:,}" if sample.counts["dropped"] else ""
+        return Text(f"{sample.name}: none of {sample.counts['queries']:,} queries has a seed{why}.")
+    caption = f"{sample.name}: where the seeds begin, of each strand."
+    drawn = picture(folder, "samples", [path for path in figures if path.stem == sample.name], caption)
+    return drawn or Text(f"{sample.name}: no picture was drawn.")
