@@ -87,10 +87,10 @@ class Settings(NamedTuple):
     threads: Sequence[int]
 
     def options(self, max_hits: int | None) -> Iterator[Options]:
-        """One for each run; a GPU run uses one host thread."""
+        """One for each run; beside a GPU work as many CPU threads as there may be."""
         for tier in self.tiers:
             for device in self.devices:
-                for count in self.threads if device == "cpu" else [1]:
+                for count in self.threads if device == "cpu" else [max(self.threads)]:
                     yield Options(tier, device, count, max_hits)
 
 

@@ -14,7 +14,7 @@ from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.paper import Work
 from warpseed.line import WHOLE_TEXT, Room
 from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, part_of, words_of
+from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
 __all__ = [
     "COSTS",
@@ -72,7 +72,8 @@ class _FastWork(NamedTuple):
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
-        stride = int(words_of(self.kmers.lengths).max(initial=1)) + 1
+        longest = int(self.kmers.lengths.max(initial=1))
+        stride = -(-longest // BASES_A_WORD) + 1
         return cpu_fast.new_block(stride, int(self.scheme.look_ups.max()))
 
     def search(

@@ -18,18 +18,24 @@ if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
 
 __all__ = [
+    "BASES_A_WORD",
+    "Measured",
     "Packed",
     "all_known",
     "base_at",
     "first_word",
     "join_packed",
+    "measure",
     "one_word_each",
     "oriented_marks",
     "oriented_word",
     "pack",
     "part_of",
-    "words_of",
 ]
+
+
+BASES_A_WORD = 32
+"""Bases of a 64-bit word."""
 
 
 class Packed(NamedTuple):
@@ -45,9 +51,36 @@ class Packed(NamedTuple):
     """uint32[n], bases of each sequence"""
 
 
-def words_of(lengths: np.ndarray) -> np.ndarray:
-    """Words that sequences of these lengths take, int64[n]."""
-    return (lengths.astype(np.int64) + 31) >> 5
+class Measured(NamedTuple):
+    """Lengths of sequences, and what has to be known of them to pack them; one look at their offsets."""
+
+    lengths: np.ndarray
+    """uint32[n], bases of each"""
+    shortest: int
+    longest: int
+    """bases, 0 where there are no sequences"""
+    words: int
+    """words that all of them take"""
+
+
+@scalar
+def _measure(offsets, lengths):
+    """Lengths between offsets; returns the shortest, the longest, and the words of all."""
+    shortest = longest = int64(offsets[1]) - int64(offsets[0]) if lengths.shape[0] else int64(0)
+    words = int64(0)
+    for i in range(lengths.shape[0]):
+        length = int64(offsets[i + 1]) - int64(offsets[i])
+        shortest = min(shortest, length)
+        longest = max(longest, length)
+        words += (length + int64(31)) >> int64(5)
+        lengths[i] = length
+    return shortest, longest, words
+
+
+def measure(queries: Queries) -> Measured:
+    """Look at the lengths of queries."""
+    lengths = np.empty(len(queries), np.uint32)
+    return Measured(lengths, *_measure(queries.offsets, lengths))
 
 
 @scalar
@@ -74,42 +107,46 @@ def _pack(codes, offsets, first, words, marks):
 
 @scalar
 def _pack_short(codes, offsets, words):
-    """As `_pack`, for sequences that are all bases and have one word each."""
+    """As `_pack`, for sequences of one word each, if all they have is bases; returns whether that is so."""
+    seen = uint64(0)
     for i in range(words.shape[0]):
         first = offsets[i]
         length = offsets[i + 1] - first
         word = uint64(0)
         for j in range(first, first + length):
-            word = (word << uint64(2)) | uint64(codes[j])
+            code = uint64(codes[j])
+            seen |= code
+            word = (word << uint64(2)) | code
         words[i] = word << uint64(64 - 2 * length)
+    return seen <= uint64(3)
 
 
-def pack(queries: Queries) -> Packed:
+def pack(queries: Queries, measured: Measured | None = None) -> Packed:
     """Pack queries of any lengths, none of which is empty.
 
     Parameters
     ----------
     queries : Queries
         Codes 0-3, and 4 for what is no base.
+    measured : Measured, of these queries, where it is known
 
     Returns
     -------
     Packed
     """
-    lengths = queries.lengths.astype(np.uint32)
-    words_each = words_of(lengths)
-    short = int(words_each.max(initial=1)) == 1
+    known = measured or measure(queries)
+    nothing = np.empty(0, np.uint64)
+    words = np.empty(known.words, np.uint64)
     first = np.empty(0, np.uint32)
-    if not short:
-        first = np.zeros(len(lengths) + 1, np.uint32)
-        np.cumsum(words_each, out=first[1:])
-    words = np.empty(len(lengths) if short else int(first[-1]), np.uint64)
-    marks = np.empty(len(words) if queries.codes.max(initial=0) > 3 else 0, np.uint64)
-    if short and not len(marks):
-        _pack_short(queries.codes, queries.offsets, words)
+    if known.longest <= BASES_A_WORD:
+        if _pack_short(queries.codes, queries.offsets, words):
+            return Packed(words, nothing, first, known.lengths)
     else:
-        _pack(queries.codes, queries.offsets, first, words, marks)
-    return Packed(words, marks, first, lengths)
+        first = np.zeros(len(queries) + 1, np.uint32)
+        np.cumsum((known.lengths + np.uint32(31)) >> np.uint32(5), out=first[1:])
+    marks = np.empty(known.words if queries.codes.max(initial=0) > 3 else 0, np.uint64)
+    _pack(queries.codes, queries.offsets, first, words, marks)
+    return Packed(words, marks, first, known.lengths)
 
 
 def part_of(packed: Packed, start: int, stop: int) -> Packed:

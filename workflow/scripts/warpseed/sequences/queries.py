@@ -96,6 +96,8 @@ class Queries:
         """Return the queries ``[start, stop)``: bases, qualities and names are views, offsets are rebased."""
         start, stop, _ = slice(start, stop).indices(len(self))
         stop = max(start, stop)
+        if stop - start == len(self):
+            return self
         codes, names = self.offsets[start : stop + 1], self.name_offsets[start : stop + 1]
         return Queries(
             self.codes[codes[0] : codes[-1]],
