@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,17 @@ def test_the_digest_of_file_to_file_is_of_the_file(
     """What is lost on the way to the file is missing in the record."""
     from warpseed.kmer_seeds import timing
 
-    write = timing.write_hits
+    opened = timing.open_writer
 
-    def lose_the_last_hit(path: Path, batches: Any, **options: Any) -> None:
-        write(path, batches, **options)
+    @contextmanager
+    def lose_the_last_hit(path: Path, *arguments: Any, **options: Any) -> Iterator[Any]:
+        with opened(path, *arguments, **options) as writer:
+            yield writer
         lines = Path(path).read_text().splitlines(keepends=True)
         Path(path).write_text("".join(lines[:-1]))
 
     whole = timed(made, ["whole"], tmp_path)
-    monkeypatch.setattr(timing, "write_hits", lose_the_last_hit)
+    monkeypatch.setattr(timing, "open_writer", lose_the_last_hit)
     lost = timed(made, ["file_to_file"], tmp_path)
     assert set(lost["results"]) == {whole["results"].iloc[0] - 1}
     assert not set(lost["digest"]) & set(whole["digest"])

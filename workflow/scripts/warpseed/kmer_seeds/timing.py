@@ -9,24 +9,25 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings
+from warpseed.batches import Options, Settings, iter_hits
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.kmer_seeds import cpu, find_function, find_kmers, iter_kmer_hits, paper
+from warpseed.kmer_seeds import cpu, find_function, find_kmers, kmer_search, paper
 from warpseed.kmer_seeds.kmers import pack_kmers
-from warpseed.kmer_seeds.output import make_hits, write_hits
+from warpseed.kmer_seeds.output import LINES, make_hits
 from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
 from warpseed.output.hits import Hits
 from warpseed.output.rows import digest_rows
+from warpseed.output.writers import open_writer
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, read_queries, write_fasta
 
@@ -137,11 +138,13 @@ def _file_to_file(job: _Job) -> Run:
     lengths = read_queries(job.kmers).lengths
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        found = Stopwatch()
         began = time.perf_counter()
-        batches = iter_kmer_hits(job.index, job.kmers, **job.arguments(watch))
-        write_hits(job.output, _timed(batches, found), threads=job.options.threads)
-        watch.add("write", time.perf_counter() - began - found.seconds["search"])
+        search = kmer_search(job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
+        with open_writer(job.output, LINES["bed"], threads=job.options.threads) as writer:
+            for hits, made in iter_hits(job.kmers, search, make=writer.make, watch=watch):
+                writer.put(hits, made)
+        # What is formatted by the threads is part of it already; the rest is waiting for them, and for the disk.
+        watch.add("write", max(0.0, time.perf_counter() - began - sum(watch.seconds.values())))
         return outcome
 
     def outcome() -> Outcome:
@@ -149,16 +152,6 @@ def _file_to_file(job: _Job) -> Run:
         return Outcome(len(lengths), len(rows), digest_rows(rows))
 
     return run
-
-
-def _timed(batches: Iterator[Hits], watch: Stopwatch) -> Iterator[Hits]:
-    """The same batches; what it takes to find them goes to stage `search`."""
-    while True:
-        with watch.stage("search"):
-            hits = next(batches, None)
-        if hits is None:
-            return
-        yield hits
 
 
 _RUNS: dict[str, Callable[[_Job], Run]] = {
