@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,8 @@ from warpseed.workflow.program import (
 )
 
 if TYPE_CHECKING:
-    from warpseed.output.hits import Hits
+    from warpseed.batches import Search
+    from warpseed.output.lines import Format
 
 __all__ = ["main"]
 
@@ -109,63 +110,61 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _kmers(options: argparse.Namespace) -> int:
-    from warpseed.kmer_seeds import iter_kmer_hits
-    from warpseed.kmer_seeds.output import LINES, write_hits
+    from warpseed.kmer_seeds import kmer_search
+    from warpseed.kmer_seeds.output import LINES
 
-    find = partial(
-        iter_kmer_hits, kmers=options.kmers, k=options.k, step=options.step, max_mismatches=options.max_mismatches
-    )
-    return _search(options, [options.kmers], "k-mers", find, tuple(LINES), write_hits)
+    search = partial(kmer_search, k=options.k, step=options.step, max_mismatches=options.max_mismatches)
+    return _search(options, options.kmers, "k-mers", search, LINES)
 
 
 def _search(
     options: argparse.Namespace,
-    inputs: Sequence[str],
+    source: str,
     queries: str,
-    find: Callable[..., Iterator[Hits]],
-    formats: Sequence[str],
-    write: Callable[..., int],
+    search_in: Callable[..., Search],
+    formats: Mapping[str, Format],
 ) -> int:
     """Any system's search: the options of the parser `search`, the index opened, hits written as they are found.
 
     Parameters
     ----------
-    inputs : files that are read
-    queries : what they hold, such as 'k-mers'
-    find : function of `index`, what the parser `search` takes, and `watch`, that gives hits batch by batch
-    formats : endings of the output, the first of them for standard output
-    write : function of a path, batches of hits, `sorted`, `threads` and `inputs`, that gives the number of hits written
+    source : the file that is read
+    queries : what it holds, such as 'k-mers'
+    search_in : function of an index, and of what the parser `search` takes, that gives the search
+    formats : formats of the output by the ending of its name, that of standard output first
     """
+    from warpseed.batches import iter_hits
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
     from warpseed.output.opening import check_output, output_format
-    from warpseed.output.totals import Totals
+    from warpseed.output.writers import open_writer
     from warpseed.workflow.progress import Progress
 
-    output_format(options.output, formats)
-    check_output(options.output, inputs)
+    output, threads = options.output, options.threads
+    format = formats[output_format(output, tuple(formats))]
+    check_output(output, [source])
     watch = Stopwatch()
     began = time.perf_counter()
     with watch.stage("load"):
         index = open_index(options.index)
-    totals = Totals()
-    over = totals.over if options.quiet else Progress(totals, queries, watch).over
-    batches = find(
-        index, tier=options.tier, device=options.device, threads=options.threads, max_hits=options.max_hits, watch=watch
-    )
-    written = write(
-        options.output, over(batches), sorted=options.sorted, threads=options.threads, inputs=inputs
+    search = search_in(
+        index, tier=options.tier, device=options.device, threads=threads, max_hits=options.max_hits
     )  # fmt: skip
+    with open_writer(output, format, sorted=options.sorted, threads=threads, inputs=[source]) as writer:
+        totals = writer.totals
+        found = iter_hits(source, search, make=writer.make, watch=watch)
+        for hits, made in found if options.quiet else Progress(totals, queries, watch).told(found):
+            writer.put(hits, made)
     total = time.perf_counter() - began
     _say_reads(watch.counts, options.say)
-    options.say(f"{totals.queries:,} {queries}, {written:,} hits written to {options.output}")
+    options.say(f"{totals.queries:,} {queries}, {totals.hits:,} hits written to {options.output}")
     if options.max_hits is not None:
         options.say(
             f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
             f"{totals.dropped_hits:,} hits of theirs"
         )
-    known = sum(watch.seconds.values())
-    say_what_it_took(dict(watch.seconds, write=total - known, total=total), options.say)
+    watch.add("write", max(0.0, total - sum(watch.seconds.values())))
+    say_what_it_took(dict(watch.seconds, total=total), options.say)
     return 0
 
 

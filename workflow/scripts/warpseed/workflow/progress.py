@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from warpseed.errors import say
 
@@ -21,6 +21,8 @@ _ON_TERMINAL, _IN_LOG = 0.5, 10.0
 """Seconds from one line to the next."""
 _SILENT = 1.0
 """Seconds that a terminal shows nothing: most searches are over by then."""
+
+_Batch = TypeVar("_Batch")
 
 
 class Progress:
@@ -40,13 +42,17 @@ class Progress:
 
     def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
         """The same batches, counted and told."""
+        return self.told(self._totals.over(batches))
+
+    def told(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
+        """The same batches, told; they are counted elsewhere before the next one is asked for."""
         on_terminal = sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
         began = time.monotonic()
         told = began + (_SILENT - _ON_TERMINAL if on_terminal else 0.0)
         shown = False
         try:
-            for hits in self._totals.over(batches):
-                yield hits
+            for batch in batches:
+                yield batch
                 now = time.monotonic()
                 if now - told >= (_ON_TERMINAL if on_terminal else _IN_LOG):
                     told = now
