@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -214,7 +215,7 @@ def test_a_function_that_fails_says_so() -> None:
 
 
 def start(script: str, cache: Path | str, **settings: str) -> subprocess.Popen[str]:
-    environment = os.environ | settings | {"PYTHONPATH": str(LIBRARY), "NUMBA_CACHE_DIR": str(cache)}
+    environment = os.environ | {"PYTHONPATH": str(LIBRARY), "NUMBA_CACHE_DIR": str(cache)} | settings
     return subprocess.Popen(
         [sys.executable, "-c", script], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -272,6 +273,14 @@ def test_code_for_another_processor_is_not_used(filled: Path) -> None:
     for imports_numba in (True, False):
         assert output_of(start(SORT, filled, NUMBA_CPU_NAME="generic")) == f"1 2 3 8 9 {imports_numba}"
     assert len({path.parent for path in filled.rglob("*.o")}) == 2
+
+
+def test_code_of_other_sources_is_not_used(tmp_path: Path) -> None:
+    shutil.copytree(LIBRARY / "warpseed", tmp_path / "warpseed", ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "warpseed" / "compute" / "ranges.py"
+    for line, printed in (("if counts[query] > 1:", "1 2 3 8 9 True"), ("if counts[query] > 2:", "1 2 3 9 8 True")):
+        path.write_text(path.read_text().replace("if counts[query] > 1:", line))
+        assert output_of(start(SORT, tmp_path / "cache", PYTHONPATH=str(tmp_path))) == printed
 
 
 def test_a_search_in_a_warm_process_imports_no_numba(tmp_path: Path) -> None:

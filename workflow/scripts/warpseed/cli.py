@@ -20,6 +20,7 @@ from warpseed.workflow.program import (
     log_to_standard_error,
     open_descriptors,
     say_what_it_took,
+    start_quickly,
     stop_on_signals,
 )
 
@@ -240,6 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run(_parser().parse_args(arguments), arguments)
+    start_quickly()
     open_descriptors()
     stop_on_signals()
     try:

@@ -12,7 +12,6 @@ released meanwhile.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import threading
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
@@ -121,7 +120,7 @@ class Compiled:
         """What runs it with arguments of these kinds: from the disk, or compiled and put there."""
         with _loading:  # two threads do not compile the same
             if key not in self._runs:
-                # The cache's folder is named by the library's own sources.
+                # Of functions outside the library nobody knows when they change.
                 place = objects.place_of(self.name, repr(key)) if self.name.startswith("warpseed.") else None
                 code = objects.read(place) if place else None
                 if code is None:
@@ -154,11 +153,23 @@ def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any
 class _Later:
     """A module that is imported when something of it is used."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        return getattr(self._load(), name)
+
+
+def _types() -> Any:
+    from numba import types
+
+    return types
+
+
+def _cgutils() -> Any:
+    from numba.core import cgutils
+
+    return cgutils
 
 
 class Intrinsic:
@@ -181,6 +192,6 @@ scalar: Any = Compiled
 atomic instruction for every array of every tuple that a function is handed, and run on both targets."""
 intrinsic: Any = Intrinsic
 """Decorator of a definition as `numba.extending.intrinsic` takes it, which runs when Numba compiles what uses it."""
-types: Any = _Later("numba.types")
-cgutils: Any = _Later("numba.core.cgutils")
+types: Any = _Later(_types)
+cgutils: Any = _Later(_cgutils)
 """What such definitions need of Numba."""

@@ -1,7 +1,7 @@
 """Machine code on disk: one file for each function and kinds of arguments, checked, and linked by LLVM's loader.
 
-Files lie in a folder for each compiler and processor, within the folder that has the name of the library's sources
-(`warpseed.__init__`). A file that is missing, damaged or cannot be written is no error: the function is compiled.
+Files lie in a folder for each state of the library's sources, compiler and processor, within the folder of the cache
+(`warpseed.cache`). A file that is missing, damaged or cannot be written is no error: the function is compiled.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from warpseed.cache import digest_of_sources
 
 __all__ = ["ENTRY", "Code", "link", "place_of", "read", "write"]
 
@@ -38,7 +40,7 @@ class Code(NamedTuple):
 
 @cache
 def _folder() -> str:
-    """The folder of the objects of this compiler on this processor."""
+    """The folder of what this compiler makes of these sources for this processor."""
     import llvmlite
     from llvmlite import binding
 
@@ -49,7 +51,7 @@ def _folder() -> str:
     features = binding.get_host_cpu_features().flatten()
     switches = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
     told = (
-        version, llvmlite.__version__, np.__version__, sys.version, object.__basicsize__,
+        digest_of_sources(), version, llvmlite.__version__, np.__version__, sys.version, object.__basicsize__,
         binding.get_default_triple(), binding.get_host_cpu_name(), features,
         [each for each in switches if each[0] != "NUMBA_CACHE_DIR"],
     )  # fmt: skip
