@@ -47,8 +47,11 @@ uint64: Any = np.uint64
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 """NumPy's flags of an array that Numba's types tell apart."""
+_DIMENSION = 0x1000
+_C_ORDER, _OTHER_ORDER = _C | _ALIGNED | _WRITEABLE, _F | _ALIGNED | _WRITEABLE
 _PAST_INT64 = 1 << 63
 _NUMBERS = {bool: np.bool_, float: np.float64}
+_array = np.ndarray
 
 _loading = threading.RLock()
 
@@ -57,12 +60,12 @@ def _take(values: tuple[Any, ...], kinds: list[Any], words: list[Any]) -> None:
     """Append what tells types apart, as finely as Numba does, to `kinds`, and what an entry is handed to `words`."""
     for value in values:
         kind = type(value)
-        if isinstance(value, np.ndarray):
+        if kind is _array or isinstance(value, _array):
             flags = value.flags.num
-            kinds.append((value.dtype, value.ndim, flags & ((_C if flags & _C else _F) | _ALIGNED | _WRITEABLE)))
+            kinds += value.dtype, value.ndim * _DIMENSION | (flags & (_C_ORDER if flags & _C else _OTHER_ORDER))
             words.append(id(value))
         elif isinstance(value, tuple):
-            kinds.append((kind, len(value)))
+            kinds += kind, len(value)
             _take(value, kinds, words)
         elif kind is int:
             kinds.append(np.int64 if -_PAST_INT64 <= value < _PAST_INT64 else np.uint64)
@@ -81,10 +84,10 @@ def _layout(kinds: tuple[Any, ...]) -> Struct:
     """How the words of arguments of these kinds lie in memory."""
     letters = ""
     for kind in kinds:
-        if isinstance(kind, type):
-            letters += {"f": "d", "u": "Q"}.get(np.dtype(kind).kind, "q")
-        elif isinstance(kind[0], np.dtype):
+        if isinstance(kind, np.dtype):
             letters += "P"
+        elif isinstance(kind, type) and issubclass(kind, np.generic):
+            letters += {"f": "d", "u": "Q"}.get(np.dtype(kind).kind, "q")
     return Struct(letters)
 
 
