@@ -150,7 +150,7 @@ RULES = {
     ),
     "cut_kmers": (
         "input=Some(reads='{genome}'), output=Some(kmers='{disk}/k.fa'), "
-        "params=Some(k=200, number=9000, seed=1, deduplicate=False)",
+        "params=Some(k=200, number=9000, seed=1, deduplicate=False, traced=False)",
         "{disk}/k.fa: ",
     ),
     "build_fm_index": (
