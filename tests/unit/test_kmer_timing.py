@@ -59,7 +59,7 @@ def test_each_item_has_the_stages_of_its_way(made: tuple[Path, Case], tmp_path: 
     assert stages["whole", "paper"] == ["load", "read", "pack", "search", "locate", "total"]
     assert stages["whole", "fast"] == ["load", "read", "pack", "search", "total"]
     assert stages["in_memory", "fast"] == ["load", "search", "total"]
-    assert stages["file_to_file", "fast"] == ["load", "read", "pack", "search", "write", "total"]
+    assert stages["file_to_file", "fast"] == ["load", "read", "pack", "search", "format", "write", "total"]
     for _, run in frame[frame["metric"] == "time"].groupby(["item", "tier", "threads", "repeat"]):
         seconds = run.set_index("stage")["value"]
         assert seconds.drop(["load", "total"]).sum() <= seconds["total"]

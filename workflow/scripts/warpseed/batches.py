@@ -175,7 +175,7 @@ def iter_batches(
     share : (i, n) searches every n-th piece of the source, from the i-th on; queries are then numbered by piece, the
         first of piece p with ``p << 32``, so that what n such searches find can be put in order
     watch : takes the seconds of each stage, those of several threads as their mean: ``read``, ``pack``, ``search``,
-        and ``write`` for what is made
+        and ``format`` for what is made
 
     Yields
     ------

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from warpseed.compute.pipeline import ordered
+from warpseed.compute.pipeline import fed, ordered
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 
@@ -215,7 +215,7 @@ class Line:
         """Results as a batch, with what is to be made of them unless they are many."""
         made = None
         if self._make is not None and len(found.hits) <= 2 * _ROOM:
-            with watch.stage("write"):
+            with watch.stage("format"):
                 made = self._make(self._search.hits(queries, found, 0, continues))
         return Batch(0, queries, found, continues, made)
 
@@ -229,7 +229,8 @@ class Line:
 
         def sets() -> Iterator[Packed]:
             prepared: tuple[Done, _Ready | None]
-            for prepared in ordered(self._pieces, prepare, threads):
+            # Reading and packing are a fifth of what there is to do for the threads.
+            for prepared in ordered(self._pieces, prepare, max(1, threads // 4)):
                 waiting.append(prepared)
                 if prepared[1] is not None:
                     yield prepared[1].packed
@@ -250,11 +251,11 @@ class Line:
             for done, _ in waiting:
                 yield done, None
 
-        def finish(task: tuple[Done, _Searched | None]) -> tuple[Done, None]:
+        def finish(task: tuple[Done, _Searched | None]) -> Done:
             done, part = task
             if part is None:
-                return done, None
+                return done
             queries = part.ready.queries.slice(part.begin, part.begin + len(part.results.counts))
-            return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch)), None
+            return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch))
 
-        return ordered(found(), finish, threads)
+        return fed(found(), finish, threads)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["ordered"]
+__all__ = ["fed", "ordered"]
 
 _AHEAD = 2
 """Tasks for each thread that are begun before the first one's result is taken."""
@@ -101,3 +101,56 @@ def _begin(
             line.appendleft(rest)
             break
     line.extendleft(reversed(begun))
+
+
+def fed(tasks: Iterator[_Task], run: Callable[[_Task], _Result], threads: int) -> Iterator[_Result]:
+    """The results of tasks in their order, worked out on `threads` threads; another thread waits for the tasks.
+
+    So a result is handed on as soon as it is there, however long the next task is in coming.
+
+    Parameters
+    ----------
+    tasks : a generator, run and closed in the thread that waits for it
+    run : function of a task, called from any of the threads
+
+    Raises
+    ------
+    whatever a task raised, or what gives them, in its place among the results
+    """
+    from concurrent.futures import ThreadPoolExecutor
+    from queue import Queue
+    from threading import Semaphore, Thread
+
+    line: Queue[Future[_Result] | BaseException | None] = Queue()
+    room, stopped = Semaphore(_AHEAD * threads), False
+    pool = ThreadPoolExecutor(threads)
+
+    def feed() -> None:
+        end: BaseException | None = None
+        try:
+            for task in tasks:
+                line.put(pool.submit(run, task))
+                room.acquire()
+                if stopped:
+                    break
+        except BaseException as error:  # raised again where results are wanted
+            end = error
+        finally:
+            tasks.close()  # type: ignore[attr-defined]
+            line.put(end)
+
+    feeder = Thread(target=feed, name="warpseed feeding", daemon=True)
+    feeder.start()
+    try:
+        while (head := line.get()) is not None:
+            if isinstance(head, BaseException):
+                raise head
+            result = head.result()
+            del head
+            room.release()
+            yield result
+    finally:
+        stopped = True
+        room.release()
+        feeder.join()
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,13 +137,11 @@ def _file_to_file(job: _Job) -> Run:
     lengths = read_queries(job.kmers).lengths
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        began = time.perf_counter()
         search = kmer_search(job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
         with open_writer(job.output, LINES["bed"], threads=job.options.threads) as writer:
             for hits, made in iter_hits(job.kmers, search, make=writer.make, watch=watch):
-                writer.put(hits, made)
-        # What is formatted by the threads is part of it already; the rest is waiting for them, and for the disk.
-        watch.add("write", max(0.0, time.perf_counter() - began - sum(watch.seconds.values())))
+                with watch.stage("write"):
+                    writer.put(hits, made)
         return outcome
 
     def outcome() -> Outcome:

@@ -65,6 +65,7 @@ STAGE_COLOURS = {
     "device_to_host": "#CC79A7",
     "lookup": "#7FCBB0",
     "sort": "#8C564B",
+    "format": "#56B4E9",
     "write": "#0072B2",
     "other": "#C8C8C8",
 }

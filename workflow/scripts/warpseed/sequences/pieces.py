@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PIECE_BYTES", "Parsed", "Piece", "Pieces", "open_pieces"]
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 2 << 20
 _REST_BYTES = 1 << 20
 _LARGE_BYTES = 31 << 20
 _AHEAD = 4  # pieces that the thread which reads and decompresses may be ahead

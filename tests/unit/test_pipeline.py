@@ -1,0 +1,93 @@
+"""Tasks on several threads: results in order, what did not fit right behind, mistakes in their place, no hanging."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+
+import pytest
+from warpseed.compute.pipeline import fed, ordered
+
+THREADS = pytest.mark.parametrize("threads", [1, 2, 5])
+
+
+def halved(task: tuple[int, int]) -> tuple[list[int], Iterable[tuple[int, int]] | None]:
+    """Numbers [first, last): three at once, the rest in halves."""
+    first, last = task
+    time.sleep(0.0005 * (first % 3))
+    stop = min(first + 3, last)
+    if stop == last:
+        return list(range(first, last)), None
+    middle = (stop + last) // 2
+    return list(range(first, stop)), [part for part in ((stop, middle), (middle, last)) if part[0] < part[1]]
+
+
+@THREADS
+def test_a_rest_comes_right_behind_what_was_done(threads: int) -> None:
+    tasks = [(0, 50), (50, 51), (51, 51), (51, 90)]
+    assert [number for part in ordered(tasks, halved, threads) for number in part] == list(range(90))
+    assert list(ordered([], halved, threads)) == []
+
+
+@THREADS
+def test_tasks_are_taken_a_few_ahead(threads: int) -> None:
+    taken = []
+
+    def tasks() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    results = ordered(tasks(), lambda number: (number, None), threads)
+    assert [next(results), next(results)] == [0, 1]
+    assert len(taken) <= 2 + 3 * threads
+    results.close()  # type: ignore[attr-defined]
+
+
+@THREADS
+def test_a_mistake_comes_in_its_place(threads: int) -> None:
+    def run(number: int) -> tuple[int, None]:
+        if number >= 3:
+            raise ValueError(f"at {number}")
+        time.sleep(0.002)
+        return number, None
+
+    results = ordered(range(100), run, threads)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="at 3"):
+        next(results)
+
+
+def test_what_is_fed_comes_while_the_next_task_is_waited_for() -> None:
+    more = threading.Event()
+
+    def tasks() -> Iterator[int]:
+        yield 1
+        assert more.wait(10)
+        yield 2
+
+    results = fed(tasks(), lambda number: -number, 2)
+    assert next(results) == -1
+    more.set()
+    assert list(results) == [-2]
+
+
+def test_what_feeds_may_fail_and_may_be_left() -> None:
+    closed = []
+
+    def tasks() -> Iterator[int]:
+        try:
+            yield from range(5)
+            raise KeyError("tasks")
+        finally:
+            closed.append(threading.current_thread() is not threading.main_thread())
+
+    results = fed(tasks(), lambda number: number, 2)
+    with pytest.raises(KeyError, match="tasks"):
+        assert list(results) == "never"
+    results = fed(tasks(), lambda number: number, 1)
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+    assert closed == [True, True]
+    assert not [thread for thread in threading.enumerate() if "warpseed" in thread.name]
