@@ -33,7 +33,7 @@ RUN_STAMP := $(VENV)/run-$(shell cat $(RUN_REQUIREMENTS) | cksum | cut -d' ' -f1
 DEV_STAMP := $(VENV)/dev-$(shell cat $(DEV_REQUIREMENTS) | cksum | cut -d' ' -f1)
 
 SNAKEMAKE := $(PY) -m snakemake
-SNAKEFILES := Snakefile workflow/rules
+SNAKEFILES := Snakefile workflow/Snakefile workflow/rules
 PYTHON_FILES := workflow/scripts tests tools
 
 run: $(RUN_STAMP) $(COMMAND) | $(LINK)

@@ -1,6 +1,6 @@
 """Summaries and densities of samples that nobody searched, for tests of what is shown of them."""
 
-from warpseed.report.samples import COUNTS, FACTS
+from warpseed.report.samples import COUNTS
 
 WIDTH = 500
 """Bins along a reference."""
@@ -22,9 +22,9 @@ def write_sample(folder, name, contigs, seeds=None, **facts):
     text = {"sample": name, "reference": "genome.fa.gz", "reads": "reads.fq.gz", "system": "kmers"}
     text |= {"parameters": "k=20; step=20; mismatches=1"}
     counts = dict.fromkeys(COUNTS, 0) | {"queries": hits + 1000, "found": hits, "unique": hits, "hits": hits}
-    rows = [(key, (text | counts | facts)[key]) for key in (*FACTS, *COUNTS)]
+    row = text | counts | {"not_found": 0, "dropped_hits": 0} | facts
     summary, density = folder / f"{name}.summary.tsv", folder / f"{name}.density.tsv"
-    summary.write_text("".join(f"{key}\t{value}\n" for key, value in [("measure", "value"), *rows]))
+    summary.write_text("".join("\t".join(map(str, line)) + "\n" for line in (row, row.values())))
     lines = [("contig", "start", "end", "plus", "minus"), *bins]
     density.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
     return summary, density

@@ -63,6 +63,19 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     assert not called.exists()
 
 
+def test_the_catalogues_snakefile_plans_the_same_jobs(tmp_path: Path) -> None:
+    """workflow/Snakefile, where a catalogue looks for one, makes by default what Snakefile makes."""
+    planned = []
+    for snakefile in (ROOT / "Snakefile", ROOT / "workflow" / "Snakefile"):
+        done = snakemake("-n", "--configfile", SMOKE, directory=tmp_path, snakefile=snakefile)
+        assert done.returncode == 0, done.stdout
+        planned.append(
+            re.findall(r"^(?:time|find|build|write|draw|make|verify|cut|simulate)_\w+ +\d+$", done.stdout, re.M)
+        )
+    assert planned[0] == planned[1]
+    assert len(planned[0]) > 8
+
+
 def inputs_of(rule: str, output: str) -> str:
     """The input line of the first job of a rule in a dry run's output."""
     found = re.search(rf"^(?:local)?rule {rule}:\n\s+input: (.*)$", output, re.MULTILINE)

@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COUNTS", "DENSITY_COLUMNS", "FACTS", "Sample", "draw_samples", "read_sample", "samples_table", "section"]
+__all__ = ["COUNTS", "DENSITY_COLUMNS", "FACTS", "Sample", "draw_samples", "read_sample", "section"]
 
 FACTS = ("sample", "reference", "reads", "system", "parameters")
-"""Measures of a summary that are text."""
-COUNTS = ("queries", "found", "unique", "multiple", "dropped", "hits")
-"""Measures of a summary that are whole numbers."""
+"""Columns of a summary that are text."""
+COUNTS = ("queries", "found", "unique", "multiple", "dropped_queries", "hits")
+"""Columns of a summary that are shown: whole numbers."""
 DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
 
 _FILES = {"bed.gz": "seeds", "summary.tsv": "summary", "density.tsv": "density"}
 """Endings of a sample's files, and what a link to one is called."""
+_AGAIN = "remove it and run the workflow again"
 _COLUMNS = 500
 _PLUS, _MINUS = "#0072B2", "#D55E00"
 _BORDERS = 100
@@ -51,7 +52,8 @@ class Sample(NamedTuple):
     facts : dict
         `FACTS` to text.
     counts : dict
-        `COUNTS` to int: queries searched; those with a hit, with one, with more; those that max_hits dropped; hits.
+        `COUNTS` to int: queries searched; those with a hit, with one, with more; those that max_hits dropped; hits
+        that are left.
     density : pandas.DataFrame
         `DENSITY_COLUMNS`: bins along the contigs in the order of the reference, and the hits of each strand that
         begin in them. Coordinates are 0-based and half-open.
@@ -68,43 +70,39 @@ class Sample(NamedTuple):
 
 
 def read_sample(summary: str | Path, density: str | Path) -> Sample:
-    """Read `<sample>.summary.tsv` and `<sample>.density.tsv`.
+    """Read a sample's `<sample>.summary.tsv` and `<sample>.density.tsv`.
 
     Raises
     ------
     InputError
         If a file is not as docs/formats.md says, or the two do not belong together.
     """
-    rows = _rows(summary, ("measure", "value"), {"value": str})
-    values = {row["measure"]: row["value"] for row in rows}
-    missing = [name for name in (*FACTS, *COUNTS) if name not in values]
-    wrong = [name for name in COUNTS if name in values and not values[name].isdecimal()]
-    if missing or wrong:
-        problem = f"lacks {', '.join(missing)}" if missing else f"has no whole number of {wrong[0]}"
-        raise InputError(f"{summary} {problem}; remove it and run the workflow again")
-    counts = {name: int(values[name]) for name in COUNTS}
-    bins = _rows(density, DENSITY_COLUMNS, dict.fromkeys(DENSITY_COLUMNS[1:], "int64"))
-    if sum(row["plus"] + row["minus"] for row in bins) != counts["hits"]:
-        raise InputError(f"{density} holds other hits than {summary}; remove both and run the workflow again")
-    return Sample({name: values[name] for name in FACTS}, counts, frame(bins, list(DENSITY_COLUMNS)))
+    rows = _rows(summary, (*FACTS, *COUNTS), dict.fromkeys(FACTS, str) | dict.fromkeys(COUNTS, "int64"))
+    if len(rows) != 1:
+        raise InputError(f"{summary} has {len(rows)} rows, not one; {_AGAIN}")
+    (values,) = rows
+    bins = _rows(density, DENSITY_COLUMNS, {"contig": str} | dict.fromkeys(DENSITY_COLUMNS[1:], "int64"))
+    if sum(row["plus"] + row["minus"] for row in bins) != values["hits"]:
+        raise InputError(f"{density} holds other hits than {summary}; {_AGAIN}")
+    facts, counts = ({name: values[name] for name in names} for names in (FACTS, COUNTS))
+    return Sample(facts, counts, frame(bins, list(DENSITY_COLUMNS)))
 
 
 def _rows(path: str | Path, columns: tuple[str, ...], types: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a table with these columns; others beside them are left out."""
     import pandas as pd
 
     try:
-        table = pd.read_csv(path, sep="\t", keep_default_na=False, dtype={columns[0]: str, **types}, quoting=3)
+        # Names of contigs may be no UTF-8: here they are only shown.
+        table = pd.read_csv(
+            path, sep="\t", keep_default_na=False, dtype=dict(types), quoting=3, encoding_errors="replace"
+        )
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no readable table ({error}); remove it and run the workflow again") from error
-    if tuple(table.columns) != columns:
-        found = ", ".join(map(str, table.columns))
-        raise InputError(f"{path} has the columns {found}, not {', '.join(columns)}; remove it and run again")
-    return rows_of(table)
-
-
-def samples_table(samples: Iterable[Sample]) -> pd.DataFrame:
-    """One row a sample: `FACTS` and `COUNTS`."""
-    return frame([{**sample.facts, **sample.counts} for sample in samples], [*FACTS, *COUNTS])
+        raise InputError(f"{path} is no readable table ({error}); {_AGAIN}") from error
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise InputError(f"{path} has no column '{missing[0]}'; {_AGAIN}")
+    return rows_of(table[list(columns)])
 
 
 # The pictures
@@ -218,7 +216,7 @@ def section(folder: Path, samples: Iterable[Sample], seeds: Iterable[Path], figu
     if not samples:
         return []
     heads = [Cell("Sample", "system: parameters"), Cell("reference", "reads", css="text")]
-    heads += [*map(Cell, COUNTS), Cell("files", css="text")]
+    heads += [*(Cell(name.split("_")[0]) for name in COUNTS), Cell("files", css="text")]
     rows = [Row(_cells(folder, sample, seeds)) for sample in samples]
     note = (
         "Queries: k-mers or reads that were searched. Found: those with a hit, of which unique have one and multiple "
@@ -248,7 +246,7 @@ def _cells(folder: Path, sample: Sample, seeds: list[Path]) -> list[Cell]:
 
 def _picture(folder: Path, sample: Sample, figures: list[Path]) -> Block:
     if not sample.counts["hits"]:
-        why = f"; max_hits dropped {sample.counts['dropped']:,}" if sample.counts["dropped"] else ""
+        why = f"; max_hits dropped {sample.counts['dropped_queries']:,}" if sample.counts["dropped_queries"] else ""
         return Text(f"{sample.name}: none of {sample.counts['queries']:,} queries has a seed{why}.")
     caption = f"{sample.name}: where the seeds begin, of each strand."
     drawn = picture(folder, "samples", [path for path in figures if path.stem == sample.name], caption)
