@@ -112,30 +112,31 @@ def stable_order(*keys: np.ndarray) -> np.ndarray:
     """
     count = len(keys[0])
     number_bits = count.bit_length()
-    numbers = np.arange(count, dtype=np.uint64)
-    order = np.arange(count)
+    order: np.ndarray | None = None
     word, bits = np.zeros(count, np.uint64), 0
 
-    def sort_by_word() -> None:
-        nonlocal order
-        rows = (word[order] << np.uint64(number_bits)) | numbers
+    def sort_by_word() -> np.ndarray:
+        rows = (word if order is None else word[order]) << np.uint64(number_bits)
+        rows |= np.arange(count, dtype=np.uint64)
         rows.sort()
-        order = order[(rows & np.uint64((1 << number_bits) - 1)).astype(np.int64)]
+        rows &= np.uint64((1 << number_bits) - 1)
+        numbers = rows.view(np.int64)
+        return numbers if order is None else order[numbers]
 
     for key in reversed(keys if count else ()):
         low = key.min()
         key_bits = (int(key.max()) - int(low)).bit_length()
         if bits and bits + key_bits + number_bits > 64:
-            sort_by_word()
+            order = sort_by_word()
             word, bits = np.zeros(count, np.uint64), 0
         if key_bits + number_bits > 64:
-            order = order[np.argsort(key[order], kind="stable")]
+            order = np.argsort(key, kind="stable") if order is None else order[np.argsort(key[order], kind="stable")]
         elif key_bits:
-            word |= (key - low).astype(np.uint64) << np.uint64(bits)
+            word |= (key - low).astype(np.uint64, copy=False) << np.uint64(bits)
             bits += key_bits
     if bits:
-        sort_by_word()
-    return order
+        order = sort_by_word()
+    return np.arange(count) if order is None else order
 
 
 def _sorted_order(place: np.ndarray, shape: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -148,30 +149,6 @@ def _sorted_order(place: np.ndarray, shape: np.ndarray, query: np.ndarray) -> np
     return order
 
 
-def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
-    """The lines of hits [first, last), sorted; queries are numbered from `hits.first_query` on."""
-    rows = hits.rows_of(first, last)
-    start = rows["start"].astype(np.uint64)
-    begins = np.cumsum(hits.contig_lengths + 1) - hits.contig_lengths
-    place = begins.astype(np.uint64)[rows["contig"]] + start
-    shape = ((rows["end"].astype(np.uint64) - start) << np.uint64(1)) | rows["strand"].astype(np.uint64)
-    query = rows["query"] - hits.first_query
-    order = _sorted_order(place, shape, query)
-    formatter = hits.formatter(line)
-    rows = rows[order]
-    texts, offsets = [], np.zeros(len(rows) + 1, np.int64)
-    for begin in range(0, len(rows), formatter.rows_at_once):
-        end = begin + formatter.rows_at_once
-        text, ends = formatter.format(rows[begin:end], begin)
-        offsets[begin + 1 : end + 1] = ends + offsets[begin]
-        texts.append(text)
-    # (Copied: a formatter's array is as large as its lines could be.)
-    return SortedLines(place[order], shape[order], query[order], offsets, np.concatenate([*texts, _NO_TEXT]))
-
-
-_NO_TEXT = np.empty(0, np.uint8)
-
-
 @scalar
 def _gather(text, begins, lengths, order, out):
     """Copy pieces of a text, in an order; eight bytes behind the last one are written too."""
@@ -181,20 +158,41 @@ def _gather(text, begins, lengths, order, out):
         to = put_bytes(out, to, text, begins[row], begins[row] + lengths[row])
 
 
+def _arrange(
+    place: np.ndarray, shape: np.ndarray, query: np.ndarray, lengths: np.ndarray, text: np.ndarray
+) -> SortedLines:
+    """Lines in any order, back to back, as sorted ones; equal keys stay as they are."""
+    order = _sorted_order(place, shape, query)
+    offsets = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    arranged = np.empty(len(text) + 8, np.uint8)
+    _gather(bytes_of(text), np.cumsum(lengths) - lengths, lengths, order, arranged)
+    return SortedLines(place[order], shape[order], query[order], offsets, arranged[: len(text)])
+
+
+def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
+    """The lines of hits [first, last), sorted; queries are numbered from `hits.first_query` on."""
+    rows = hits.rows_of(first, last)
+    start = rows["start"].astype(np.uint64)
+    begins = np.cumsum(hits.contig_lengths + 1) - hits.contig_lengths
+    place = begins.astype(np.uint64)[rows["contig"]] + start
+    shape = ((rows["end"].astype(np.uint64) - start) << np.uint64(1)) | rows["strand"].astype(np.uint64)
+    # Formatted as they come, then moved: names in another order are read far more slowly.
+    formatter = hits.formatter(line)
+    at_once = formatter.rows_at_once
+    pieces = [formatter.format(rows[begin : begin + at_once], begin) for begin in range(0, len(rows), at_once)]
+    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends in pieces] or [np.empty(0, np.int64)])
+    text = np.concatenate([text for text, _ in pieces] or [np.empty(0, np.uint8)])
+    return _arrange(place, shape, rows["query"] - hits.first_query, lengths, text)
+
+
 def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
     """Lines of several sorted parts as one; equal keys stay in the order of the parts."""
     if len(parts) == 1:
         return parts[0]
     place, shape, query = map(np.concatenate, zip(*(part.keys() for part in parts), strict=True))
-    text = np.concatenate([part.used_text() for part in parts])
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    begins = np.cumsum(lengths) - lengths
-    order = _sorted_order(place, shape, query)
-    offsets = np.zeros(len(order) + 1, np.int64)
-    np.cumsum(lengths[order], out=offsets[1:])
-    merged = np.empty(len(text) + 8, np.uint8)
-    _gather(bytes_of(text), begins, lengths, order, merged)
-    return SortedLines(place[order], shape[order], query[order], offsets, merged[: len(text)])
+    return _arrange(place, shape, query, lengths, np.concatenate([part.used_text() for part in parts]))
 
 
 class _Cursor:
