@@ -74,6 +74,8 @@ _SORTING = 1.5
 _LEAST_PINNED = 16
 """Bits of the smallest piece of pinned memory."""
 
+_initialising = threading.RLock()
+
 _launching = threading.RLock()
 """Held for a launch, which returns at once, so that threads of several devices do not compile one kernel twice."""
 
@@ -195,8 +197,9 @@ def require_gpu() -> None:
 
 def device_count() -> int:
     """GPUs that are visible to this process."""
-    require_gpu()
-    with device_errors():
+    # The driver is initialised by the first who asks; a second thread must not go on before that is done.
+    with _initialising, device_errors():
+        require_gpu()
         return len(cuda.gpus)
 
 
