@@ -296,18 +296,12 @@ class ByteStream:
         self._stopped.set()
 
     def _read_into(self, buffer: memoryview) -> int:
-        """Fill a buffer as far as there is something; a pipe hands out little at a time."""
-        count = 0
+        """Read what there is into a buffer, or wait for it; 0 at the end."""
         try:
             # What a stream of Python's holds of its own comes first, and no poll sees it.
-            while count < len(buffer) and (self.bytes_read + count == 0 or self._has_more()):
-                more = self._read(buffer[count:])
-                if not more:
-                    break
-                count += more
+            return self._read(buffer) if not self.bytes_read or self._has_more() else 0
         except OSError as error:
             raise self._unreadable(error) from None
-        return count
 
     def _has_more(self) -> bool:
         """Wait until there is something to read, or the end; False when `stop` was called."""

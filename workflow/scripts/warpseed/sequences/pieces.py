@@ -233,7 +233,11 @@ class _Text(NamedTuple):
         for part in parts:
             parser.feed(part)
         parser.finish()
-        raise InputError(f"{self.name}: the file was changed while it was read; read it again.")
+        raise self.changed()
+
+    def changed(self) -> InputError:
+        """That what was read a second time is not what it was."""
+        return InputError(f"{self.name}: the file was changed while it was read; read it again.")
 
     def fail_from_start(self) -> NoReturn:
         """Find what is wrong with a file of which not all pieces were read."""
@@ -321,7 +325,10 @@ class _FilePieces(Pieces):
 
     def _read(self, piece: Piece) -> bytes:
         assert self._places is not None
-        return self._places.read(piece.begin, piece.end)
+        text = self._places.read(piece.begin, piece.end)
+        if len(text) < piece.end - piece.begin:
+            raise self._text.changed()
+        return text
 
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         if self._share != (0, 1):

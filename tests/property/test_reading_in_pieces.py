@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from bgzf_files import END_BLOCK, block
 from hypothesis import given
 from hypothesis import strategies as st
 from sequence_files import records, save
@@ -107,19 +108,9 @@ def pack(content: bytes, how: str) -> bytes:
     """Content as gzip, in one member or several, or in blocks of BGZF with other members behind them or not."""
     size = len(content) + 1 if how == "gzip" else 50
     parts = [content[i : i + size] for i in range(0, len(content), size)]
-    block = {"gzip": 0, "members": 0, "blocks": len(parts), "blocks and members": len(parts) // 2}[how]
-    packed = [bgzf_block(part) if i < block else gzip.compress(part) for i, part in enumerate(parts)]
+    blocks = {"gzip": 0, "members": 0, "blocks": len(parts), "blocks and members": len(parts) // 2}[how]
+    packed = [block(part) if i < blocks else gzip.compress(part) for i, part in enumerate(parts)]
     return b"".join(packed) + (END_BLOCK if how == "blocks" else gzip.compress(b""))
-
-
-END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-"""What bgzip ends a file with."""
-
-
-def bgzf_block(content: bytes) -> bytes:
-    packed = gzip.compress(content)
-    extra = b"BC\2\0" + (len(packed) + 7).to_bytes(2, "little")
-    return packed[:3] + b"\4" + packed[4:10] + b"\6\0" + extra + packed[10:]
 
 
 @given(
