@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.output import sorted_lines
 from warpseed.sequences import bgzf
+from warpseed.sequences import pieces
 from warpseed.workflow.configuration import load_schema
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -41,6 +43,8 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),
     ("docs/fm_index.md", r"about 16 m \+ n / ([\d,]+) ", (1 << layout.HINT_SHIFT) // 4),
     ("docs/fm_index.md", r"With q = (\d+) and p = (\d+) that is", (Q, P)),
+    ("docs/decisions.md", r"where records begin, every (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
+    ("docs/decisions.md", r"Bytes are told apart (\d+) at once", vectors.WIDTH),
     (
         "docs/fm_index.md",
         r"that is ([\d.]+) bytes a base and the table",
