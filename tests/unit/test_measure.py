@@ -266,7 +266,7 @@ def test_a_command_that_hangs_is_none(monkeypatch):
     def hang(*args, **kwargs):
         raise subprocess.TimeoutExpired("echo", 1)
 
-    monkeypatch.setattr(machine.subprocess, "run", hang)
+    monkeypatch.setattr(subprocess, "run", hang)
     assert machine.output_of(["echo", "yes"]) is None
 
 

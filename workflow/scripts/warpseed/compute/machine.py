@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -35,6 +34,8 @@ _PROC = Path("/proc")
 
 def output_of(command: list[str]) -> str | None:
     """Standard output of a command, or None where it is not installed, fails or hangs."""
+    import subprocess
+
     if shutil.which(command[0]) is None:
         return None
     try:

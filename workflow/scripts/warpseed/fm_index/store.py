@@ -15,7 +15,6 @@ from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import IndexFormatError, InputError
 from warpseed.fm_index import checks
-from warpseed.fm_index.build import make_parts, whole_number
 from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
@@ -76,6 +75,8 @@ def add_parts(
     InputError : names that are no parts, or `threads` that is no whole number
     MemoryLimitError : less memory is available than is needed
     """
+    from warpseed.fm_index.build import make_parts, whole_number
+
     chosen = choose_parts(parts)
     threads = whole_number("threads", threads, 1)
     watch, began = watch or Stopwatch(), time.perf_counter()
