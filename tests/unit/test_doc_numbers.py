@@ -14,8 +14,7 @@ from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.output import sorted_lines
-from warpseed.sequences import bgzf
-from warpseed.sequences import pieces
+from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
