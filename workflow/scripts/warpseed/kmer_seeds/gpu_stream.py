@@ -18,7 +18,7 @@ from warpseed.sequences.packed import Packed, join_packed, part_of
 
 __all__ = ["stream_hits"]
 
-_ROOM = 1 << 18
+_ROOM = 1 << 17
 """Hits that are handed on together at most: what of them is made into lines is made beside the search."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together."""

@@ -31,8 +31,8 @@ __all__ = [
     "tab_separated",
 ]
 
-_ROWS_AT_ONCE = 1 << 15
-"""Rows, their text and what both need stay in the second-level cache."""
+_ROWS_AT_ONCE = 1 << 17
+"""As many as a thread is given: between two calls it would wait for the interpreter, which the others want as well."""
 _BYTES_AT_ONCE = 1 << 26
 _NUMBER_BYTES = 20
 """The longest number of 64 bits, its sign included."""
