@@ -25,7 +25,7 @@ rule all:
     """The report, and the seeds of the samples: what `snakemake` makes without a target."""
     input:
         "results/report.html",
-        SEEDS,
+        SAMPLE_FILES,
 
 
 rule kmer_seeds:

@@ -54,7 +54,7 @@ def test_timing_depends_on_what_it_times_and_on_no_plot() -> None:
         "fm_index/search.py",
     }
     assert timing >= kernels | {"cli.py", "output/lines.py", "output/rows.py"}
-    assert names_of("write_seeds.py") >= kernels | {"compute/device_batches.py", "output/lines.py"}
+    assert names_of("find_kmers.py") >= kernels | {"compute/device_batches.py", "output/lines.py"}
     assert not {name for name in timing if name.startswith(("report/", "workflow/"))}
     assert not figures & kernels
     assert {name for name in figures if name.startswith("report/")}

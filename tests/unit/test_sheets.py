@@ -63,7 +63,7 @@ def test_a_sheet_says_what_the_mapping_says(folder: Path) -> None:
     assert list(samples) == ["A", "5"]
     assert samples["A"] == {
         "reads": "a.fq", "reference": "genome.fa", "system": "kmers", "k": 20, "step": None, "count": "all",
-        "mismatches": 1, "max_hits": None,
+        "mismatches": 1, "max_hits": None, "chunks": 1,
     }  # fmt: skip
     assert dict(places.lines) == {"A": 4, "5": 6}
 
@@ -93,7 +93,7 @@ def test_text_that_looks_like_a_number_stays_a_path(folder: Path) -> None:
 MISTAKES = {
     "an unknown column": ("sample\treads\tsteps\n", "s.tsv, line 1: the column 'steps' is not known: did you mean"),
     "a column in capitals": ("Sample\treads\n", "the column 'Sample' is not known: did you mean 'sample'?"),
-    "nothing alike": ("sample\treads\tzzz\n", "known are sample, reads, reference, system, max_hits, k, step"),
+    "nothing alike": ("sample\treads\tzzz\n", "known are sample, reads, reference, system, max_hits, chunks, k, step"),
     "a column twice": ("sample\treads\treads\n", "s.tsv, line 1: the column 'reads' stands twice"),
     "no reads": ("# x\nsample\tk\n", "s.tsv, line 2: the column 'reads' is missing: add it."),
     "no names": ("reads\tk\n", "s.tsv, line 1: the column 'sample' is missing"),

@@ -75,7 +75,7 @@ def test_references_that_cannot_be(files: Path) -> None:
         references.add("nowhere", "over there")
     with pytest.raises(ConfigError, match="did you mean 'tiny'"):
         references.add("tinny", "reference")
-    with pytest.raises(ConfigError, match="has a brace or a line end in its path"):
+    with pytest.raises(ConfigError, match="has a brace, a tab or a line end in its path"):
         references.add("a{b}.fa", "reference")
     references.add("my genome.fa.gz", "reference")
     with pytest.raises(ConfigError, match="would both be called 'my_genome'"):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pysam
 import pytest
 from workflow_runs import ROOT, snakemake
 
@@ -33,13 +34,16 @@ def write_reads(path: Path, genome: str, count: int) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two genomes, reads of each, a sheet with two samples and a configuration that names it."""
+    """Two genomes, reads of each, a sheet with samples of both, and a configuration that names it."""
     folder = tmp_path_factory.mktemp("own data")
     for number, (genome, reads) in enumerate((("one", "first.fq.gz"), ("two", "second.fq"))):
         write_reads(folder / reads, write_genome(folder / f"{genome}.fa", number), 50)
+    # Several pieces, which are what chunks share.
+    write_reads(folder / "many.fq", (folder / "two.fa").read_text().splitlines()[1], 45_000)
     (folder / "samples.tsv").write_text(
-        "# two samples\nsample\treference\treads\tk\tstep\tcount\n"
-        f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}\t\nsecond\ttwo.fa\tsecond.fq\t{K}\t\t30\n"
+        "# samples of two genomes\nsample\treference\treads\tk\tstep\tcount\tchunks\n"
+        f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}\nsecond\ttwo.fa\tsecond.fq\t{K}\t\t30\n"
+        f"whole\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t\nshared\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t3\n"
     )
     (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
     return folder
@@ -61,13 +65,27 @@ def jobs(output: str) -> set[str]:
 
 
 def seeds_of(path: Path) -> list[list[str]]:
-    return [line.split("\t") for line in path.read_text().splitlines()]
+    return [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+
+
+def table_of(path: Path) -> list[dict[str, str]]:
+    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
+    return [dict(zip(header, line, strict=True)) for line in lines]
 
 
 def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> None:
     """No benchmark, no report, nothing simulated, and of an index the fast tier's part alone."""
-    assert jobs(run) == {"build_sample_index", "verify_sample_index", "cut_sample_kmers", "find_seeds", "seeds"}
+    made = {
+        "build_sample_index",
+        "verify_sample_index",
+        "cut_sample_kmers",
+        "find_seeds",
+        "merge_seeds",
+        "list_samples",
+    }
+    assert jobs(run) == made | {"seeds"}
     assert {path.name for path in (folder / "results").iterdir()} == {"seeds"}
+    assert not list((folder / "results" / "seeds" / "chunks").rglob("*.runs"))
     files = {path.name for path in (folder / "results" / "seeds" / "index" / "one").glob("*.npy")}
     assert {name.split(".")[0] for name in files} == {"core", "fast"}
 
@@ -81,10 +99,54 @@ def test_every_seed_is_traced_to_its_read(run: str, folder: Path) -> None:
         for name, start in starts.items()
         for offset in range(0, READ_LENGTH - K + 1, STEP)
     }
-    assert {tuple(fields) for fields in seeds_of(folder / "results" / "seeds" / "first.bed")} == expected
-    drawn = {fields[3] for fields in seeds_of(folder / "results" / "seeds" / "second.bed")}
+    assert {tuple(fields) for fields in seeds_of(folder / "results" / "seeds" / "first.bed.gz")} == expected
+    drawn = {fields[3] for fields in seeds_of(folder / "results" / "seeds" / "second.bed.gz")}
     assert len(drawn) == 30
     assert all(re.fullmatch(r"r\d+:\d+", name) for name in drawn)
+
+
+def test_chunks_are_not_seen_in_the_result(run: str, folder: Path) -> None:
+    """Reads that three jobs share give the bytes of one job; each of them had some of the reads."""
+    seeds = folder / "results" / "seeds"
+    for ending in ("bed.gz", "bed.gz.tbi", "density.tsv"):
+        assert (seeds / f"whole.{ending}").read_bytes() == (seeds / f"shared.{ending}").read_bytes(), ending
+    whole, shared = ((seeds / f"{name}.summary.tsv").read_text() for name in ("whole", "shared"))
+    assert whole.replace("whole", "shared") == shared
+    logs = [(folder / "logs" / "seeds" / "shared" / f"{chunk}.log").read_text() for chunk in (1, 2, 3)]
+    reads = [int(re.search(r"^reads: ([\d,]+)$", log, re.MULTILINE).group(1).replace(",", "")) for log in logs]
+    assert sum(reads) == 45_000
+    assert min(reads) > 2_000
+
+
+def test_seeds_are_sorted_and_can_be_asked_for_by_place(run: str, folder: Path) -> None:
+    seeds = seeds_of(folder / "results" / "seeds" / "whole.bed.gz")
+    places = [(int(fields[1]), int(fields[2])) for fields in seeds]
+    assert places == sorted(places)
+    with pysam.TabixFile(str(folder / "results" / "seeds" / "whole.bed.gz")) as table:
+        asked = [line.split("\t") for line in table.fetch("two", 1000, 1001)]
+    assert asked == [fields for fields in seeds if int(fields[1]) <= 1000 < int(fields[2])]
+    assert len(asked) > 10
+
+
+def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
+    seeds = folder / "results" / "seeds"
+    rows = table_of(seeds / "samples.tsv")
+    assert [row["sample"] for row in rows] == ["first", "second", "whole", "shared"]
+    for row in rows:
+        assert table_of(seeds / f"{row['sample']}.summary.tsv") == [row]
+        hits = seeds_of(seeds / f"{row['sample']}.bed.gz")
+        assert int(row["hits"]) == len(hits)
+        bins = table_of(seeds / f"{row['sample']}.density.tsv")
+        for strand, column in (("+", "plus"), ("-", "minus")):
+            assert sum(int(bin[column]) for bin in bins) == sum(fields[5] == strand for fields in hits)
+        for bin in bins[::50]:
+            begin = [fields for fields in hits if int(bin["start"]) <= int(fields[1]) < int(bin["end"])]
+            assert int(bin["plus"]) + int(bin["minus"]) == len(begin)
+    assert (
+        rows[0] | {"reference": "one", "reads": "first.fq.gz", "parameters": "k=20; step=10; mismatches=0"} == rows[0]
+    )
+    assert rows[1]["parameters"] == "k=20; count=30; mismatches=0"
+    assert (rows[0]["queries"], rows[0]["found"], rows[1]["queries"]) == ("250", "250", "30")
 
 
 def test_a_second_run_does_nothing(run: str, folder: Path) -> None:
@@ -94,12 +156,14 @@ def test_a_second_run_does_nothing(run: str, folder: Path) -> None:
 
 
 def test_a_sample_is_found_again_when_its_line_changes(run: str, folder: Path) -> None:
-    sheet = (folder / "samples.tsv").read_text().replace(f"{K}\t{STEP}\t\n", f"{K}\t{STEP + 1}\t\n")
+    sheet = (
+        (folder / "samples.tsv").read_text().replace(f"first.fq.gz\t{K}\t{STEP}\n", f"first.fq.gz\t{K}\t{STEP + 1}\n")
+    )
     (folder / "other.tsv").write_text(sheet)
     arguments = ("seeds", "-n", "--configfile", str(folder / "my.yaml"), "--config", "samples=other.tsv")
     done = snakemake(*arguments, directory=folder)
     assert done.returncode == 0, done.stdout
-    assert jobs(done.stdout) == {"find_seeds", "seeds"}
+    assert jobs(done.stdout) == {"find_seeds", "merge_seeds", "list_samples", "seeds"}
     assert re.search(r"^find_seeds +1$", done.stdout, re.MULTILINE)
 
 
@@ -134,11 +198,11 @@ use rule * from warpseed as warpseed_*
 
 rule count:
     input:
-        "below/results/seeds/first.bed",
+        "below/results/seeds/first.bed.gz",
     output:
         "found.txt",
     shell:
-        "wc -l < {{input}} > {{output}}"
+        "gzip -dc {{input}} | wc -l > {{output}}"
 """
 
 
@@ -154,15 +218,9 @@ def test_another_workflow_uses_this_one_as_a_module(run: str, folder: Path, tmp_
     arguments = ("--configfile", str(tmp_path / "outer.yaml"))
     done = snakemake(*arguments, directory=tmp_path, snakefile=tmp_path / "Snakefile")
     assert done.returncode == 0, done.stdout
-    assert jobs(done.stdout) == {
-        "warpseed_build_sample_index",
-        "warpseed_verify_sample_index",
-        "warpseed_find_seeds",
-    } | {
-        "count",
-        "all",
-    }
+    made = {"build_sample_index", "verify_sample_index", "find_seeds", "merge_seeds"}
+    assert jobs(done.stdout) == {f"warpseed_{name}" for name in made} | {"count", "all"}
     assert not (tmp_path / "results").exists()
-    names = ("results", "seeds", "first.bed")
+    names = ("results", "seeds", "first.bed.gz")
     assert (tmp_path / "below").joinpath(*names).read_bytes() == folder.joinpath(*names).read_bytes()
     assert int((tmp_path / "found.txt").read_text()) == 50 * 5

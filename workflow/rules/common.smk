@@ -105,12 +105,23 @@ def timed_reads(wildcards):
 
 def sample_seeds(wildcards):
     """Return what the target `seeds` makes; it is nothing without samples."""
-    if not SEEDS:
+    if not SAMPLE_FILES:
         fail(
             "The target 'seeds' makes the seeds of the samples, but the configuration names none: add the key "
             "'samples' (config/README.md, 'Your own data')."
         )
-    return SEEDS
+    return SAMPLE_FILES
+
+
+def sample_index(wildcards):
+    """Return the index of the sample's reference."""
+    return f"results/seeds/index/{SAMPLES[wildcards.sample]['reference']}"
+
+
+def sample_runs(wildcards):
+    """Return what was found of each chunk of a sample."""
+    chunks = range(1, SAMPLES[wildcards.sample]["chunks"] + 1)
+    return [f"results/seeds/chunks/{wildcards.sample}/{chunk}.runs" for chunk in chunks]
 
 
 # ------------------------------------------------------------------------------------- devices and publishing
@@ -143,7 +154,7 @@ def published_records(wildcards):
 # --------------------------------------------------------------------------------- what the systems add to
 
 SEARCHES = {}
-"""Sample to how its system finds its seeds: `package`, `queries` (a file), `count` or `spacing` of queries, and `parameters`."""
+"""Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `parameters` and `facts`."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""

@@ -1,24 +1,34 @@
 # The seeds of the user's samples, whatever system finds them. Nothing here is timed.
 #
-# Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, which says what is searched and how.
+# Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py.
 # Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
-#        results/seeds/<sample>.bed.
-# Steps: index the samples' references and verify the indexes; find the seeds of each sample.
+#        results/seeds/<sample>.bed.gz and .bed.gz.tbi (the seeds by coordinates), <sample>.summary.tsv (what they add up
+#        to), <sample>.density.tsv (where they lie); results/seeds/samples.tsv, the summaries of all.
+# Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
 SAMPLE_INDEXES = [f"results/seeds/index/{name}.verified" for name in {s["reference"]: None for s in SAMPLES.values()}]
-SEEDS = [f"results/seeds/{name}.bed" for name in SAMPLES]
+SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SAMPLES]
+SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SAMPLES]
+SEEDS = [f"results/seeds/{name}.bed.gz{ending}" for name in SAMPLES for ending in ("", ".tbi")]
+SAMPLE_FILES = [*SEEDS, *SAMPLE_SUMMARIES, *SAMPLE_DENSITIES, *(["results/seeds/samples.tsv"] if SAMPLES else [])]
+
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
-# One sample takes the whole machine; several share it.
-SEARCH_THREADS = min(CORES, max(8, CORES // max(1, len(SAMPLES))))
+# A single job takes the whole machine; several share it.
+SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(sample["chunks"] for sample in SAMPLES.values()))))
 
 BUILD_SAMPLE_INDEX = needs.Request(lambda wildcards: needs.build_index(index_size(wildcards.reference, ["fast"])))
 FIND_SEEDS = needs.Request(
     lambda wildcards: needs.find_seeds(
         index_size(SAMPLES[wildcards.sample]["reference"], ["fast"]),
-        sample_queries(wildcards.sample),
+        sample_queries(wildcards.sample) // SAMPLES[wildcards.sample]["chunks"],
         SAMPLES[wildcards.sample]["mismatches"],
     )
 )
+MERGE_SEEDS = needs.Request(lambda wildcards: needs.merge_seeds(sample_queries(wildcards.sample)))
+
+
+wildcard_constraints:
+    chunk="[1-9][0-9]*",
 
 
 rule build_sample_index:
@@ -62,18 +72,18 @@ use rule verify_index as verify_sample_index with:
 
 
 rule find_seeds:
-    """Write the seeds of a sample as BED."""
+    """Find the seeds of one of the chunks that a sample's reads are shared between."""
     input:
-        index=lambda wildcards: f"results/seeds/index/{SAMPLES[wildcards.sample]['reference']}",
-        verified=lambda wildcards: f"results/seeds/index/{SAMPLES[wildcards.sample]['reference']}.verified",
+        index=sample_index,
+        verified=lambda wildcards: f"{sample_index(wildcards)}.verified",
         queries=lambda wildcards: placed(SEARCHES[wildcards.sample]["queries"]),
-        lib=library("write_seeds.py"),
+        lib=lambda wildcards: library(f"find_{SAMPLES[wildcards.sample]['system']}.py"),
     output:
-        bed="results/seeds/{sample}.bed",
+        runs=temp("results/seeds/chunks/{sample}/{chunk}.runs"),
     log:
-        "logs/seeds/{sample}.log",
+        "logs/seeds/{sample}/{chunk}.log",
     benchmark:
-        "benchmarks/seeds/{sample}.tsv"
+        "benchmarks/seeds/{sample}/{chunk}.tsv"
     conda:
         "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
     threads: SEARCH_THREADS
@@ -82,7 +92,56 @@ rule find_seeds:
         mem_mb=FIND_SEEDS.mem_mb,
         runtime=FIND_SEEDS.runtime,
     params:
+        system=entry(SAMPLES, "sample", "system"),
         parameters=entry(SEARCHES, "sample", "parameters"),
+        share=lambda wildcards: [int(wildcards.chunk) - 1, SAMPLES[wildcards.sample]["chunks"]],
         device="gpu" if SEEDS_ON_GPU else "cpu",
     script:
-        "../scripts/write_seeds.py"
+        "../scripts/find_{params.system}.py"
+
+
+rule merge_seeds:
+    """Merge the seeds of a sample's chunks, sorted and indexed, and count them: the same bytes for any number of chunks."""
+    input:
+        runs=sample_runs,
+        index=sample_index,
+        lib=library("merge_seeds.py"),
+    output:
+        bed="results/seeds/{sample}.bed.gz",
+        tbi="results/seeds/{sample}.bed.gz.tbi",
+        summary="results/seeds/{sample}.summary.tsv",
+        density="results/seeds/{sample}.density.tsv",
+    log:
+        "logs/seeds/{sample}.log",
+    benchmark:
+        "benchmarks/seeds/{sample}.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    threads: SEARCH_THREADS
+    resources:
+        mem_mb=MERGE_SEEDS.mem_mb,
+        runtime=MERGE_SEEDS.runtime,
+    params:
+        facts=entry(SEARCHES, "sample", "facts"),
+    script:
+        "../scripts/merge_seeds.py"
+
+
+rule list_samples:
+    """Write one table of all samples."""
+    input:
+        summaries=SAMPLE_SUMMARIES,
+        lib=library("list_samples.py"),
+    output:
+        table="results/seeds/samples.tsv",
+    log:
+        "logs/seeds/samples.tsv.log",
+    benchmark:
+        "benchmarks/seeds/samples.tsv.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
+    script:
+        "../scripts/list_samples.py"

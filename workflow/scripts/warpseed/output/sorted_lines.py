@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from warpseed.compute.ahead import Ahead
 from warpseed.errors import InputError
+from warpseed.output.density import Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
 from warpseed.output.opening import check_output, open_output, refusal
@@ -212,12 +213,14 @@ def merge_run_files(
     *,
     threads: int = 1,
     memory: int = MEMORY,
+    density: Density | None = None,
 ) -> Totals:
     """Merge the run files of all parts of a set of queries into what `open_sorted` writes of the whole set.
 
     Parameters
     ----------
     output : as `path` of `open_writer`
+    density : counts where the lines begin
 
     Returns
     -------
@@ -235,7 +238,8 @@ def merge_run_files(
         about.longest_contig = max(about.longest_contig, file.about.longest_contig)
     runs = [run for file in files for run in file.runs()]
     with _open_indexed(output, format, about, threads, paths) as handle:
-        for part in merge_runs(runs, memory=memory, threads=threads):
+        merged = merge_runs(runs, memory=memory, threads=threads)
+        for part in merged if density is None else density.over(merged):
             handle.write(part.used_text().data)
     return Totals.sum(file.about.totals for file in files)
 

@@ -17,7 +17,17 @@ from warpseed.compute.letters import bytes_of, put_bytes
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Line
 
-__all__ = ["KEY_BYTES", "HeldRun", "Run", "SortedLines", "merge_lines", "merge_runs", "sort_lines", "stable_order"]
+__all__ = [
+    "KEY_BYTES",
+    "HeldRun",
+    "Run",
+    "SortedLines",
+    "contig_places",
+    "merge_lines",
+    "merge_runs",
+    "sort_lines",
+    "stable_order",
+]
 
 KEY_BYTES = 32
 """What a line takes beside its text."""
@@ -170,12 +180,16 @@ def _arrange(
     return SortedLines(place[order], shape[order], query[order], offsets, arranged[: len(text)])
 
 
+def contig_places(lengths: np.ndarray) -> np.ndarray:
+    """The `place` of the first base of each contig, uint64[c]; `lengths` are int64[c]."""
+    return (np.cumsum(lengths + 1) - lengths).astype(np.uint64)
+
+
 def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
     """The lines of hits [first, last), sorted; queries are numbered from `hits.first_query` on."""
     rows = hits.rows_of(first, last)
     start = rows["start"].astype(np.uint64)
-    begins = np.cumsum(hits.contig_lengths + 1) - hits.contig_lengths
-    place = begins.astype(np.uint64)[rows["contig"]] + start
+    place = contig_places(hits.contig_lengths)[rows["contig"]] + start
     shape = ((rows["end"].astype(np.uint64) - start) << np.uint64(1)) | rows["strand"].astype(np.uint64)
     # Formatted as they come, then moved: names in another order are read far more slowly.
     formatter = hits.formatter(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from warpseed.errors import ConfigError
@@ -96,9 +97,9 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
     Returns
     -------
     dict of str to dict
-        `package`, that finds them; `queries`, a file: the reads, or the k-mers that a rule draws from them; `count` of
-        these, or None and the `spacing`, about so many bases of the reads for each k-mer; `parameters` of
-        `iter_kmer_hits`.
+        `queries`, a file: the reads, or the k-mers that a rule draws from them; `count` of these, or None and the
+        `spacing`, about so many bases of the reads for each k-mer; `parameters` of `kmer_search`; `facts`, what the
+        sample's summary says of it.
 
     Raises
     ------
@@ -112,7 +113,6 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
         _check_cutting(name, sample, places)
         k, drawn = sample["k"], sample["count"] != "all"
         searches[name] = {
-            "package": "kmer_seeds",
             "queries": f"results/seeds/{name}.kmers.fa" if drawn else sample["reads"],
             "count": sample["count"] if drawn else None,
             "spacing": sample["step"] or k or 1,
@@ -122,8 +122,26 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
                 "max_mismatches": sample["mismatches"],
                 "max_hits": sample["max_hits"],
             },
+            "facts": {
+                "sample": name,
+                "reference": sample["reference"],
+                "reads": Path(sample["reads"]).name,
+                "system": "kmers",
+                "parameters": _described(sample),
+            },
         }
     return searches
+
+
+def _described(sample: Mapping[str, Any]) -> str:
+    """The parameters of a sample, as the column `parameters` of records has them."""
+    cut = {"k": sample["k"]} if sample["k"] is not None else {}
+    if sample["count"] != "all":
+        cut["count"] = sample["count"]
+    elif cut:
+        cut["step"] = sample["step"] or sample["k"]
+    limit = {} if sample["max_hits"] is None else {"max_hits": sample["max_hits"]}
+    return join_parameters(cut | {"mismatches": sample["mismatches"]} | limit)
 
 
 def _check_cutting(name: str, sample: Mapping[str, Any], places: Places) -> None:

@@ -26,10 +26,10 @@ def is_url(source: str) -> bool:
 
 
 def _check_braces(what: str, path: str, place: str) -> None:
-    if re.search(r"[{}\n]", path):
+    if re.search(r"[{}\n\t]", path):
         raise ConfigError(
-            f"{what} {path!r} ({place}) has a brace or a line end in its path, which Snakemake takes "
-            "for a wildcard: rename it, or link to it from another path."
+            f"{what} {path!r} ({place}) has a brace, a tab or a line end in its path, which "
+            "Snakemake or a table takes for its own: rename it, or link to it from another path."
         )
 
 

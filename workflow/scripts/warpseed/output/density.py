@@ -1,0 +1,75 @@
+"""Where along the reference hits begin: how many in each bin, counted while sorted lines pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from warpseed.output.opening import open_output
+from warpseed.output.sorting import SortedLines, contig_places
+
+__all__ = ["BINS", "Density"]
+
+BINS = 500
+"""Bins along a whole reference, about: every contig has bins of its own."""
+
+
+class Density:
+    """Counts of both strands in bins of one length, which begin anew with every contig.
+
+    Parameters
+    ----------
+    names : names of the contigs
+    lengths : int64[c], their bases
+    bins : along all contigs, about
+
+    Attributes
+    ----------
+    contig : int64[n], the contig of each bin
+    start, end : int64[n], its coordinates, 0-based and half-open; the last bin of a contig ends with it
+    plus, minus : int64[n], hits of each strand that begin in it
+    """
+
+    def __init__(self, names: Sequence[str], lengths: np.ndarray, bins: int = BINS) -> None:
+        lengths = np.asarray(lengths, np.int64)
+        width = max(1, -(-int(lengths.sum()) // bins))
+        counts = -(-lengths // width)
+        self._names = names
+        self.contig = np.repeat(np.arange(len(lengths)), counts)
+        self.start = (np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)) * width
+        self.end = np.minimum(self.start + width, lengths[self.contig])
+        self._places = contig_places(lengths)[self.contig] + self.start.astype(np.uint64)
+        self.plus, self.minus = np.zeros((2, len(self.start)), np.int64)
+
+    def over(self, parts: Iterable[SortedLines]) -> Iterator[SortedLines]:
+        """The same lines, counted."""
+        for part in parts:
+            if len(part):
+                self._add(part)
+            yield part
+
+    def _add(self, part: SortedLines) -> None:
+        first, last = np.searchsorted(self._places, part.place[[0, -1]], "right")
+        bins = slice(int(first) - 1, int(last))
+        edges = np.append(np.searchsorted(part.place, self._places[bins]), len(part))
+        before = np.concatenate([[0], np.cumsum(part.shape & np.uint64(1), dtype=np.int64)])
+        minus = np.diff(before[edges])
+        self.minus[bins] += minus
+        self.plus[bins] += np.diff(edges) - minus
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a table, tab-separated: contig, start, end, plus, minus.
+
+        Raises
+        ------
+        InputError : the file cannot be written
+        """
+        columns = (self.start, self.end, self.plus, self.minus)
+        rows = zip(
+            (self._names[i] for i in self.contig.tolist()), *(column.tolist() for column in columns), strict=True
+        )
+        with open_output(path) as handle:
+            for row in [("contig", "start", "end", "plus", "minus"), *rows]:
+                handle.write(("\t".join(map(str, row)) + "\n").encode("utf-8", "surrogateescape"))
