@@ -36,6 +36,8 @@ _ROOM = 1 << 17
 """Results that it has room for."""
 _LARGE_ROOM = 1 << 22
 """Room for the results of a single query, where those do not fit into a thread's."""
+_BESIDE_DEVICE = 8
+"""Threads that prepare queries and make lines beside a device, at most: more of them wait for the interpreter."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -222,6 +224,7 @@ class Line:
     def _over_device(self, threads: int, watch: Stopwatch) -> Iterator[Done]:
         """Threads prepare queries and take up results; between them the device searches."""
         waiting: deque[tuple[Done, _Ready | None]] = deque()
+        threads = min(threads, _BESIDE_DEVICE)
 
         def prepare(task: Piece | _Part) -> tuple[tuple[Done, _Ready | None], Iterable[_Part] | None]:
             done, ready = self._prepare(task)
@@ -229,8 +232,7 @@ class Line:
 
         def sets() -> Iterator[Packed]:
             prepared: tuple[Done, _Ready | None]
-            # Reading and packing are a fifth of what there is to do for the threads.
-            for prepared in ordered(self._pieces, prepare, max(1, threads // 4)):
+            for prepared in ordered(self._pieces, prepare, max(1, threads // 2)):
                 waiting.append(prepared)
                 if prepared[1] is not None:
                     yield prepared[1].packed

@@ -157,7 +157,7 @@ _RUNS: dict[str, Callable[[_Job], Run]] = {
     "search": _search_only,
     "locate_on_cpu": _locate_on_cpu,
     "throughput": _whole,
-    "scaling": _whole,
+    "scaling": _file_to_file,
     "in_memory": _in_memory,
     "file_to_file": _file_to_file,
 }
@@ -215,7 +215,7 @@ def time_dataset(
         write_fasta(number_queries(read_queries(case.kmers)), numbered)
         for item in items:
             # What is read back from a file must be named by number, there and in every tool beside it.
-            kmers = str(numbered) if item == "file_to_file" else case.kmers
+            kmers = str(numbered) if _RUNS[item] is _file_to_file else case.kmers
             for options in settings.options(case.max_hits):
                 if _applies(item, options, case.max_mismatches):
                     job = _Job(opened, kmers, case.max_mismatches, options, Path(folder) / "hits.bed")
