@@ -43,9 +43,10 @@ run: $(RUN_STAMP) $(COMMAND) | $(LINK)
 
 seeds: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@$(SNAKEMAKE) seeds $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
-	@awk -F '\t' -v folder="$$PWD/results/seeds" 'NR == 1 { for (i = 1; i <= NF; i++) at[$$i] = i } \
+	@[ ! -e results/seeds/samples.tsv ] || awk -F '\t' -v folder="$$PWD/results/seeds" \
+	    'NR == 1 { for (i = 1; i <= NF; i++) at[$$i] = i } \
 	    NR > 1 { print folder "/" $$1 ".bed.gz: " $$at["hits"] " seeds of " $$at["queries"] " queries" }' \
-	    $(wildcard results/seeds/samples.tsv) </dev/null
+	    results/seeds/samples.tsv
 
 smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@mkdir -p results/smoke
