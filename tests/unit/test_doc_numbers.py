@@ -13,7 +13,7 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
-from warpseed.output import sorted_lines
+from warpseed.output import sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
 
@@ -35,7 +35,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"Up to (\d+) GB, or with `check=True`", store.CHECKED_UP_TO // 10**9),
     ("docs/formats.md", r"mismatches, 0 to (\d)", fast.MAX_MISMATCHES),
     ("docs/formats.md", r"`# warpseed records, format (\d+)`", int(records.FORMAT_LINE.split()[-1])),
-    ("docs/formats.md", r"more than ([\d,]+) bases, which .tbi has", sorted_lines.LONGEST_IN_TBI),
+    ("docs/formats.md", r"more than ([\d,]+) bases, which .tbi has", tabix.LONGEST_IN_TBI),
     ("docs/formats.md", r"Rows beyond (\d+) MiB wait on the disk", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"gzip in blocks of ([\d,]+) bytes", bgzf.BLOCK_BYTES),

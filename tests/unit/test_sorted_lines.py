@@ -15,7 +15,7 @@ import pysam
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_hits import CONTIGS, batches_of, draw_hits, hits_of, sorted_text
+from made_up_hits import batches_of, draw_hits, hits_of, sorted_text
 from warpseed.errors import InputError
 from warpseed.kmer_seeds.output import LINES, write_hits
 from warpseed.output import runs, sorted_lines
@@ -76,7 +76,7 @@ def test_lines_with_equal_keys_stay_in_the_order_of_the_runs(memory: int) -> Non
         lines_with([(4, 9, 9), same, same, same], "tdef"),
         lines_with([same, (5, 1, 3)], "gu"),
     ]
-    merged = [part.used_text().tobytes() for part in merge_runs(runs, memory=memory)]
+    merged = merge_runs(runs, memory=memory, threads=1, make=lambda lines: lines.used_text().tobytes())
     assert b"".join(merged) == b"tabcdefgux"
 
 
@@ -161,23 +161,12 @@ def test_long_lines_are_held_by_their_bytes(tmp_path: Path) -> None:
     with open_sorted(tmp_path / "h.bed", BED, memory=1 << 20) as writer:
         for batch in batches_of(hits, cycle([0])):
             writer.put(batch, writer.make(batch))
-        sizes = [part.size() for part in writer.merged()]
+        sizes = list(merge_runs(writer.runs(), memory=1 << 20, threads=1, make=SortedLines.size))
     assert sum(sizes) > 4 << 20 and max(sizes) < 1 << 20
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
 
 
-# ------------------------------------------------------------------------------------------------------------- index
-
-
-def test_pysam_finds_what_lies_in_a_region(tmp_path: Path, hits: Hits) -> None:
-    path = tmp_path / "h.bed.gz"
-    write(path, iter([hits]))
-    lines = [line.split("\t") for line in sorted_text(hits, "bed").decode().splitlines()]
-    with pysam.TabixFile(os.fspath(path)) as table:
-        assert table.contigs == [name for name in CONTIGS if name != "empty"]
-        for contig, start, end in (("chr2", 100, 200), ("a|b;c=1,2", 0, 10), ("chr1:10-20", 10**6, 3 * 10**6)):
-            expected = [x for x in lines if x[0] == contig and int(x[1]) < end and int(x[2]) > start]
-            assert expected and [line.split("\t") for line in table.fetch(contig, start, end)] == expected
+# ----------------------------------------------------------------------------------------------- nothing, and odd names
 
 
 @pytest.mark.parametrize("batches", [[], [hits_of([], [])], [hits_of([], ["q", "r"])]], ids=len)
@@ -193,16 +182,6 @@ def test_no_hits_are_an_empty_file_and_its_index(tmp_path: Path, batches: list[H
             writer.put(batch)
     assert merge_run_files([tmp_path / "r"], tmp_path / "m.bed.gz", BED) == writer.totals
     assert (tmp_path / "m.bed.gz").read_bytes() == (tmp_path / "h.bed.gz").read_bytes()
-
-
-def test_contigs_that_are_too_long_for_tbi_have_a_csi(tmp_path: Path) -> None:
-    start = 3 << 28
-    hits = hits_of([(0, 0, start, start + 20, 0, 0)], ["q"], {"wheat": 1 << 30})
-    write(tmp_path / "h.bed.gz", iter([hits]))
-    assert {path.name for path in tmp_path.iterdir()} == {"h.bed.gz", "h.bed.gz.csi"}
-    path = os.fspath(tmp_path / "h.bed.gz")
-    with pysam.TabixFile(path, index=path + ".csi") as table:
-        assert list(table.fetch("wheat", start + 10, start + 11)) == [f"wheat\t{start}\t{start + 20}\tq\t0\t+"]
 
 
 def test_a_contig_that_would_be_a_comment_is_refused(tmp_path: Path) -> None:
@@ -265,7 +244,7 @@ def test_a_disk_that_fills_while_lines_wait(tmp_path: Path, hits: Hits, monkeypa
 def test_a_disk_that_fills_while_the_index_is_written(
     tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pysam, "tabix_index", fail_with(errno.ENOSPC))
+    monkeypatch.setattr(sorted_lines, "block_offsets", fail_with(errno.ENOSPC))
     with pytest.raises(InputError, match=r"h\.bed\.gz\.tbi: cannot be written \(No space left on device\); free"):
         write(tmp_path / "h.bed.gz", iter([hits]))
     assert list(tmp_path.iterdir()) == []

@@ -4,16 +4,13 @@ Input: `index` (a folder), `queries`. Params: `parameters` (of `kmer_search`), `
 parts, from 0). Output: `runs`, a run file of sorted BED lines.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from warpseed.batches import iter_hits
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import LINES
-from warpseed.output.hits import Hits
 from warpseed.output.sorted_lines import open_run_writer
-from warpseed.output.totals import Totals
 from warpseed.workflow.job import rule_log
 from warpseed.workflow.progress import Progress
 
@@ -23,15 +20,10 @@ def main(snakemake: Any) -> None:
     given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
     search = kmer_search(given.index, **params.parameters, device=params.device, threads=threads)
     with open_run_writer(snakemake.output.runs, LINES["bed"], threads=threads) as writer:
-
-        def written() -> Iterator[Hits]:
-            share = (params.share[0], params.share[1])
-            for hits, made in iter_hits(given.queries, search, make=writer.make, share=share, watch=watch):
-                writer.put(hits, made)
-                yield hits
-
-        for _ in Progress(Totals(), "k-mers", watch).over(written()):
-            pass
+        share = (params.share[0], params.share[1])
+        found = iter_hits(given.queries, search, make=writer.make, share=share, watch=watch)
+        for hits, made in Progress(writer.totals, "k-mers", watch).told(found):
+            writer.put(hits, made)
     for name, number in (watch.counts | writer.totals.numbers()).items():
         print(f"{name}: {number:,}")
 

@@ -40,7 +40,6 @@ PACKAGES = (
     "pandas",
     "matplotlib",
     "pydivsufsort",
-    "pysam",
     "snakemake",
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,14 +43,8 @@ class Density:
         self._places = contig_places(lengths)[self.contig] + self.start.astype(np.uint64)
         self.plus, self.minus = np.zeros((2, len(self.start)), np.int64)
 
-    def over(self, parts: Iterable[SortedLines]) -> Iterator[SortedLines]:
-        """The same lines, counted."""
-        for part in parts:
-            if len(part):
-                self._add(part)
-            yield part
-
-    def _add(self, part: SortedLines) -> None:
+    def add(self, part: SortedLines) -> None:
+        """Count some lines, at least one, which are sorted."""
         first, last = np.searchsorted(self._places, part.place[[0, -1]], "right")
         bins = slice(int(first) - 1, int(last))
         edges = np.append(np.searchsorted(part.place, self._places[bins]), len(part))

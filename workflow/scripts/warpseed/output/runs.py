@@ -50,9 +50,8 @@ class About:
     """names of the columns, as a header has them"""
     heading: str = ""
     """what goes before the first line of an output"""
-    contigs: int | None = None
-    """a checksum of names and lengths of the contigs; None where no query was searched"""
-    longest_contig: int = 0
+    contigs: str = ""
+    """a line with name and length of each contig; empty where no query was searched"""
     totals: Totals = field(default_factory=Totals)
 
 

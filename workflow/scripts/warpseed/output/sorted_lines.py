@@ -7,12 +7,13 @@ and queries are numbered as in the whole input.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
+
+import numpy as np
 
 from warpseed.compute.ahead import Ahead
 from warpseed.errors import InputError
@@ -22,18 +23,18 @@ from warpseed.output.lines import Format, header
 from warpseed.output.opening import check_output, open_output, refusal
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
 from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines
+from warpseed.output.tabix import Entries, TabixIndex
 from warpseed.output.totals import Totals
+from warpseed.sequences.bgzf import block_offsets
 from warpseed.sequences.files import atomic_path
 
-__all__ = ["LONGEST_IN_TBI", "MEMORY", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
+__all__ = ["MEMORY", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
 
 MEMORY = 1 << 28
 """Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
 _HELD_PARTS = 64
 """Parts in which they are held, about."""
 _LINES_AT_ONCE = 1 << 17
-LONGEST_IN_TBI = 1 << 29
-"""Bases of a contig that a .tbi index has numbers for."""
 
 
 class SortedWriter:
@@ -62,7 +63,7 @@ class SortedWriter:
     def put(self, hits: Hits, made: SortedLines | None = None) -> None:
         """Hold the lines, and write a run where they take too much memory."""
         self.totals.add(hits)
-        if self._about.contigs is None:
+        if not self._about.contigs:
             self._see_contigs(hits)
         for part in self._sorted(hits) if made is None else [made]:
             if len(part):
@@ -75,9 +76,8 @@ class SortedWriter:
                 f"contig {comment}: lines that begin with # are comments to those who read sorted "
                 f"{self._format.preset.upper()} files; give the contig another name."
             )
-        described = "\n".join(map("{}\t{}".format, hits.contig_names, hits.contig_lengths.tolist()))
-        self._about.contigs = zlib.crc32(described.encode("utf-8", "surrogateescape"))
-        self._about.longest_contig = int(hits.contig_lengths.max(initial=0))
+        lengths = hits.contig_lengths.tolist()
+        self._about.contigs = "".join(map("{}\t{}\n".format, hits.contig_names, lengths))
 
     def _sorted(self, hits: Hits) -> Iterator[SortedLines]:
         with Ahead[SortedLines](self._threads) as ahead:
@@ -106,45 +106,65 @@ class SortedWriter:
         self._join()
         if self._held:
             text_bytes = sum(len(run.held.used_text()) for run in self._held)
-            self._spool.add(sum(run.lines for run in self._held), text_bytes, self._merged(self._held))
+            parts = merge_runs(self._held, memory=self._memory, threads=self._threads, make=lambda lines: lines)
+            self._spool.add(sum(run.lines for run in self._held), text_bytes, parts)
             self._held, self._held_bytes = [], 0
 
-    def merged(self) -> Iterator[SortedLines]:
-        """All lines in order."""
+    def runs(self) -> list[Run]:
+        """All lines, those on the disk first."""
         self._join()
-        return self._merged([*self._spool.runs(), *self._held])
+        return [*self._spool.runs(), *self._held]
 
-    def _merged(self, runs: Sequence[Run]) -> Iterator[SortedLines]:
-        return merge_runs(runs, memory=self._memory, threads=self._threads)
+
+class _Output:
+    """A file of sorted lines, and its index beside it."""
+
+    def __init__(self, handle: BinaryIO, indexed: bool) -> None:
+        self._handle = handle
+        self._indexed = indexed
+        self.index: TabixIndex | None = None
+
+    def write(
+        self, runs: Sequence[Run], about: About, *, memory: int, threads: int, density: Density | None = None
+    ) -> None:
+        """Merge all runs into the file."""
+        contigs = [line.rsplit("\t", 1) for line in about.contigs.splitlines()]
+        index = TabixIndex([name for name, _ in contigs], np.array([length for _, length in contigs], np.int64))
+
+        def made(lines: SortedLines) -> tuple[SortedLines, Entries | None]:
+            return lines, index.entries(lines) if self._indexed else None
+
+        for lines, entries in merge_runs(runs, memory=memory, threads=threads, make=made):
+            self._handle.write(lines.used_text().data)
+            if entries is not None:
+                index.add(entries)
+            if density is not None:
+                density.add(lines)
+        self.index = index
 
 
 @contextmanager
-def _open_indexed(
-    path: str | os.PathLike[str],
-    format: Format,
-    about: About,
-    threads: int,
-    inputs: Sequence[str | os.PathLike[str]],
-) -> Iterator[BinaryIO]:
-    """A stream for sorted lines; at the end, the file and its index appear. `about` is asked then."""
+def _open_sorted(
+    path: str | os.PathLike[str], format: Format, threads: int, inputs: Sequence[str | os.PathLike[str]]
+) -> Iterator[_Output]:
+    """What sorted lines are written to once; then the file appears, and its index."""
     name = os.fspath(path)
+    indexed = format.preset is not None and name.endswith(".gz")
     with ExitStack() as behind:  # the index gets its name behind the file
 
-        def index(data: Path) -> None:
-            import pysam
-
-            wide = about.longest_contig > LONGEST_IN_TBI
-            target = name + (".csi" if wide else ".tbi")
-            temporary = behind.enter_context(atomic_path(target))
+        def write_index(data: Path) -> None:
+            assert output.index is not None
+            target = name + (".csi" if output.index.is_wide else ".tbi")
             try:
-                pysam.tabix_index(os.fspath(data), preset=format.preset, index=os.fspath(temporary), csi=wide)
+                with open(behind.enter_context(atomic_path(target)), "xb") as handle:
+                    handle.write(output.index.finished(block_offsets(data)))
             except OSError as error:
                 raise refusal(target, error) from error
 
-        finish = index if format.preset and name.endswith(".gz") else None
-        with open_output(path, inputs, threads=threads, finish=finish) as handle:
+        with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
             handle.write(format.heading)
-            yield handle
+            output = _Output(handle, indexed)
+            yield output
 
 
 def _folder_of(path: str | os.PathLike[str]) -> Path | None:
@@ -174,14 +194,10 @@ def open_sorted(
     InputError : the file cannot be written, or is one of the inputs
     """
     about = _about(format)
-    with (
-        _open_indexed(path, format, about, threads, inputs) as handle,
-        open_spool(_folder_of(path)) as spool,
-    ):
+    with _open_sorted(path, format, threads, inputs) as output, open_spool(_folder_of(path)) as spool:
         writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
         yield writer
-        for part in writer.merged():
-            handle.write(part.used_text().data)
+        output.write(writer.runs(), about, memory=memory, threads=threads)
 
 
 @contextmanager
@@ -234,13 +250,10 @@ def merge_run_files(
     about = _about(format)
     for file in files:
         _check_belongs(file, about)
-        about.contigs = file.about.contigs if about.contigs is None else about.contigs
-        about.longest_contig = max(about.longest_contig, file.about.longest_contig)
-    runs = [run for file in files for run in file.runs()]
-    with _open_indexed(output, format, about, threads, paths) as handle:
-        merged = merge_runs(runs, memory=memory, threads=threads)
-        for part in merged if density is None else density.over(merged):
-            handle.write(part.used_text().data)
+        about.contigs = about.contigs or file.about.contigs
+    runs: list[Run] = [run for file in files for run in file.runs()]
+    with _open_sorted(output, format, threads, paths) as opened:
+        opened.write(runs, about, memory=memory, threads=threads, density=density)
     return Totals.sum(file.about.totals for file in files)
 
 
@@ -252,5 +265,5 @@ def _check_belongs(file: RunFile, about: About) -> None:
     """Refuse a run file of other lines, or of another reference than those before it."""
     if (file.about.columns, file.about.heading) != (about.columns, about.heading):
         raise InputError(f"{file.path}: its lines are of another format than the output; make the file again.")
-    if None not in (file.about.contigs, about.contigs) and file.about.contigs != about.contigs:
+    if file.about.contigs and about.contigs and file.about.contigs != about.contigs:
         raise InputError(f"{file.path}: it is of another reference than the run files before it; make it again.")

@@ -5,9 +5,9 @@ The order is total: contig (in the order of the reference), start, end, strand (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ __all__ = [
 
 KEY_BYTES = 32
 """What a line takes beside its text."""
+_Made = TypeVar("_Made")
+
 _ROUND_BYTES = 1 << 23
 """Lines that are merged together, about, keys included."""
 
@@ -259,17 +261,24 @@ def _rounds(runs: Sequence[Run], room: int) -> Iterator[list[SortedLines]]:
         cursors = [cursor for cursor in cursors if not cursor.is_over()]
 
 
-def merge_runs(runs: Sequence[Run], *, memory: int, threads: int = 1) -> Iterator[SortedLines]:
+def merge_runs(
+    runs: Sequence[Run], *, memory: int, threads: int, make: Callable[[SortedLines], _Made]
+) -> Iterator[_Made]:
     """All lines of sorted runs in order, part by part; equal keys stay in the order of the runs.
 
     Parameters
     ----------
     memory : bytes that are taken beside runs in memory, about; at least a line of each run is held
     threads : threads that merge
+    make : what is done with each part beside the others
+
+    Yields
+    ------
+    what `make` made of at least one line
     """
     room = min(_ROUND_BYTES, memory // (2 * threads + 4))
-    with Ahead[SortedLines](threads, threads) as ahead:
+    with Ahead[_Made](threads, threads) as ahead:
         for parts in _rounds(runs, room):
-            ahead.submit(merge_lines, parts)
+            ahead.submit(lambda parts: make(merge_lines(parts)), parts)
             yield from ahead.taken()
         yield from ahead.taken(everything=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import struct
 from types import TracebackType
 from typing import BinaryIO, Self
 
+import numpy as np
+
 from warpseed.compute.ahead import Ahead
 
-__all__ = ["BLOCK_BYTES", "END_BLOCK", "BgzfWriter", "pack_blocks"]
+__all__ = ["BLOCK_BYTES", "END_BLOCK", "BgzfWriter", "block_offsets", "pack_blocks"]
 
 BLOCK_BYTES = 0xFF00
 """Uncompressed bytes of a block, as bgzip takes them: even stored they fit into the 65,536 that a block may have."""
@@ -39,6 +43,17 @@ def pack_blocks(data: bytes | bytearray | memoryview) -> bytes:
     """Bytes as BGZF blocks, without the one that ends a file; the last of them may be short."""
     view = memoryview(data)
     return b"".join(_pack_block(view[i : i + BLOCK_BYTES]) for i in range(0, len(view), BLOCK_BYTES))
+
+
+def block_offsets(path: str | os.PathLike[str]) -> np.ndarray:
+    """Where each block of a whole BGZF file begins, the one that ends it included; int64[b]."""
+    offsets = []
+    with open(path, "rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at, size = 0, len(data)
+        while at < size:
+            offsets.append(at)
+            at += 1 + int.from_bytes(data[at + _HEADER.size - 2 : at + _HEADER.size], "little")
+    return np.array(offsets, np.int64)
 
 
 class BgzfWriter:

@@ -1,0 +1,128 @@
+"""The index beside sorted hits: what htslib finds by it is what lies there, and it reads no more than it has to."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import struct
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pysam
+import pytest
+from made_up_hits import batches_of, hits_of, sorted_text
+from warpseed.kmer_seeds.output import LINES, write_hits
+from warpseed.output.hits import Hits
+from warpseed.output.sorted_lines import open_sorted
+
+WINDOW = 1 << 14
+NARROW = {"x": 40, "long": 30_000_000, "none": 5000, "y|1": 200_000}
+WIDE = {"x": 40, "wheat": 1 << 30, "y|1": 200_000}
+
+
+def draw(contigs: dict[str, int], seed: int, count: int = 30_000) -> Hits:
+    """Intervals of one base to a hundred thousand, at window borders, in clusters, and with deserts between them."""
+    draw = random.Random(seed)
+    lengths = list(contigs.values())
+    rows = []
+    for query in range(count):
+        contig = draw.choice([i for i, name in enumerate(contigs) if name != "none"])
+        length = min(draw.choice([1, 20, 20, 20, 20, 300, 70_000]), lengths[contig])
+        middle = draw.choice([draw.randrange(lengths[contig]), WINDOW * draw.randrange(lengths[contig] // WINDOW + 1)])
+        start = min(max(0, middle // 3 - length + draw.randint(0, length)), lengths[contig] - length)
+        rows.append((query % 50, contig, start, start + length, query % 2, 0))
+    return hits_of(sorted(set(rows)), [f"q{i}" for i in range(50)], contigs)
+
+
+def regions(contigs: dict[str, int], seed: int) -> list[tuple[str, int, int]]:
+    choose = random.Random(seed)
+    chosen = []
+    for _ in range(150):
+        name = choose.choice([name for name in contigs if name != "none"])
+        start = choose.choice([0, choose.randrange(contigs[name] // 3 + 1), WINDOW * choose.randrange(50)])
+        start = min(start, contigs[name] - 1)
+        chosen.append((name, start, min(start + choose.choice([1, 50, 40_000, 1 << 29]), contigs[name])))
+    return chosen
+
+
+@pytest.mark.parametrize(("contigs", "ending"), [(NARROW, ".tbi"), (WIDE, ".csi")])
+def test_htslib_finds_what_lies_in_a_region(tmp_path: Path, contigs: dict[str, int], ending: str) -> None:
+    hits = draw(contigs, 1)
+    path = os.fspath(tmp_path / "h.bed.gz")
+    write_hits(path, hits, sorted=True, threads=2)
+    assert {each.name for each in tmp_path.iterdir()} == {"h.bed.gz", f"h.bed.gz{ending}"}
+    text = sorted_text(hits, "bed").decode()
+    assert gzip.decompress(Path(path).read_bytes()).decode() == text
+    lines = [(line, *line.split("\t")[:3]) for line in text.splitlines()]
+    found = 0
+    with pysam.TabixFile(path, index=path + ending) as table:
+        assert table.contigs == [name for name in contigs if name != "none"]
+        for name, start, end in regions(contigs, 2):
+            expected = [line for line, contig, a, b in lines if contig == name and int(a) < end and int(b) > start]
+            assert list(table.fetch(name, start, end)) == expected, (name, start, end)
+            found += len(expected)
+    assert found > 10_000
+
+
+def read_tbi(path: Path) -> tuple[list[int], bytes, list[tuple[dict[int, list[tuple[int, int]]], list[int]]]]:
+    """Settings, names, and of each contig its bins' chunks and its linear index."""
+    data, at = gzip.decompress(path.read_bytes()), 4
+
+    def take(kinds: str) -> Any:
+        nonlocal at
+        values = struct.unpack_from(f"<{kinds}", data, at)
+        at += struct.calcsize(f"<{kinds}")
+        return values
+
+    count, *settings, size = take("8i")
+    (names,) = take(f"{size}s")
+    contigs = []
+    for _ in range(count):
+        bins = {}
+        for _ in range(take("i")[0]):
+            number, chunks = take("Ii")
+            bins[number] = [take("2Q") for _ in range(chunks)]
+        contigs.append((bins, list(take(f"{take('i')[0]}Q"))))
+    return settings, names, contigs
+
+
+def test_settings_and_windows_are_those_that_htslib_writes(tmp_path: Path) -> None:
+    path = tmp_path / "h.bed.gz"
+    write_hits(path, draw(NARROW, 3), sorted=True)
+    pysam.tabix_index(os.fspath(path), preset="bed", index=os.fspath(tmp_path / "theirs.tbi"))
+    settings, names, ours = read_tbi(tmp_path / "h.bed.gz.tbi")
+    assert (settings, names) == read_tbi(tmp_path / "theirs.tbi")[:2]
+    for (bins, windows), (_, expected) in zip(ours, read_tbi(tmp_path / "theirs.tbi")[2], strict=True):
+        assert windows == expected
+        assert sum(map(len, bins.values())) < 2 * len(bins) + len(windows)
+        for chunks in bins.values():
+            assert all(begin < end for begin, end in chunks)
+            # What touches within a block is one chunk.
+            assert all(one[1] >> 16 < two[0] >> 16 for one, two in zip(chunks, chunks[1:], strict=False))
+    assert len(ours) == 3 and len(ours[1][0]) > 400
+
+
+@pytest.mark.parametrize("memory", [1 << 14, 1 << 20, 1 << 28])
+def test_the_index_does_not_depend_on_how_lines_came(tmp_path: Path, memory: int) -> None:
+    hits = draw(NARROW, 4, 5000)
+    write_hits(tmp_path / "whole.bed.gz", hits, sorted=True)
+    with open_sorted(tmp_path / "h.bed.gz", LINES["bed"], threads=2, memory=memory) as writer:
+        for batch in batches_of(hits, cycle([3, 0])):
+            writer.put(batch, writer.make(batch))
+    assert (tmp_path / "h.bed.gz.tbi").read_bytes() == (tmp_path / "whole.bed.gz.tbi").read_bytes()
+
+
+def test_a_text_that_ends_with_its_last_block(tmp_path: Path) -> None:
+    # 65,280 bytes a block are 2,040 lines of 32 bytes.
+    name = "q" * (32 - len("x\t1000\t1020\t\t0\t+\n"))
+    hits = hits_of([(q, 0, 1000 + s % 9000, 1020 + s % 9000, 0, 0) for q, s in enumerate(range(4080))], [name] * 4080,
+                   {"x": 20_000})  # fmt: skip
+    assert sorted_text(hits, "bed").startswith(f"x\t1000\t1020\t{name}".encode())
+    path = os.fspath(tmp_path / "h.bed.gz")
+    write_hits(path, hits, sorted=True)
+    assert len(sorted_text(hits, "bed")) == 2 * 65_280
+    with pysam.TabixFile(path) as table:
+        assert len(list(table.fetch("x"))) == 4080
+        assert len(list(table.fetch("x", 5078, 5079))) == 20

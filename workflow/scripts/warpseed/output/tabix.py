@@ -1,0 +1,195 @@
+"""The index of a sorted BGZF file, as tabix reads it, worked out from the lines' keys while they are written.
+
+Intervals are put into the bins of the SAM specification (section 5.3), by which both kinds of index look them up: .tbi,
+for contigs of up to 2^29 bases, and .csi, for longer ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.output.sorting import SortedLines, contig_places
+from warpseed.sequences.bgzf import BLOCK_BYTES, END_BLOCK, pack_blocks
+
+__all__ = ["LONGEST_IN_TBI", "Entries", "TabixIndex"]
+
+LONGEST_IN_TBI = 1 << 29
+"""Bases of a contig that a .tbi index has bins for."""
+_WINDOW_BITS = 14
+"""The smallest bins, and the windows of the linear index, have 16,384 bases."""
+_TBI_DEPTH, _CSI_DEPTH = 5, 6
+"""Levels of bins below the one of everything, each eight times as fine as the one above."""
+_CONTIG_SHIFT = 32
+"""A contig has fewer windows than this many bits count."""
+_BED = struct.pack("<6i", 0x10000, 1, 2, 3, ord("#"), 0)
+"""Intervals that are half-open, in columns 1 to 3; comments begin with #, and no line is skipped."""
+
+
+class _Chunks(NamedTuple):
+    """Stretches of the text, each with lines of one bin."""
+
+    contig: np.ndarray
+    bin: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def joined(self) -> _Chunks:
+        """By contig and bin; those whose compressed blocks touch are one."""
+        order = np.lexsort((self.begin, self.bin, self.contig))
+        contig, bins, begin, end = (column[order] for column in self)
+        first = np.ones(len(order), bool)
+        first[1:] = (
+            (contig[1:] != contig[:-1]) | (bins[1:] != bins[:-1]) | (begin[1:] // BLOCK_BYTES > end[:-1] // BLOCK_BYTES)
+        )
+        firsts = np.flatnonzero(first)
+        lasts = np.append(firsts[1:], len(order))[: len(firsts)] - 1
+        return _Chunks(contig[firsts], bins[firsts], begin[firsts], end[lasts])
+
+
+class _Windows(NamedTuple):
+    """Lines that reach a window which no line before them reached."""
+
+    reached: np.ndarray
+    """the contig's number, shifted, and the line's last window"""
+    first: np.ndarray
+    """the line's first window"""
+    begin: np.ndarray
+    """where the line begins in the text"""
+
+    def linear(self) -> np.ndarray:
+        """Of one contig: where the first line that overlaps each window begins, int64[w].
+
+        A window that none overlaps has what the one before it has, or the first one has.
+        """
+        last = self.reached & ((1 << _CONTIG_SHIFT) - 1)
+        linear = np.zeros(int(last[-1]) + 1, np.int64)
+        linear[np.maximum(self.first, np.append(-1, last[:-1]) + 1)] = self.begin
+        linear[0] = self.begin[0]
+        return np.maximum.accumulate(linear)
+
+
+class Entries(NamedTuple):
+    """What an index takes of lines that follow each other; places count from the first one."""
+
+    chunks: _Chunks
+    windows: _Windows
+    text_bytes: int
+
+
+def _bins_of(start: np.ndarray, last: np.ndarray, depth: int) -> np.ndarray:
+    """The smallest bin that holds the bases from `start` to `last`, int64[n]."""
+    bins = np.zeros(len(start), np.int64)
+    for level in range(1, depth + 1):
+        shift = _WINDOW_BITS + 3 * (depth - level)
+        inside = (start >> shift) == (last >> shift)
+        bins = np.where(inside, ((1 << 3 * level) - 1) // 7 + (start >> shift), bins)
+    return bins
+
+
+def _first_base(bins: np.ndarray, depth: int) -> np.ndarray:
+    """Where bins begin, int64[n]."""
+    base = np.zeros(len(bins), np.int64)
+    for level in range(1, depth + 1):
+        first = ((1 << 3 * level) - 1) // 7
+        base = np.where(bins >= first, (bins - first) << (_WINDOW_BITS + 3 * (depth - level)), base)
+    return base
+
+
+class TabixIndex:
+    """An index in the making.
+
+    Parameters
+    ----------
+    names : of the contigs
+    lengths : int64[c], their lengths
+    """
+
+    def __init__(self, names: Sequence[str], lengths: np.ndarray) -> None:
+        self.is_wide = int(lengths.max(initial=0)) > LONGEST_IN_TBI
+        self._depth = _CSI_DEPTH if self.is_wide else _TBI_DEPTH
+        self._names = names
+        self._begins = contig_places(lengths)
+        self._at = 0
+        self._reached = -1
+        self._chunks: list[_Chunks] = []
+        self._windows: list[_Windows] = []
+
+    def entries(self, lines: SortedLines) -> Entries:
+        """What there is to enter of some lines; from any thread."""
+        contig = np.searchsorted(self._begins, lines.place, "right").astype(np.int64) - 1
+        start = (lines.place - self._begins[contig]).astype(np.int64)
+        last = start + np.maximum((lines.shape >> np.uint64(1)).astype(np.int64) - 1, 0)
+        at = lines.offsets - lines.offsets[0]
+        bins = _bins_of(start, last, self._depth)
+        firsts = np.flatnonzero(np.append(True, (bins[1:] != bins[:-1]) | (contig[1:] != contig[:-1])))
+        chunks = _Chunks(contig[firsts], bins[firsts], at[firsts], at[np.append(firsts[1:], len(lines))])
+        reached = (contig << _CONTIG_SHIFT) | (last >> _WINDOW_BITS)
+        further = np.flatnonzero(reached > np.append(-1, np.maximum.accumulate(reached)[:-1]))
+        windows = _Windows(reached[further], start[further] >> _WINDOW_BITS, at[further])
+        return Entries(chunks, windows, int(at[-1]))
+
+    def add(self, entries: Entries) -> None:
+        """Enter the lines that are written next."""
+        chunks, windows, size = entries
+        at = self._at
+        self._chunks.append(chunks._replace(begin=chunks.begin + at, end=chunks.end + at).joined())
+        news = windows.reached > self._reached
+        self._windows.append(_Windows(windows.reached[news], windows.first[news], windows.begin[news] + at))
+        self._reached = max(self._reached, int(windows.reached[-1]))
+        self._at += size
+
+    def finished(self, block_offsets: np.ndarray) -> bytes:
+        """The index as a file's bytes.
+
+        Parameters
+        ----------
+        block_offsets : int64[b], where each block of the compressed file begins, the one that ends it included
+        """
+        chunks = _Chunks(*_columns(self._chunks, 4)).joined()
+        windows = _Windows(*_columns(self._windows, 3))
+        seen = np.unique(chunks.contig)
+
+        def places(at: np.ndarray) -> np.ndarray:
+            """Places in the text as tabix has them: where the block begins, and the place in the block."""
+            return (block_offsets[at // BLOCK_BYTES] << 16) | (at % BLOCK_BYTES)
+
+        contigs = []
+        for number in seen:
+            first, last = np.searchsorted(chunks.contig, [number, number + 1])
+            low, high = np.searchsorted(windows.reached >> _CONTIG_SHIFT, [number, number + 1])
+            linear = places(_Windows(*(column[low:high] for column in windows)).linear())
+            bins = chunks.bin[first:last]
+            contigs.append(self._contig(bins, places(chunks.begin[first:last]), places(chunks.end[first:last]), linear))
+        names = b"".join(self._names[number].encode() + b"\0" for number in seen)
+        about = _BED + struct.pack("<i", len(names)) + names
+        if self.is_wide:
+            head = b"CSI\1" + struct.pack("<3i", _WINDOW_BITS, self._depth, len(about)) + about
+            head += struct.pack("<i", len(seen))
+        else:
+            head = b"TBI\1" + struct.pack("<i", len(seen)) + about
+        return pack_blocks(head + b"".join(contigs)) + END_BLOCK
+
+    def _contig(self, bins: np.ndarray, begin: np.ndarray, end: np.ndarray, linear: np.ndarray) -> bytes:
+        """What an index holds of one contig."""
+        numbers, firsts, counts = np.unique(bins, return_index=True, return_counts=True)
+        chunks = np.stack([begin, end], axis=1).astype("<u8")
+        parts = [struct.pack("<i", len(numbers))]
+        lowest = linear[_first_base(numbers, self._depth) >> _WINDOW_BITS]
+        for number, first, count, low in zip(
+            numbers.tolist(), firsts.tolist(), counts.tolist(), lowest.tolist(), strict=True
+        ):
+            parts.append(struct.pack("<IQi", number, low, count) if self.is_wide else struct.pack("<Ii", number, count))
+            parts.append(chunks[first : first + count].tobytes())
+        if not self.is_wide:
+            parts += [struct.pack("<i", len(linear)), linear.astype("<u8").tobytes()]
+        return b"".join(parts)
+
+
+def _columns(parts: Sequence[tuple[np.ndarray, ...]], count: int) -> list[np.ndarray]:
+    if not parts:
+        return [np.empty(0, np.int64)] * count
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
