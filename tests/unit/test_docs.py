@@ -121,17 +121,19 @@ def in_a_folder_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     """A working directory with the files that the README's examples name."""
     (tmp_path / "genome.fa.gz").write_text(f">chr\n{GENOME}\n")
     (tmp_path / "kmers.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in KMERS.items()))
+    (tmp_path / "reads.fq.gz").write_text("".join(f">read{i}\n{GENOME[i : i + 50]}\n" for i in range(5)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_the_commands_of_the_readme_run(in_a_folder_with_files: Path) -> None:
-    lines = block_of(README, "", "python -m warpseed check").splitlines()
-    assert len(lines) >= 5
+    lines = block_of(README, "", "warpseed check").splitlines()
+    assert len(lines) >= 6
     for line in lines:
         words = shlex.split(line)
-        assert words[:3] == ["python", "-m", "warpseed"]
-        assert cli.main(words[3:]) == 0, line
+        assert words[0] == "warpseed"
+        assert cli.main(words[1:]) == 0, line
+    assert (in_a_folder_with_files / "hits.bed.gz.tbi").exists()
     assert (in_a_folder_with_files / "hits.tsv").read_bytes().startswith(TSV_HEADER)
     first = (in_a_folder_with_files / "hits.bed").read_text().splitlines()[0]
     assert first.split("\t") == ["chr", "0", "20", "a", "0", "+"]
@@ -145,10 +147,12 @@ def test_the_python_of_the_readme_runs(in_a_folder_with_files: Path, capsys: pyt
     assert "chr" in capsys.readouterr().out
 
 
-def test_the_sample_of_the_readme_is_a_valid_configuration() -> None:
-    sample = yaml.safe_load(block_of(README, "yaml", "samples:"))
-    check_configuration(sample, load_schema(ROOT / "workflow" / "schemas"))
-    assert f"results/seeds/{next(iter(sample['samples']))}.bed" in README.read_text(encoding="utf-8")
+def test_the_sample_sheet_of_the_readme_is_a_valid_configuration(in_a_folder_with_files: Path) -> None:
+    (in_a_folder_with_files / "samples.tsv").write_text(block_of(README, "", "sample\treference"))
+    config = yaml.safe_load(block_of(README, "yaml", "samples:"))
+    check_configuration(config, load_schema(ROOT / "workflow" / "schemas"))
+    assert [sample["step"] for sample in config["samples"].values()] == [10, 10]
+    assert f"results/seeds/{next(iter(config['samples']))}.bed.gz" in README.read_text(encoding="utf-8")
 
 
 def test_the_figures_of_the_readme_are_what_the_records_give() -> None:
