@@ -13,7 +13,7 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
-from warpseed.output import sorted_lines, tabix
+from warpseed.output import density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
 
@@ -24,6 +24,9 @@ from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
 """The intervals of an index for which nothing else was asked."""
+
+CASES = yaml.safe_load((ROOT / "resources" / "papers" / "kmer_seeds.yaml").read_text(encoding="utf-8"))["cases"]
+LENGTHS = [case["k"] for case in CASES.values()]
 
 NUMBERS: list[tuple[str, str, Any]] = [
     # page, pattern whose groups are the numbers, what they are in the code
@@ -76,6 +79,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
         (64 - kmers.QUERY_SHIFT, kmers.QUERY_SHIFT),
     ),
     ("README.md", r"k-mers with up to (\d) mismatches", fast.MAX_MISMATCHES),
+    ("README.md", r"in your genome, with up to (\d)\s+mismatches", fast.MAX_MISMATCHES),
+    ("README.md", r"its data sets: k-mers of (\d+) to (\d+) bases", (min(LENGTHS), max(LENGTHS))),
+    ("README.md", r"along the reference, in about (\d+) bins", density.BINS),
+    ("docs/formats.md", r"reference, about (\d+) of equal width", density.BINS),
+    ("config/README.md", r"in each of some (\d+) bins", density.BINS),
 ]
 
 

@@ -1,8 +1,10 @@
 # Tables, figures and the page.
 #
-# Needs: the records of this run, resources/measurements/<machine>/*.tsv, resources/published/*.tsv and papers/*.yaml.
-# Makes: results/tables/<system>/*.tsv, results/figures/<system>/*.{svg,pdf,png,tsv}, results/report.html.
-# Steps: records into tables; records into figures; both into one self-contained page.
+# Needs: the records of this run, resources/measurements/<machine>/*.tsv, resources/published/*.tsv and papers/*.yaml;
+#        of each sample its summary and its density.
+# Makes: results/tables/<system>/*.tsv, results/figures/<system>/*.{svg,pdf,png,tsv}, results/figures/samples/*,
+#        results/report.html.
+# Steps: records into tables; records into figures; samples into figures; all into one self-contained page.
 
 from warpseed.report.systems import SYSTEMS
 
@@ -13,6 +15,7 @@ FIGURES = [
     for name in module.FIGURES
     for ending in ("svg", "pdf", "png", "tsv")
 ]
+SAMPLE_FIGURES = [f"results/figures/samples/{name}.{ending}" for name in SAMPLES for ending in ("svg", "pdf", "png")]
 PUBLISHED = of_checkout(SOURCE / "resources" / "published" / f"{system}.tsv" for system in SYSTEMS)
 PAPERS = of_checkout(SOURCE / "resources" / "papers" / f"{system}.yaml" for system in SYSTEMS)
 
@@ -63,8 +66,29 @@ rule draw_figures:
         "../scripts/draw_figures.py"
 
 
+rule draw_samples:
+    """Draw where along the reference the seeds of each sample begin."""
+    input:
+        summaries=SAMPLE_SUMMARIES,
+        densities=SAMPLE_DENSITIES,
+        lib=library("draw_samples.py"),
+    output:
+        figures=SAMPLE_FIGURES,
+    log:
+        "logs/sample_figures.log",
+    benchmark:
+        "benchmarks/sample_figures.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    resources:
+        mem_mb=LIGHT.mem_mb,
+        runtime=LIGHT.runtime,
+    script:
+        "../scripts/draw_samples.py"
+
+
 rule write_report:
-    """Write one self-contained page: summary, tables, figures, differences from the paper, machine and versions."""
+    """Write one self-contained page: samples, summary, tables, figures, differences from the paper, machine and versions."""
     input:
         records=all_records,
         reference_records=REFERENCE_MEASUREMENTS,
@@ -73,6 +97,10 @@ rule write_report:
         reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
+        seeds=SEEDS,
+        summaries=SAMPLE_SUMMARIES,
+        densities=SAMPLE_DENSITIES,
+        sample_figures=SAMPLE_FIGURES,
         templates=of_checkout(SCRIPTS / "warpseed" / "report" / name for name in ("page.html.j2", "page.css")),
         lib=library("write_report.py"),
     output:

@@ -1,8 +1,8 @@
 """Write the report, one self-contained page, and the provenance of the run: where its records were measured.
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
-`figures`. Params: `config`. Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies
-beside its records.
+`figures`; of the samples `seeds`, `summaries`, `densities` (in one order), `sample_figures`. Params: `config`. Output:
+`html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ from warpseed.measure.machines import describe_run
 from warpseed.measure.provenance import write_provenance
 from warpseed.report.measurements import load_measurements
 from warpseed.report.page import write_page
+from warpseed.report.samples import read_sample, section
 from warpseed.workflow.job import rule_log
 
 
@@ -19,6 +20,9 @@ def main(snakemake: Any) -> None:
     """Write the provenance, then the page that shows it."""
     given, output = snakemake.input, snakemake.output
     write_provenance(output.provenance, describe_run(given.records), snakemake.params.config)
+    samples = map(read_sample, given.summaries, given.densities)
+    files = [Path(path) for path in (*given.seeds, *given.summaries, *given.densities)]
+    drawn = [Path(path) for path in given.sample_figures]
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,
@@ -27,6 +31,7 @@ def main(snakemake: Any) -> None:
         table_paths=given.tables,
         figure_paths=given.figures,
         reference_provenance=sorted(path for path in beside if path.is_file()),
+        samples=section(Path(output.html).resolve().parent, samples, files, drawn),
     )
 
 
