@@ -176,7 +176,7 @@ def test_numbers_that_the_command_line_gives_as_text_are_numbers() -> None:
 def test_a_number_that_the_command_line_gives_with_commas_is_refused() -> None:
     config = {"samples": {"a": {"reads": "r.fq", "count": "100", "000": ""}}}
     with pytest.raises(
-        ConfigError, match="'samples.a.000' is not known: a number is written without commas, e.g. 100000"
+        ConfigError, match="'samples.a.000' is not known: did you write a number with commas, 100,000 for"
     ):
         check_configuration(config, load_schema(SCHEMAS))
 

@@ -24,7 +24,6 @@ Schema = dict[str, Any]
 
 _LISTED = "config/README.md lists every key"
 _SAMPLE = "sample_"
-_NO_COMMAS = "a number is written without commas, e.g. 100000"
 
 
 def load_schema(folder: str | os.PathLike[str]) -> Schema:
@@ -181,7 +180,7 @@ def _check_names(value: Any, path: tuple[Any, ...] = ()) -> None:
                 where = f"The configuration key '{key_name(path)}'" if path else "The configuration"
                 advice = "write it in quotes, e.g. '5' or 'yes'"
                 if isinstance(name, int) and value[name] is None:
-                    advice += f" (and {_NO_COMMAS})"
+                    advice += " (and a number is written without commas, e.g. 100000)"
                 raise ConfigError(
                     f"{where} holds a name that YAML reads as {kind} ({name}), but names are text: {advice}."
                 )
@@ -266,7 +265,7 @@ def _unknown_key(error: Any, places: Places) -> str:
     guesses = difflib.get_close_matches(unknown, known, n=1)
     hint = f"did you mean '{guesses[0]}'" if guesses else f"known here are {', '.join(known)}"
     if unknown.isdecimal():
-        hint = f"{_NO_COMMAS}; {hint}"
+        hint = "did you write a number with commas, 100,000 for 100000"
     return f"{places.subject([*error.absolute_path, unknown])} is not known: {hint}? {_LISTED}."
 
 
