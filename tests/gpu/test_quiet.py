@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 
 def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
     """A command as users start it, with an empty compile cache: what it writes to its two streams."""
-    library = str(Path(warpseed.__file__).parents[1])
+    library = os.pathsep.join([str(Path(warpseed.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-m", "warpseed", *arguments],
         env=os.environ | {"PYTHONPATH": library, "XDG_CACHE_HOME": str(cache)},

@@ -10,6 +10,8 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from warpseed.sequences.queries import Queries, read_queries, write_fasta
 __all__ = ["ITEMS", "Case", "time_dataset"]
 
 _WARM_UP_KMERS = 2000
+_outputs = count()
 
 
 class Case(NamedTuple):
@@ -57,7 +60,7 @@ class _Job:
     max_mismatches: int
     options: Options
     output: Path
-    """the BED file of what writes one"""
+    """the BED files of what writes them: a number goes behind the stem of the name"""
 
     def find(self, kmers: Packed, watch: Stopwatch, *, count_only: bool = False) -> Any:
         """What the tier's search on this device finds of packed k-mers."""
@@ -137,16 +140,18 @@ def _file_to_file(job: _Job) -> Run:
     lengths = read_queries(job.kmers).lengths
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        # A new file, as users make one, which waits for no pages of an older one to be given back.
+        output = job.output.with_stem(f"{job.output.stem}-{next(_outputs)}")
         search = kmer_search(job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
-        with open_writer(job.output, LINES["bed"], threads=job.options.threads) as writer:
+        with open_writer(output, LINES["bed"], threads=job.options.threads) as writer:
             for hits, made in iter_hits(job.kmers, search, make=writer.make, watch=watch):
                 with watch.stage("write"):
                     writer.put(hits, made)
-        return outcome
+        return partial(outcome, output)
 
-    def outcome() -> Outcome:
-        rows = parse_hits(job.output, BED_COLUMNS, job.index.names, lengths)
-        job.output.unlink()  # the next run makes a new file, as users do, and waits for no old one to go
+    def outcome(output: Path) -> Outcome:
+        rows = parse_hits(output, BED_COLUMNS, job.index.names, lengths)
+        output.unlink()
         return Outcome(len(lengths), len(rows), digest_rows(rows))
 
     return run
