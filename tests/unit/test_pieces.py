@@ -179,6 +179,12 @@ def test_leaving_early_does_not_wait_for_a_pipe(pipe) -> None:
     assert not any(thread.name == "warpseed reading" for thread in threading.enumerate())
 
 
+def test_a_share_of_an_empty_file_is_refused_as_the_file_is(tmp_path) -> None:
+    (tmp_path / "empty.fq").touch()
+    with pytest.raises(InputError, match="the file is empty"), open_pieces(tmp_path / "empty.fq", share=(1, 2)):
+        pass
+
+
 def test_a_pipe_has_no_shares(pipe) -> None:
     path, write = pipe
     writer = write([FASTA])

@@ -157,9 +157,9 @@ def open_pieces(
         yield _MemoryPieces(queries, piece_bytes, share)
         return
     with open_bytes(source) as stream:
+        file = sniffed(stream)
         if share != (0, 1) and not stream.size:
             raise InputError(f"{stream.name}: a pipe cannot be read in shares; give the path of a file.")
-        file = sniffed(stream)
         text = _Text(stream.name, file.format, qualities, piece_bytes)
         if stream.size and not stream.packed:
             yield _FilePieces(stream, file, text, share, _Plain(stream))
