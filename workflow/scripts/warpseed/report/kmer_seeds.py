@@ -154,7 +154,7 @@ def throughput(measurements: Measurements) -> Drawn:
 
 def scaling(measurements: Measurements) -> Drawn:
     """Speedup over one thread against threads, with the ideal line."""
-    title = "Scaling with CPU threads"
+    title = "Scaling with CPU threads, from file to file"
     values = charts.one_source(tables.scaling_table(measurements, "scaling"))
     good = values[values["status"] == "ok"]
     if good.empty:

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, TextIO
 
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError
-from warpseed.sequences.bgzf import BgzfWriter
 
 __all__ = [
     "ByteStream",
@@ -192,6 +191,8 @@ def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Itera
     """
     with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
         if os.fspath(path).endswith(".gz"):
+            from warpseed.sequences.bgzf import BgzfWriter  # NumPy: what only names files waits for none
+
             with BgzfWriter(raw, threads) as packed:
                 yield packed  # type: ignore[misc]
         else:
