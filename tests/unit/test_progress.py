@@ -146,7 +146,7 @@ def test_a_long_stage_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: p
 @pytest.mark.parametrize("kind", ["plain", "gzip", "memory", "pipe"])
 def test_the_share_of_the_input_grows_to_all_of_it(tmp_path: Path, index: str, kind: str) -> None:
     draw = random.Random(1)
-    text = "".join(f">r{i}\n{''.join(draw.choices('ACGT', k=20))}\n" for i in range(200_000)).encode()
+    text = "".join(f">r{i}\n{''.join(draw.choices('ACGT', k=20))}\n" for i in range(400_000)).encode()
     source: Any = save(tmp_path, "k.fa", gzip.compress(text, 1) if kind == "gzip" else text)
     watch, shares = Stopwatch(), []
     if kind == "memory":
