@@ -4,6 +4,7 @@
 # make test    set-up, the tests                                   (make test ARGS="-k sequences")
 # make test-damage  thousands of damaged indexes, each refused in a sentence or searched to the end
 # make lint    set-up, ruff, snakefmt, snakemake --lint, mypy
+# make test-slurm  the workflow on a Slurm that is started for it: as root, where slurm-wlm and munge are installed
 # make test-gpu  the tests that need a GPU, which fail where none answers
 # make envs    envs/*.yaml from requirements*.txt
 # make clean   removes what runs and tests made; the environment (.venv) stays
@@ -11,7 +12,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run seeds smoke test test-damage test-gpu lint envs clean
+.PHONY: run seeds smoke test test-damage test-slurm test-gpu lint envs clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -54,10 +55,13 @@ smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@echo "The report is $$PWD/results/smoke/results/report.html"
 
 test: $(DEV_STAMP) $(COMMAND) | $(LINK)
-	@$(PY) -m pytest -m "not gpu" $(ARGS)
+	@$(PY) -m pytest -m "not gpu and not slurm" $(ARGS)
 
 test-damage: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_DAMAGE=20 $(PY) -m pytest tests/unit/test_index_damage.py $(ARGS)
+
+test-slurm: $(DEV_STAMP) $(COMMAND) | $(LINK)
+	@WARPSEED_SLURM=1 $(PY) -m pytest -m slurm $(ARGS)
 
 test-gpu: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_REQUIRE_GPU=1 WARPSEED_GPU_RECORD=resources/measurements $(PY) -m pytest -m gpu $(ARGS)
