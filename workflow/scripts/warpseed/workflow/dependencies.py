@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 __all__ = ["GLUE", "imported_modules", "library_files"]
@@ -34,7 +35,8 @@ _NOT_FOLLOWED = frozenset({"cli.py"})
 """Files that import what each of several commands needs: who runs one of these names its modules."""
 
 
-def imported_modules(path: Path, scripts: Path) -> set[str]:
+@cache  # every rule comes through the same files, and every job's Snakemake through every rule
+def imported_modules(path: Path, scripts: Path) -> frozenset[str]:
     """Return the names of the warpseed modules that a Python file imports, imports inside functions included.
 
     Parameters
@@ -46,7 +48,7 @@ def imported_modules(path: Path, scripts: Path) -> set[str]:
 
     Returns
     -------
-    set of str
+    frozenset of str
         Dotted names; a name taken from a module is among them, as it may be a module itself. What stands under
         ``if TYPE_CHECKING:`` is never executed, so it is left out.
     """
@@ -60,7 +62,7 @@ def imported_modules(path: Path, scripts: Path) -> set[str]:
             origin = ".".join([*base, *([node.module] if node.module else [])])
             names.add(origin)
             names.update(f"{origin}.{name.name}" for name in node.names)
-    return {name for name in names if name.split(".")[0] == "warpseed"}
+    return frozenset(name for name in names if name.split(".")[0] == "warpseed")
 
 
 def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -75,13 +77,14 @@ def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         queue.extend(ast.iter_child_nodes(node))
 
 
-def _module_files(name: str, scripts: Path) -> set[Path]:
+@cache
+def _module_files(name: str, scripts: Path) -> frozenset[Path]:
     """The files that importing a module executes: its own and the __init__.py of every package above."""
     parts = name.split(".")
     files = [scripts.joinpath(*parts[:length], "__init__.py") for length in range(1, len(parts) + 1)]
     files.append(scripts.joinpath(*parts).with_suffix(".py"))
     glue = {scripts / "warpseed" / path for path in GLUE}
-    return {path for path in files if path.is_file()} - glue
+    return frozenset(path for path in files if path.is_file()) - glue
 
 
 def library_files(script: str, *modules: str, scripts: Path) -> list[Path]:
