@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import random
 import struct
@@ -65,6 +66,11 @@ def test_threads_and_sizes_of_writes_do_not_change_a_byte(threads: int) -> None:
     assert packed(data, iter(lambda: draw.choice([0, 1, 7, BLOCK_BYTES, 300_000]) , -1), threads) == packed(
         data, iter([len(data)])
     )  # fmt: skip
+
+
+def test_the_bytes_are_the_same_in_every_process_and_on_every_machine() -> None:
+    # Another version of the library may pack otherwise: then every file that is written changes, and this with it.
+    assert hashlib.sha256(pack_blocks(LINES)).hexdigest()[:24] == "7c5ca1681d995e31ef478cfa"
 
 
 def test_text_becomes_smaller_and_noise_hardly_larger() -> None:

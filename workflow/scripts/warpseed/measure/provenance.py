@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 PACKAGES = (
+    "deflate",
     "isal",
     "numba",
     "llvmlite",

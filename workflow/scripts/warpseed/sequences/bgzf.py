@@ -20,7 +20,8 @@ END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 """The empty block that a whole file ends with."""
 
 _TASK_BYTES = 16 * BLOCK_BYTES
-_LEVEL = 1  # of isal: a tenth of the time of zlib's 6, an eighth more bytes (docs/decisions.md)
+_LEVEL = 1
+"""Of libdeflate, which packs the same bytes in every process and on every processor (docs/decisions.md)."""
 _HEADER = struct.Struct("<4BIBBH2BHH")
 _TRAILER = struct.Struct("<II")
 _BLOCK_EXTRA = _HEADER.size + _TRAILER.size
@@ -29,14 +30,14 @@ _MOST_PACKED = (1 << 16) - _BLOCK_EXTRA
 
 def _pack_block(data: memoryview) -> bytes:
     """One block of at most BLOCK_BYTES."""
-    from isal import isal_zlib
+    import deflate
 
-    packed = isal_zlib.compress(data, _LEVEL, -15)
+    packed: bytes | bytearray = deflate.deflate_compress(data, _LEVEL)
     if len(packed) > _MOST_PACKED:  # deflate's own way of storing
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + data
     size = len(packed) + _BLOCK_EXTRA
     header = _HEADER.pack(0x1F, 0x8B, 8, 4, 0, 0, 0xFF, 6, ord("B"), ord("C"), 2, size - 1)
-    return b"".join((header, packed, _TRAILER.pack(isal_zlib.crc32(data), len(data))))
+    return b"".join((header, packed, _TRAILER.pack(deflate.crc32(data), len(data))))
 
 
 def pack_blocks(data: bytes | bytearray | memoryview) -> bytes:
