@@ -36,16 +36,21 @@ _ARRAY_OBJECT = ir.LiteralStructType(
 """How NumPy's C interface lays an array out: the object's head, data, number of dimensions, shape, strides."""
 
 
-@typeof_impl.register(Compiled)
-def _type_of_function(function: Compiled, context: Any) -> Any:
-    return cpu_target.typing_context.resolve_value_type(function.dispatcher)
+def register_types(typeof_impl: Any, target: Any) -> None:
+    """Tell a target of Numba what our functions and instructions are when compiled code names them."""
+
+    @typeof_impl.register(Compiled)
+    def type_of_function(function: Compiled, context: Any) -> Any:
+        return target.typing_context.resolve_value_type(function.dispatcher)
+
+    @typeof_impl.register(Intrinsic)
+    def type_of_intrinsic(instruction: Intrinsic, context: Any) -> Any:
+        real = instruction.real  # may be new, which the context does not know yet
+        target.typing_context.refresh()
+        return target.typing_context.resolve_value_type(real)
 
 
-@typeof_impl.register(Intrinsic)
-def _type_of_intrinsic(instruction: Intrinsic, context: Any) -> Any:
-    real = instruction.real  # may be new, which the context does not know yet
-    cpu_target.typing_context.refresh()
-    return cpu_target.typing_context.resolve_value_type(real)
+register_types(typeof_impl, cpu_target)
 
 
 def compile_entry(function: Compiled, arguments: tuple[Any, ...]) -> Code:

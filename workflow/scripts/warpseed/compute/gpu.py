@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.compute.compiled import Compiled, Intrinsic
+from warpseed.compute.compiler import register_types
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 try:
@@ -89,16 +89,7 @@ _streams: dict[tuple[int, int], Any] = {}
 # ------------------------------------------------------------------------------------------------- kernels
 
 
-@typeof_impl.register(Compiled)
-def _type_of_function(function: Compiled, context: Any) -> Any:
-    return cuda_target.typing_context.resolve_value_type(function.dispatcher)
-
-
-@typeof_impl.register(Intrinsic)
-def _type_of_intrinsic(instruction: Intrinsic, context: Any) -> Any:
-    real = instruction.real  # may be new, which the context does not know yet
-    cuda_target.typing_context.refresh()
-    return cuda_target.typing_context.resolve_value_type(real)
+register_types(typeof_impl, cuda_target)
 
 
 def kernel(function: Callable[..., None]) -> Any:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from types import TracebackType
 
-__all__ = ["fed", "ordered"]
-
-_AHEAD = 2
-"""Tasks for each thread that are begun before the first one's result is taken."""
+__all__ = ["Ahead", "fed", "mapped", "ordered"]
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 _Run: TypeAlias = "Callable[[_Task], tuple[_Result, Iterable[_Task] | None]]"
 
 
-def ordered(tasks: Iterable[_Task], run: _Run, threads: int) -> Iterator[_Result]:
+def ordered(tasks: Iterable[_Task], run: _Run, threads: int, ahead: int = 2) -> Iterator[_Result]:
     """The results of tasks in their order, worked out on `threads` threads.
 
     A task may find that it is too large to be done at once. It then returns what it has done and the tasks that do the
@@ -30,6 +28,7 @@ def ordered(tasks: Iterable[_Task], run: _Run, threads: int) -> Iterator[_Result
     tasks : taken one by one, by the thread that takes the results; few more than are being worked on
     run : function of a task, called from any thread, that returns its result and the rest, or None for none
     threads : 1 calls `run` in the thread that takes the results, when the next one is asked for
+    ahead : tasks for each thread that are begun before the first one's result is taken
 
     Yields
     ------
@@ -51,10 +50,17 @@ def ordered(tasks: Iterable[_Task], run: _Run, threads: int) -> Iterator[_Result
             else:
                 waiting.pop()
         return
-    yield from _on_threads(iter(tasks), run, threads)
+    yield from _on_threads(iter(tasks), run, threads, ahead * threads)
 
 
-def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int) -> Iterator[_Result]:
+def mapped(
+    tasks: Iterable[_Task], function: Callable[[_Task], _Result], threads: int, ahead: int = 2
+) -> Iterator[_Result]:
+    """As `ordered`, of a function that does each task at once and returns its result."""
+    return ordered(tasks, lambda task: (function(task), None), threads, ahead)
+
+
+def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int, most: int) -> Iterator[_Result]:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     # What is to come out next stands first: begun tasks, and rests of which no task has begun.
@@ -63,7 +69,7 @@ def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int) -> Iterator[_Re
     more = True
     try:
         while more or line:
-            while more and len(line) < _AHEAD * threads and not _is_ready(line):
+            while more and len(line) < most and not _is_ready(line):
                 for task in tasks:
                     line.append(pool.submit(run, task))
                     break
@@ -122,7 +128,7 @@ def fed(tasks: Iterator[_Task], run: Callable[[_Task], _Result], threads: int) -
     from threading import Semaphore, Thread
 
     line: Queue[Future[_Result] | BaseException | None] = Queue()
-    room, stopped = Semaphore(_AHEAD * threads), False
+    room, stopped = Semaphore(2 * threads), False
     pool = ThreadPoolExecutor(threads)
 
     def feed() -> None:
@@ -154,3 +160,49 @@ def fed(tasks: Iterator[_Task], run: Callable[[_Task], _Result], threads: int) -
         room.release()
         feeder.join()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Ahead(Generic[_Result]):
+    """For one who is given tasks and cannot take them: a queue of calls that threads work on, and of their results,
+    the first call's first.
+
+    Used as a context manager: at its end calls that have not begun are dropped, and those that have are waited for.
+
+    Parameters
+    ----------
+    threads : int
+        1 does a call when it is submitted, in the thread that submits it, and begins no other thread.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: deque[Future[_Result]] = deque()
+        self._done: deque[_Result] = deque()
+
+    def submit(self, function: Callable[..., _Result], *arguments: Any) -> None:
+        """Do a call as soon as a thread is free, or now; what another thread raises is raised with its result."""
+        if self._threads == 1:
+            self._done.append(function(*arguments))
+            return
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._threads)
+        self._waiting.append(self._pool.submit(function, *arguments))
+
+    def taken(self, everything: bool = False) -> Iterator[_Result]:
+        """Results, in order, until few enough calls wait, or none."""
+        while self._done:
+            yield self._done.popleft()
+        while len(self._waiting) > (0 if everything else 2 * self._threads):
+            yield self._waiting.popleft().result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)

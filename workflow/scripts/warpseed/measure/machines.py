@@ -22,8 +22,21 @@ Descriptions = dict[Path, dict[str, Any]]
 
 
 def _read(paths: Iterable[str | Path]) -> Descriptions:
-    """What each file of records says of its machine (see `warpseed.measure.provenance.machine_description`)."""
-    return {Path(path): _read_one(Path(path)) for path in paths}
+    """What each file of records says of its machine (see `warpseed.measure.provenance.machine_description`).
+
+    Raises
+    ------
+    InputError
+        If a file does not say which machine measured it.
+    """
+    described = {Path(path): _read_one(Path(path)) for path in paths}
+    for path, description in described.items():
+        if not {"machine", "cpu", "gpu"} <= description.keys():
+            raise InputError(
+                f"{path} does not say which machine measured it, as records of this version do; remove "
+                "results/measurements and measure again"
+            )
+    return described
 
 
 def _read_one(path: Path) -> dict[str, Any]:
@@ -34,15 +47,6 @@ def _read_one(path: Path) -> dict[str, Any]:
             return dict(json.loads(line.removeprefix(MACHINE_MARK))) if line.startswith(MACHINE_MARK) else {}
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is no readable record table ({error}); measure again to make it") from error
-
-
-def _require(described: Descriptions) -> None:
-    for path, description in described.items():
-        if not {"machine", "cpu", "gpu"} <= description.keys():
-            raise InputError(
-                f"{path} does not say which machine measured it, as records of this version do; remove "
-                "results/measurements and measure again"
-            )
 
 
 def _names(described: Descriptions) -> dict[Path, str]:
@@ -85,7 +89,6 @@ def name_machines(paths: Iterable[str | Path]) -> dict[Path, dict[str, str]]:
         If a file does not say which machine measured it.
     """
     described = _read(paths)
-    _require(described)
     return {path: {described[path]["machine"]: name} for path, name in _names(described).items()}
 
 
@@ -98,7 +101,6 @@ def one_machine(paths: Iterable[str | Path]) -> str:
         If there was more than one, or a file does not say which.
     """
     described = _read(paths)
-    _require(described)
     files = defaultdict(list)
     for path, name in _names(described).items():
         files[name].append(str(path))
@@ -129,7 +131,6 @@ def describe_run(paths: Iterable[str | Path]) -> dict[str, Any]:
         If a file does not say which machine measured it.
     """
     described = _read(paths)
-    _require(described)
     whole = _join(list(described.values()))
     return whole | {"machine": _join_values(list(_names(described).values()))}
 

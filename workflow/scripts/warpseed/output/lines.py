@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from warpseed.compute.ahead import Ahead
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.intrinsics import load_word
 from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
 
 __all__ = [
@@ -266,8 +266,4 @@ def format_rows(
         rows = rows_of(first, min(first + formatter.rows_at_once, count))
         return formatter.format(rows, first)[0].data
 
-    with Ahead[memoryview](threads, 4 * threads) as ahead:
-        for first in range(0, count, formatter.rows_at_once):
-            ahead.submit(piece, first)
-            yield from ahead.taken()
-        yield from ahead.taken(everything=True)
+    return mapped(range(0, count, formatter.rows_at_once), piece, threads)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from warpseed.compute.ahead import Ahead
+from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
 from warpseed.output.density import Density
 from warpseed.output.hits import Hits
@@ -80,11 +80,10 @@ class SortedWriter:
         self._about.contigs = "".join(map("{}\t{}\n".format, hits.contig_names, lengths))
 
     def _sorted(self, hits: Hits) -> Iterator[SortedLines]:
-        with Ahead[SortedLines](self._threads) as ahead:
-            for first in range(0, len(hits), _LINES_AT_ONCE):
-                ahead.submit(sort_lines, hits, self._format.line, first, min(first + _LINES_AT_ONCE, len(hits)))
-                yield from ahead.taken()
-            yield from ahead.taken(everything=True)
+        def part(first: int) -> SortedLines:
+            return sort_lines(hits, self._format.line, first, min(first + _LINES_AT_ONCE, len(hits)))
+
+        return mapped(range(0, len(hits), _LINES_AT_ONCE), part, self._threads)
 
     def _hold(self, part: SortedLines) -> None:
         self._fresh.append(part)

@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from warpseed.compute.ahead import Ahead
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.letters import bytes_of, put_bytes
+from warpseed.compute.pipeline import mapped
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Line
 
@@ -277,8 +277,4 @@ def merge_runs(
     what `make` made of at least one line
     """
     room = min(_ROUND_BYTES, memory // (2 * threads + 4))
-    with Ahead[_Made](threads, threads) as ahead:
-        for parts in _rounds(runs, room):
-            ahead.submit(lambda parts: make(merge_lines(parts)), parts)
-            yield from ahead.taken()
-        yield from ahead.taken(everything=True)
+    return mapped(_rounds(runs, room), lambda parts: make(merge_lines(parts)), threads, ahead=1)

@@ -10,7 +10,7 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
-from warpseed.compute.ahead import Ahead
+from warpseed.compute.pipeline import Ahead
 
 __all__ = ["BLOCK_BYTES", "END_BLOCK", "BgzfWriter", "block_offsets", "pack_blocks"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeVar
@@ -62,7 +63,7 @@ class Parsed(NamedTuple):
     """lines that end in it, 0 in memory"""
 
 
-class Pieces:
+class Pieces(ABC):
     """The pieces of a source, from `open_pieces`.
 
     Attributes
@@ -86,9 +87,11 @@ class Pieces:
         first, shares = self._share
         return (piece for piece in self._all() if piece.number % shares == first)
 
+    @abstractmethod
     def _all(self) -> Iterator[Piece]:
-        raise NotImplementedError
+        """All pieces, whatever the share."""
 
+    @abstractmethod
     def parse(self, piece: Piece) -> Parsed:
         """The queries of a piece; from any thread.
 
@@ -98,13 +101,13 @@ class Pieces:
             When the piece is not as it should be. Its sentence counts records and lines from the start of the piece:
             `explain` has the right one.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def share_until(self, piece: Piece) -> float | None:
         """How much of the source there is until the end of a piece, 0 to 1; None where its size is not known, as of a
         pipe. Of compressed files it is estimated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
         """Raise the InputError of a piece that could not be parsed, after all pieces before it were.
 
@@ -113,7 +116,6 @@ class Pieces:
         records, lines : int
             Those of the pieces before it.
         """
-        raise NotImplementedError
 
 
 @contextmanager
@@ -200,6 +202,9 @@ class _MemoryPieces(Pieces):
 
     def share_until(self, piece: Piece) -> float | None:
         return piece.end / len(self._queries)
+
+    def explain(self, piece: Piece, records: int, lines: int) -> NoReturn:
+        raise AssertionError("what is in memory was parsed before, and cannot fail")
 
 
 class _Text(NamedTuple):
