@@ -30,7 +30,7 @@ def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--max-mismatches", "2"], ["--max-mismatches", "1", "--tier", "paper"]])
-def test_no_warning_reaches_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
+def test_libraries_say_nothing(tmp_path: Path, arguments: list[str]) -> None:
     """Four k-mers make the smallest of grids, of which Numba would warn."""
     genome, kmers = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
     index = str(tmp_path / "index")

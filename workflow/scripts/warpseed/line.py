@@ -9,7 +9,7 @@ of the text after the other.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -36,7 +36,7 @@ _ROOM = 1 << 17
 """Results that it has room for."""
 _LARGE_ROOM = 1 << 22
 """Room for the results of a single query, where those do not fit into a thread's."""
-_BESIDE_DEVICE = 8
+_BESIDE_DEVICE = 6
 """Threads that prepare queries and make lines beside a device, at most: more of them wait for the interpreter."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
@@ -80,9 +80,9 @@ class Search(Protocol):
     def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
         """The results of the first queries, as many as have room; of none where those of the very first have not."""
 
-    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
+    def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The results of sets of queries, in order: those of consecutive queries of one set, part by part, and whether
-        the next part has more of the last query. Sets are taken in the thread that takes the results."""
+        the next part has more of the last query. Sets are taken in a thread of its own."""
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found of consecutive queries, of which the first has number `first`."""
@@ -230,9 +230,9 @@ class Line:
             done, ready = self._prepare(task)
             return (done, ready), None if ready is None else self._rest(ready.part, len(ready.queries), 0)
 
-        def sets() -> Iterator[Packed]:
+        def sets() -> Generator[Packed, None, None]:
             prepared: tuple[Done, _Ready | None]
-            for prepared in ordered(self._pieces, prepare, max(1, threads // 2)):
+            for prepared in ordered(self._pieces, prepare, threads):
                 waiting.append(prepared)
                 if prepared[1] is not None:
                     yield prepared[1].packed

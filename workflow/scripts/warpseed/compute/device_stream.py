@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from warpseed.compute.device_batches import refuse_one_query, tell_short_memory
@@ -45,9 +45,10 @@ allocate; as its results are asked for, they come to the host chunk by chunk, in
 
 
 class Source(NamedTuple, Generic[_Work]):
-    """What is to be run: works in their order, taken one by one in the thread that takes the results."""
+    """What is to be run."""
 
-    works: Iterator[_Work]
+    works: Generator[_Work, None, None]
+    """in their order; run, and closed, in a thread of its own"""
     size_of: Callable[[_Work], int]
     """queries of a work"""
     bytes_each: Callable[[_Work], int]
@@ -119,6 +120,7 @@ def stream_batches(
         for device in line.devices
         for lane in range(_LANES)
     ]
+    threads.append(threading.Thread(target=line.feed, daemon=True))
     try:
         for thread in threads:
             thread.start()
@@ -152,55 +154,29 @@ class _Line(Generic[_Work, _Result]):
     # -------------------------------------------------------------------- in the thread that takes the results
 
     def next_chunk(self) -> Sequence[_Result] | None:
-        """The next results, or None behind the last ones; works are taken where there is room for them meanwhile."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._broken or self._ready() or self._hungry() or self._finished())
+        """The next results, or None behind the last ones."""
+        with self._changed:
+            while True:
+                self._changed.wait_for(lambda: self._broken or self._line_moves() or self._finished())
                 if self._broken is not None:
                     raise self._broken
-                if self._ready():
-                    chunk = self._next()
-                    self._changed.notify_all()
-                    if chunk is not None:
-                        return chunk
-                    continue
-                if self._finished():
+                if not self._line:
                     if self._failure is not None:
                         raise self._failure
                     return None
-            self._feed()
+                head = self._line[0]
+                chunk = head.chunks.popleft() if head.chunks else None
+                if chunk is None:
+                    self._line.popleft()
+                self._changed.notify_all()
+                if chunk is not None:
+                    return chunk
 
-    def _ready(self) -> bool:
+    def _line_moves(self) -> bool:
         return bool(self._line) and (bool(self._line[0].chunks) or self._line[0].done)
-
-    def _hungry(self) -> bool:
-        return not self._ended and self._queued < self._lanes * LARGEST_BATCH
 
     def _finished(self) -> bool:
         return self._ended and not self._queue and not self._line
-
-    def _next(self) -> Sequence[_Result] | None:
-        if self._line[0].chunks:
-            return self._line[0].chunks.popleft()
-        self._line.popleft()
-        return None
-
-    def _feed(self) -> None:
-        """Take one more work; the thread may have to wait for it, so nothing is locked."""
-        share, failure = None, None
-        try:
-            for work in self._source.works:
-                share = Share(work, 0, self._source.size_of(work))
-                break
-        except Exception as error:
-            failure = error
-        with self._changed:
-            if share is not None:
-                self._queue.append(share)
-                self._queued += share.end
-            else:
-                self._ended, self._failure = True, failure
-            self._changed.notify_all()
 
     def close(self) -> None:
         """Let the threads of the devices end as soon as they have done what they are at."""
@@ -219,6 +195,32 @@ class _Line(Generic[_Work, _Result]):
             slowest |= {stage: max(seconds, slowest.get(stage, 0.0)) for stage, seconds in both.seconds.items()}
         for stage, seconds in slowest.items():
             watch.add(stage, seconds)
+
+    # -------------------------------------------------------------------- in the thread that takes the works
+
+    def feed(self) -> None:
+        """Take works as long as there are some and room for them; the thread may have to wait for each."""
+        failure = None
+        try:
+            for work in self._source.works:
+                share = Share(work, 0, self._source.size_of(work))
+                with self._changed:
+                    self._queue.append(share)
+                    self._queued += share.end
+                    self._changed.notify_all()
+                    self._changed.wait_for(lambda: self._closed or self._hungry())
+                    if self._closed:
+                        break
+        except Exception as error:
+            failure = error
+        finally:
+            self._source.works.close()
+        with self._changed:
+            self._ended, self._failure = True, failure
+            self._changed.notify_all()
+
+    def _hungry(self) -> bool:
+        return self._queued < self._lanes * LARGEST_BATCH
 
     # -------------------------------------------------------------------- in a thread of a device
 

@@ -1,13 +1,17 @@
-"""Text written by compiled code: bytes and decimal numbers, eight letters at once."""
+"""Text written by compiled code: bytes and decimal numbers, many letters at once."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.intrinsics import load_word, popcount, store_word
+from warpseed.compute.vectors import WIDTH, copy_bytes
 
-__all__ = ["bytes_of", "put_bytes", "put_number", "read_only"]
+__all__ = ["SLACK", "bytes_of", "put_bytes", "put_number", "read_only"]
+
+SLACK = WIDTH
+"""Bytes behind what is written that are written too, at most."""
 
 _ZEROS = np.uint64(0x3030_3030_3030_3030)
 _EIGHT_DIGITS = np.uint64(100_000_000)
@@ -65,6 +69,9 @@ def _put_long_number(out, to, number):
 @scalar
 def put_number(out, to, number):
     """The digits of a uint64; returns the place behind them. Up to eight bytes behind that place are written too."""
+    if number < uint64(10):
+        out[to] = uint8(uint64(48) + number)
+        return to + int64(1)
     if number < _EIGHT_DIGITS:
         return _put_short_number(out, to, number)
     return _put_long_number(out, to, number)
@@ -72,8 +79,12 @@ def put_number(out, to, number):
 
 @scalar
 def put_bytes(out, to, source, first, last):
-    """Copy bytes, eight at once; up to eight bytes behind are written too. The source has at least eight bytes."""
+    """Copy bytes, 32 or eight at once; up to SLACK behind are written too. The source has at least eight."""
     end = to + last - first
+    while first < last and first + int64(WIDTH) <= int64(source.shape[0]):
+        copy_bytes(source, first, out, to)
+        first += int64(WIDTH)
+        to += int64(WIDTH)
     while first < last:
         # The last word of the source may begin up to seven bytes further on than a whole one can.
         at = min(first, int64(source.shape[0]) - int64(8))

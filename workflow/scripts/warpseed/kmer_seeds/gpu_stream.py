@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -143,7 +143,7 @@ def _start_paper(index: SeedIndex, search: Search, threads: int, watch: Stopwatc
 
 def stream_hits(
     index: SeedIndex,
-    works: Iterator[Packed],
+    works: Generator[Packed, None, None],
     max_mismatches: int,
     *,
     tier: str,
@@ -156,7 +156,7 @@ def stream_hits(
 
     Parameters
     ----------
-    works : sets of at least one k-mer, taken one by one in the thread that takes the results
+    works : sets of at least one k-mer, taken one by one in a thread of its own
     tier : 'fast' or 'paper'
     threads : CPU threads that look up RSA, in the paper tier
     max_hits : a k-mer with more hits loses them all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpseed.batches import Options, target_of
@@ -72,7 +72,7 @@ class KmerSearch:
         limit = self.options.max_hits
         return find(self._index, queries, self._max_mismatches, room, max_hits=limit, watch=watch)
 
-    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
+    def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The hits of sets of k-mers, on the devices."""
         from warpseed.compute.gpu import chosen_devices
         from warpseed.kmer_seeds.gpu_stream import stream_hits

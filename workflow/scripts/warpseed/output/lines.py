@@ -7,13 +7,14 @@ from the rows' bytes, by offset and size, so that it is compiled once for all ty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
-from warpseed.compute.intrinsics import load_word
-from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.intrinsics import load_word, store_word
+from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
 
@@ -34,6 +35,8 @@ __all__ = [
 _ROWS_AT_ONCE = 1 << 17
 """As many as a thread is given: between two calls it would wait for the interpreter, which the others want as well."""
 _BYTES_AT_ONCE = 1 << 26
+_WORD = 8
+"""Bytes that are read or written together."""
 _NUMBER_BYTES = 20
 """The longest number of 64 bits, its sign included."""
 
@@ -79,7 +82,7 @@ class Format(NamedTuple):
 
 
 _TABLES = ("contig", "query")
-_NUMBER, _SIGN, _NOTHING, _FIRST_TABLE = range(4)
+_NUMBER, _SIGN, _NOTHING, _END, _FIRST_TABLE = range(5)
 _KINDS = {"Number": _NUMBER, "Sign": _SIGN}
 
 
@@ -118,91 +121,121 @@ def header(line: Line) -> bytes:
     return b"".join(part.text if isinstance(part, Text) else part.field.encode() for part in line)
 
 
-class _Plan(NamedTuple):
-    """A line as compiled code reads it: a text, then a value, part by part."""
+class _Parts(NamedTuple):
+    """The parts of a line as compiled code reads them, an entry each: up to eight bytes of text, then a value."""
 
-    parts: np.ndarray
-    """int64[p, 6]: where the text begins and ends, the kind of value, then where the eight bytes begin in a row that
-    end with the field (which may be before the row), the bits of these that are not the field's, whether it is signed
-    """
     texts: np.ndarray
-    """uint8[], and eight bytes more"""
+    """uint64[p], a byte each, the first in the lowest"""
+    sizes: np.ndarray
+    """int64[p], bytes of each text"""
+    kinds: np.ndarray
+    """int64[p], the kind of each value; the last part is the line's end"""
+    places: np.ndarray
+    """int64[p], where the eight bytes begin in a row that end with the field: it may be before the row"""
+    spare_bits: np.ndarray
+    """int64[p], bits of these eight bytes that are not the field's"""
+    signed: np.ndarray
+    """int64[p], whether the field is"""
+
+
+class _Plan(NamedTuple):
+    """What is known of a line without its names."""
+
+    parts: _Parts
     room: int
     """bytes that a line takes at most, its names left out"""
     tables: tuple[str, ...]
     """tables that the line names"""
 
 
+@lru_cache
 def _plan(line: Line, dtype: np.dtype) -> _Plan:
-    parts, texts, first = [], b"", 0
-    for part in (*line, Text(b"")):
+    parts, text = [], b""
+    for part in (*line, None):
         if isinstance(part, Text):
-            texts += part.text
+            text += part.text
             continue
+        while len(text) > _WORD:
+            parts.append((text[:_WORD], _NOTHING, 0, 0, 0))
+            text = text[_WORD:]
+        if part is None:
+            parts.append((text, _END, 0, 0, 0))
+            break
         kind = _FIRST_TABLE + _TABLES.index(part.table) if isinstance(part, Name) else _KINDS[type(part).__name__]
         field, offset = dtype.fields[part.field][:2]  # type: ignore[index]
         if field.kind not in "iu" or field != field.newbyteorder("<"):
             raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
         size = field.itemsize
-        parts.append((first, len(texts), kind, offset + size - 8, 64 - 8 * size, int(field.kind == "i")))
-        first = len(texts)
-    parts.append((first, len(texts), _NOTHING, 0, 0, 0))
+        parts.append((text, kind, offset + size - _WORD, 8 * (_WORD - size), int(field.kind == "i")))
+        text = b""
+    texts = [text for text, *_ in parts]
+    words = np.array([int.from_bytes(text, "little") for text in texts], np.uint64)
+    sizes = np.array([len(text) for text in texts], np.int64)
+    columns = np.array([values for _, *values in parts], np.int64).T.copy()
     tables = tuple(part.table for part in line if isinstance(part, Name))
-    room = len(texts) + _NUMBER_BYTES * len(parts)
-    return _Plan(np.array(parts, np.int64), np.frombuffer(texts + bytes(8), np.uint8), room, tables)
+    return _Plan(_Parts(words, sizes, *columns), int(sizes.sum()) + _NUMBER_BYTES * len(parts), tables)
 
 
 @scalar
-def _field(rows, at, spare_bits, signed):
-    """A field, of which the eight bytes end that begin at `at`, as 64 bits with the sign carried through."""
-    begin = max(at, int64(0))
-    word = load_word(rows, begin) << uint64(int64(8) * (begin - at))
-    if signed:
-        return uint64(int64(word) >> spare_bits)
-    return word >> uint64(spare_bits)
+def _put_name(out, to, which, text, ends):
+    """The name of a number in a table, a dot for an empty one; -1 where the table has no such name."""
+    if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
+        return int64(-1)
+    out[to] = uint8(_DOT)  # an empty name would shift the columns
+    end = put_bytes(out, to, text, ends[which], ends[which + 1])
+    return end + int64(end == to)
 
 
 @scalar
-def _format(rows, width, plan, names, first_query, out, ends):
+def _put_signed(out, to, value):
+    """The digits of an int64, behind a minus where it is negative."""
+    if value < int64(0):
+        out[to] = uint8(_MINUS)
+        return put_number(out, to + int64(1), ~uint64(value) + uint64(1))
+    return put_number(out, to, uint64(value))
+
+
+@scalar
+def _format(rows, width, parts, names, first_query, out, ends):
     """Format rows, uint8[n * width]; returns the bytes written, or -1 - row where a name of a row is missing.
 
-    Arrays of bytes have at least eight; eight bytes behind what is written are room for whole words.
+    Arrays of bytes have at least eight; SLACK bytes behind what is written are room for whole words.
 
     Parameters
     ----------
-    plan : (parts, texts) of a _Plan
+    parts : the columns of a _Parts
     names : (text, offsets) of the contigs' names, then of the queries'
     ends : int64[n], filled with the place behind each line
     """
-    parts, texts = plan
+    texts, sizes, kinds, places, spare_bits, signed = parts
     contigs, contig_ends, queries, query_ends = names
     to = int64(0)
     for row in range(ends.shape[0]):
         begin = int64(row) * width
-        for p in range(parts.shape[0]):
-            to = put_bytes(out, to, texts, parts[p, 0], parts[p, 1])
-            kind = parts[p, 2]
-            if kind == _NOTHING:
-                continue
-            value = _field(rows, begin + parts[p, 3], parts[p, 4], parts[p, 5])
-            if kind == _SIGN:
+        p = int64(0)
+        while True:
+            store_word(out, to, texts[p])
+            to += sizes[p]
+            kind = kinds[p]
+            if kind == _END:
+                break
+            # The eight bytes that end with the field, of which the first row lacks some that are not the field's.
+            at = begin + places[p]
+            word = load_word(rows, at) if at >= int64(0) else load_word(rows, int64(0)) << uint64(int64(-8) * at)
+            value = uint64(int64(word) >> spare_bits[p]) if signed[p] else word >> uint64(spare_bits[p])
+            if kind == _NUMBER:
+                to = _put_signed(out, to, int64(value)) if signed[p] else put_number(out, to, value)
+            elif kind == _SIGN:
                 out[to] = uint8(_MINUS if value else _PLUS)
                 to += int64(1)
-            elif kind == _NUMBER:
-                if parts[p, 5] and int64(value) < int64(0):
-                    out[to] = uint8(_MINUS)
-                    to += int64(1)
-                    value = ~value + uint64(1)
-                to = put_number(out, to, value)
-            else:
-                in_contigs = kind == _FIRST_TABLE
-                name_ends = contig_ends if in_contigs else query_ends
-                which = int64(value) - (int64(0) if in_contigs else first_query)
-                if which < int64(0) or which >= int64(name_ends.shape[0]) - int64(1):
+            elif kind != _NOTHING:
+                if kind == _FIRST_TABLE:
+                    to = _put_name(out, to, int64(value), contigs, contig_ends)
+                else:
+                    to = _put_name(out, to, int64(value) - first_query, queries, query_ends)
+                if to < int64(0):
                     return int64(-1) - int64(row)
-                out[to] = uint8(_DOT)  # an empty name would shift the columns
-                end = put_bytes(out, to, contigs if in_contigs else queries, name_ends[which], name_ends[which + 1])
-                to = max(end, to + int64(name_ends[which] == name_ends[which + 1]))
+            p += int64(1)
         ends[row] = to
     return to
 
@@ -239,9 +272,9 @@ class Formatter:
         InputError : a row's query or contig has no name
         """
         rows = np.asarray(rows, self._dtype)
-        out, ends = np.empty(len(rows) * self._room + 8, np.uint8), np.empty(len(rows), np.int64)
-        plan = self._plan[:2]
-        used = _format(bytes_of(rows), self._dtype.itemsize, plan, self._names, self._first_query, out, ends)
+        out, ends = np.empty(len(rows) * self._room + SLACK, np.uint8), np.empty(len(rows), np.int64)
+        parts, names = tuple(self._plan.parts), self._names
+        used = _format(bytes_of(rows), self._dtype.itemsize, parts, names, self._first_query, out, ends)
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used], ends

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
-from warpseed.compute.letters import bytes_of, put_bytes
+from warpseed.compute.letters import SLACK, bytes_of, put_bytes
 from warpseed.compute.pipeline import mapped
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Line
@@ -163,7 +163,7 @@ def _sorted_order(place: np.ndarray, shape: np.ndarray, query: np.ndarray) -> np
 
 @scalar
 def _gather(text, begins, lengths, order, out):
-    """Copy pieces of a text, in an order; eight bytes behind the last one are written too."""
+    """Copy pieces of a text, in an order; SLACK bytes behind the last one may be written too."""
     to = int64(0)
     for i in range(order.shape[0]):
         row = order[i]
@@ -177,7 +177,7 @@ def _arrange(
     order = _sorted_order(place, shape, query)
     offsets = np.zeros(len(order) + 1, np.int64)
     np.cumsum(lengths[order], out=offsets[1:])
-    arranged = np.empty(len(text) + 8, np.uint8)
+    arranged = np.empty(len(text) + SLACK, np.uint8)
     _gather(bytes_of(text), np.cumsum(lengths) - lengths, lengths, order, arranged)
     return SortedLines(place[order], shape[order], query[order], offsets, arranged[: len(text)])
 

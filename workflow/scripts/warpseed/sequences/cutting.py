@@ -10,15 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
-from warpseed.compute.letters import bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
 from warpseed.sequences.queries import Queries, joined_names, numbered_names, offsets_of
 
 __all__ = ["EveryKmer", "cut_every", "cut_kmers"]
 
 _COLON = ord(":")
-_SPARE = 8
-"""Bytes behind an array that whole words may be written to."""
 
 
 class _Reads(NamedTuple):
@@ -31,7 +29,7 @@ class _Reads(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """k-mers to be filled in; arrays of bytes have `_SPARE` more than are needed."""
+    """k-mers to be filled in; arrays of bytes have `SLACK` more than are needed."""
 
     codes: np.ndarray
     names: np.ndarray
@@ -76,8 +74,8 @@ class EveryKmer:
         longest = max(0, int(reads.lengths.max(initial=self.k)) - self.k)
         room = int(counts @ np.diff(reads.name_offsets)) + count * len(f":{longest}")
         cut = _Cut(
-            np.empty(count * self.k + _SPARE, np.uint8),
-            np.empty(room + _SPARE, np.uint8),
+            np.empty(count * self.k + SLACK, np.uint8),
+            np.empty(room + SLACK, np.uint8),
             np.empty(count + 1, np.int64),
         )
         given = _Reads(
@@ -85,7 +83,7 @@ class EveryKmer:
         )
         used = _cut(given, self._first, self.k, self.step, start, cut)
         offsets = np.arange(count + 1, dtype=np.int64) * self.k
-        return Queries(cut.codes[:-_SPARE], offsets, cut.names[:used], cut.name_offsets, reads.source)
+        return Queries(cut.codes[:-SLACK], offsets, cut.names[:used], cut.name_offsets, reads.source)
 
 
 def cut_every(reads: Queries, k: int, step: int | None = None) -> Queries:
