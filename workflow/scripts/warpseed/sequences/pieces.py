@@ -1,6 +1,6 @@
 """A source of queries as a line of pieces, which any number of threads parse: files, pipes and sequences in memory.
 
-A piece is one or two megabytes of text that begins and ends at record borders. Where the borders are depends on the
+A piece is two mebibytes of text that begins and ends at record borders. Where the borders are depends on the
 text and on `piece_bytes`, never on threads, shares or compression: piece by piece, the records joined are those of the
 file, and what is wrong with a file is said by the same sentence as if it was read from its beginning.
 """
