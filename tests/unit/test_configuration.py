@@ -173,6 +173,17 @@ def test_numbers_that_the_command_line_gives_as_text_are_numbers() -> None:
     assert (block["count"], block["scaling"]["dataset"], block["deduplicate"]) == (50, None, True)
 
 
+def test_text_that_looks_like_a_number_is_text_where_only_text_can_be() -> None:
+    """What is in quotes, in a file or on the command line; and null there where it can be none."""
+    config = completed(
+        'reads: {a: {source: "17", count: "017"}}\n'
+        'samples: {b: {reads: "123", reference: "null", count: "08", k: "020"}, c: {reads: "null", reference: "1.5"}}'
+    )
+    assert (config["reads"]["a"]["source"], config["reads"]["a"]["count"]) == ("17", 17)
+    assert [config["samples"]["b"][key] for key in ("reads", "reference", "count", "k")] == ["123", None, 8, 20]
+    assert [config["samples"]["c"][key] for key in ("reads", "reference")] == ["null", "1.5"]
+
+
 def test_a_number_that_the_command_line_gives_with_commas_is_refused() -> None:
     config = {"samples": {"a": {"reads": "r.fq", "count": "100", "000": ""}}}
     with pytest.raises(

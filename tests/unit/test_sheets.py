@@ -90,6 +90,13 @@ def test_text_that_looks_like_a_number_stays_a_path(folder: Path) -> None:
     assert read("sample\treads\n1e3\t17\n")[0]["1e3"]["reads"] == "17"
 
 
+def test_numbers_with_zeros_before_them_are_decimal(folder: Path) -> None:
+    samples, _ = read(HEADER + "A\ta.fq\t020\t08\nB\ta.fq\t0031\t\t0100\n")
+    assert [samples[name][key] for name, key in (("A", "k"), ("A", "step"), ("B", "k"), ("B", "count"))] == [
+        20, 8, 31, 100,
+    ]  # fmt: skip
+
+
 MISTAKES = {
     "an unknown column": ("sample\treads\tsteps\n", "s.tsv, line 1: the column 'steps' is not known: did you mean"),
     "a column in capitals": ("Sample\treads\n", "the column 'Sample' is not known: did you mean 'sample'?"),
@@ -106,7 +113,11 @@ MISTAKES = {
         HEADER + "A\ta.fq\n\nA\tb.fq\n",
         "s.tsv, line 4: the sample 'A' stands here and in line 2, and both would have the same results: rename one.",
     ),
-    "a name with a space": (HEADER + "A B\ta.fq\n", "s.tsv, line 2 holds the name 'A B', but a name should be: l"),
+    "a name with a space": (HEADER + "A B\ta.fq\n", "s.tsv, line 2 holds the name 'A B', but a name should be: a"),
+    "a name of 201 letters": (
+        HEADER + 200 * "a" + "\ta.fq\n" + 201 * "b" + "\ta.fq\n",
+        f"s.tsv, line 3 holds the name '{201 * 'b'}', but a name should be: at most 200 letters, digits, '_', '-' and",
+    ),
     "no file": (HEADER + "A\t\t20\n", "s.tsv, line 2 lacks 'reads': add it"),
     "a number out of its range": (
         HEADER + "A\ta.fq\t20\nB\ta.fq\t400\n",

@@ -82,6 +82,22 @@ def test_references_that_cannot_be(files: Path) -> None:
         references.add("https://x/my_genome.fa", "reference")
 
 
+def test_a_reference_has_one_name_however_its_path_is_spelt(files: Path) -> None:
+    (files / "folder").mkdir()
+    (files / "tiny").write_text("")
+    (files / "folder" / "my genome.fa.gz").symlink_to(files / "my genome.fa.gz")
+    references = References(CATALOGUE)
+    paths = ["my genome.fa.gz", "./folder/../my genome.fa.gz", str(files / "my genome.fa.gz"), "folder/my genome.fa.gz"]
+    assert {references.add(path, "reference") for path in paths} == {"my_genome"}
+    assert references.path("my_genome") == paths[0]
+    references.add("tiny", "reference")
+    (files / "folder" / "my genome.fa.gz").unlink()
+    (files / "folder" / "my genome.fa.gz").write_text("")
+    for path, name in (("folder/my genome.fa.gz", "my_genome"), ("./tiny", "tiny")):
+        with pytest.raises(ConfigError, match=f"would both be called '{name}' in results/: rename one"):
+            references.add(path, "reference")
+
+
 def test_reads_are_simulated_on_a_reference_or_a_file(files: Path) -> None:
     read_sets = {
         "short": READ_SET,

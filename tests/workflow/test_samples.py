@@ -112,7 +112,7 @@ def test_chunks_are_not_seen_in_the_result(run: str, folder: Path) -> None:
         assert (seeds / f"whole.{ending}").read_bytes() == (seeds / f"shared.{ending}").read_bytes(), ending
     whole, shared = ((seeds / f"{name}.summary.tsv").read_text() for name in ("whole", "shared"))
     assert whole.replace("whole", "shared") == shared
-    logs = [(folder / "logs" / "seeds" / "shared" / f"{chunk}.log").read_text() for chunk in (1, 2, 3)]
+    logs = [(folder / "logs" / "seeds" / "samples" / "shared" / f"{chunk}.log").read_text() for chunk in (1, 2, 3)]
     reads = [int(re.search(r"^reads: ([\d,]+)$", log, re.MULTILINE).group(1).replace(",", "")) for log in logs]
     assert sum(reads) == 45_000
     assert min(reads) > 2_000
@@ -165,6 +165,21 @@ def test_a_sample_is_found_again_when_its_line_changes(run: str, folder: Path) -
     assert done.returncode == 0, done.stdout
     assert jobs(done.stdout) == {"find_seeds", "merge_seeds", "list_samples", "seeds"}
     assert re.search(r"^find_seeds +1$", done.stdout, re.MULTILINE)
+
+
+def test_samples_whose_names_look_like_other_files_have_logs_of_their_own(folder: Path) -> None:
+    """No log or benchmark is another one's, or the folder that another one is in."""
+    names = ("a", "a.log", "a.kmers", "a.kmers.log", "samples", "samples.tsv", "samples.tsv.log", "index", "1", "one")
+    lines = (f"{name}\tone.fa\tfirst.fq.gz\t{K}\t30\n" for name in names)
+    (folder / "names.tsv").write_text("sample\treference\treads\tk\tcount\n" + "".join(lines))
+    arguments = ("seeds", "-n", "--quiet", "host", "--configfile", str(folder / "my.yaml"))
+    done = snakemake(*arguments, "--config", "samples=names.tsv", directory=folder)
+    assert done.returncode == 0, done.stdout
+    for kind in ("log", "benchmark"):
+        files = re.findall(rf"^    {kind}: (\S+)", done.stdout, re.MULTILINE)
+        assert len(files) >= 3 * len(names) + 2
+        assert len(files) == len(set(files))
+        assert not {Path(file) for file in files} & {folder for file in files for folder in Path(file).parents}
 
 
 def test_the_target_seeds_without_samples_is_one_sentence(tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ use rule cut_kmers as cut_sample_kmers with:
     output:
         kmers="results/seeds/{sample}.kmers.fa",
     log:
-        "logs/seeds/{sample}.kmers.log",
+        "logs/seeds/samples/{sample}/kmers.log",
     benchmark:
-        "benchmarks/seeds/{sample}.kmers.tsv"
+        "benchmarks/seeds/samples/{sample}/kmers.tsv"
     resources:
         mem_mb=CUT_SAMPLE_KMERS.mem_mb,
         runtime=CUT_SAMPLE_KMERS.runtime,

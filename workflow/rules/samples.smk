@@ -81,9 +81,9 @@ rule find_seeds:
     output:
         runs=temp("results/seeds/chunks/{sample}/{chunk}.runs"),
     log:
-        "logs/seeds/{sample}/{chunk}.log",
+        "logs/seeds/samples/{sample}/{chunk}.log",
     benchmark:
-        "benchmarks/seeds/{sample}/{chunk}.tsv"
+        "benchmarks/seeds/samples/{sample}/{chunk}.tsv"
     conda:
         "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
     threads: SEARCH_THREADS
@@ -112,9 +112,9 @@ rule merge_seeds:
         summary="results/seeds/{sample}.summary.tsv",
         density="results/seeds/{sample}.density.tsv",
     log:
-        "logs/seeds/{sample}.log",
+        "logs/seeds/samples/{sample}/merged.log",
     benchmark:
-        "benchmarks/seeds/{sample}.tsv"
+        "benchmarks/seeds/samples/{sample}/merged.tsv"
     conda:
         "../../envs/cpu.yaml"
     threads: SEARCH_THREADS

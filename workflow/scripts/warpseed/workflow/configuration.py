@@ -116,11 +116,11 @@ def check_configuration(config: dict[str, Any], schema: Schema) -> Places:
         config["samples"] = {}
     if isinstance(config.get("samples"), str):
         config["samples"], places = read_sheet(config["samples"], _columns(schema))
+    schema = _with_samples(schema, config.get("samples"))
     for key, value in config.items():
         if isinstance(value, dict) and not (key == "samples" and places.sheet):
-            config[key] = _plain_values(value)
+            config[key] = _plain_values(value, _child_or_any(schema, key, schema), schema)
     _check_names(config)
-    schema = _with_samples(schema, config.get("samples"))
     whole_numbers = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     )
@@ -141,7 +141,7 @@ def _columns(schema: Schema) -> dict[str, bool]:
     for name, node in schema["$defs"].items():
         if name.startswith(_SAMPLE):
             for key, child in node["properties"].items():
-                columns[key] = not {"integer", "number", "boolean"} & _types(_resolved(child, schema))
+                columns[key] = _is_text(_resolved(child, schema))
     return columns
 
 
@@ -158,13 +158,20 @@ def _with_samples(schema: Schema, samples: Any) -> Schema:
     return schema | {"properties": properties | {"samples": properties["samples"] | {"properties": named}}}
 
 
-def _plain_values(value: Any) -> Any:
-    """`value` with its numbers, true, false and null as such: inside braces, --config gives them as text."""
+def _plain_values(value: Any, node: Schema, schema: Schema) -> Any:
+    """`value` with its numbers, true, false and null as such, but for a key that holds text alone.
+
+    Inside braces, --config gives them as text; in a file, what is in quotes is text that was meant.
+    """
     if isinstance(value, dict):
-        return {key: _plain_values(item) for key, item in value.items()}
+        return {key: _plain_values(item, _child_or_any(node, key, schema), schema) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain_values(item) for item in value]
-    return plain_value(value) if isinstance(value, str) else value
+        return [_plain_values(item, _child_or_any(node, 0, schema), schema) for item in value]
+    if not isinstance(value, str):
+        return value
+    plain, types = plain_value(value), _types(node)
+    meant = "string" in types and _is_text(node) and not (plain is None and "null" in types)
+    return value if meant else plain
 
 
 def _check_names(value: Any, path: tuple[Any, ...] = ()) -> None:
@@ -206,6 +213,13 @@ def _child(node: Schema, part: Any, schema: Schema) -> Schema:
     if isinstance(part, int):
         return _resolved(node["items"], schema)
     return _resolved(node.get("properties", {}).get(part) or node["additionalProperties"], schema)
+
+
+def _child_or_any(node: Schema, part: Any, schema: Schema) -> Schema:
+    """The same, and of what the schema does not know, a node that takes anything."""
+    child = node.get("items") if isinstance(part, int) else node.get("properties", {}).get(part)
+    child = child or node.get("additionalProperties")
+    return _resolved(child, schema) if isinstance(child, dict) else {}
 
 
 def _remove_nulls(value: dict[str, Any], node: Schema, schema: Schema) -> None:
@@ -287,6 +301,11 @@ def _types(node: Schema) -> set[str]:
     types = node.get("type", [])
     named = {types} if isinstance(types, str) else set(types)
     return named.union(*(_types(other) for other in node.get("anyOf", ())))
+
+
+def _is_text(node: Schema) -> bool:
+    """Whether a value is text, or null, and never a number, true or false."""
+    return not {"integer", "number", "boolean"} & _types(node)
 
 
 def _hint(value: Any, node: Schema) -> str:

@@ -51,7 +51,9 @@ def plain_value(text: str) -> Any:
     """A number, true, false or null that was written as text, as such; any other text as it is."""
     import yaml
 
-    if re.fullmatch(r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|null|~", text):
+    if re.fullmatch(r"[-+]?[0-9]{1,100}", text):
+        return int(text)  # of what begins with 0, YAML would make an octal number
+    if re.fullmatch(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?|true|false|null|~", text):
         return yaml.safe_load(text)
     return text
 

@@ -67,7 +67,7 @@ class References:
             When it is nothing that is known or there, or another reference has that short name.
         """
         source = os.path.expanduser(source)
-        if not (source == "simulated" or source in self.catalogue or is_url(source)):
+        if self._is_file(source):
             if not Path(source).is_file():
                 close = difflib.get_close_matches(source, self.catalogue, 1)
                 hint = f"did you mean '{close[0]}'?" if close else "correct it or put it there."
@@ -77,12 +77,19 @@ class References:
                 )
             _check_braces("The reference", source, place)
         name = self._name(source)
-        if self.sources.setdefault(name, source) != source:
+        if self._identity(self.sources.setdefault(name, source)) != self._identity(source):
             raise ConfigError(
                 f"The references '{self.sources[name]}' and '{source}' would both be called '{name}' in results/: "
                 "rename one of the files."
             )
         return name
+
+    def _is_file(self, source: str) -> bool:
+        return not (source == "simulated" or source in self.catalogue or is_url(source))
+
+    def _identity(self, source: str) -> str:
+        """What is the same of all paths of one file."""
+        return os.path.realpath(source) if self._is_file(source) else source
 
     def _name(self, source: str) -> str:
         """Letters, digits, '_', '-' and '.'."""
