@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import Run, run_batches
-from warpseed.compute.gpu import cupy, launch, sort, synchronize, time_on_device, to_device, view, with_room
+from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.ranges import run_ranges, sort_groups
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -175,18 +175,21 @@ class FastSearch:
         self._tagged = tagged_on_device(index, watch)
         self._search = search
         self._watch = watch
-        self._scheme: DeviceScheme | None = None
+        # The one that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
+        self._scheme: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])
 
     def sorted_hits(self, kmers: Packed) -> DeviceHits:
         """Hits of k-mers that lie on the host, on the device: in output order, without their k-mers above them."""
         mismatches, watch = self._search.max_mismatches, self._watch
+        scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
             if mismatches:
-                self._scheme = device_scheme(self._tagged, kmers.lengths, mismatches, self._scheme)
+                scheme = device_scheme(self._tagged, kmers.lengths, mismatches, self._scheme[0])
         with time_on_device(watch, "kernel"):
-            if self._scheme is not None:
-                found = inexact_hits(self._tagged, on_device, self._scheme, self._search)
+            if scheme is not None:
+                self._scheme[0] = scheme
+                found = inexact_hits(self._tagged, on_device, scheme, self._search)
             else:
                 found = exact_hits(self._tagged, on_device, self._search)
         with time_on_device(watch, "sort"):
