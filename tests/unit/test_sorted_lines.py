@@ -131,7 +131,7 @@ def test_any_number_of_parts_is_merged_to_the_same_bytes(tmp_path: Path, parts: 
             for piece in pieces[part::parts]:
                 writer.put(piece, writer.make(piece))
     files = [tmp_path / f"{part}.runs" for part in range(parts)]
-    totals = merge_run_files(files[::-1], tmp_path / "h.bed.gz", BED, threads=2, memory=memory)
+    totals = merge_run_files(files[::-1], tmp_path / "h.bed.gz", threads=2, memory=memory)
     for ending in ("", ".tbi"):
         assert (tmp_path / f"h.bed.gz{ending}").read_bytes() == (tmp_path / f"whole.bed.gz{ending}").read_bytes()
     assert totals.numbers() == whole.numbers()
@@ -150,7 +150,7 @@ def test_a_merge_has_few_files_open(tmp_path: Path) -> None:
     assert len(files) == 100
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
     try:
-        merge_run_files(files, tmp_path / "h.bed", BED)
+        merge_run_files(files, tmp_path / "h.bed")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
@@ -180,7 +180,7 @@ def test_no_hits_are_an_empty_file_and_its_index(tmp_path: Path, batches: list[H
     with open_run_writer(tmp_path / "r", BED) as writer:
         for batch in batches:
             writer.put(batch)
-    assert merge_run_files([tmp_path / "r"], tmp_path / "m.bed.gz", BED) == writer.totals
+    assert merge_run_files([tmp_path / "r"], tmp_path / "m.bed.gz") == writer.totals
     assert (tmp_path / "m.bed.gz").read_bytes() == (tmp_path / "h.bed.gz").read_bytes()
 
 
@@ -264,16 +264,16 @@ def test_files_that_are_no_runs_of_one_set(tmp_path: Path, hits: Hits) -> None:
     for name, content in unfit.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=f"^{tmp_path / name}: this is no whole run file; make it again"):
-            merge_run_files([good, tmp_path / name], tmp_path / "h.bed", BED)
+            merge_run_files([good, tmp_path / name], tmp_path / "h.bed")
     for files, sentence in (
         ([good, other], "other: it is of another reference than the run files before it"),
-        ([good, run_file("tsv", hits, TSV)], "tsv: its lines are of another format than the output"),
+        ([good, run_file("tsv", hits, TSV)], "tsv: its lines are of another format than those before it"),
         ([tmp_path / "nowhere"], "nowhere: cannot be read \\(No such file or directory\\)"),
     ):
         with pytest.raises(InputError, match=sentence):
-            merge_run_files(files, tmp_path / "h.bed", BED)
+            merge_run_files(files, tmp_path / "h.bed")
     with pytest.raises(InputError, match=f"the output is the file {good}, which is read"):
-        merge_run_files([good], good, BED)
+        merge_run_files([good], good)
     assert not (tmp_path / "h.bed").exists() and good.read_bytes() == whole
 
 

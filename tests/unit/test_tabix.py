@@ -13,9 +13,10 @@ from typing import Any
 import pysam
 import pytest
 from made_up_hits import batches_of, hits_of, sorted_text
+from warpseed.errors import InputError
 from warpseed.kmer_seeds.output import LINES, write_hits
 from warpseed.output.hits import Hits
-from warpseed.output.sorted_lines import open_sorted
+from warpseed.output.sorted_lines import merge_run_files, open_run_writer, open_sorted
 
 WINDOW = 1 << 14
 NARROW = {"x": 40, "long": 30_000_000, "none": 5000, "y|1": 200_000}
@@ -102,6 +103,49 @@ def test_settings_and_windows_are_those_that_htslib_writes(tmp_path: Path) -> No
             # What touches within a block is one chunk.
             assert all(one[1] >> 16 < two[0] >> 16 for one, two in zip(chunks, chunks[1:], strict=False))
     assert len(ours) == 3 and len(ours[1][0]) > 400
+
+
+@pytest.mark.parametrize("order", [True, False])
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("contigs", [NARROW, WIDE])
+def test_no_index_of_an_older_file_is_left(tmp_path: Path, contigs: dict[str, int], linked: bool, order: bool) -> None:
+    """htslib takes a .csi before a .tbi, and either without a look at what it was made of."""
+    path = tmp_path / "h.bed.gz"
+    if linked:
+        (tmp_path / "old.bed.gz").write_bytes(b"")
+        path.symlink_to("old.bed.gz")
+    for name in ("h.bed.gz.tbi", "h.bed.gz.csi", "old.bed.gz.csi", "other.bed.gz.tbi"):
+        (tmp_path / name).write_bytes(b"of another file")
+    hits = draw(contigs, 5, 200)
+    write_hits(path, hits, sorted=order)
+    indexes = {each.name for each in tmp_path.iterdir() if each.suffix in (".tbi", ".csi")}
+    new = {f"h.bed.gz{'.tbi' if contigs is NARROW else '.csi'}"} if order else set()
+    assert indexes == new | {"other.bed.gz.tbi"} | (set() if linked else {"old.bed.gz.csi"})
+    if order:
+        (index,) = new
+        with pysam.TabixFile(os.fspath(path), index=os.fspath(tmp_path / index)) as table:
+            assert len(list(table.fetch("x"))) == int((hits.contig == 0).sum()) > 10
+
+
+def test_an_index_that_cannot_go_is_named(tmp_path: Path) -> None:
+    (tmp_path / "h.bed.gz.csi").mkdir()
+    with pytest.raises(InputError, match=r"h\.bed\.gz\.csi: this index of an older file cannot be removed \("):
+        write_hits(tmp_path / "h.bed.gz", draw(NARROW, 6, 20))
+
+
+@pytest.mark.parametrize(("contigs", "names"), [(NARROW, {".tbi"}), (WIDE, {".tbi", ".csi"})])
+def test_a_merge_has_its_index_under_a_name_that_is_known_before(
+    tmp_path: Path, contigs: dict[str, int], names: set[str]
+) -> None:
+    hits = draw(contigs, 7, 200)
+    with open_run_writer(tmp_path / "r", LINES["bed"]) as writer:
+        writer.put(hits)
+    (tmp_path / "h.bed.gz.csi").write_bytes(b"of another file")
+    merge_run_files([tmp_path / "r"], tmp_path / "h.bed.gz", index_path=tmp_path / "h.bed.gz.tbi")
+    assert {each.name for each in tmp_path.iterdir()} == {"r", "h.bed.gz", *(f"h.bed.gz{name}" for name in names)}
+    (tmp_path / "h.bed.gz.csi").unlink(missing_ok=True)
+    with pysam.TabixFile(os.fspath(tmp_path / "h.bed.gz")) as table:
+        assert len(list(table.fetch("x"))) == int((hits.contig == 0).sum()) > 10
 
 
 @pytest.mark.parametrize("memory", [1 << 14, 1 << 20, 1 << 28])

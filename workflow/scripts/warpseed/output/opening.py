@@ -12,7 +12,7 @@ from typing import BinaryIO
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
-__all__ = ["check_output", "open_output", "output_format", "refusal"]
+__all__ = ["check_output", "open_output", "output_format", "refusal", "remove_old_indexes"]
 
 
 def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
@@ -147,3 +147,30 @@ def open_output(
         if not _is_about(error, path):
             raise
         raise refusal(path, error) from error
+
+
+def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()) -> None:
+    """Remove the tabix indexes of what a .gz file held before: htslib would take one, a .csi before a .tbi.
+
+    Parameters
+    ----------
+    path : an output that has its name; of what is no plain file nothing is removed
+    written : the indexes that were written for what it holds now
+
+    Raises
+    ------
+    InputError : one of them cannot be removed
+    """
+    name = os.fspath(path)
+    if not name.endswith(".gz") or not Path(name).is_file():
+        return
+    new = set(map(os.path.realpath, written))
+    # Beside a link, and beside what it leads to.
+    for index in {f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in (".tbi", ".csi")}:
+        if os.path.realpath(index) not in new:
+            try:
+                Path(index).unlink(missing_ok=True)
+            except OSError as error:
+                raise InputError(
+                    f"{index}: this index of an older file cannot be removed ({error.strerror}); remove it."
+                ) from error

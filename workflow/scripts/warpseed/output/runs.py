@@ -21,7 +21,7 @@ from warpseed.output.totals import Totals
 
 __all__ = ["MAGIC", "About", "RunFile", "Spool", "open_run_file"]
 
-MAGIC = b"warpseed runs 1\n"
+MAGIC = b"warpseed runs 2\n"
 """The bytes that a run file begins and ends with."""
 _TRAILER = struct.Struct(f"<Q{len(MAGIC)}s")
 _COLUMNS = (np.dtype("<u8"), np.dtype("<u8"), np.dtype("<i8"), np.dtype("<i8"))
@@ -50,6 +50,8 @@ class About:
     """names of the columns, as a header has them"""
     heading: str = ""
     """what goes before the first line of an output"""
+    preset: str | None = None
+    """the name that tabix has for such lines"""
     contigs: str = ""
     """a line with name and length of each contig; empty where no query was searched"""
     totals: Totals = field(default_factory=Totals)

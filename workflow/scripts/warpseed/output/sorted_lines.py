@@ -20,7 +20,7 @@ from warpseed.errors import InputError
 from warpseed.output.density import Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
-from warpseed.output.opening import check_output, open_output, refusal
+from warpseed.output.opening import check_output, open_output, refusal, remove_old_indexes
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
 from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines
 from warpseed.output.tabix import Entries, TabixIndex
@@ -144,26 +144,35 @@ class _Output:
 
 @contextmanager
 def _open_sorted(
-    path: str | os.PathLike[str], format: Format, threads: int, inputs: Sequence[str | os.PathLike[str]]
+    path: str | os.PathLike[str],
+    about: About,
+    threads: int,
+    inputs: Sequence[str | os.PathLike[str]],
+    index_path: str | os.PathLike[str] | None = None,
 ) -> Iterator[_Output]:
-    """What sorted lines are written to once; then the file appears, and its index."""
+    """What sorted lines are written to once; then the file appears, its index, and no older index is left."""
     name = os.fspath(path)
-    indexed = format.preset is not None and name.endswith(".gz")
+    indexed = about.preset is not None and name.endswith(".gz")
+    written: dict[str, None] = {}
     with ExitStack() as behind:  # the index gets its name behind the file
 
         def write_index(data: Path) -> None:
             assert output.index is not None
             target = name + (".csi" if output.index.is_wide else ".tbi")
+            written.update(dict.fromkeys([target, os.fspath(index_path or target)]))
             try:
-                with open(behind.enter_context(atomic_path(target)), "xb") as handle:
-                    handle.write(output.index.finished(block_offsets(data)))
+                content = output.index.finished(block_offsets(data))
+                for target in written:
+                    with open(behind.enter_context(atomic_path(target)), "xb") as handle:
+                        handle.write(content)
             except OSError as error:
                 raise refusal(target, error) from error
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
-            handle.write(format.heading)
+            handle.write(about.heading.encode())
             output = _Output(handle, indexed)
             yield output
+    remove_old_indexes(path, list(written))
 
 
 def _folder_of(path: str | os.PathLike[str]) -> Path | None:
@@ -193,7 +202,7 @@ def open_sorted(
     InputError : the file cannot be written, or is one of the inputs
     """
     about = _about(format)
-    with _open_sorted(path, format, threads, inputs) as output, open_spool(_folder_of(path)) as spool:
+    with _open_sorted(path, about, threads, inputs) as output, open_spool(_folder_of(path)) as spool:
         writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
         yield writer
         output.write(writer.runs(), about, memory=memory, threads=threads)
@@ -224,8 +233,8 @@ def open_run_writer(
 def merge_run_files(
     paths: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
-    format: Format,
     *,
+    index_path: str | os.PathLike[str] | None = None,
     threads: int = 1,
     memory: int = MEMORY,
     density: Density | None = None,
@@ -234,7 +243,9 @@ def merge_run_files(
 
     Parameters
     ----------
-    output : as `path` of `open_writer`
+    paths : one run file or more, in any order
+    output : as `path` of `open_writer`; its name ends as that of a file with such lines
+    index_path : file that holds the index, too, whatever its kind: tabix and pysam tell by what is in it
     density : counts where the lines begin
 
     Returns
@@ -246,23 +257,24 @@ def merge_run_files(
     InputError : a file is no run file, or they do not belong together; or the output cannot be written
     """
     files = [open_run_file(path) for path in paths]
-    about = _about(format)
+    about = replace(files[0].about)
     for file in files:
         _check_belongs(file, about)
         about.contigs = about.contigs or file.about.contigs
     runs: list[Run] = [run for file in files for run in file.runs()]
-    with _open_sorted(output, format, threads, paths) as opened:
+    with _open_sorted(output, about, threads, paths, index_path) as opened:
         opened.write(runs, about, memory=memory, threads=threads, density=density)
     return Totals.sum(file.about.totals for file in files)
 
 
 def _about(format: Format) -> About:
-    return About(header(format.line).decode(), format.heading.decode())
+    return About(header(format.line).decode(), format.heading.decode(), format.preset)
 
 
 def _check_belongs(file: RunFile, about: About) -> None:
     """Refuse a run file of other lines, or of another reference than those before it."""
-    if (file.about.columns, file.about.heading) != (about.columns, about.heading):
-        raise InputError(f"{file.path}: its lines are of another format than the output; make the file again.")
+    formats = [(each.columns, each.heading, each.preset) for each in (file.about, about)]
+    if formats[0] != formats[1]:
+        raise InputError(f"{file.path}: its lines are of another format than those before it; make the file again.")
     if file.about.contigs and about.contigs and file.about.contigs != about.contigs:
         raise InputError(f"{file.path}: it is of another reference than the run files before it; make it again.")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Protocol
 
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Line
-from warpseed.output.opening import open_output
+from warpseed.output.opening import open_output, remove_old_indexes
 from warpseed.output.totals import Totals
 
 __all__ = ["Writer", "open_writer", "write_batches"]
@@ -63,6 +63,7 @@ def _open_lines(
     with open_output(path, inputs, threads=threads) as handle:
         handle.write(format.heading)
         yield _LinesWriter(handle, format.line, threads)
+    remove_old_indexes(path)
 
 
 def open_writer(
