@@ -27,14 +27,13 @@ METHODS = {
     ("bowtie", "-", "cpu", 2): 0.2,
 }
 GPU_METHODS = {("warpseed", "paper", "gpu", 1): 0.1, ("warpseed", "fast", "gpu", 1): 0.004}
-SHARES = {"read": 0.1, "pack": 0.05, "search": 0.5, "locate": 0.25, "sort": 0.1, "write": 0.2}
+SHARES = {"read": 0.1, "pack": 0.05, "search": 0.5, "locate": 0.25, "sort": 0.1}
 GPU_SHARES = {
     "read": 0.3,
     "host_to_device": 0.1,
     "kernel": 0.25,
     "device_to_host": 0.2,
     "lookup": 0.15,
-    "write": 0.4,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
-from warpseed.batches import Options, find_all, iter_batches, target_of
+from warpseed.batches import Options, find_all, iter_batches, target_of, write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
@@ -96,6 +97,49 @@ def test_no_batch_has_more_results_than_there_is_room(each: int, threads: int) -
     assert np.array_equal(found.hits, np.tile(np.arange(each, dtype=np.uint64), count))
     if each == 2000:
         assert all(done for asked, done in search.rooms) and len(search.rooms) < 2 * 2 * 3000 * 2000 / (1 << 16)
+
+
+class SlowWriter:
+    """A played writer, which takes a tenth of a second for each batch, and as long to close."""
+
+    def __init__(self) -> None:
+        self.totals: Any = "the totals"
+        self.said: list[Any] = []
+
+    def __enter__(self) -> SlowWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.said.append("closed" if kind is None else kind)
+        time.sleep(0.1)
+
+    def make(self, hits: int) -> int:
+        return hits + 1
+
+    def put(self, hits: int, made: int | None = None) -> None:
+        self.said.append((hits, made))
+        time.sleep(0.1)
+
+
+def test_results_are_written_as_they_come_and_the_writer_is_timed() -> None:
+    search: Any = Repeats(2, 1)
+    writer, watch, told = SlowWriter(), Stopwatch(), []
+
+    def tell(totals: Any, batches: Any) -> Any:
+        for batch in batches:
+            yield batch
+            told.append((totals, len(writer.said)))
+
+    assert write_results(["ACGT"] * 3, search, writer, watch=watch, tell=tell) == "the totals"  # type: ignore[comparison-overlap]
+    assert writer.said == [(3, 4), "closed"] and told == [("the totals", 1)]
+    assert 0.2 <= watch.seconds["write"] < 0.4
+    other = SlowWriter()
+    write_results(["ACGT"] * 3, search, other, watch=Stopwatch(), share=(1, 2))
+    assert other.said == ["closed"]
+    failing = SlowWriter()
+    with pytest.raises(InputError):
+        write_results(["ACGT", 7], search, failing, watch=Stopwatch())  # type: ignore[list-item]
+    assert failing.said == [InputError]
 
 
 @pytest.mark.parametrize("kmers", [["ACG", 7], [b"ACG", None], [["A"]]])

@@ -9,14 +9,17 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import warpseed
 from command_line import CHROMOSOME, CONTIGS, QUERIES, expected_bed, fasta, program, save
-from warpseed import cli
+from warpseed import cli, kmer_seeds
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.output import lines as output
 from warpseed.sequences import queries as sequences
@@ -45,6 +48,23 @@ def test_standard_input_to_standard_output_is_bed_and_nothing_else(
     settings = f"  # tier fast, device cpu, threads {cores}"
     assert f"warpseed {warpseed.__version__}: kmers {index} - --max-mismatches 1{settings}\n" in said
     assert "4 k-mers, " in said and "seconds: load " in said and "peak memory: " in said
+
+
+def test_seconds_of_no_stage_are_those_of_none(
+    index: str, kmers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`write` is measured; what is left of `total` is not printed under its name."""
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        time.sleep(0.4)
+        return kmer_search(*arguments, **options)
+
+    monkeypatch.setattr(kmer_seeds, "kmer_search", late)
+    assert cli.main(["kmers", index, kmers, "-o", str(tmp_path / "h.bed")]) == 0
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("seconds: "))
+    stages = dict(stage.split() for stage in line.removeprefix("seconds: ").split(", "))
+    assert list(stages) == ["load", "read", "pack", "search", "format", "write", "total"]
+    assert float(stages["write"]) < 0.4 < float(stages["total"])
 
 
 def test_a_genome_from_standard_input(tmp_path: Path, kmers: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ parts, from 0). Output: `runs`, a run file of sorted BED lines.
 
 from typing import Any
 
-from warpseed.batches import iter_hits
+from warpseed.batches import write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import LINES
@@ -19,12 +19,15 @@ def main(snakemake: Any) -> None:
     """Search with the fast tier, and write what is found as it comes."""
     given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
     search = kmer_search(given.index, **params.parameters, device=params.device, threads=threads)
-    with open_run_writer(snakemake.output.runs, LINES["bed"], threads=threads) as writer:
-        share = (params.share[0], params.share[1])
-        found = iter_hits(given.queries, search, make=writer.make, share=share, watch=watch)
-        for hits, made in Progress(writer.totals, "k-mers", watch).told(found):
-            writer.put(hits, made)
-    for name, number in (watch.counts | writer.totals.numbers()).items():
+    totals = write_results(
+        given.queries,
+        search,
+        open_run_writer(snakemake.output.runs, LINES["bed"], threads=threads),
+        share=(params.share[0], params.share[1]),
+        watch=watch,
+        tell=lambda totals, found: Progress(totals, "k-mers", watch).told(found),
+    )
+    for name, number in (watch.counts | totals.numbers()).items():
         print(f"{name}: {number:,}")
 
 

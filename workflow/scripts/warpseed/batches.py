@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, ExitStack
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
@@ -20,6 +21,8 @@ from warpseed.sequences.queries import Queries
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits
+    from warpseed.output.totals import Totals
+    from warpseed.output.writers import Writer
 
 __all__ = [
     "OptionArguments",
@@ -32,6 +35,7 @@ __all__ = [
     "iter_hits",
     "opened",
     "target_of",
+    "write_results",
 ]
 
 _MOST_HITS = 1 << 62
@@ -212,6 +216,40 @@ def iter_hits(
         source, search, make=make, share=share, watch=watch or Stopwatch()
     ):
         yield search.hits(queries, found, first, continues), made
+
+
+def write_results(
+    source: Source,
+    search: Search,
+    writer: AbstractContextManager[Writer],
+    *,
+    share: tuple[int, int] | None = None,
+    watch: Stopwatch,
+    tell: Callable[[Totals, Iterator[tuple[Hits, Any]]], Iterable[tuple[Hits, Any]]] | None = None,
+) -> Totals:
+    """Search queries, and write what is found as it comes.
+
+    Parameters
+    ----------
+    source, search, share : as `iter_batches` takes them
+    writer : such as `warpseed.output.writers.open_writer` gives
+    watch : as that of `iter_batches`, and ``write``: the seconds in which the calling thread hands batches to the
+        writer, and closes it
+    tell : function of the writer's totals and the batches that gives the same batches, and tells how far they are
+
+    Returns
+    -------
+    Totals
+    """
+    with ExitStack() as stack:
+        opened = stack.enter_context(writer)
+        found = iter_hits(source, search, make=opened.make, share=share, watch=watch)
+        for hits, made in found if tell is None else tell(opened.totals, found):
+            with watch.stage("write"):
+                opened.put(hits, made)
+        with watch.stage("write"):
+            stack.close()
+    return opened.totals
 
 
 def find_all(source: Source, search: Search, *, watch: Stopwatch) -> tuple[Queries, Found]:

@@ -115,7 +115,7 @@ def _kmers(options: argparse.Namespace) -> int:
     from warpseed.kmer_seeds.output import LINES
 
     search = partial(kmer_search, k=options.k, step=options.step, max_mismatches=options.max_mismatches)
-    return _search(options, options.kmers, "k-mers", search, LINES)
+    return _search(options, options.kmers, "k-mers", search, LINES, partial(_say_reads, tell=options.say))
 
 
 def _search(
@@ -124,6 +124,7 @@ def _search(
     queries: str,
     search_in: Callable[..., Search],
     formats: Mapping[str, Format],
+    say_counts: Callable[[Mapping[str, int]], None],
 ) -> int:
     """Any system's search: the options of the parser `search`, the index opened, hits written as they are found.
 
@@ -133,8 +134,9 @@ def _search(
     queries : what it holds, such as 'k-mers'
     search_in : function of an index, and of what the parser `search` takes, that gives the search
     formats : formats of the output by the ending of its name, that of standard output first
+    say_counts : says what the search counted on the way
     """
-    from warpseed.batches import iter_hits
+    from warpseed.batches import write_results
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
     from warpseed.output.opening import check_output, output_format
@@ -151,26 +153,23 @@ def _search(
     search = search_in(
         index, tier=options.tier, device=options.device, threads=threads, max_hits=options.max_hits
     )  # fmt: skip
-    with open_writer(output, format, sorted=options.sorted, threads=threads, inputs=[source]) as writer:
-        totals = writer.totals
-        found = iter_hits(source, search, make=writer.make, watch=watch)
-        for hits, made in found if options.quiet else Progress(totals, queries, watch).told(found):
-            writer.put(hits, made)
+    writer = open_writer(output, format, sorted=options.sorted, threads=threads, inputs=[source])
+    tell = None if options.quiet else lambda totals, found: Progress(totals, queries, watch).told(found)
+    totals = write_results(source, search, writer, watch=watch, tell=tell)
     total = time.perf_counter() - began
-    _say_reads(watch.counts, options.say)
+    say_counts(watch.counts)
     options.say(f"{totals.queries:,} {queries}, {totals.hits:,} hits written to {options.output}")
     if options.max_hits is not None:
         options.say(
             f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
             f"{totals.dropped_hits:,} hits of theirs"
         )
-    watch.add("write", max(0.0, total - sum(watch.seconds.values())))
     say_what_it_took(dict(watch.seconds, total=total), options.say)
     return 0
 
 
-def _say_reads(counts: dict[str, int], tell: Callable[[str], None]) -> None:
-    """What queries were cut from, where they were."""
+def _say_reads(counts: Mapping[str, int], tell: Callable[[str], None]) -> None:
+    """What k-mers were cut from, where they were."""
     reads, short = counts.get("reads", 0), counts.get("short_reads", 0)
     if reads > short:
         tell(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, iter_hits
+from warpseed.batches import Options, Settings, write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
@@ -143,10 +143,8 @@ def _file_to_file(job: _Job) -> Run:
         # A new file, as users make one, which waits for no pages of an older one to be given back.
         output = job.output.with_stem(f"{job.output.stem}-{next(_outputs)}")
         search = kmer_search(job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
-        with open_writer(output, LINES["bed"], threads=job.options.threads) as writer:
-            for hits, made in iter_hits(job.kmers, search, make=writer.make, watch=watch):
-                with watch.stage("write"):
-                    writer.put(hits, made)
+        writer = open_writer(output, LINES["bed"], threads=job.options.threads)
+        write_results(job.kmers, search, writer, watch=watch)
         return partial(outcome, output)
 
     def outcome(output: Path) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -55,12 +55,6 @@ class Totals:
         self.dropped_queries += hits.dropped_queries
         self.hits += len(hits)
         self.dropped_hits += hits.dropped_hits
-
-    def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
-        """The same batches, counted."""
-        for hits in batches:
-            self.add(hits)
-            yield hits
 
     def numbers(self) -> dict[str, int]:
         """Every number under its name."""

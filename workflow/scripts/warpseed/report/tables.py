@@ -215,7 +215,7 @@ def stage_table(measurements: Measurements, item: str) -> pd.DataFrame:
     for _, group in table.groupby(KEYS, sort=False):
         parts = group[~group["stage"].isin(outside)]
         total = group.loc[group["stage"] == "total", "median_s"].sum()
-        rest = total - parts.loc[parts["stage"] != "write", "median_s"].sum()
+        rest = total - parts["median_s"].sum()
         entries = rows_of(parts)
         if not entries:
             continue

@@ -12,7 +12,6 @@ from warpseed.errors import say
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.output.hits import Hits
     from warpseed.output.totals import Totals
 
 __all__ = ["Progress"]
@@ -39,10 +38,6 @@ class Progress:
         self._totals = totals
         self._queries = queries
         self._watch = watch
-
-    def over(self, batches: Iterable[Hits]) -> Iterator[Hits]:
-        """The same batches, counted and told."""
-        return self.told(self._totals.over(batches))
 
     def told(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
         """The same batches, told; they are counted elsewhere before the next one is asked for."""
