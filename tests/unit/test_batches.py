@@ -15,6 +15,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.line import Room
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, pack
@@ -38,12 +39,36 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
         {"ACGT", "TTTT"},
         None,
         7,
+        np.array("ACGT"),
+        np.array([["ACGT", "TTTT"]]),
     ],
-    ids=["bytes as numbers", "numbers", "frame", "dictionary", "set", "None", "a number"],
+    ids=["bytes as numbers", "numbers", "frame", "dictionary", "set", "None", "a number", "a text", "a table"],
 )
 def test_what_is_no_kmers_is_refused(index: SeedIndex, kmers: Any) -> None:
     with pytest.raises(InputError, match="were expected"):
         warpseed.find_kmers(index, kmers)
+
+
+@pytest.mark.parametrize("kmers", [b"ACGT", bytearray(b"ACGT"), memoryview(b"ACGT")])
+def test_one_sequence_alone_is_refused(index: SeedIndex, kmers: Any) -> None:
+    kind = type(kmers).__name__
+    with pytest.raises(InputError, match=f"the queries are {kind}, which is one sequence: put it in a list"):
+        warpseed.find_kmers(index, kmers)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("max_mismatch", "did you mean 'max_mismatches'"),
+        ("thread", "did you mean 'threads'"),
+        ("zzz", "known are k, step, max_mismatches, watch, tier, device, threads, max_hits"),
+    ],
+)
+def test_an_option_that_is_none_is_a_sentence(index: SeedIndex, name: str, hint: str) -> None:
+    options: dict[str, Any] = {name: 1}
+    for search in (warpseed.find_kmers, iter_kmer_hits):
+        with pytest.raises(InputError, match=rf"^the option '{name}' is not known: {hint}\?"):
+            search(index, ["ACGT"], **options)
 
 
 class Repeats:

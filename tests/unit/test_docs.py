@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import warpseed
 import yaml
+from made_up_samples import write_sample
 from warpseed import cli
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds.output import TSV_HEADER
@@ -143,8 +144,19 @@ def test_the_python_of_the_readme_runs(in_a_folder_with_files: Path, capsys: pyt
     names: dict[str, Any] = {}
     exec(block_of(README, "python"), names)
     assert len(names["hits"]) > 0
+    assert Path("hits.bed.gz.tbi").exists()
     assert list(names["hits"].to_frame().columns) == TSV_HEADER.decode().split()
     assert "chr" in capsys.readouterr().out
+
+
+def test_the_genome_file_of_the_readme_is_made_as_it_says(in_a_folder_with_files: Path) -> None:
+    """bedtools takes names and lengths of the contigs, in the order of the reference."""
+    contigs = [("chr2", 3000), ("chr10 x", 40), ("a", 5)]
+    write_sample(Path("results/seeds"), "tumour", contigs, lambda contig, start: (1, 0))
+    commands = [line for line in block_of(README, "", "tabix ").splitlines() if line.endswith(" > genome.txt")]
+    assert len(commands) == 1
+    subprocess.run(commands[0], shell=True, check=True)
+    assert Path("genome.txt").read_text() == "".join(f"{name}\t{length}\n" for name, length in contigs)
 
 
 def test_the_sample_sheet_of_the_readme_is_a_valid_configuration(in_a_folder_with_files: Path) -> None:

@@ -18,10 +18,22 @@ _PUBLIC = {
     "open_index": "warpseed.fm_index.store",
     "verify_index": "warpseed.fm_index.store",
     "find_kmers": "warpseed.kmer_seeds",
+    "iter_kmer_hits": "warpseed.kmer_seeds",
+    "write_hits": "warpseed.kmer_seeds.output",
     "WarpseedError": "warpseed.errors",
 }
 
-__all__ = ["WarpseedError", "__version__", "add_parts", "build_index", "find_kmers", "open_index", "verify_index"]
+__all__ = [
+    "WarpseedError",
+    "__version__",
+    "add_parts",
+    "build_index",
+    "find_kmers",
+    "iter_kmer_hits",
+    "open_index",
+    "verify_index",
+    "write_hits",
+]
 
 
 choose_cache_folder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -30,6 +31,7 @@ __all__ = [
     "Settings",
     "Source",
     "check_number",
+    "checked_options",
     "find_all",
     "iter_batches",
     "iter_hits",
@@ -54,7 +56,7 @@ class OptionArguments(TypedDict, total=False):
 
 
 class Options(NamedTuple):
-    """How any system is to search."""
+    """How any system is to search (`checked_options` makes them of what callers give)."""
 
     tier: str = "fast"
     """'fast' or 'paper'"""
@@ -81,6 +83,22 @@ class Options(NamedTuple):
         # No query has as many hits; what is beyond 64 bits would not fit the searches.
         limit = None if limit is None else min(limit, _MOST_HITS)
         return Options(str(self.tier), str(self.device), threads, limit)
+
+
+def checked_options(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
+    """Options by their names, checked; `others` are the names that the caller takes itself.
+
+    Raises
+    ------
+    InputError : there is no such option, or one is of another kind or out of its range
+    """
+    for name in options:
+        if name not in Options._fields:
+            known = [*others, *Options._fields]
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'" if close else f"known are {', '.join(known)}"
+            raise InputError(f"the option '{name}' is not known: {hint}?")
+    return Options(**options).checked()
 
 
 class Settings(NamedTuple):
@@ -152,8 +170,11 @@ def _check_source(source: Source) -> None:
     order to number hits by."""
     if isinstance(source, Queries | str | os.PathLike):
         return
+    if isinstance(source, bytes | bytearray | memoryview):
+        raise InputError(f"the queries are {type(source).__name__}, which is one sequence: put it in a list.")
     kind = getattr(source, "dtype", None)
     unfit = hasattr(source, "columns") or isinstance(source, Mapping | Set) or not isinstance(source, Iterable)
+    unfit = unfit or getattr(source, "ndim", 1) != 1
     if unfit or getattr(kind, "kind", "O") not in "OSU":
         raise InputError(
             f"the queries are {type(source).__name__}, but the path of a FASTA or FASTQ file, sequences of letters "

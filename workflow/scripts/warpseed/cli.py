@@ -139,12 +139,12 @@ def _search(
     from warpseed.batches import write_results
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.store import open_index
-    from warpseed.output.opening import check_output, output_format
-    from warpseed.output.writers import open_writer
+    from warpseed.output.opening import check_output
+    from warpseed.output.writers import format_of, open_writer
     from warpseed.workflow.progress import Progress
 
     output, threads = options.output, options.threads
-    format = formats[output_format(output, tuple(formats))]
+    format = format_of(output, formats)
     check_output(output, [source])
     watch = Stopwatch()
     began = time.perf_counter()

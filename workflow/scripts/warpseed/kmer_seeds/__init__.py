@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from warpseed.batches import (
     OptionArguments,
-    Options,
     Source,
     check_number,
+    checked_options,
     find_all,
     iter_hits,
     opened,
@@ -87,7 +87,7 @@ def kmer_search(
     """A search of k-mers for `warpseed.batches`; parameters and errors are those of `find_kmers`."""
     from warpseed.kmer_seeds.search import KmerSearch
 
-    checked = Options(**options).checked()
+    checked = checked_options(options, ("k", "step", "max_mismatches", "watch"))
     mismatches = _check_mismatches(max_mismatches, checked.tier)
     cut = _check_cut(k, step)
     return KmerSearch(opened(index), mismatches, checked, cut)

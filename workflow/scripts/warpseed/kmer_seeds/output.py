@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.errors import InputError
 from warpseed.fm_index.text import segment_of
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Name, Names, Number, Sign, header, tab_separated
-from warpseed.output.opening import output_format
 from warpseed.output.rows import HIT_ROW
-from warpseed.output.writers import open_writer, write_batches
+from warpseed.output.writers import format_of, open_writer, write_batches
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "format_of", "make_hits", "write_hits"]
+__all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "make_hits", "write_hits"]
 
 BED = tab_separated(
     Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"), Sign("strand")
@@ -93,19 +91,6 @@ def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int
     )
 
 
-def format_of(path: str | os.PathLike[str], format: str | None = None) -> Format:
-    """The format of an output: by its name, or by the file's ending.
-
-    Raises
-    ------
-    InputError : there is no such format, or the ending says none
-    """
-    kind = format or output_format(path, tuple(LINES))
-    if kind not in LINES:
-        raise InputError(f"format is {kind!r}, but 'bed' or 'tsv' was expected.")
-    return LINES[kind]
-
-
 def write_hits(
     path: str | os.PathLike[str],
     batches: Hits | Iterable[Hits],
@@ -135,5 +120,5 @@ def write_hits(
     ------
     InputError : the ending says no format, or the file cannot be written or is an input
     """
-    writer = open_writer(path, format_of(path, format), sorted=sorted, threads=threads, inputs=inputs)
-    return write_batches(writer, [batches] if isinstance(batches, Hits) else batches)
+    writer = open_writer(path, format_of(path, LINES, format), sorted=sorted, threads=threads, inputs=inputs)
+    return write_batches(writer, batches)

@@ -7,16 +7,17 @@ A writer is given batches of hits in order. Its `make` is for any thread and doe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, Protocol
 
+from warpseed.errors import InputError
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Line
-from warpseed.output.opening import open_output, remove_old_indexes
+from warpseed.output.opening import open_output, output_format, remove_old_indexes
 from warpseed.output.totals import Totals
 
-__all__ = ["Writer", "open_writer", "write_batches"]
+__all__ = ["Writer", "format_of", "open_writer", "write_batches"]
 
 
 class Writer(Protocol):
@@ -98,14 +99,27 @@ def open_writer(
     return _open_lines(path, format, threads, inputs)
 
 
-def write_batches(writer: AbstractContextManager[Writer], batches: Iterable[Hits]) -> int:
-    """Write hits batch by batch, as they come.
+def format_of(path: str | os.PathLike[str], formats: Mapping[str, Format], name: str | None = None) -> Format:
+    """One of a system's formats: by its name, or by the ending of a file's; the first of them for '-'.
+
+    Raises
+    ------
+    InputError : there is no such format, or the ending says none
+    """
+    kind = output_format(path, tuple(formats)) if name is None else name
+    if kind not in formats:
+        raise InputError(f"format is {kind!r}, but {' or '.join(map(repr, formats))} was expected.")
+    return formats[kind]
+
+
+def write_batches(writer: AbstractContextManager[Writer], batches: Hits | Iterable[Hits]) -> int:
+    """Write hits, all at once or batch by batch as they come.
 
     Returns
     -------
     int, hits written
     """
     with writer as opened:
-        for hits in batches:
+        for hits in [batches] if isinstance(batches, Hits) else batches:
             opened.put(hits)
     return opened.totals.hits
