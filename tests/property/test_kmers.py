@@ -174,8 +174,10 @@ def test_any_input(
     threads=st.integers(1, 3),
     max_hits=st.one_of(st.none(), st.integers(0, 12)),
     rooms=st.sampled_from([(2, 2), (2, 5), (7, 30)]),
+    work=st.sampled_from([0, 40, 1 << 23]),
 )
-@example(case=(["A" * 60], ["A", "T", "AA", "N"]), mismatches=1, threads=2, max_hits=None, rooms=(2, 2))
+@example(case=(["A" * 60], ["A", "T", "AA", "N"]), mismatches=1, threads=2, max_hits=None, rooms=(2, 2), work=1 << 23)
+@example(case=(["A" * 60], ["AA"] * 5 + ["T"] * 4), mismatches=0, threads=1, max_hits=1, rooms=(7, 30), work=40)
 def test_hits_for_which_there_is_little_room(
     built: Callable[..., Any],
     tier: str,
@@ -184,14 +186,17 @@ def test_hits_for_which_there_is_little_room(
     threads: int,
     max_hits: int | None,
     rooms: tuple[int, int],
+    work: int,
 ) -> None:
-    """Batches of a few hits; the fast tier parts those of a single query, at places in the text."""
+    """Batches of a few hits, or of little work; the fast tier parts those of a single query, at places in the text."""
     contigs, queries = case
     options = {"max_mismatches": min(mismatches, MOST_MISMATCHES[tier]), "tier": tier, "threads": threads}
     index = built(contigs, **LAYOUTS[2])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpseed.line._ROOM", rooms[0])
         patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        patch.setattr("warpseed.kmer_seeds.cpu._MOST_WORK", work)
+        patch.setattr("warpseed.kmer_seeds.cpu._MOST_QUERIES", (1 + work, 1 + work, 1 + work))
         assert_true(index, contigs, queries, max_hits=max_hits, **options)
         if tier == "fast":
             assert max(len(hits) for hits in iter_kmer_hits(index, queries, **options)) <= rooms[1]

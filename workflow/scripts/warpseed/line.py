@@ -78,7 +78,9 @@ class Search(Protocol):
         """Queries as they are searched; `first` is the number of the first one in its source, for sentences."""
 
     def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
-        """The results of the first queries, as many as have room; of none where those of the very first have not."""
+        """The results of the first queries, as many as have room and take a fraction of a second, which a signal waits
+        for; of none where those of the very first have no room. (A search that never returns none holds all results of
+        a query at once, and is never asked for a part of the text.)"""
 
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The results of sets of queries, in order: those of consecutive queries of one set, part by part, and whether
@@ -202,12 +204,9 @@ class Line:
         begin, end, room = part.begin + settled, part.end, part.room
         if begin == end:
             return None
-        if settled:
-            size = max(1, min(_QUERIES_AT_ONCE, int(_FILL * room.results * settled / max(1, results))))
-            return (part._replace(begin=at, end=min(at + size, end)) for at in range(begin, end, size))
-        if end - begin > 1 or room.results < _LARGE_ROOM:
-            alone = part._replace(end=begin + 1, room=Room(_LARGE_ROOM))
-            return iter([alone, part._replace(begin=begin + 1)][: end - begin])
+        if settled or end - begin > 1 or room.results < _LARGE_ROOM:
+            most = int(_FILL * room.results * settled / max(1, results)) if settled else _QUERIES_AT_ONCE
+            return _parts(part._replace(begin=begin), max(1, settled), max(1, min(most, _QUERIES_AT_ONCE)))
         low, high = room.text[0], min(room.text[1], self._search.text_length)
         middle = (low + high) // 2
         left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
@@ -261,3 +260,16 @@ class Line:
             return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch))
 
         return fed(found(), finish, threads)
+
+
+def _parts(part: _Part, size: int, most: int) -> Iterator[_Part]:
+    """A part as parts that follow each other: of `size` queries, then of twice as many each time, of at most `most`.
+
+    So little is tried again where one part fails as the first had, and few parts are made where none does. A query that
+    is alone has a large room at once.
+    """
+    begin = part.begin
+    while begin < part.end:
+        size = min(size, most, part.end - begin)
+        yield part._replace(begin=begin, end=begin + size, room=Room(_ROOM if size > 1 else _LARGE_ROOM))
+        begin, size = begin + size, 2 * size

@@ -30,6 +30,10 @@ __all__ = [
 COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=cpu_fast.NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
 _NO_LIMIT = np.iinfo(np.int64).max
+_MOST_WORK = 1 << 23
+"""Look-ups and candidates of `find_first_fast`, besides what its last k-mer has: a fraction of a second."""
+_MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
+"""k-mers of `find_first_paper`, by mismatches, for the same reason."""
 
 
 class Intervals(NamedTuple):
@@ -61,14 +65,22 @@ class _FastWork(NamedTuple):
     scheme: Scheme
     max_hits: int
     store: bool
+    most_work: int
 
     @classmethod
     def of(
-        cls, index: SeedIndex, kmers: Packed, max_mismatches: int, max_hits: int | None, *, store: bool = True
+        cls,
+        index: SeedIndex,
+        kmers: Packed,
+        max_mismatches: int,
+        max_hits: int | None,
+        *,
+        store: bool = True,
+        most_work: int = _NO_LIMIT,
     ) -> _FastWork:
         limit = _NO_LIMIT if max_hits is None else max_hits
         scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
-        return cls(index.fast, kmers, scheme, limit, store)
+        return cls(index.fast, kmers, scheme, limit, store, most_work)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
@@ -87,9 +99,10 @@ class _FastWork(NamedTuple):
     ) -> tuple[int, np.ndarray, int]:
         """The k-mers [first, last), as far as there is room: where it stopped, the hits, the room the next one needs.
 
-        `into` are the counts of these k-mers and the numbers that were dropped (see `cpu_fast.Sink`).
+        It stops behind `most_work`, too; the next one then needs none. `into` are the counts of these k-mers and the
+        numbers that were dropped (see `cpu_fast.Sink`).
         """
-        sink = cpu_fast.Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window)
+        sink = cpu_fast.Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
         stop, used, needed = cpu_fast.search_range(self.fast, self.kmers, self.scheme, block, first, last, sink)
         return stop, sink.hits[:used], needed
 
@@ -129,10 +142,11 @@ def find_fast(
 def find_first_fast(
     index: SeedIndex, kmers: Packed, max_mismatches: int, room: Room, *, max_hits: int | None, watch: Stopwatch
 ) -> Found:
-    """The hits of the first k-mers of a set, as many as have room; none where those of the very first have not."""
+    """The hits of the first k-mers of a set, as many as have room and are soon done; of none where those of the very
+    first have no room."""
     # A part of the text does not show all hits of a k-mer: whether it is dropped was decided in the whole of it.
     limit = max_hits if room.text == WHOLE_TEXT else None
-    work = _FastWork.of(index, kmers, max_mismatches, limit)
+    work = _FastWork.of(index, kmers, max_mismatches, limit, most_work=_MOST_WORK)
     counts, dropped = np.zeros(len(kmers.lengths), np.int64), np.zeros(2, np.int64)
     with watch.stage("search"):
         stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
@@ -191,7 +205,12 @@ def locate_intervals(
 def find_first_paper(
     index: SeedIndex, kmers: Packed, max_mismatches: int, room: Room, *, max_hits: int | None, watch: Stopwatch
 ) -> Found:
-    """The hits of the first k-mers of a set, as many as have room; at least one, whose hits are held at once."""
+    """The hits of the first k-mers of a set, as many as have room and are soon done.
+
+    At least one is done, in the whole text: all hits of a k-mer are held at once, however many, and `room.text` is not
+    looked at, since the line asks for a part of the text only where the first k-mer had no room.
+    """
+    kmers = part_of(kmers, 0, min(len(kmers.lengths), _MOST_QUERIES[max_mismatches]))
     with watch.stage("search"):
         found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
         stop = max(1, int(np.searchsorted(np.cumsum(found.hits), room.results, side="right")))

@@ -38,6 +38,8 @@ class Sink(NamedTuple):
     """hits are those that begin in the text from here on"""
     end: int
     """and before here"""
+    work: int
+    """look-ups and candidates behind which no further k-mer is begun"""
 
 
 class Block(NamedTuple):
@@ -205,18 +207,37 @@ def _close_queries(found, begin, end, first, sink, used):
 
 
 @scalar
-def _gather(fast, kmers, scheme, block, begin, items, sink, used):
-    """Third pass, rows to candidates, with the last one whenever their list is full; stores hits from `used` on."""
+def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
+    """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
+
+    Parameters
+    ----------
+    so_far : (int64 hits stored, int64 work done), before this block
+
+    Returns
+    -------
+    (stop, work) : int64; k-mers before `stop` are done. It ends at the first k-mer that is begun with more hits than
+        there is room for, or with too much work done; else, behind the block
+    """
     rows = int64(fast.suffix_array.shape[0])
     gathered = int64(0)
-    stored = used
+    stored, work = so_far
+    work += items
+    query = int64(begin) - int64(1)
+    stop = begin + int64(block.found.shape[0])
     for item in range(items):
         if block.item_low[item] == block.item_high[item]:
             continue
-        low, high = _narrow_item(fast, kmers, scheme, block, begin, item)
         owner = block.item_owner[item]
+        if begin + (int64(owner) >> int64(1)) != query:
+            if query >= begin and (stored > sink.hits.shape[0] or work > sink.work):
+                stop = begin + (int64(owner) >> int64(1))
+                break
+            query = begin + (int64(owner) >> int64(1))
+        low, high = _narrow_item(fast, kmers, scheme, block, begin, item)
+        work += high - low
         window = block.item_window[item]
-        back = scheme.offset[int64(kmers.lengths[begin + (int64(owner) >> int64(1))]), int64(window)]
+        back = scheme.offset[int64(kmers.lengths[query]), int64(window)]
         for row in range(low, high):
             place = int64(fast.suffix_array[row]) - back
             if place < int64(0) or place >= rows:
@@ -230,6 +251,7 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, used):
             block.place_window[gathered] = window
             gathered += int64(1)
     _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+    return stop, work
 
 
 @scalar
@@ -238,14 +260,17 @@ def search_range(fast, kmers, scheme, block, first, last, sink):
 
     Returns
     -------
-    (stop, used, needed) : int64; where it stopped, the hits stored, and the room that k-mer `stop` needs (0 at the end)
+    (stop, used, needed) : int64; where it stopped, the hits stored, and the room that k-mer `stop` needs (0 at the end,
+        and where it stopped for the work)
     """
     used = int64(0)
+    work = int64(0)
     begin = int64(first)
-    while begin < last:
+    while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
         _look_up_items(fast, block, items)
-        _gather(fast, kmers, scheme, block, begin, items, sink, used)
+        stop, work = _gather(fast, kmers, scheme, block, begin, items, sink, (used, work))
+        end = min(end, stop)
         stopped, used, needed = _close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:
             return stopped, used, needed

@@ -1,0 +1,65 @@
+"""How much the line searches at once, and how often it searches the same again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index.build import build_index
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds import cpu, find_kmers
+from warpseed.kmer_seeds.search import KmerSearch
+from warpseed.line import Room
+from warpseed.sequences.packed import pack
+from warpseed.sequences.queries import Queries
+
+KMER = "A" * 20
+HITS = 2000 - len(KMER) + 1
+
+
+@pytest.fixture(scope="module")
+def poly_a(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
+    path = tmp_path_factory.mktemp("poly") / "a.fa"
+    path.write_text(">a\n" + 2000 * "A" + "\n")
+    return build_index(path, parts=("fast", "paper"))
+
+
+@pytest.mark.parametrize("tier", ["fast", "paper"])
+def test_kmers_without_room_are_not_tried_again_and_again(
+    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tier: str
+) -> None:
+    tried: list[int] = []
+
+    def find(self: KmerSearch, queries: Any, *rest: Any) -> Any:
+        tried.append(len(queries.lengths))
+        return found(self, queries, *rest)
+
+    found = KmerSearch.find
+    monkeypatch.setattr(KmerSearch, "find", find)
+    monkeypatch.setattr("warpseed.line._ROOM", HITS - 1)
+    assert len(find_kmers(poly_a, [KMER] * 512, tier=tier)) == 512 * HITS
+    # The whole rest behind each of them would be half the square of their number.
+    assert len(tried) < 2 * 512 and sum(tried) < 8 * 512
+
+
+def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:
+    kmers = pack(Queries.from_sequences([KMER] * 100))
+    work = cpu._FastWork.of(poly_a, kmers, 0, None)
+    block, counts = work.block(), np.zeros(100, np.int64)
+    stop, hits, needed = work.search(block, 0, 100, 5000, (counts, np.zeros(2, np.int64)))
+    assert (stop, len(hits), needed) == (2, 2 * HITS, HITS)
+    assert block.found[:3].tolist() == [HITS] * 3 and not block.found[3:100].any()
+
+
+def test_a_search_ends_when_much_is_done(poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal waits for the search: of 100 k-mers, all of which are dropped, a few are done in one call."""
+    kmers = pack(Queries.from_sequences([KMER] * 100))
+    monkeypatch.setattr(cpu, "_MOST_WORK", 5000)
+    found = cpu.find_first_fast(poly_a, kmers, 0, Room(1 << 17), max_hits=1, watch=Stopwatch())
+    assert len(found.counts) == found.dropped_queries == 3 and found.dropped_hits == 3 * HITS
+    monkeypatch.setattr(cpu, "_MOST_QUERIES", (7, 5, 3))
+    for mismatches in range(3):
+        few = cpu.find_first_paper(poly_a, kmers, mismatches, Room(1 << 17), max_hits=None, watch=Stopwatch())
+        assert few.counts.tolist() == [HITS] * (7 - 2 * mismatches)
