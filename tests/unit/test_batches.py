@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,28 @@ def test_no_batch_has_more_results_than_there_is_room(each: int, threads: int) -
         assert all(done for asked, done in search.rooms) and len(search.rooms) < 2 * 2 * 3000 * 2000 / (1 << 16)
 
 
+class BesideDevice(Repeats):
+    """The same on a played device, where packing takes a while."""
+
+    on_device = True
+
+    def pack(self, queries: Queries, first: int) -> Packed:
+        time.sleep(0.06)
+        return super().pack(queries, first)
+
+    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
+        for packed in sets:
+            yield self.find(packed, Room(1 << 17), watch), False
+
+
+def test_a_stage_is_the_mean_of_the_threads_that_do_it() -> None:
+    """Beside a device six of sixteen threads work: 0.06 s of one are 0.01 s of each."""
+    search: Any = BesideDevice(1, 16)
+    watch = Stopwatch()
+    assert len(list(iter_batches(["ACGT"] * 3, search, watch=watch))) == 1
+    assert watch.seconds["pack"] >= 0.06 / 6
+
+
 class SlowWriter:
     """A played writer, which takes a tenth of a second for each batch, and as long to close."""
 
@@ -157,7 +180,7 @@ def test_results_are_written_as_they_come_and_the_writer_is_timed() -> None:
 
     assert write_results(["ACGT"] * 3, search, writer, watch=watch, tell=tell) == "the totals"  # type: ignore[comparison-overlap]
     assert writer.said == [(3, 4), "closed"] and told == [("the totals", 1)]
-    assert 0.2 <= watch.seconds["write"] < 0.4
+    assert watch.seconds["write"] >= 0.2
     other = SlowWriter()
     write_results(["ACGT"] * 3, search, other, watch=Stopwatch(), share=(1, 2))
     assert other.said == ["closed"]

@@ -207,11 +207,11 @@ def iter_batches(
     Batch, with at least one query
     """
     _check_source(source)
-    threads = search.options.threads
     first = records = lines = 0
-    with open_pieces(source, threads=threads, share=share or (0, 1)) as pieces:
-        for done in Line(pieces, search, make).done(threads, watch):
-            watch.take(done.watch, 1 / threads)
+    with open_pieces(source, threads=search.options.threads, share=share or (0, 1)) as pieces:
+        line = Line(pieces, search, make)
+        for done in line.done(watch):
+            watch.take(done.watch, 1 / line.threads)
             if done.piece >= 0 and share is not None:
                 first = done.piece << 32
             if done.fail is not None:

@@ -146,18 +146,25 @@ class _Searched(NamedTuple):
 
 
 class Line:
-    """The tasks of one source, for any of the threads."""
+    """The tasks of one source, for any of the threads.
+
+    Attributes
+    ----------
+    threads : how many do each stage
+    """
 
     def __init__(self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None) -> None:
         self._pieces = pieces
         self._search = search
         self._make = make
+        most = _BESIDE_DEVICE if search.on_device else search.options.threads
+        self.threads = min(search.options.threads, most)
 
-    def done(self, threads: int, watch: Stopwatch) -> Iterator[Done]:
+    def done(self, watch: Stopwatch) -> Iterator[Done]:
         """What the tasks of the whole source give, in its order; `watch` takes the stages of a device."""
         if self._search.on_device:
-            return self._over_device(threads, watch)
-        return ordered(self._pieces, self._run, threads)
+            return self._over_device(watch)
+        return ordered(self._pieces, self._run, self.threads)
 
     def _run(self, task: Piece | _Part) -> tuple[Done, Iterable[_Part] | None]:
         """From text to results: a piece, or a part of one that had no room."""
@@ -220,10 +227,9 @@ class Line:
                 made = self._make(self._search.hits(queries, found, 0, continues))
         return Batch(0, queries, found, continues, made)
 
-    def _over_device(self, threads: int, watch: Stopwatch) -> Iterator[Done]:
+    def _over_device(self, watch: Stopwatch) -> Iterator[Done]:
         """Threads prepare queries and take up results; between them the device searches."""
         waiting: deque[tuple[Done, _Ready | None]] = deque()
-        threads = min(threads, _BESIDE_DEVICE)
 
         def prepare(task: Piece | _Part) -> tuple[tuple[Done, _Ready | None], Iterable[_Part] | None]:
             done, ready = self._prepare(task)
@@ -231,7 +237,7 @@ class Line:
 
         def sets() -> Generator[Packed, None, None]:
             prepared: tuple[Done, _Ready | None]
-            for prepared in ordered(self._pieces, prepare, threads):
+            for prepared in ordered(self._pieces, prepare, self.threads):
                 waiting.append(prepared)
                 if prepared[1] is not None:
                     yield prepared[1].packed
@@ -259,7 +265,7 @@ class Line:
             queries = part.ready.queries.slice(part.begin, part.begin + len(part.results.counts))
             return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch))
 
-        return fed(found(), finish, threads)
+        return fed(found(), finish, self.threads)
 
 
 def _parts(part: _Part, size: int, most: int) -> Iterator[_Part]:
