@@ -42,7 +42,7 @@ def write(tmp_path):
         read = [samples.read_sample(*paths) for paths in made]
         figures = [tmp_path / "figures" / "samples" / f"{sample.name}.svg" for sample in read]
         samples.draw_samples(read, figures)
-        files = [path for paths in made for path in paths]
+        files = [{"seeds": path.with_name("any.bam"), "summary": path, "density": other} for path, other in made]
         blocks = samples.section(tmp_path, read, files, figures)
         write_page(tmp_path / "report.html", measurements or nothing(), {"cpu": "Test CPU"}, samples=blocks)
         return read_page(tmp_path / "report.html")
@@ -61,11 +61,12 @@ def test_samples_stand_first_with_their_numbers_and_files(tmp_path, write):
     total = samples.read_sample(*made[0]).counts["hits"]
     assert "Samples Summary Paper 000" in text
     row = "gut.1 kmers: k = 20, step = 20, 1 mismatch yeast reads.fq.gz 4,000 2,000 50.0 % 1,500 37.5 % 500 12.5 % 7"
-    assert f"{row} {total:,} summary , density gut.1.b" in text
+    assert f"{row} {total:,} seeds , summary , density gut.1.b" in text
     assert text.index("Seeds along the reference") < text.index("How many times faster")
     own = [address for address in reader.addresses if address.startswith("seeds/")]
-    assert own == [f"seeds/{name}.{kind}.tsv" for name in ("gut.1", "gut.1.b") for kind in ("summary", "density")]
-    assert all((tmp_path / address).is_file() for address in own)
+    tables = [[f"seeds/{name}.{kind}.tsv" for kind in ("summary", "density")] for name in ("gut.1", "gut.1.b")]
+    assert own == ["seeds/any.bam", *tables[0], "seeds/any.bam", *tables[1]]
+    assert all((tmp_path / address).is_file() for address in sum(tables, []))
     assert sum(address.startswith("data:image/svg") for address in reader.addresses) == 2
 
 

@@ -54,14 +54,14 @@ def test_more_data_and_another_attempt_ask_for_more() -> None:
     small, large = size(10**6), size(10**9)
     for function, more in [
         (resources.build_index, ()),
-        (resources.find_seeds, (1000, 1)),
+        (resources.find_seeds, (1000, 1e-5)),
         (resources.time_searches, (1000, 12)),
         (resources.time_gpu_limits, (1000, 12)),
         (resources.time_bowtie, (1000, 12)),
         (resources.time_builds, (9,)),
     ]:
         assert function(large, *more).mem_mb > function(small, *more).mem_mb + 1000
-    assert resources.find_seeds(small, 10**9, 2).runtime > resources.find_seeds(small, 10**9, 1).runtime
+    assert resources.find_seeds(small, 10**9, 1e-4).runtime > resources.find_seeds(small, 10**9, 1e-5).runtime
     request = Request(lambda wildcards: Needs(wildcards, 7))
     assert [request.mem_mb(100, attempt) for attempt in (1, 2, 3)] == [100, 200, 300]
     assert request.runtime(100, 3) == 21
@@ -108,7 +108,7 @@ def test_the_cluster_page_says_what_is_asked_for() -> None:
     for job, asked in {
         "`build_fm_index`, both tiers": [resources.build_index(size(count)) for count in bases],
         "`build_fm_index`, fast tier": [resources.build_index(size(count, ("fast",))) for count in bases],
-        "`find_seeds`, fast tier": [resources.find_seeds(size(count, ("fast",)), 10**6, 1) for count in bases],
+        "`find_seeds`, fast tier": [resources.find_seeds(size(count, ("fast",)), 10**6, 1e-5) for count in bases],
     }.items():
         assert f"| {job} | {' | '.join(f'{needs.mem_mb:,}' for needs in asked)} |" in page
 

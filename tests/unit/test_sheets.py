@@ -184,6 +184,8 @@ def test_how_the_seeds_of_a_sample_are_found(folder: Path) -> None:
     assert {name: search["queries"] for name, search in searches.items()} == {
         "every": "a.fq", "drawn": "results/seeds/drawn.kmers.fa", "as_it_is": "b.fq",
     }  # fmt: skip
+    assert {search["seconds"] for search in searches.values()} == {1e-6}
+    assert {search["seeds"] for search in searches.values()} == {("bed.gz", "bed.gz.tbi")}
     cut = {name: (search["parameters"]["k"], search["parameters"]["step"]) for name, search in searches.items()}
     assert cut == {"every": (20, 5), "drawn": (None, None), "as_it_is": (None, None)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -151,3 +152,16 @@ def test_a_block_that_stands_twice_is_found(tmp_path: Path) -> None:
     paths = [tmp_path / "a.py", tmp_path / "b.py"]
     assert duplicates(paths, 10) == [f"{paths[1]}:4 is {paths[0]}:4"]
     assert duplicates(paths, 11) == []
+
+
+SHARED = [
+    *(path for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")) if path.stem not in SYSTEMS),
+    *(LIBRARY / f"{name}.py" for name in ("merge_seeds", "list_samples", "draw_samples", "write_report")),
+]
+
+
+@each(SHARED)
+def test_rules_and_scripts_of_all_systems_name_none(path: Path) -> None:
+    """What a system is to the samples stands in its own rules and its own modules."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(rf"k-?mers?\b|mismatch|{'|'.join(SYSTEMS)}", text, re.IGNORECASE)

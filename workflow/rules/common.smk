@@ -27,7 +27,7 @@ from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
 from warpseed.workflow.download import load_catalogue
-from warpseed.workflow.sources import OwnFile, References, read_set_file, reads_of, samples_of
+from warpseed.workflow.sources import OwnFile, References, read_set_file, samples_of
 
 sys.path.remove(str(SCRIPTS.resolve()))
 
@@ -98,11 +98,6 @@ def reference_sha256(wildcards):
     return config["reference_sha256"] if wildcards.reference == REFERENCE else None
 
 
-def timed_reads(wildcards):
-    """Return the reads that the timed k-mers are cut from; what is not timed needs none."""
-    return placed(checked(reads_of, config["reads"], config["kmer_seeds"]["reads"], REFERENCE, "kmer_seeds.reads"))
-
-
 def sample_seeds(wildcards):
     """Return what the target `seeds` makes; it is nothing without samples."""
     if not SAMPLE_FILES:
@@ -154,7 +149,8 @@ def published_records(wildcards):
 # --------------------------------------------------------------------------------- what the systems add to
 
 SEARCHES = {}
-"""Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `parameters` and `facts`."""
+"""Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `seconds` that one takes,
+`seeds` (endings of its files), `parameters` and `facts`."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""

@@ -7,6 +7,7 @@
 # Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers.
 
 from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, timed_datasets
+from warpseed.workflow.sources import reads_of
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"], config["measure"]["tiers"])
@@ -34,6 +35,10 @@ MEASUREMENTS["kmer_seeds"] = [
     )
 ]
 
+# The reads that the timed k-mers are cut from: asked for when they are needed, as what is not timed needs none.
+timed_reads = lambda wildcards: placed(
+    checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads")
+)
 CUT_KMERS = needs.Request(lambda wildcards: needs.cut_kmers(needs.read_bases(timed_reads(wildcards), config["reads"])))
 CUT_SAMPLE_KMERS = needs.Request(
     lambda wildcards: needs.cut_kmers(needs.read_bases(SAMPLES[wildcards.sample]["reads"], config["reads"]))

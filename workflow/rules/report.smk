@@ -97,7 +97,7 @@ rule write_report:
         reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
-        seeds=SEEDS,
+        seeds=[f"results/seeds/{name}.{SEARCHES[name]['seeds'][0]}" for name in SAMPLES],
         summaries=SAMPLE_SUMMARIES,
         densities=SAMPLE_DENSITIES,
         sample_figures=SAMPLE_FIGURES,

@@ -9,7 +9,7 @@
 SAMPLE_INDEXES = [f"results/seeds/index/{name}.verified" for name in {s["reference"]: None for s in SAMPLES.values()}]
 SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SAMPLES]
 SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SAMPLES]
-SEEDS = [f"results/seeds/{name}.bed.gz{ending}" for name in SAMPLES for ending in ("", ".tbi")]
+SEEDS = [f"results/seeds/{name}.{ending}" for name in SAMPLES for ending in SEARCHES[name]["seeds"]]
 SAMPLE_FILES = [*SEEDS, *SAMPLE_SUMMARIES, *SAMPLE_DENSITIES, *(["results/seeds/samples.tsv"] if SAMPLES else [])]
 
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
@@ -21,7 +21,7 @@ FIND_SEEDS = needs.Request(
     lambda wildcards: needs.find_seeds(
         index_size(SAMPLES[wildcards.sample]["reference"], ["fast"]),
         sample_queries(wildcards.sample) // SAMPLES[wildcards.sample]["chunks"],
-        SAMPLES[wildcards.sample]["mismatches"],
+        SEARCHES[wildcards.sample]["seconds"],
     )
 )
 MERGE_SEEDS = needs.Request(lambda wildcards: needs.merge_seeds(sample_queries(wildcards.sample)))

@@ -1,8 +1,8 @@
 """Write the report, one self-contained page, and the provenance of the run: where its records were measured.
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
-`figures`; of the samples `seeds`, `summaries`, `densities` (in one order), `sample_figures`. Params: `config`. Output:
-`html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
+`figures`; of the samples `seeds`, `summaries`, `densities` (in one order), and `sample_figures`. Params: `config`.
+Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
 """
 
 from pathlib import Path
@@ -20,8 +20,9 @@ def main(snakemake: Any) -> None:
     """Write the provenance, then the page that shows it."""
     given, output = snakemake.input, snakemake.output
     write_provenance(output.provenance, describe_run(given.records), snakemake.params.config)
-    samples = map(read_sample, given.summaries, given.densities)
-    files = [Path(path) for path in (*given.seeds, *given.summaries, *given.densities)]
+    samples = list(map(read_sample, given.summaries, given.densities))
+    paths = zip(given.seeds, given.summaries, given.densities, strict=True)
+    files = [dict(zip(("seeds", "summary", "density"), map(Path, each), strict=True)) for each in paths]
     drawn = [Path(path) for path in given.sample_figures]
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(

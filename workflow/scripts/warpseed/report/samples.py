@@ -29,8 +29,6 @@ COUNTS = ("queries", "found", "unique", "multiple", "dropped_queries", "hits")
 """Columns of a summary that are shown: whole numbers."""
 DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
 
-_FILES = {"bed.gz": "seeds", "summary.tsv": "summary", "density.tsv": "density"}
-"""Endings of a sample's files, and what a link to one is called."""
 _AGAIN = "remove it and run the workflow again"
 _COLUMNS = 500
 _PLUS, _MINUS = "#0072B2", "#D55E00"
@@ -200,24 +198,26 @@ def _shown(name: str, letters: int = _NAME) -> str:
 # The page
 
 
-def section(folder: Path, samples: Iterable[Sample], seeds: Iterable[Path], figures: Iterable[Path]) -> list[Block]:
+def section(
+    folder: Path, samples: Iterable[Sample], files: Iterable[Mapping[str, Path]], figures: Iterable[Path]
+) -> list[Block]:
     """The blocks of the samples' section; `folder` is the page's own.
 
     Parameters
     ----------
     folder : path
     samples : iterable of Sample
-    seeds : iterable of paths
-        Files of the samples to link to: seeds, summaries, densities.
+    files : iterable of mapping of str to path
+        Of each sample, what a link is called to the file that it leads to.
     figures : iterable of paths
         What `draw_samples` drew.
     """
-    samples, seeds, figures = list(samples), list(seeds), list(figures)
+    samples, figures = list(samples), list(figures)
     if not samples:
         return []
     heads = [Cell("Sample", "system: parameters"), Cell("reference", "reads", css="text")]
     heads += [*(Cell(name.split("_")[0]) for name in COUNTS), Cell("files", css="text")]
-    rows = [Row(_cells(folder, sample, seeds)) for sample in samples]
+    rows = [Row(_cells(folder, sample, own)) for sample, own in zip(samples, files, strict=True)]
     note = (
         "Queries: k-mers or reads that were searched. Found: those with a hit, of which unique have one and multiple "
         "more. Dropped: those with more hits than max_hits allows; their hits are not among the hits."
@@ -227,11 +227,8 @@ def section(folder: Path, samples: Iterable[Sample], seeds: Iterable[Path], figu
     return [Text(note, soft=True), table, Heading("Seeds along the reference"), *drawn]
 
 
-def _cells(folder: Path, sample: Sample, seeds: list[Path]) -> list[Cell]:
+def _cells(folder: Path, sample: Sample, files: Mapping[str, Path]) -> list[Cell]:
     facts, counts = sample.facts, sample.counts
-    own = {path.name: path for path in seeds}
-    names = {f"{sample.name}.{ending}": text for ending, text in _FILES.items()}
-    files = tuple(link_to(folder, own[name], text) for name, text in names.items() if name in own)
     texts = [Cell(sample.name, f"{facts['system']}: {describe_parameters(facts['parameters'])}", css="facts")]
     texts.append(Cell(facts["reference"], facts["reads"], css="text"))
     queries = counts["queries"]
@@ -240,7 +237,7 @@ def _cells(folder: Path, sample: Sample, seeds: list[Path]) -> list[Cell]:
     return [
         *texts,
         *(Cell(f"{counts[n]:,}", smalls.get(n, "")) for n in COUNTS),
-        Cell("", css="text facts", links=files),
+        Cell("", css="text facts", links=tuple(link_to(folder, path, text) for text, path in files.items())),
     ]
 
 

@@ -13,6 +13,10 @@ from warpseed.workflow.sources import OwnFile
 
 __all__ = ["index_parts", "sample_searches", "timed_datasets"]
 
+_SEEDS = ("bed.gz", "bed.gz.tbi")
+_SECONDS_A_QUERY = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Of the fast tier on one core, by mismatches."""
+
 
 def timed_datasets(block: Mapping[str, Any], threads: list[int | str], tiers: list[str]) -> dict[str, dict[str, Any]]:
     """Return every timed data set by the name that its files have.
@@ -98,8 +102,9 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
     -------
     dict of str to dict
         `queries`, a file: the reads, or the k-mers that a rule draws from them; `count` of these, or None and the
-        `spacing`, about so many bases of the reads for each k-mer; `parameters` of `kmer_search`; `facts`, what the
-        sample's summary says of it.
+        `spacing`, about so many bases of the reads for each k-mer; `seconds`, what one of them takes on a core;
+        `seeds`, the endings of the files with its seeds, and behind the first one that of its index; `parameters` of
+        `kmer_search`; `facts`, what the sample's summary says of it.
 
     Raises
     ------
@@ -116,6 +121,8 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
             "queries": f"results/seeds/{name}.kmers.fa" if drawn else sample["reads"],
             "count": sample["count"] if drawn else None,
             "spacing": sample["step"] or k or 1,
+            "seconds": _SECONDS_A_QUERY[sample["mismatches"]],
+            "seeds": _SEEDS,
             "parameters": {
                 "k": None if drawn else k,
                 "step": sample["step"],

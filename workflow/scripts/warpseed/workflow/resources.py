@@ -42,8 +42,7 @@ UNKNOWN_BASES = 3_300_000_000
 """A reference whose size is not known before it was downloaded may be a human genome."""
 _BATCHES = 2_000_000_000
 """Bytes that a search takes beside its index, whatever it finds."""
-_SECONDS_A_QUERY = (1e-6, 1e-5, 1e-4, 1e-3)
-"""Of the fast tier on one core, by mismatches."""
+_SECONDS_A_MERGED_QUERY = 1e-5
 
 
 class Needs(NamedTuple):
@@ -192,14 +191,14 @@ def build_index(index: IndexSize) -> Needs:
     return _needs((texts + row - shared + 1.5) * index.bases + index.bytes, texts * index.bases / 5e5)
 
 
-def find_seeds(index: IndexSize, queries: int, mismatches: int) -> Needs:
-    """Of searching in the fast tier and writing what is found."""
-    return _needs(index.bytes + _BATCHES, 3_600 + queries * _SECONDS_A_QUERY[mismatches])
+def find_seeds(index: IndexSize, queries: int, seconds: float) -> Needs:
+    """Of searching in the fast tier and writing what is found; a query takes so many seconds on one core."""
+    return _needs(index.bytes + _BATCHES, 3_600 + queries * seconds)
 
 
 def merge_seeds(queries: int) -> Needs:
     """Of joining sorted files, a bounded part of each in memory."""
-    return _needs(_BATCHES, 3_600 + queries * _SECONDS_A_QUERY[1])
+    return _needs(_BATCHES, 3_600 + queries * _SECONDS_A_MERGED_QUERY)
 
 
 def timed_runs(dataset: Mapping[str, Any], repeats: int, devices: Iterable[str]) -> int:
