@@ -41,11 +41,16 @@ def expected_bed(contigs: dict[str, str], queries: dict[str, str], mismatches: i
     return "".join(f"{names[c]}\t{s}\t{e}\t{labels[q]}\t{d}\t{'+-'[strand]}\n" for q, c, s, e, strand, d in hits)
 
 
-def program(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
-    """A command as a process of its own; it finds the library where the tests find it."""
-    library = str(Path(warpseed.__file__).parents[1])
+def program(
+    *arguments: str, before: Path | None = None, script: str | None = None, **options: object
+) -> subprocess.Popen[bytes]:
+    """A command as a process of its own; it finds the library where the tests find it, and modules in `before` first.
+
+    With a script it is that, instead of the command.
+    """
+    library = os.pathsep.join([*([str(before)] if before else []), str(Path(warpseed.__file__).parents[1])])
     return subprocess.Popen(
-        [sys.executable, "-m", "warpseed", *arguments],
+        [sys.executable, *(["-m", "warpseed"] if script is None else ["-c", script]), *arguments],
         env=os.environ | {"PYTHONPATH": library, "CUDA_VISIBLE_DEVICES": ""},
         stderr=subprocess.PIPE,
         **options,  # type: ignore[call-overload]

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,44 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, index: str, numb
     assert b"Traceback" not in said
     assert said.decode().splitlines()[-1].endswith("; no half-written file is left.")
     assert list(folder.iterdir()) == []
+
+
+def test_a_signal_while_numpy_is_imported(tmp_path: Path, index: str) -> None:
+    """NumPy makes an ImportError of what is raised in its import; here one that takes a minute."""
+    save(
+        tmp_path,
+        "numpy.py",
+        "import time\ntry: print(flush=True); time.sleep(60)\nexcept BaseException: raise ImportError\n",
+    )
+    with program("kmers", index, "-", stdout=subprocess.PIPE, before=tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and b"Traceback" not in said
+    assert said.decode().splitlines()[-1] == "Interrupted by SIGTERM; no half-written file is left."
+
+
+def test_a_signal_does_not_wait_for_who_reads_standard_output(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe is full, and Python's stream holds some more when the signal comes."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    search = "def search(options): sys.stdout.buffer.write(bytes(99)); os.kill(os.getpid(), 15); time.sleep(9)"
+    script = f"import os, sys, time\nfrom warpseed import cli\n{search}\ncli._kmers = search\nsys.exit(cli.main())"
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while os.write(writing, bytes(4096)):
+            pass
+    os.set_blocking(writing, True)
+    with program("kmers", index, "-", script=script, stdout=writing) as process:
+        try:
+            _, said = process.communicate(timeout=10)
+        finally:
+            process.kill()
+            os.close(reading)
+            os.close(writing)
+    assert process.returncode == 143
+    assert said.decode().splitlines()[-1] == "Interrupted by SIGTERM; no half-written file is left."
 
 
 def test_sorted_hits_and_their_index(

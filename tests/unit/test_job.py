@@ -115,6 +115,15 @@ def test_a_job_that_is_ended_leaves_nothing_half_written(tmp_path: Path, number:
     assert "Traceback" not in said
 
 
+def test_a_signal_that_becomes_another_exception_ends_a_job_all_the_same(tmp_path: Path) -> None:
+    """As in NumPy's import, which makes an ImportError of whatever is raised in it."""
+    block = "import os\n    try: os.kill(os.getpid(), 15); time.sleep(9)\n    except BaseException: raise ImportError"
+    with start(tmp_path / "job.log", block) as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and "Traceback" not in said + (tmp_path / "job.log").read_text()
+    assert said.splitlines()[-1] == "Interrupted by SIGTERM; no half-written file is left."
+
+
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     """As under nohup."""
     block = "import os, signal; os.kill(os.getpid(), signal.SIGHUP); print('goes on')"

@@ -15,12 +15,12 @@ from warpseed.compute.machine import usable_cores
 from warpseed.errors import InputError, advice_for, explain, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
-    Stopped,
     leave_nothing_behind,
     log_to_standard_error,
     open_descriptors,
     say_what_it_took,
     start_quickly,
+    stop_behind,
     stop_on_signals,
 )
 
@@ -218,13 +218,12 @@ def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
         status = int(options.run(options))
         _print()
         return status
-    except BrokenPipeError:
-        return 128 + signal.SIGPIPE
-    except (KeyboardInterrupt, Stopped) as stopped:
-        ended = stopped if isinstance(stopped, Stopped) else Stopped(signal.SIGINT)
-        say(str(ended))
-        return ended.status
-    except Exception as error:
+    except BaseException as error:
+        if (stopped := stop_behind(error)) is not None:
+            say(str(stopped))
+            return stopped.status
+        if isinstance(error, BrokenPipeError):
+            return 128 + signal.SIGPIPE
         sentence = explain(error, "fewer --threads" if getattr(options, "threads", 1) > 1 else "")
         if sentence is None:
             raise

@@ -20,6 +20,7 @@ from warpseed.workflow.program import (
     leave_nothing_behind,
     log_to_standard_error,
     say_what_it_took,
+    stop_behind,
     stop_on_signals,
 )
 
@@ -62,11 +63,12 @@ def rule_log(job: Any) -> Iterator[None]:
         for line in _headlines(job):
             say(line)
         yield
-    except Stopped as stopped:
-        status, last = stopped.status, str(stopped)
-    except Exception as error:
-        sentence = explain(error)
-        status, last = 1, traceback.format_exc() if sentence is None else f"Error: {sentence}"
+    except (Exception, Stopped) as error:
+        sentence, stopped = explain(error), stop_behind(error)
+        if stopped is not None:
+            status, last = stopped.status, str(stopped)
+        else:
+            status, last = 1, traceback.format_exc() if sentence is None else f"Error: {sentence}"
     say_what_it_took({"total": time.perf_counter() - began})
     if last:
         say(last.rstrip())

@@ -21,10 +21,13 @@ __all__ = [
     "open_descriptors",
     "say_what_it_took",
     "start_quickly",
+    "stop_behind",
     "stop_on_signals",
 ]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_raised_for: list[int] = []
+"""The signal that `Stopped` was raised for, if any was."""
 
 
 class Stopped(BaseException):
@@ -57,6 +60,7 @@ def _stop(number: int, frame: object) -> None:
         OSError
     ):  # at once: threads in compiled code end when that returns (not `say`: a write may be going on)
         os.write(2, f"Stopping after {signal.Signals(number).name}.\n".encode())
+    _raised_for.append(number)
     raise Stopped(number)
 
 
@@ -69,6 +73,18 @@ def stop_on_signals() -> None:
         for each in _SIGNALS:
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, _stop)
+
+
+def stop_behind(error: BaseException) -> Stopped | None:
+    """The signal that an exception comes from; None for one that comes from none.
+
+    Once `Stopped` was raised, any does: what it passes may raise another, as the import of NumPy an ImportError.
+    """
+    if isinstance(error, Stopped):
+        return error
+    if _raised_for:
+        return Stopped(_raised_for[0])
+    return Stopped(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 
 def start_quickly() -> None:
@@ -92,17 +108,24 @@ def open_descriptors() -> None:
 def leave_nothing_behind() -> None:
     """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status.
 
-    Nor is anything looked through for garbage once more: the memory goes with the process.
+    After a signal standard output takes nothing more: of a pipe that nobody reads, it might never. Nor is anything
+    looked through for garbage once more: the memory goes with the process.
     """
     gc.freeze()
+    if _raised_for:
+        _send_nowhere(1)
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):  # (ValueError: closed)
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, descriptor)
-            os.close(nowhere)
+            _send_nowhere(descriptor)
+
+
+def _send_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def log_to_standard_error() -> None:
