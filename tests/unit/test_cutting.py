@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sequence_files import records
-from warpseed.sequences.cutting import EveryKmer, cut_every, cut_kmers
+from warpseed.sequences.cutting import EveryKmer, cut_kmers
 from warpseed.sequences.queries import Queries
 
 Reads = list[tuple[str, str]]
@@ -32,15 +32,20 @@ def cut_plainly(reads: Reads, k: int, step: int) -> Reads:
     return cut
 
 
+def every_kmer(reads: Queries, k: int, step: int | None = None) -> Queries:
+    kmers = EveryKmer(reads, k, step)
+    return kmers.slice(0, len(kmers))
+
+
 @given(reads=READS, k=st.integers(1, 70), step=st.integers(1, 70))
 def test_every_kmer_at_a_step(reads: Reads, k: int, step: int) -> None:
     expected = cut_plainly(reads, k, step)
-    cut = cut_every(queries_of(reads), k, step)
+    cut = every_kmer(queries_of(reads), k, step)
     assert records(cut) == expected
     assert cut.offsets.tolist() == [k * i for i in range(len(expected) + 1)] and cut.codes.size == k * len(expected)
     assert cut.name_offsets[-1] == len(cut.name_bytes) and cut.qualities is None
     if step == k:
-        assert records(cut_every(queries_of(reads), k)) == expected
+        assert records(every_kmer(queries_of(reads), k)) == expected
 
 
 @given(reads=READS, k=st.integers(1, 20), step=st.integers(1, 20), data=st.data())
@@ -56,15 +61,15 @@ def test_a_part_is_a_part_of_the_whole(reads: Reads, k: int, step: int, data: st
 def test_offsets_of_many_digits_and_a_part_of_a_larger_set() -> None:
     reads = [("first", "ACGTN" * 3), ("chr1", "GATTACA" * 30_000), ("last", "T" * 9)]
     expected = cut_plainly(reads, 13, 7)
-    assert records(cut_every(queries_of(reads), 13, 7)) == expected
+    assert records(every_kmer(queries_of(reads), 13, 7)) == expected
     assert expected[-1] == ("chr1:209986", "GATTACAGATTAC")
     part = queries_of([("before", "A" * 100), *reads, ("behind", "C" * 100)]).slice(1, 4)
-    assert records(cut_every(part, 13, 7)) == expected
+    assert records(every_kmer(part, 13, 7)) == expected
 
 
 def test_reads_with_nothing_to_cut() -> None:
     for reads in ([], [("a", "ACG"), ("b", "T")]):
-        assert records(cut_every(queries_of(reads), 4)) == []
+        assert records(every_kmer(queries_of(reads), 4)) == []
         assert EveryKmer(queries_of(reads), 4).short_reads == len(reads)
 
 
@@ -74,7 +79,7 @@ def test_threads_may_cut_at_once() -> None:
     size = 777
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(lambda first: kmers.slice(first, first + size), range(0, len(kmers), size)))
-    assert records(Queries.concatenate(parts)) == records(cut_every(reads, 11, 3))
+    assert records(Queries.concatenate(parts)) == records(every_kmer(reads, 11, 3))
 
 
 @pytest.mark.parametrize("deduplicate", [False, True])

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from warpseed.batches import find_all
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds import cpu, find_kmers
+from warpseed.kmer_seeds import cpu, find_kmers, kmer_search
 from warpseed.kmer_seeds.search import KmerSearch
 from warpseed.line import Room
 from warpseed.sequences.packed import pack
@@ -63,3 +64,10 @@ def test_a_search_ends_when_much_is_done(poly_a: SeedIndex, monkeypatch: pytest.
     for mismatches in range(3):
         few = cpu.find_first_paper(poly_a, kmers, mismatches, Room(1 << 17), max_hits=None, watch=Stopwatch())
         assert few.counts.tolist() == [HITS] * (7 - 2 * mismatches)
+
+
+@pytest.mark.parametrize("step", [1 << 40, (1 << 63) - 1, 10**20])
+def test_a_step_beyond_every_read_cuts_the_first_kmer(poly_a: SeedIndex, step: int) -> None:
+    reads = ["C" * 30 + "G" * 30, "C" * 40]
+    queries, _ = find_all(reads, kmer_search(poly_a, k=20, step=step), watch=Stopwatch())
+    assert [queries.name(i) for i in range(len(queries))] == ["0:0", "1:0"]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_function", "find_kmers", "iter_kmer_hits", "kmer_search"]
 
+_MOST_STEP = 1 << 40
+
 
 def find_function(tier: str, device: str) -> Callable[..., Found]:
     """The search of a tier on a device, or on several GPUs that share the k-mers ('gpu:0,1').
@@ -73,7 +75,8 @@ def _check_cut(k: int | None, step: int | None) -> Cut | None:
             raise InputError(f"step is {step}, but there is no k; name both, or none where the sequences are k-mers.")
         return None
     length = check_number("k", k, 1, MAX_LENGTH)
-    return Cut(length, length if step is None else check_number("step", step, 1))
+    # No read is as long; what is beyond 64 bits would not fit the cutting.
+    return Cut(length, length if step is None else min(check_number("step", step, 1), _MOST_STEP))
 
 
 def kmer_search(

@@ -14,7 +14,7 @@ from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, rea
 from warpseed.errors import InputError
 from warpseed.sequences.queries import Queries, joined_names, numbered_names, offsets_of
 
-__all__ = ["EveryKmer", "cut_every", "cut_kmers"]
+__all__ = ["EveryKmer", "cut_kmers"]
 
 _COLON = ord(":")
 
@@ -84,25 +84,6 @@ class EveryKmer:
         used = _cut(given, self._first, self.k, self.step, start, cut)
         offsets = np.arange(count + 1, dtype=np.int64) * self.k
         return Queries(cut.codes[:-SLACK], offsets, cut.names[:used], cut.name_offsets, reads.source)
-
-
-def cut_every(reads: Queries, k: int, step: int | None = None) -> Queries:
-    """Cut the k-mers at 0, step, 2·step, … of every read.
-
-    Parameters
-    ----------
-    reads : Queries
-        Those shorter than `k` give none. Code 4 (what is no base) is cut as any other.
-    k, step : int
-        Bases of a k-mer, and from one to the next, both at least 1; `step` is `k` when not given, and 1 is all k-mers.
-
-    Returns
-    -------
-    Queries
-        Named ``READ:OFFSET`` (0-based on the read as given), in the order of the reads.
-    """
-    kmers = EveryKmer(reads, k, step)
-    return kmers.slice(0, len(kmers))
 
 
 def cut_kmers(
