@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from warpseed.sequences import bgzf
-from warpseed.sequences.bgzf import BLOCK_BYTES, END_BLOCK, BgzfWriter, pack_blocks
+from warpseed.sequences.bgzf import BLOCK_BYTES, BgzfWriter, pack_blocks
+from warpseed.sequences.bgzf_format import END_BLOCK
 from warpseed.sequences.files import open_for_writing
 
 DRAW = random.Random(3)

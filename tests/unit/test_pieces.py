@@ -14,6 +14,7 @@ import pytest
 from bgzf_files import END_BLOCK, bgzf
 from sequence_files import records, save
 from warpseed.errors import InputError
+from warpseed.sequences.files import open_bytes
 from warpseed.sequences.pieces import Pieces, open_pieces
 from warpseed.sequences.queries import Queries, read_queries
 
@@ -68,6 +69,44 @@ def test_lines_and_records_of_earlier_pieces_are_counted(tmp_path: Path) -> None
             count += len(parsed.queries)
         with pytest.raises(InputError, match=r"record 301 \('bad'\), line 902: found '!'"):
             pieces.explain(piece, count, lines)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bgzf], ids=["plain", "gzip", "blocks"])
+@pytest.mark.parametrize("content", [FASTA, FASTQ], ids=["fasta", "fastq"])
+def test_blank_lines_before_the_first_record_may_fill_pieces(
+    tmp_path: Path, pack: Callable[[bytes], bytes], content: bytes
+) -> None:
+    before = b"\n" * 4001
+    with open_pieces(save(tmp_path, pack(before + content)), piece_bytes=1000) as pieces:
+        assert parsed(pieces) == [record for record in records(read_queries(save(tmp_path, content, "plain")))]
+    bad = before + content + content[:1] + b"bad\n!\n"
+    with open_pieces(save(tmp_path, pack(bad)), piece_bytes=1000) as pieces:
+        *good, last = pieces
+        lines = sum(pieces.parse(piece).lines for piece in good)
+        with pytest.raises(InputError, match=rf"line {bad.count(bytes([10]))}: found '!'"):
+            pieces.explain(last, 0, lines)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("tail", [b"", gzip.compress(FASTA)], ids=["blocks", "and gzip"])
+def test_blocks_without_the_one_that_ends_a_file_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], threads: int, tail: bytes
+) -> None:
+    whole = bgzf(FASTA)
+    cut = save(tmp_path, whole.removesuffix(END_BLOCK) + tail, "cut.fa.gz")
+    note = f"Note: {cut}: BGZF without the empty block that a whole file ends with: it may have been cut.\n"
+    with open_pieces(cut, threads=threads, piece_bytes=1000) as pieces:
+        assert len(parsed(pieces)) == (600 if tail else 300)
+    assert capsys.readouterr().err == note
+    with open_bytes(cut) as stream:
+        list(stream.pieces(100))
+    assert capsys.readouterr().err == note
+    for name, content in (("a.gz", whole), ("b.gz", whole + bytes(40)), ("c.gz", gzip.compress(FASTA))):
+        with open_pieces(save(tmp_path, content, name), threads=threads) as pieces:
+            parsed(pieces)
+        with open_bytes(tmp_path / name) as stream:
+            list(stream.pieces(100))
+    assert capsys.readouterr().err == ""
 
 
 def test_places_of_plain_files_and_blocks_are_read_by_who_parses_them(tmp_path: Path) -> None:

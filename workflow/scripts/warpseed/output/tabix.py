@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.output.sorting import SortedLines, contig_places
-from warpseed.sequences.bgzf import BLOCK_BYTES, END_BLOCK, pack_blocks
+from warpseed.sequences.bgzf import BLOCK_BYTES, pack_blocks
+from warpseed.sequences.bgzf_format import END_BLOCK
 
 __all__ = ["LONGEST_IN_TBI", "Entries", "TabixIndex"]
 

@@ -11,21 +11,25 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from warpseed.compute.pipeline import Ahead
+from warpseed.sequences.bgzf_format import (
+    END_BLOCK,
+    HEADER_BYTES,
+    LARGEST_BLOCK,
+    TRAILER,
+    block_bytes,
+    block_header,
+)
 
-__all__ = ["BLOCK_BYTES", "END_BLOCK", "BgzfWriter", "block_offsets", "pack_blocks"]
+__all__ = ["BLOCK_BYTES", "BgzfWriter", "block_offsets", "pack_blocks"]
 
 BLOCK_BYTES = 0xFF00
 """Uncompressed bytes of a block, as bgzip takes them: even stored they fit into the 65,536 that a block may have."""
-END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-"""The empty block that a whole file ends with."""
 
 _TASK_BYTES = 16 * BLOCK_BYTES
 _LEVEL = 1
 """Of libdeflate, which packs the same bytes in every process and on every processor (docs/decisions.md)."""
-_HEADER = struct.Struct("<4BIBBH2BHH")
-_TRAILER = struct.Struct("<II")
-_BLOCK_EXTRA = _HEADER.size + _TRAILER.size
-_MOST_PACKED = (1 << 16) - _BLOCK_EXTRA
+_BLOCK_EXTRA = HEADER_BYTES + TRAILER.size
+_MOST_PACKED = LARGEST_BLOCK - _BLOCK_EXTRA
 
 
 def _pack_block(data: memoryview) -> bytes:
@@ -35,9 +39,8 @@ def _pack_block(data: memoryview) -> bytes:
     packed: bytes | bytearray = deflate.deflate_compress(data, _LEVEL)
     if len(packed) > _MOST_PACKED:  # deflate's own way of storing
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + data
-    size = len(packed) + _BLOCK_EXTRA
-    header = _HEADER.pack(0x1F, 0x8B, 8, 4, 0, 0, 0xFF, 6, ord("B"), ord("C"), 2, size - 1)
-    return b"".join((header, packed, _TRAILER.pack(deflate.crc32(data), len(data))))
+    header = block_header(len(packed) + _BLOCK_EXTRA)
+    return b"".join((header, packed, TRAILER.pack(deflate.crc32(data), len(data))))
 
 
 def pack_blocks(data: bytes | bytearray | memoryview) -> bytes:
@@ -53,7 +56,7 @@ def block_offsets(path: str | os.PathLike[str]) -> np.ndarray:
         at, size = 0, len(data)
         while at < size:
             offsets.append(at)
-            at += 1 + int.from_bytes(data[at + _HEADER.size - 2 : at + _HEADER.size], "little")
+            at += block_bytes(data[at : at + HEADER_BYTES])
     return np.array(offsets, np.int64)
 
 

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from warpseed.sequences.files import GZIP_MAGIC, ByteStream
+from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, LARGEST_BLOCK, TRAILER, block_bytes
+from warpseed.sequences.files import ByteStream
 
 __all__ = ["Blocks", "is_bgzf"]
-
-_HEADER = struct.Struct("<4s6xHHHH")  # magic, method and flags; length of the extra field; its kind, length and value
-_ISIZE = struct.Struct("<I")
-_LARGEST = 1 << 16
-_EMPTY_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-
-
-def _block_bytes(header: bytes) -> int:
-    """Bytes of the block that begins so; 0 where none does."""
-    if len(header) < _HEADER.size:
-        return 0
-    start, extra, kind, length, last = _HEADER.unpack(header)
-    return last + 1 if (start, extra, kind, length) == (GZIP_MAGIC + b"\x08\x04", 6, 0x4342, 2) else 0
 
 
 def is_bgzf(stream: ByteStream) -> bool:
     """Whether an ordinary file begins with a block of BGZF."""
-    return _block_bytes(stream.read_at(0, _HEADER.size)) > 0
+    return block_bytes(stream.read_at(0, HEADER_BYTES)) > 0
 
 
 class Blocks:
@@ -52,7 +39,7 @@ class Blocks:
         self._stream = stream
         self._file_starts = [0]  # of each block, and the end of the last
         self._text_starts = [0]
-        self._next = stream.read_at(0, _HEADER.size)  # the header behind the last block
+        self._next = stream.read_at(0, HEADER_BYTES)  # the header behind the last block
         self._over = False
 
     @property
@@ -108,16 +95,16 @@ class Blocks:
     def _find_next(self) -> None:
         """Find one more block, or that none follows."""
         start = self._file_starts[-1]
-        length = _block_bytes(self._next)
+        length = block_bytes(self._next)
         end = start + length
-        tail = self._stream.read_at(end - _ISIZE.size, end + _HEADER.size) if length else b""
-        following = tail[_ISIZE.size :]
-        self._over = not length or len(tail) < _ISIZE.size or (following != b"" and not _block_bytes(following))
+        tail = self._stream.read_at(end - TRAILER.size, end + HEADER_BYTES) if length else b""
+        following = tail[TRAILER.size :]
+        self._over = not length or len(tail) < TRAILER.size or (following != b"" and not block_bytes(following))
         if self._over:
             # Something else follows: what that is, and whether all of this block is there, the reader of gzip will say.
             return
-        (size,) = _ISIZE.unpack_from(tail)
-        if size > _LARGEST or (size == 0 and self._stream.read_at(start, end) != _EMPTY_BLOCK):
+        _, size = TRAILER.unpack_from(tail)
+        if size > LARGEST_BLOCK or (size == 0 and self._stream.read_at(start, end) != END_BLOCK):
             self._over = True
             return
         self._next = following
@@ -127,3 +114,5 @@ class Blocks:
         else:
             self._file_starts[-1] = end
         self.whole = self._over = following == b""
+        if self.whole and size:
+            self._stream.note_cut_blocks()

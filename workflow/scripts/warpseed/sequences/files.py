@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from warpseed.compute.temporary import remove_leftovers, temporary_name
-from warpseed.errors import InputError
+from warpseed.errors import InputError, say
+from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
 
 __all__ = [
     "ByteStream",
@@ -31,6 +32,7 @@ _READ_BYTES = 1 << 20
 _WRITE_BYTES = 1 << 17
 _PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted
 _PACKED_BYTES = 1 << 16
+_END_ZEROS = bytes(len(END_BLOCK) - len(END_BLOCK.rstrip(b"\0")))
 _GZIP_WBITS = 31  # as zlib has it: expect a gzip header and check its CRC and length
 
 
@@ -231,6 +233,8 @@ class ByteStream:
         self._read = getattr(handle, "readinto1", None) or handle.readinto  # type: ignore[attr-defined]
         self._stopped = threading.Event()
         self._hash = hashlib.sha256() if digest else None
+        self._first = self._last = b""  # of the bytes read, as many as tell BGZF, and its end
+        self._noted = False
 
     @property
     def hexdigest(self) -> str:
@@ -288,6 +292,9 @@ class ByteStream:
         while count := self._read_into(buffer):
             piece = buffer[:count]
             self.bytes_read += count
+            if len(self._first) < HEADER_BYTES:
+                self._first += bytes(piece[:HEADER_BYTES])
+            self._last = (self._last + bytes(piece[-len(END_BLOCK) :]))[-len(END_BLOCK) :]
             if self._hash is not None:
                 self._hash.update(piece)
             yield piece
@@ -355,6 +362,9 @@ class ByteStream:
             if member.eof:
                 data = self._next_member(member.unused_data, raw)
                 if not data:
+                    # Only the end block ends with so many zeros, or what some tools pad with.
+                    if block_bytes(self._first) and not self._last.endswith(_END_ZEROS):
+                        self.note_cut_blocks()
                     return
                 member = isal_zlib.decompressobj(_GZIP_WBITS)
             else:
@@ -362,6 +372,12 @@ class ByteStream:
                 data = member.unconsumed_tail or (b"" if len(out) == piece_bytes else next(raw, b""))
                 if not data and len(out) < piece_bytes:
                     raise self._cut()
+
+    def note_cut_blocks(self) -> None:
+        """Say, once, that this is BGZF without the block that ends a whole file."""
+        if not self._noted:
+            self._noted = True
+            say(f"Note: {self.name}: BGZF without the empty block that a whole file ends with: it may have been cut.")
 
     def damaged(self, bytes_out: int) -> InputError:
         """That gzip data are damaged behind so many uncompressed bytes."""

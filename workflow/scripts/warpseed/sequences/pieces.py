@@ -221,7 +221,8 @@ class _Text(NamedTuple):
         return FastxParser(self.name, self.format, qualities=self.qualities, before=before)
 
     def next_border(self, read: Reader, begin: int) -> Border | None:
-        """Where the piece that begins at a byte ends: behind the next multiple of `piece_bytes`; None at the end."""
+        """Where the piece whose first record begins at a byte ends: behind the next multiple of `piece_bytes`; None at
+        the end of the text."""
         return find_border(read, (begin // self.piece_bytes + 1) * self.piece_bytes, self.format)
 
     def parse(self, piece: bytes) -> Parsed:
@@ -302,18 +303,18 @@ class _FilePieces(Pieces):
         self._stream = stream
         self._text = text
         self._places = places
-        self.cut = _cut_in_order(file.text, file.begin, 0, text) if places is None else self._cut(places, file.begin)
+        self.cut = _cut_in_order(file, text) if places is None else self._cut(places, file)
 
     def _all(self) -> Iterator[Piece]:
         return self.cut
 
-    def _cut(self, places: _Places, begin: int) -> Iterator[Piece]:
-        number = 0
-        while border := self._text.next_border(places.read, begin):
+    def _cut(self, places: _Places, file: Sniffed) -> Iterator[Piece]:
+        begin, number = file.begin, 0
+        while border := self._text.next_border(places.read, max(begin, file.first)):
             yield Piece(number, begin, border.place)
             begin, number = border.place, number + 1
         if not places.whole:
-            yield from _cut_in_order(places.rest(begin), begin, number, self._text)
+            yield from _cut_in_order(file._replace(begin=begin, text=places.rest(begin)), self._text, number)
         elif begin < places.size:
             yield Piece(number, begin, places.size)
 
@@ -352,8 +353,9 @@ class _FilePieces(Pieces):
             raise piece.failure
 
 
-def _cut_in_order(buffers: Iterator[memoryview | bytes], begin: int, number: int, text: _Text) -> Iterator[Piece]:
-    """Cut a text that comes in order and once, from byte `begin` on; the first piece has that number."""
+def _cut_in_order(file: Sniffed, text: _Text, number: int = 0) -> Iterator[Piece]:
+    """Cut a text that comes in order and once; the first piece has that number."""
+    begin, buffers = file.begin, file.text
     held = bytearray()
     failure: InputError | None = None
 
@@ -370,7 +372,7 @@ def _cut_in_order(buffers: Iterator[memoryview | bytes], begin: int, number: int
             held.extend(buffer)
         return bytes(memoryview(held)[first - begin : last - begin])
 
-    while border := text.next_border(read, begin):
+    while border := text.next_border(read, max(begin, file.first)):
         end = border.place
         piece = Piece(number, begin, end, read(begin, end), read(end, border.seen))
         del held[: end - begin]

@@ -337,6 +337,8 @@ class Sniffed(NamedTuple):
     """"FASTA" or "FASTQ\""""
     begin: int
     """bytes before the text: those of a byte-order mark"""
+    first: int
+    """byte at which the first record begins: white space may stand before it"""
     text: Iterator[memoryview | bytes]
     """the text from its beginning, in pieces as those of `ByteStream.pieces`"""
 
@@ -360,7 +362,7 @@ def sniffed(stream: ByteStream) -> Sniffed:
     text = start.removeprefix(_BYTE_ORDER_MARK)
     format = sniff_format(text.lstrip(), stream.name)
     _note_rna(text, format, stream.name)
-    return Sniffed(format, len(start) - len(text), chain([text], pieces))
+    return Sniffed(format, len(start) - len(text), len(start) - len(text.lstrip()), chain([text], pieces))
 
 
 def _note_rna(start: bytes, format: str, source: str) -> None:
