@@ -45,6 +45,24 @@ def test_kmers_without_room_are_not_tried_again_and_again(
     assert len(tried) < 2 * 512 and sum(tried) < 8 * 512
 
 
+@pytest.mark.parametrize(("count", "threads", "searches"), [(1000, 1, 1), (1000, 2, 8), (1000, 4, 16), (100, 4, 2)])
+def test_threads_share_a_piece_where_there_are_few(
+    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, count: int, threads: int, searches: int
+) -> None:
+    """A small set of k-mers is one piece, and its search may take long: each thread has some of it."""
+    tried: list[int] = []
+
+    def find(self: KmerSearch, queries: Any, *rest: Any) -> Any:
+        tried.append(len(queries.lengths))
+        return found(self, queries, *rest)
+
+    found = KmerSearch.find
+    monkeypatch.setattr(KmerSearch, "find", find)
+    kmers = ["C" * 20] * (count - 1) + [KMER]
+    assert len(find_kmers(poly_a, kmers, threads=threads)) == HITS
+    assert sum(tried) == count and len(tried) == searches
+
+
 def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:
     kmers = pack(Queries.from_sequences([KMER] * 100))
     work = cpu._FastWork.of(poly_a, kmers, 0, None)

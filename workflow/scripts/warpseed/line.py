@@ -38,6 +38,10 @@ _LARGE_ROOM = 1 << 22
 """Room for the results of a single query, where those do not fit into a thread's."""
 _BESIDE_DEVICE = 6
 """Threads that prepare queries and make lines beside a device, at most: more of them wait for the interpreter."""
+_SHARES = 4
+"""Parts for each thread that the queries of a source are searched in, at least, so that none idles long."""
+_LEAST_QUERIES = 64
+"""Queries that are not worth being dealt out."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -112,6 +116,8 @@ class _Part(NamedTuple):
     room: Room
     continues: bool
     """whether more results of the last query are searched for elsewhere"""
+    most: int
+    """queries that are searched together, at most"""
 
 
 class Done(NamedTuple):
@@ -185,7 +191,7 @@ class Line:
         if part is None or part.begin == part.end:
             return done, None
         with watch.stage("pack"):
-            queries = part.sequences.slice(part.begin, min(part.end, part.begin + _QUERIES_AT_ONCE))
+            queries = part.sequences.slice(part.begin, min(part.end, part.begin + part.most))
             try:
                 return done, _Ready(queries, self._search.pack(queries, 0), part)
             except InputError:
@@ -201,7 +207,15 @@ class Line:
         watch.share = self._pieces.share_until(piece)
         sequences = self._search.queries(parsed.queries, watch)
         done = Done(watch, piece=piece.number, records=len(parsed.queries), lines=parsed.lines)
-        return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False)
+        return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False, self._most(piece, len(sequences)))
+
+    def _most(self, piece: Piece, queries: int) -> int:
+        """Queries of a piece to search together: where a source has few pieces, threads share each of them."""
+        if self.threads == 1 or self._search.on_device:
+            return _QUERIES_AT_ONCE
+        pieces = (piece.number + 1) / (self._pieces.share_until(piece) or 1.0)
+        shares = max(1, int(_SHARES * self.threads / pieces))
+        return min(_QUERIES_AT_ONCE, max(_LEAST_QUERIES, -(-queries // shares)))
 
     def _explain(self, piece: Piece, records: int, lines: int, queries: int) -> None:
         self._pieces.explain(piece, records, lines)
@@ -212,8 +226,8 @@ class Line:
         if begin == end:
             return None
         if settled or end - begin > 1 or room.results < _LARGE_ROOM:
-            most = int(_FILL * room.results * settled / max(1, results)) if settled else _QUERIES_AT_ONCE
-            return _parts(part._replace(begin=begin), max(1, settled), max(1, min(most, _QUERIES_AT_ONCE)))
+            most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
+            return _parts(part._replace(begin=begin), max(1, settled), max(1, min(most, part.most)))
         low, high = room.text[0], min(room.text[1], self._search.text_length)
         middle = (low + high) // 2
         left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
