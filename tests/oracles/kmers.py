@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Hit", "find_kmers", "find_kmers_plainly", "reverse_complement"]
+__all__ = ["Hit", "codes_of", "find_kmers", "find_kmers_plainly", "reverse_complement"]
 
 Hit = tuple[int, int, int, int, int, int]
 """query, contig, start, end, strand (0 '+', 1 '-'), distance; 0-based, half-open, on the forward strand."""
@@ -29,7 +29,7 @@ def reverse_complement(sequence: str) -> str:
     return "".join(COMPLEMENT.get(base, "N") for base in reversed(sequence.upper()))
 
 
-def _codes(sequence: str, hole: int) -> np.ndarray:
+def codes_of(sequence: str, hole: int) -> np.ndarray:
     """uint8 codes: ACGT (either case) 0 to 3, everything else `hole`."""
     table = np.full(256, hole, np.uint8)
     for code, base in enumerate("ACGT"):
@@ -60,7 +60,7 @@ def find_kmers(
         A query with more hits than this, both strands together, has none. None keeps all.
     """
     border = np.array([BETWEEN_CONTIGS], np.uint8)
-    text = np.concatenate([part for contig in contigs for part in (_codes(contig, TEXT_HOLE), border)])
+    text = np.concatenate([part for contig in contigs for part in (codes_of(contig, TEXT_HOLE), border)])
     firsts = np.cumsum([0] + [len(contig) + 1 for contig in contigs])
     hits: list[Hit] = []
     for number, query in enumerate(queries):
@@ -70,7 +70,7 @@ def find_kmers(
         windows = np.lib.stride_tricks.sliding_window_view(text, k)
         only_bases = np.flatnonzero((windows < 4).all(axis=1))
         for strand, spelled in enumerate((query, reverse_complement(query))):
-            distances = (windows[only_bases] != _codes(spelled, QUERY_HOLE)).sum(axis=1)
+            distances = (windows[only_bases] != codes_of(spelled, QUERY_HOLE)).sum(axis=1)
             near = distances <= max_mismatches
             for place, distance in zip(only_bases[near].tolist(), distances[near].tolist(), strict=True):
                 contig = int(np.searchsorted(firsts, place, side="right")) - 1

@@ -11,65 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made_up_genomes import LAYOUTS, LONGEST, cases, near_queries
 from oracles.kmers import Hit, find_kmers, find_kmers_plainly, reverse_complement
 from warpseed.kmer_seeds import iter_kmer_hits
 
 MOST_MISMATCHES = {"paper": 2, "fast": 3}
-LONGEST = 255
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
-
-# Tiny blocks and tables put their borders inside the smallest text.
-LAYOUTS = [
-    {"occ_interval": 32, "sa_interval": 1, "table_length": 1},
-    {"occ_interval": 32, "sa_interval": 2, "table_length": 2},
-    {"occ_interval": 64, "sa_interval": 4, "table_length": 3},
-    {"occ_interval": 64, "sa_interval": 32, "table_length": 4},
-    {"occ_interval": 128, "sa_interval": 7, "table_length": 6},
-    {"occ_interval": 128, "sa_interval": 32, "table_length": None},
-]
-
-
-# ---- inputs
-
-BASES = st.text("ACGT", min_size=1, max_size=60)
-HOLED = st.text("ACGTACGTACGTNRYSWKMacgtn", min_size=1, max_size=60)
-REPEATS = st.builds(lambda unit, times: unit * times, st.text("ACGT", min_size=1, max_size=4), st.integers(1, 30))
-PALINDROMES = st.text("ACGT", min_size=1, max_size=20).map(lambda half: half + reverse_complement(half))
-MANY_SEGMENTS = st.lists(st.text("AC", min_size=1, max_size=6), min_size=2, max_size=30).map("N".join)
-CONTIG = st.one_of(BASES, HOLED, REPEATS, PALINDROMES, MANY_SEGMENTS)
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """One to five contigs with at least one base, and some twenty queries that are mostly near them."""
-    contigs = draw(st.lists(CONTIG, min_size=1, max_size=5))
-    if not set("".join(contigs).upper()) & set("ACGT"):
-        contigs.append("A")
-    seed = draw(st.integers(0, 2**16))
-    return contigs, near_queries(contigs, random.Random(seed), 20)
-
-
-def near_queries(contigs: Sequence[str], draw: random.Random, count: int) -> list[str]:
-    """Queries cut from the contigs: at their ends, across borders, changed, turned round; a few at random."""
-    joined = "".join(contigs)
-    queries = []
-    for _ in range(count):
-        source = draw.choice([draw.choice(contigs), draw.choice(contigs), joined])[:LONGEST]
-        k = draw.choice([draw.randint(1, len(source)), min(len(source), draw.randint(1, 40))])
-        start = draw.choice([0, len(source) - k, draw.randint(0, len(source) - k)])
-        letters = list(source[start : start + k])
-        for _ in range(draw.choice([0, 0, 0, 1, 1, 2, 3, 4])):
-            letters[draw.randrange(k)] = draw.choice("ACGTACGTNR")
-        query = "".join(letters)
-        if draw.random() < 0.4:
-            query = reverse_complement(query)
-        if draw.random() < 0.1:
-            query = (query + draw.choice("ACGT") * draw.randint(1, 5))[:LONGEST]
-        queries.append(query)
-    queries += ["".join(draw.choices("ACGT", k=draw.randint(1, 12))) for _ in range(3)]
-    return [*queries, queries[0]]
-
 
 # ---- comparing
 

@@ -1,0 +1,207 @@
+"""Every placement of reads with a few edits, by dynamic programming over every start and length.
+
+A *placement* of a read is (strand, contig, start, end): the edit distance between the read (strand 0, '+') or its
+reverse complement (strand 1, '-') and the contig's [start, end) is at most D. The bases of a placement are all ACGT,
+and there is at least one; a read without bases has no placement, and a read base that is not ACGT differs from every
+base. So a read of L bases that occurs at s has, with D = 1, the placements [s, s + L), [s, s + L - 1), [s, s + L + 1),
+[s + 1, s + L) and [s - 1, s + L), as far as they lie in the segment.
+
+An *edit* is what is done to the read to get the bases of the placement, as paper 001 names them: a mismatch puts
+another base in the place of one, an insertion puts a base between two or at an end, a deletion takes one out. It is
+(type, offset, base): the bases of the read before it, on the placement's strand, and the base that is put; '' where
+none is. One placement may be had by several edits: in a run of equal bases any of them can be taken out, or one be put
+anywhere. All of these are the same placement, which is counted once; its edit is the *leftmost*, that of the smallest
+offset on the forward strand of the reference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from oracles.kmers import BETWEEN_CONTIGS, QUERY_HOLE, TEXT_HOLE, codes_of, reverse_complement
+from oracles.suffix_array import NaiveIndex
+
+__all__ = [
+    "Edit",
+    "Placement",
+    "edits_between",
+    "exact_search",
+    "find_reads",
+    "find_reads_plainly",
+    "leftmost_edit",
+    "paper_results",
+]
+
+Placement = tuple[int, int, int, int, int, int]
+"""query, contig, start, end, strand (0 '+', 1 '-'), distance; 0-based, half-open, on the forward strand."""
+
+Edit = tuple[str, int, str]
+"""type ('match', 'mismatch', 'insertion', 'deletion'), offset, base"""
+
+
+def in_output_order(placements: list[Placement], max_hits: int | None) -> list[Placement]:
+    """Drop all of a query with more than `max_hits`, sort by query, contig, start, strand, end."""
+    if max_hits is not None:
+        found = Counter(placement[0] for placement in placements)
+        placements = [placement for placement in placements if found[placement[0]] <= max_hits]
+    return sorted(placements, key=lambda of: (of[0], of[1], of[2], of[4], of[3]))
+
+
+# ---- all placements
+
+
+def _distances(text: np.ndarray, read: np.ndarray, most: int) -> np.ndarray:
+    """Edit distances, cut to most + 1, of a read to text[s : s + L + k - most], for each k (rows) and each s."""
+    far = most + 1
+    starts = len(text)
+    padded = np.concatenate([text, np.full(len(read) + 2 * most + 1, BETWEEN_CONTIGS, np.uint8)])
+    # Row k: the first i bases of the read against the first i + k - most of the text from s on.
+    band = np.full((2 * most + 1, starts), far, np.int64)
+    for k in range(most, 2 * most + 1):
+        band[k] = k - most
+    for i, base in enumerate(read, 1):
+        after = np.full_like(band, far)
+        for k in range(2 * most + 1):
+            j = i + k - most
+            if j < 0:
+                continue
+            costs = [np.full(starts, far)]
+            if k < 2 * most:
+                costs.append(band[k + 1] + 1)
+            if j > 0:
+                costs.append(band[k] + (padded[j - 1 : j - 1 + starts] != base))
+                if k > 0:
+                    costs.append(after[k - 1] + 1)
+            after[k] = np.minimum(np.min(costs, axis=0), far)
+        band = after
+    return band
+
+
+def find_reads(
+    contigs: Sequence[str],
+    queries: Sequence[str],
+    max_edits: int = 1,
+    max_hits: int | None = None,
+    strands: Sequence[int] = (0, 1),
+) -> list[Placement]:
+    """All placements, by the band of the dynamic programming table, for all starts of a contig at once.
+
+    Parameters
+    ----------
+    contigs, queries
+        Sequences as they stand in the files: any case, any letter.
+    max_edits
+        Largest edit distance of a placement.
+    max_hits
+        A query with more placements than this, on all strands together, has none. None keeps all.
+    strands
+        0 for the read as it is given, 1 for its reverse complement.
+    """
+    placements: list[Placement] = []
+    for number, query in enumerate(queries):
+        for strand in strands:
+            read = codes_of(reverse_complement(query) if strand else query, QUERY_HOLE)
+            for contig, sequence in enumerate(contigs):
+                text = codes_of(sequence, TEXT_HOLE)
+                holes = np.concatenate([[0], np.cumsum(text > 3)])
+                for k, distances in enumerate(_distances(text, read, max_edits)):
+                    length = len(query) + k - max_edits
+                    if length < 1 or not query:
+                        continue
+                    starts = np.arange(max(len(text) - length + 1, 0))
+                    whole = holes[starts + length] == holes[starts]
+                    for start in np.flatnonzero(whole & (distances[: len(starts)] <= max_edits)).tolist():
+                        placements.append((number, contig, start, start + length, strand, int(distances[start])))
+    return in_output_order(placements, max_hits)
+
+
+def edit_distance(a: str, b: str) -> int:
+    """Levenshtein's distance, row by row; N equals nothing."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row = row, [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y or x == "N")))
+    return row[-1]
+
+
+def find_reads_plainly(
+    contigs: Sequence[str], queries: Sequence[str], max_edits: int = 1, max_hits: int | None = None
+) -> list[Placement]:
+    """The same set without NumPy, substring by substring: what `find_reads` itself is held to."""
+    placements: list[Placement] = []
+    for number, query in enumerate(queries):
+        plain = reverse_complement(reverse_complement(query))
+        for strand, read in enumerate((plain, reverse_complement(query)) if query else ()):
+            for contig, sequence in enumerate(contigs):
+                for start in range(len(sequence)):
+                    for end in range(start + 1, len(sequence) + 1):
+                        bases = sequence[start:end].upper()
+                        if abs(len(bases) - len(read)) <= max_edits and set(bases) <= set("ACGT"):
+                            distance = edit_distance(read, bases)
+                            if distance <= max_edits:
+                                placements.append((number, contig, start, end, strand, distance))
+    return in_output_order(placements, max_hits)
+
+
+# ---- one edit
+
+
+def edits_between(read: str, bases: str) -> list[Edit]:
+    """Every single edit that makes `bases` (over ACGT) of a read, from left to right; a match where they are equal."""
+    if read == bases and "N" not in read:
+        return [("match", 0, "")]
+    tried = [("mismatch", i, base) for i in range(len(read)) for base in "ACGT" if base != read[i]]
+    tried += [("deletion", i, "") for i in range(len(read))]
+    tried += [("insertion", i, base) for i in range(len(read) + 1) for base in "ACGT"]
+    return [edit for edit in tried if edited(read, edit) == bases]
+
+
+def edited(read: str, edit: Edit) -> str:
+    """What an edit makes of a read."""
+    kind, offset, base = edit
+    return read[:offset] + base + read[offset + (kind in ("mismatch", "deletion")) :]
+
+
+def leftmost_edit(read: str, bases: str) -> Edit:
+    """The edit of a placement."""
+    return edits_between(read, bases)[0]
+
+
+# ---- paper 001, on SA intervals (both ends included, as printed)
+
+
+def exact_search(index: NaiveIndex, read: str, i: int, interval: tuple[int, int]) -> tuple[int, int]:
+    """Algorithm 1, recursive: the interval of read[..i] + W from that of W."""
+    if i < 0:
+        return interval
+    return exact_search(index, read, i - 1, index.step(read[i], interval) if read[i] in "ACGT" else (1, 0))
+
+
+def paper_results(index: NaiveIndex, read: str) -> list[tuple[str, int, str, int, int]]:
+    """What Algorithm 3 is meant to find: (type, offset, base, first row, last row), sorted.
+
+    By recursion over the read with an edit still to be made or not, and no exact search within. Every edit is a result,
+    equal ones of a run of bases included; nothing is made of a read by taking out all there is.
+    """
+
+    def visit(i: int, interval: tuple[int, int], edit: Edit | None) -> Iterator[tuple[str, int, str, int, int]]:
+        if interval[0] > interval[1]:
+            return
+        steps = {base: index.step(base, interval) for base in "ACGT"}
+        if i < 0:
+            yield *(edit or ("match", 0, "")), *interval
+        elif read[i] in steps:
+            yield from visit(i - 1, steps[read[i]], edit)
+        if edit is None:
+            for base, narrowed in steps.items():
+                if i >= 0 and base != read[i]:
+                    yield from visit(i - 1, narrowed, ("mismatch", i, base))
+                yield from visit(i, narrowed, ("insertion", i + 1, base))
+            if i >= 0 and len(read) > 1:
+                yield from visit(i - 1, interval, ("deletion", i, ""))
+
+    return sorted(visit(len(read) - 1, (0, len(index.text) - 1), None))
