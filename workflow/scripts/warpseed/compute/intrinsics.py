@@ -1,6 +1,7 @@
-"""Instructions that Python has no word for: population count, prefetch and words at any byte, as LLVM intrinsics.
+"""Instructions that Python has no word for: bits counted, prefetch and words at any byte, as LLVM intrinsics.
 
-`popcount` becomes one instruction on the CPU (popcnt) and on the GPU (popc); the others are for CPU code only.
+`popcount`, `leading_zeros` and `trailing_zeros` are for both targets, of which each has an instruction for the first
+two; the others are for CPU code only.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
-__all__ = ["load_word", "popcount", "prefetch", "store_word"]
+__all__ = ["leading_zeros", "load_word", "popcount", "prefetch", "store_word", "trailing_zeros"]
 
 
 @intrinsic
@@ -78,3 +79,24 @@ def prefetch(typing_context, array, position):
         return context.get_dummy_value()
 
     return types.void(array, types.int64), codegen
+
+
+def _count_zeros(name: str):
+    """What makes an instruction that counts the zeros at one end of a uint64; 64 where all are zero."""
+
+    def definition(typing_context, word):
+        if word != types.uint64:
+            return None
+
+        def codegen(context, builder, signature, arguments):
+            return getattr(builder, name)(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+        return types.int64(types.uint64), codegen
+
+    return definition
+
+
+leading_zeros = intrinsic(_count_zeros("ctlz"))
+"""Zero bits of a uint64 above its highest one, as int64; 64 where there is none."""
+trailing_zeros = intrinsic(_count_zeros("cttz"))
+"""Zero bits of a uint64 below its lowest one, as int64; 64 where there is none."""

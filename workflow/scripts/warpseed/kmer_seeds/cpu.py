@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
+from warpseed.compute.sink import Sink
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import FastIndex, SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.paper import Work
 from warpseed.line import WHOLE_TEXT, Room
+from warpseed.output.collect import Searcher, collect_found, joined_parts
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
@@ -51,10 +54,6 @@ class Intervals(NamedTuple):
     """int64[n], rows of each k-mer, 0 for one that was dropped"""
     dropped_queries: int
     dropped_hits: int
-
-
-def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype), *parts])
 
 
 class _FastWork(NamedTuple):
@@ -100,9 +99,9 @@ class _FastWork(NamedTuple):
         """The k-mers [first, last), as far as there is room: where it stopped, the hits, the room the next one needs.
 
         It stops behind `most_work`, too; the next one then needs none. `into` are the counts of these k-mers and the
-        numbers that were dropped (see `cpu_fast.Sink`).
+        numbers that were dropped (see `Sink`).
         """
-        sink = cpu_fast.Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
+        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
         stop, used, needed = cpu_fast.search_range(self.fast, self.kmers, self.scheme, block, first, last, sink)
         return stop, sink.hits[:used], needed
 
@@ -120,23 +119,11 @@ def find_fast(
     """All hits of packed k-mers, or with `count_only` their numbers; see `warpseed.kmer_seeds.find_kmers`."""
     work = _FastWork.of(index, kmers, max_mismatches, max_hits, store=not count_only)
 
-    def task(first: int, last: int) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-        counts, dropped = np.zeros(last - first, np.int64), np.zeros(2, np.int64)
-        block = work.block()
-
-        def fill(begin: int, room: int) -> tuple[int, np.ndarray, int]:
-            return work.search(block, begin, last, room, (counts[begin - first :], dropped))
-
-        return fill_in_parts(first, last, 0 if count_only else 2 * (last - first) + 64, fill), counts, dropped
+    def new_searcher() -> Searcher:
+        return partial(work.search, work.block())
 
     with (watch or Stopwatch()).stage("search"):
-        results = run_ranges(len(kmers.lengths), threads, task)
-        return Found(
-            _joined([part for parts, _, _ in results for part in parts], np.uint64),
-            _joined([counts for _, counts, _ in results], np.int64),
-            int(sum(dropped[0] for _, _, dropped in results)),
-            int(sum(dropped[1] for _, _, dropped in results)),
-        )
+        return collect_found(len(kmers.lengths), threads, 0 if count_only else 2, new_searcher)
 
 
 def find_first_fast(
@@ -177,11 +164,11 @@ def search_paper(
     results = run_ranges(len(kmers.lengths), threads, task)
     sinks = [sink for parts, *_ in results for sink in parts]
     return Intervals(
-        _joined([sink.low for sink in sinks], np.uint32),
-        _joined([sink.size for sink in sinks], np.uint32),
-        _joined([sink.kind for sink in sinks], np.uint8),
-        _joined([counts for _, counts, _, _ in results], np.int64),
-        _joined([rows for _, _, rows, _ in results], np.int64),
+        joined_parts([sink.low for sink in sinks], np.uint32),
+        joined_parts([sink.size for sink in sinks], np.uint32),
+        joined_parts([sink.kind for sink in sinks], np.uint8),
+        joined_parts([counts for _, counts, _, _ in results], np.int64),
+        joined_parts([rows for _, _, rows, _ in results], np.int64),
         int(sum(dropped[0] for *_, dropped in results)),
         int(sum(dropped[1] for *_, dropped in results)),
     )

@@ -9,37 +9,18 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, prefetch
-from warpseed.compute.ranges import sort_range
-from warpseed.kmer_seeds.fast import accept_word, accept_words, narrow
+from warpseed.compute.sink import close_queries
+from warpseed.fm_index.buckets import narrow
+from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
 
-__all__ = ["NARROW_ABOVE", "Block", "Sink", "new_block", "search_range"]
+__all__ = ["NARROW_ABOVE", "Block", "new_block", "search_range"]
 
 NARROW_ABOVE = 16
 """Rows from which a bucket is narrowed by the bases behind the K of the table."""
 _LOOK_UPS = 512
 _CANDIDATES = 1024
-
-
-class Sink(NamedTuple):
-    """Where the hits of a range of k-mers go."""
-
-    hits: np.ndarray
-    """uint64[room], packed by `pack_hit`"""
-    counts: np.ndarray
-    """int64[k-mers of the range], hits of each, 0 for one that was dropped"""
-    dropped: np.ndarray
-    """int64[2], dropped k-mers and their hits"""
-    max_hits: int
-    store: bool
-    """False where only counts are asked for"""
-    begin: int
-    """hits are those that begin in the text from here on"""
-    end: int
-    """and before here"""
-    work: int
-    """look-ups and candidates behind which no further k-mer is begun"""
 
 
 class Block(NamedTuple):
@@ -177,36 +158,6 @@ def _narrow_item(fast, kmers, scheme, block, begin, item):
 
 
 @scalar
-def _close_queries(found, begin, end, first, sink, used):
-    """Settle the k-mers [begin, end) of a range from `first` on: drop, sort and move together.
-
-    Returns
-    -------
-    (next k-mer, hits used, room that it needs) : it stops at the first k-mer whose hits did not fit
-    """
-    read = used
-    for query in range(begin, end):
-        count = found[query - begin]
-        if count > sink.max_hits:
-            sink.counts[query - first] = 0
-            sink.dropped[0] += 1
-            sink.dropped[1] += count
-            read += sink.max_hits if sink.store else 0
-            continue
-        if sink.store:
-            if read + count > sink.hits.shape[0]:
-                return query, used, count
-            if read != used:
-                for i in range(count):
-                    sink.hits[used + i] = sink.hits[read + i]
-            sort_range(sink.hits, used, used + count)
-            read += count
-            used += count
-        sink.counts[query - first] = count
-    return end, used, int64(0)
-
-
-@scalar
 def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
     """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
 
@@ -271,7 +222,7 @@ def search_range(fast, kmers, scheme, block, first, last, sink):
         _look_up_items(fast, block, items)
         stop, work = _gather(fast, kmers, scheme, block, begin, items, sink, (used, work))
         end = min(end, stop)
-        stopped, used, needed = _close_queries(block.found, begin, end, first, sink, used)
+        stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:
             return stopped, used, needed
         begin = end
