@@ -58,26 +58,21 @@ def _distances(text: np.ndarray, read: np.ndarray, most: int) -> np.ndarray:
     far = most + 1
     starts = len(text)
     padded = np.concatenate([text, np.full(len(read) + 2 * most + 1, BETWEEN_CONTIGS, np.uint8)])
-    # Row k: the first i bases of the read against the first i + k - most of the text from s on.
-    band = np.full((2 * most + 1, starts), far, np.int64)
+    # Row k + 1: the first i bases of the read against the first i + k - most of the text from s on. Those at the rims
+    # stay too far.
+    band = np.full((2 * most + 3, starts), far, np.int8)
     for k in range(most, 2 * most + 1):
-        band[k] = k - most
+        band[k + 1] = k - most
     for i, base in enumerate(read, 1):
         after = np.full_like(band, far)
-        for k in range(2 * most + 1):
+        for k in range(max(most - i, 0), 2 * most + 1):
             j = i + k - most
-            if j < 0:
-                continue
-            costs = [np.full(starts, far)]
-            if k < 2 * most:
-                costs.append(band[k + 1] + 1)
+            costs = np.minimum(band[k + 2], after[k]) + 1
             if j > 0:
-                costs.append(band[k] + (padded[j - 1 : j - 1 + starts] != base))
-                if k > 0:
-                    costs.append(after[k - 1] + 1)
-            after[k] = np.minimum(np.min(costs, axis=0), far)
+                costs = np.minimum(costs, band[k + 1] + (padded[j - 1 : j - 1 + starts] != base))
+            after[k + 1] = np.minimum(costs, far)
         band = after
-    return band
+    return band[1:-1]
 
 
 def find_reads(
@@ -167,8 +162,17 @@ def edited(read: str, edit: Edit) -> str:
 
 
 def leftmost_edit(read: str, bases: str) -> Edit:
-    """The edit of a placement."""
-    return edits_between(read, bases)[0]
+    """The edit of a placement: the first of `edits_between`, found by its type, which the lengths tell."""
+    kind = {-1: "deletion", 0: "mismatch", 1: "insertion"}[len(bases) - len(read)]
+    if read == bases:
+        return ("match", 0, "")
+    offset = 0
+    while True:
+        edit = (kind, offset, "" if kind == "deletion" else bases[offset])
+        if read[offset + (kind != "insertion") :] == bases[offset + (kind != "deletion") :]:
+            return edit
+        assert read[offset] == bases[offset], (read, bases)
+        offset += 1
 
 
 # ---- paper 001, on SA intervals (both ends included, as printed)
