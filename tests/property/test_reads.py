@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
-from made_up_genomes import cases
+from made_up_genomes import LAYOUTS, cases, near_queries
 from oracles.kmers import find_kmers, reverse_complement
 from oracles.reads import (
+    Placement,
     edited,
     edits_between,
     exact_search,
@@ -16,6 +25,16 @@ from oracles.reads import (
     paper_results,
 )
 from oracles.suffix_array import NaiveIndex, joined, segments_of
+from warpseed import build_index
+from warpseed.errors import InputError
+from warpseed.one_error import find_reads as search
+from warpseed.one_error import iter_read_hits
+from warpseed.one_error.cpu import search_paper
+from warpseed.one_error.paper import Results
+from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.sequences.queries import Queries
+
+TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
 
 # ---- the oracles
 
@@ -60,6 +79,222 @@ def test_algorithm_3_finds_each_placement_by_all_its_edits(case: tuple[list[str]
             true = set()
             for _, contig, start, end, _, _ in find_reads(contigs, [query], strands=[strand]):
                 edits = edits_between(read, contigs[contig][start:end].upper())
-                assert leftmost_edit(read, contigs[contig][start:end].upper()) == min(edits, key=lambda of: of[1])
+                assert (
+                    leftmost_edit(read, contigs[contig][start:end].upper())
+                    == edits[0]
+                    == min(edits, key=lambda of: of[1])
+                )
                 true |= {(contig, start, end, edit) for edit in edits}
             assert found == true, (number, strand)
+
+
+# ---- both tiers
+
+
+def true_rows(contigs: Sequence[str], queries: Sequence[str], placements: Sequence[Placement]) -> list[tuple[int, ...]]:
+    """Placements with their leftmost edits, as the rows of `find_reads`."""
+    rows = []
+    for query, contig, start, end, strand, distance in placements:
+        read = reverse_complement(queries[query])
+        read = read if strand else reverse_complement(read)
+        _, offset, base = leftmost_edit(read, contigs[contig][start:end].upper())
+        rows.append((query, contig, start, end, strand, distance, offset, "ACGT".find(base) if base else 0))
+    return rows
+
+
+@lru_cache(maxsize=64)
+def truth(contigs: tuple[str, ...], queries: tuple[str, ...], *options: Any) -> list[Placement]:
+    """What the oracle finds; both tiers are asked the same."""
+    return find_reads(contigs, queries, *options)
+
+
+def assert_true(index: Any, contigs: Sequence[str], queries: Sequence[str], **options: Any) -> None:
+    """Whether find_reads(index, queries, **options) is the oracle's list, in its order, with true counts."""
+    most, limit = options.get("max_edits", 1), options.get("max_hits")
+    strands = (0, 1) if options.get("both_strands", True) else (0,)
+    asked = tuple(contigs), tuple(queries), most
+    true = truth(*asked, limit, strands)
+    hits = search(index, queries, **options)
+    found = [tuple(row) for row in hits.rows().tolist()]
+    rows = true_rows(contigs, queries, true)
+    report = {"missing": sorted(set(rows) - set(found))[:5], "invented": sorted(set(found) - set(rows))[:5]}
+    assert found == rows, (report, contigs, queries, options)
+    assert hits.counts.tolist() == np.bincount([hit[0] for hit in true], minlength=len(queries)).tolist()
+    everything = truth(*asked, None, strands)
+    assert hits.dropped_queries == len({hit[0] for hit in everything} - {hit[0] for hit in true})
+    assert hits.dropped_hits == len(everything) - len(true)
+
+
+@pytest.fixture
+def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
+    """A function that indexes contigs: built(contigs, occ_interval=…, sa_interval=…, table_length=…)."""
+
+    def build(contigs: Sequence[str], **layout: Any) -> Any:
+        return build_index(write_reference(contigs), parts=("fast", "forward"), **layout)
+
+    return build
+
+
+@TIERS
+@given(
+    case=cases(indels=True),
+    layout=st.sampled_from(LAYOUTS),
+    both_strands=st.booleans(),
+    threads=st.integers(1, 3),
+    max_hits=st.one_of(st.none(), st.integers(0, 40)),
+)
+@example(case=(["A"], ["A", "T", "C", "N", "AA", "AN"]), layout=LAYOUTS[0], both_strands=True, threads=1, max_hits=None)
+@example(
+    case=(["NNA", "NTN"], ["A", "NA", "ANT", "NN"]), layout=LAYOUTS[1], both_strands=True, threads=2, max_hits=None
+)
+def test_any_input(
+    built: Callable[..., Any],
+    tier: str,
+    case: tuple[list[str], list[str]],
+    layout: dict[str, Any],
+    both_strands: bool,
+    threads: int,
+    max_hits: int | None,
+) -> None:
+    contigs, queries = case
+    options = {"tier": tier, "both_strands": both_strands, "threads": threads, "max_hits": max_hits}
+    assert_true(built(contigs, **layout), contigs, queries, **options)
+
+
+@given(case=cases(indels=True), layout=st.sampled_from(LAYOUTS))
+def test_no_edit(built: Callable[..., Any], case: tuple[list[str], list[str]], layout: dict[str, Any]) -> None:
+    contigs, queries = case
+    assert_true(built(contigs, **layout), contigs, queries, max_edits=0)
+
+
+@TIERS
+@given(case=cases(indels=True), threads=st.integers(1, 3), rooms=st.sampled_from([(2, 6), (2, 9), (7, 30)]))
+@example(case=(["A" * 60], ["A", "T", "AA", "N"]), threads=2, rooms=(2, 6))
+def test_placements_for_which_there_is_little_room(
+    built: Callable[..., Any], tier: str, case: tuple[list[str], list[str]], threads: int, rooms: tuple[int, int]
+) -> None:
+    """Batches of a few placements; the fast tier parts those of a single read, at places in the text.
+
+    (There must be room for those that begin at one place: three on each strand.)
+    """
+    contigs, queries = case
+    index = built(contigs, **LAYOUTS[2])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warpseed.line._ROOM", rooms[0])
+        patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        assert_true(index, contigs, queries, tier=tier, threads=threads)
+        if tier == "fast":
+            assert max(len(hits) for hits in iter_read_hits(index, queries, threads=threads)) <= rooms[1]
+
+
+@TIERS
+def test_named_references(built: Callable[..., Any], small_references: dict[str, list[str]], tier: str) -> None:
+    """Homopolymers, palindromes, tandem repeats, one base, thousands of contigs; reads longer than a contig."""
+    for name, contigs in small_references.items():
+        draw = random.Random(name)
+        queries = near_queries(contigs[:40], draw, 12, indels=True)
+        queries += [contigs[0][:1], contigs[-1][-1:], contigs[0], max(contigs[:40], key=len) + "A"]
+        shown = contigs[:300]
+        for layout in (LAYOUTS[0], LAYOUTS[-1]):
+            assert_true(built(shown, **layout), shown, queries, tier=tier, threads=2)
+
+
+@TIERS
+@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 260])
+def test_edits_at_borders_of_words_halves_and_segments(built: Callable[..., Any], tier: str, length: int) -> None:
+    """Each edit at the first and last bases, around the middle and around words, in reads that fill their segment."""
+    draw = random.Random(length)
+    contigs = ["".join(draw.choices("ACGT", k=length + more)) for more in (0, 1, 40)]
+    contigs[2] = contigs[2][:20] + "N" + contigs[2][20:]
+    queries = []
+    for contig in contigs:
+        exact = contig[-length:]
+        places = {0, 1, 31, 32, 33, length // 2 - 1, length // 2, length // 2 + 1, length - 1, length}
+        for place in sorted(place for place in places if 0 <= place <= length):
+            for base, taken in draw.sample([("", 1), ("N", 0), ("N", 1), *((x, y) for x in "ACGT" for y in (0, 1))], 3):
+                read = exact[:place] + base + exact[place + taken :] or base or "A"
+                queries.append(draw.choice([read, reverse_complement(read)]))
+    assert_true(built(contigs, **LAYOUTS[2]), contigs, queries, tier=tier)
+
+
+@TIERS
+def test_longer_genomes(built: Callable[..., Any], tier: str) -> None:
+    """Some thousand bases with repeats in both orientations, crowded buckets among them; 80 reads of 1 to 255 bases."""
+    draw = random.Random(4)
+    family = "".join(draw.choices("ACGT", k=150))
+    contigs = []
+    for _ in range(3):
+        parts = []
+        for _ in range(12):
+            copy = "".join(draw.choice("ACGT") if draw.random() < 0.02 else base for base in family)
+            parts += [draw.choice([copy, reverse_complement(copy)]), "".join(draw.choices("ACGT", k=60))]
+        contigs.append("".join(parts) + "N")
+    queries = near_queries(contigs, draw, 80, indels=True)
+    for layout in LAYOUTS[2:5]:
+        assert_true(built(contigs, **layout), contigs, queries, tier=tier)
+
+
+def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any]) -> None:
+    draw = random.Random(8)
+    contigs = ["".join(draw.choices("ACGT", k=10_200))]
+    long = contigs[0][100:10_100]
+    queries = [
+        "ACGTTGCAT",
+        long[:4_000] + long[4_001:],
+        reverse_complement(long[:7_000] + "A" + long[7_000:]),
+        long[:33],
+    ]
+    assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries)
+
+
+# ---- the paper tier's results
+
+
+@given(case=cases(indels=True), strands=st.integers(1, 2), slots=st.one_of(st.none(), st.integers(0, 9)))
+def test_results_of_algorithm_3(
+    built: Callable[..., Any], case: tuple[list[str], list[str]], strands: int, slots: int | None
+) -> None:
+    """Every result of the recursive search, once: type, offset, base and interval; with slots, the first of them."""
+    contigs, queries = case[0], case[1][:8]
+    index = built(contigs, **LAYOUTS[2])
+    naive = NaiveIndex.of(joined([bases for _, _, bases in segments_of(contigs)]))
+    reads = pack_reads(Queries.from_sequences(queries))
+    whole = search_paper(index, reads, Wanted(1, strands))
+    searched = search_paper(index, reads, Wanted(1, strands), slots=slots)
+    assert searched.found.tolist() == whole.found.tolist() == whole.stored.tolist()
+    assert searched.stored.tolist() == [found if slots is None else min(found, slots) for found in searched.found]
+    first = kept = 0
+    for number, query in enumerate(queries):
+        read = reverse_complement(query)
+        oriented = (reverse_complement(read), read)[:strands]
+        true = [(strand, *of) for strand, spelled in enumerate(oriented) for of in paper_results(naive, spelled)]
+        last = first + int(whole.found[number])
+        found = as_results(whole.results, first, last)
+        assert sorted(found) == sorted(true)
+        last_kept = kept + int(searched.stored[number])
+        assert as_results(searched.results, kept, last_kept) == found[: last_kept - kept]
+        first, kept = last, last_kept
+
+
+def as_results(results: Results, first: int, last: int) -> list[tuple[int, str, int, str, int, int]]:
+    """Results as the oracle has them, their strand before: both ends of an interval included."""
+    rows = []
+    for low, high, word in zip(*(column[first:last].tolist() for column in results), strict=True):
+        kind = ("match", "mismatch", "insertion", "deletion")[word & 3]
+        base = "ACGT"[word >> 2 & 3] if kind in ("mismatch", "insertion") else ""
+        rows.append((word >> 4 & 1, kind, word >> 5, base, low, high - 1))
+    return rows
+
+
+def test_what_is_refused(built: Callable[..., Any]) -> None:
+    index = built(["ACGT" * 20])
+    for reads, options, told in (
+        (["ACG"], {"max_edits": 2}, "2"),
+        (["ACG"], {"max_edits": 0, "tier": "paper"}, "paper"),
+        (["ACG"], {"device": "gpu"}, "CPU"),
+        (["ACG", ""], {}, "empty"),
+        (["ACG"], {"max_hits": -1}, "-1"),
+    ):
+        with pytest.raises(InputError) as caught:
+            search(index, reads, **options)
+        assert told in str(caught.value) and "\n" not in str(caught.value)

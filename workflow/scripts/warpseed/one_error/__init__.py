@@ -1,0 +1,105 @@
+"""Short reads with at most one substitution, insertion or deletion (paper 001): every placement, on both strands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Unpack
+
+from warpseed.batches import (
+    OptionArguments,
+    Options,
+    Source,
+    check_number,
+    find_all,
+    iter_hits,
+    opened,
+    target_of,
+)
+from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.one_error.search import ReadSearch
+    from warpseed.output.hits import Hits
+
+__all__ = ["find_reads", "iter_read_hits", "read_search"]
+
+_LEAST_EDITS = {"fast": 0, "paper": 1}
+
+
+def read_search(
+    index: SeedIndex | str | os.PathLike[str],
+    *,
+    max_edits: int = 1,
+    both_strands: bool = True,
+    **options: Unpack[OptionArguments],
+) -> ReadSearch:
+    """A search of reads for `warpseed.batches`; parameters and errors are those of `find_reads`."""
+    from warpseed.one_error.reads import Wanted
+    from warpseed.one_error.search import ReadSearch
+
+    checked = Options(**options).checked()
+    if target_of(checked.device)[0] != "cpu":
+        raise InputError(f"device is {checked.device!r}, but reads are searched on the CPU; name 'cpu'.")
+    least = _LEAST_EDITS[checked.tier]
+    edits = check_number("max_edits", max_edits, least, 1, f"the {checked.tier} tier takes {least} to 1")
+    return ReadSearch(opened(index), Wanted(edits, 2 if both_strands else 1), checked)
+
+
+def iter_read_hits(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Source,
+    *,
+    max_edits: int = 1,
+    both_strands: bool = True,
+    watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
+) -> Iterator[Hits]:
+    """As `find_reads`, batch by batch in query order, for inputs whose placements need not fit in memory."""
+    search = read_search(index, max_edits=max_edits, both_strands=both_strands, **options)
+    return (hits for hits, _ in iter_hits(reads, search, watch=watch))
+
+
+def find_reads(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Source,
+    *,
+    max_edits: int = 1,
+    both_strands: bool = True,
+    watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
+) -> Hits:
+    """Every placement of each read: every substring of the reference within an edit distance of it.
+
+    A read that occurs somewhere has placements a base longer and shorter there, too: they are one edit away from it.
+    docs/one_error.md says what a placement is, and which of its edits is told.
+
+    Parameters
+    ----------
+    index : SeedIndex, or the folder of one
+    reads : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
+        Queries; at least one base each. A base that is not A, C, G or T differs from everything.
+    max_edits : int, 0 or 1 (paper tier: 1): substitutions, insertions and deletions of one base
+    both_strands : bool, whether reverse complements are searched, too
+    watch : Stopwatch that takes the seconds of each stage
+    tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same
+    device : 'cpu'
+    threads : int, CPU threads
+    max_hits : int or None; a read with more placements (both strands) loses them all
+
+    Returns
+    -------
+    Hits, whose rows are `warpseed.one_error.output.PLACEMENT_ROW`
+
+    Raises
+    ------
+    InputError : an argument out of its range, or a file that is not what it should be
+    IndexFormatError : `index` names a folder that holds no usable index
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+
+    search = read_search(index, max_edits=max_edits, both_strands=both_strands, **options)
+    queries, found = find_all(reads, search, watch=watch or Stopwatch())
+    return search.hits(queries, found, 0, False)

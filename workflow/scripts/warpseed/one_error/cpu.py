@@ -1,0 +1,210 @@
+"""Both tiers on the CPU: ranges of reads, one range a task, any number of threads, results in query order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.ranges import fill_in_parts, run_ranges
+from warpseed.compute.sink import Sink
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index.layout import FastIndex, SeedIndex
+from warpseed.line import WHOLE_TEXT, Room
+from warpseed.one_error import cpu_fast, cpu_paper
+from warpseed.one_error.paper import Results
+from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
+from warpseed.output.collect import Searcher, collect_found, joined_parts
+from warpseed.output.rows import Found
+from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
+
+__all__ = [
+    "PaperResults",
+    "find_fast",
+    "find_first_fast",
+    "find_first_paper",
+    "find_paper",
+    "locate_results",
+    "search_paper",
+]
+
+_NO_LIMIT = np.iinfo(np.int64).max
+
+
+class PaperResults(NamedTuple):
+    """What the paper tier's search finds before it locates, read by read."""
+
+    results: Results
+    found: np.ndarray
+    """int64[n], results of each read, those without a slot included"""
+    stored: np.ndarray
+    """int64[n], results of each read that are in `results`; 0 for one that was dropped"""
+    placements: np.ndarray
+    """int64[n], placements of these; 0 for one that was dropped"""
+    dropped_queries: int
+    dropped_hits: int
+
+
+class _FastWork(NamedTuple):
+    """Reads to be searched by the fast tier, and how."""
+
+    fast: FastIndex
+    reads: Packed
+    how: cpu_fast.How
+    max_hits: int
+    store: bool
+
+    @classmethod
+    def of(
+        cls, index: SeedIndex, reads: Packed, wanted: Wanted, max_hits: int | None, *, store: bool = True
+    ) -> _FastWork:
+        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length)
+        return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store)
+
+    def block(self) -> cpu_fast.Block:
+        """Working arrays for one thread."""
+        longest = int(self.reads.lengths.max(initial=1))
+        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0)
+
+    def search(
+        self,
+        block: cpu_fast.Block,
+        first: int,
+        last: int,
+        room: int,
+        into: tuple[np.ndarray, np.ndarray],
+        window: tuple[int, int] = WHOLE_TEXT,
+    ) -> tuple[int, np.ndarray, int]:
+        """The reads [first, last), as far as there is room; as `warpseed.output.collect.Searcher`."""
+        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window)
+        stop, used, needed = cpu_fast.search_range(self.fast, self.reads, self.how, block, first, last, sink)
+        return stop, sink.hits[:used], needed
+
+
+def find_fast(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+) -> Found:
+    """All placements of packed reads, or with `count_only` their numbers; see `warpseed.one_error.find_reads`."""
+    work = _FastWork.of(index, reads, wanted, max_hits, store=not count_only)
+
+    def new_searcher() -> Searcher:
+        return partial(work.search, work.block())
+
+    with (watch or Stopwatch()).stage("search"):
+        return collect_found(len(reads.lengths), threads, 0 if count_only else 6, new_searcher)
+
+
+def find_first_fast(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted,
+    room: Room,
+    *,
+    max_hits: int | None,
+    watch: Stopwatch,
+) -> Found:
+    """The placements of the first reads of a set, as many as have room; none where those of the very first have not."""
+    # A part of the text does not show all placements of a read: whether it is dropped was decided in the whole of it.
+    limit = max_hits if room.text == WHOLE_TEXT else None
+    work = _FastWork.of(index, reads, wanted, limit)
+    counts, dropped = np.zeros(len(reads.lengths), np.int64), np.zeros(2, np.int64)
+    with watch.stage("search"):
+        stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
+    return Found(hits if 2 * len(hits) > room.results else hits.copy(), counts[:stop], *map(int, dropped))
+
+
+def search_paper(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    slots: int | None = None,
+    threads: int = 1,
+    max_hits: int | None = None,
+) -> PaperResults:
+    """Paper tier, search only (paper 001, Algorithm 3): of each read at most `slots` results, or all."""
+    most, limit = (_NO_LIMIT if number is None else number for number in (slots, max_hits))
+    bwt = index.forward
+
+    def task(first: int, last: int) -> tuple[list[Results], np.ndarray, np.ndarray]:
+        columns, dropped = np.zeros((3, last - first), np.int64), np.zeros(2, np.int64)
+
+        def fill(begin: int, room: int) -> tuple[int, Results, int]:
+            results = Results(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32))
+            found, stored, placements = columns[:, begin - first :]
+            sink = cpu_paper.ResultSink(results, found, stored, placements, dropped, most, limit)
+            stop, used, needed = cpu_paper.search_range(bwt, reads, wanted.strands, begin, last, sink)
+            return stop, Results(*(column[:used] for column in results)), needed
+
+        return fill_in_parts(first, last, 16 * (last - first) + 64, fill), columns, dropped
+
+    tasks = run_ranges(len(reads.lengths), threads, task)
+    parts = [part for each, _, _ in tasks for part in each]
+    found, stored, placements = np.concatenate([np.empty((3, 0), np.int64), *(each for _, each, _ in tasks)], axis=1)
+    return PaperResults(
+        Results(*(joined_parts([part[i] for part in parts], np.uint32) for i in range(3))),
+        found,
+        stored,
+        placements,
+        int(sum(dropped[0] for *_, dropped in tasks)),
+        int(sum(dropped[1] for *_, dropped in tasks)),
+    )
+
+
+def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, threads: int = 1) -> Found:
+    """Paper tier, from intervals to places: every row of every result by LF steps, each place of a read once."""
+    counts = searched.placements
+    borders = tuple(np.concatenate([[0], np.cumsum(each)]) for each in (searched.stored, counts))
+    hits = np.empty(int(borders[1][-1]), np.uint64)
+
+    def task(first: int, last: int) -> None:
+        cpu_paper.locate_range(index.forward, reads, first, last, searched.results, borders, hits)
+
+    run_ranges(len(counts), threads, task)
+    return Found(hits, counts, searched.dropped_queries, searched.dropped_hits)
+
+
+def find_first_paper(
+    index: SeedIndex, reads: Packed, wanted: Wanted, room: Room, *, max_hits: int | None, watch: Stopwatch
+) -> Found:
+    """The placements of the first reads of a set, as many as have room; at least those of one, held at once."""
+    with watch.stage("search"):
+        searched = search_paper(index, reads, wanted, max_hits=max_hits)
+        stop = max(1, int(np.searchsorted(np.cumsum(searched.placements), room.results, side="right")))
+        if stop < len(searched.placements):
+            # Those behind are searched again in the next batch, and dropped there.
+            reads = part_of(reads, 0, stop)
+            searched = search_paper(index, reads, wanted, max_hits=max_hits)
+    with watch.stage("locate"):
+        return locate_results(index, reads, searched)
+
+
+def find_paper(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    slots: int | None = None,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+) -> Found:
+    """All placements of packed reads by the paper tier, or those of the results that had slots; with `count_only`,
+    which does not locate, their numbers."""
+    watch = watch or Stopwatch()
+    with watch.stage("search"):
+        searched = search_paper(index, reads, wanted, slots=slots, threads=threads, max_hits=max_hits)
+    if count_only:
+        nothing = np.empty(0, np.uint64)
+        return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
+    with watch.stage("locate"):
+        return locate_results(index, reads, searched, threads=threads)

@@ -1,0 +1,286 @@
+"""The fast tier's loop on the CPU: blocks of reads in passes, each prefetching for the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.intrinsics import popcount, prefetch
+from warpseed.compute.sink import close_queries
+from warpseed.fm_index.buckets import narrow
+from warpseed.fm_index.text import inside_segment
+from warpseed.one_error.fast import LEFT, NO_EDIT, RIGHT, agree_from, agree_until, edit_of, left_half
+from warpseed.one_error.reads import MATCH, pack_placement
+from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
+
+__all__ = ["Block", "How", "new_block", "search_range"]
+
+NARROW_ABOVE = 16
+"""Rows from which a bucket is narrowed by the bases behind the K of the table."""
+_OWNERS = 256
+_CANDIDATES = 1024
+
+
+class How(NamedTuple):
+    """What is searched for."""
+
+    strands: int
+    """1 for reads as they are given, 2 for their reverse complements too"""
+    max_edits: int
+    """0 or 1"""
+    table_length: int
+
+
+class Block(NamedTuple):
+    """Working arrays of one block of reads. An *owner* is a read in one orientation, an *item* a half of one: items
+    2·o and 2·o + 1 are the left and the right half of owner o."""
+
+    low: np.ndarray
+    """int64[items], table entry, then first row"""
+    high: np.ndarray
+    """int64[items], as `low`, behind the last"""
+    wanted: np.ndarray
+    """uint64[items], the first bases of the half, up to 32"""
+    mask: np.ndarray
+    """uint64[items], the pairs of these"""
+    words: np.ndarray
+    """uint64[], words of owner o from first[o] on; one more behind the last"""
+    marks: np.ndarray
+    """uint64[], the marks beside them; uint64[0] where every base is known"""
+    first: np.ndarray
+    """int64[owners + 1]"""
+    place: np.ndarray
+    """int64[_CANDIDATES], where a half would begin in the text"""
+    place_item: np.ndarray
+    """int32[_CANDIDATES]"""
+    found: np.ndarray
+    """int64[reads], placements so far"""
+
+
+def new_block(longest: int, known: bool) -> Block:
+    """Room for a block of reads with up to `longest` words; `known`: every base is one of A, C, G, T."""
+    room = _OWNERS * min(longest, 16) + 2 * longest + 1
+    return Block(
+        np.empty(2 * _OWNERS, np.int64),
+        np.empty(2 * _OWNERS, np.int64),
+        np.empty(2 * _OWNERS, np.uint64),
+        np.empty(2 * _OWNERS, np.uint64),
+        np.zeros(room, np.uint64),
+        np.zeros(0 if known else room, np.uint64),
+        np.zeros(_OWNERS + 1, np.int64),
+        np.empty(_CANDIDATES, np.int64),
+        np.empty(_CANDIDATES, np.int32),
+        np.zeros(_OWNERS, np.int64),
+    )
+
+
+@scalar
+def _unknown_bases(marks, first, begin, end):
+    """Bases of [begin, end) that are none, int64; `first` is the word of base 0."""
+    unknown = int64(0)
+    for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
+        mask = prefix_mask(end - int64(32) * int64(w)) & ~prefix_mask(begin - int64(32) * int64(w))
+        unknown += popcount(marks[first + int64(w)] & mask)
+    return unknown
+
+
+@scalar
+def _may_be_exact(marks, first, length, half, max_edits):
+    """Whether a half has no unknown base, and the other one no more than the edits. (Such a base is an edit.)"""
+    middle = left_half(length)
+    left = _unknown_bases(marks, first, int64(0), middle)
+    right = _unknown_bases(marks, first, middle, length)
+    return (left if half == int64(LEFT) else right) == int64(0) and left + right <= int64(max_edits)
+
+
+@scalar
+def _list_items(fast, reads, how, block, begin, last):
+    """First pass: words and look-ups of as many reads as fit; returns the read behind them."""
+    query = begin
+    owner = int64(0)
+    to = int64(0)
+    strands = int64(how.strands)
+    known = all_known(reads)
+    while query < last and owner + strands <= int64(_OWNERS):
+        length = int64(reads.lengths[query])
+        count = (length + int64(31)) >> int64(5)
+        if to + strands * count >= int64(block.words.shape[0]):
+            break
+        block.found[query - begin] = 0
+        for strand in range(strands):
+            block.first[owner] = to
+            for w in range(count):
+                block.words[to + w] = oriented_word(reads, query, int64(strand), int64(w))
+                if not known:
+                    block.marks[to + w] = oriented_marks(reads, query, int64(strand), int64(w))
+            for half in range(2):
+                item = int64(2) * owner + int64(half)
+                offset = left_half(length) * int64(half)
+                bases = length - offset if half else left_half(length)
+                wanted = fetch_word(block.words, to * int64(32) + offset) & prefix_mask(bases)
+                block.wanted[item] = wanted
+                block.mask[item] = prefix_mask(bases)
+                block.low[item] = block.high[item] = int64(0)
+                if half == RIGHT and how.max_edits == 0:
+                    continue
+                if not known and not _may_be_exact(block.marks, to, length, int64(half), how.max_edits):
+                    continue
+                shift = uint64(int64(2) * (int64(how.table_length) - min(bases, int64(how.table_length))))
+                code = (wanted >> uint64(int64(64) - int64(2) * int64(how.table_length))) >> shift
+                block.low[item] = int64(code << shift)
+                block.high[item] = int64((code + uint64(1)) << shift)
+                prefetch(fast.table, block.low[item])
+            to += count
+            owner += int64(1)
+        query += int64(1)
+    return query
+
+
+@scalar
+def _look_up_items(fast, block, items):
+    """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)"""
+    rows = int64(fast.suffix_array.shape[0])
+    for item in range(items):
+        if block.low[item] < block.high[item]:
+            low = min(int64(fast.table[block.low[item]]), rows)
+            prefetch(fast.suffix_array, low)
+            block.high[item] = min(int64(fast.table[block.high[item]]), rows)
+            block.low[item] = low
+
+
+@scalar
+def _keep(fast, how, block, local, placed, sink, stored):
+    """Store a placement if it lies in one segment, and where placements are wanted; returns how many there are."""
+    start, length, edit = placed
+    if edit == int64(NO_EDIT) or length < int64(1) or start < int64(sink.begin) or start >= int64(sink.end):
+        return stored
+    if (how.max_edits == 0 and edit & int64(3) != int64(MATCH)) or not inside_segment(fast.segments, start, length):
+        return stored
+    block.found[local] += 1
+    if sink.store and block.found[local] <= sink.max_hits:
+        if stored < sink.hits.shape[0]:
+            sink.hits[stored] = pack_placement(start, edit)
+        stored += int64(1)
+    return stored
+
+
+@scalar
+def _try_left(fast, how, block, owner, place, read, sink, stored):
+    """Placements of an owner that begin at `place`, if its left half is there."""
+    length = read[3]
+    until = agree_until(fast.text, place, read)
+    if until < left_half(length):
+        return stored
+    strand = owner & (int64(how.strands) - int64(1))
+    local = owner >> (int64(how.strands) - int64(1))
+    for i in range(3):
+        extra = int64(i) - int64(1)
+        since = int64(0)
+        if extra != int64(0) or until < length:
+            since = agree_from(fast.text, place + extra, read)
+        edit = edit_of(fast.text, place, length, extra, until, since)
+        if edit != int64(NO_EDIT):
+            placed = (place, length + extra, edit | (strand << int64(4)))
+            stored = _keep(fast, how, block, local, placed, sink, stored)
+    return stored
+
+
+@scalar
+def _try_right(fast, how, block, owner, place, read, sink, stored):
+    """Placements of an owner that end where a read at `place` does, if its right half is there and its left is not."""
+    length = read[3]
+    middle = left_half(length)
+    since = agree_from(fast.text, place, read)
+    if since > middle:
+        return stored
+    strand = owner & (int64(how.strands) - int64(1))
+    local = owner >> (int64(how.strands) - int64(1))
+    for i in range(3):
+        extra = int64(i) - int64(1)
+        start = place - extra
+        if start < int64(0) or (extra == int64(0) and since == int64(0)):
+            continue
+        until = agree_until(fast.text, start, read)
+        if until >= middle:
+            continue
+        edit = edit_of(fast.text, start, length, extra, until, since)
+        if edit != int64(NO_EDIT):
+            placed = (start, length + extra, edit | (strand << int64(4)))
+            stored = _keep(fast, how, block, local, placed, sink, stored)
+    return stored
+
+
+@scalar
+def _verify(fast, reads, how, block, begin, gathered, sink, stored):
+    """Last pass: compare candidates with the text; returns the number of placements stored, or that had no room."""
+    rows = int64(fast.suffix_array.shape[0])
+    for c in range(gathered):
+        item = int64(block.place_item[c])
+        if (fetch_word(fast.text, block.place[c]) ^ block.wanted[item]) & block.mask[item]:
+            continue
+        owner = item >> int64(1)
+        length = int64(reads.lengths[begin + (owner >> (int64(how.strands) - int64(1)))])
+        place = block.place[c] - left_half(length) * (item & int64(1))
+        # A base may be put in before the first, and one be taken out.
+        if place < int64(-1) or place + length > rows + int64(1):
+            continue
+        read = (block.words, block.marks, block.first[owner], length)
+        if item & int64(1) == int64(LEFT):
+            stored = _try_left(fast, how, block, owner, place, read, sink, stored)
+        else:
+            stored = _try_right(fast, how, block, owner, place, read, sink, stored)
+    return stored
+
+
+@scalar
+def _gather(fast, reads, how, block, begin, items, sink, used):
+    """Third pass, rows to candidates, with the last one whenever their list is full; stores hits from `used` on."""
+    rows = int64(fast.suffix_array.shape[0])
+    gathered = int64(0)
+    stored = used
+    for item in range(items):
+        low = block.low[item]
+        high = block.high[item]
+        if high - low > int64(NARROW_ABOVE):
+            # Only those rows of a crowded bucket that go on as the half does.
+            bases = popcount(block.mask[item]) >> int64(1)
+            if bases > int64(how.table_length):
+                low, high = narrow(fast, low, high, block.wanted[item], bases)
+        for row in range(low, high):
+            place = int64(fast.suffix_array[row])
+            if place >= rows:
+                continue
+            if gathered == int64(_CANDIDATES):
+                stored = _verify(fast, reads, how, block, begin, gathered, sink, stored)
+                gathered = int64(0)
+            prefetch(fast.text, place >> int64(5))
+            block.place[gathered] = place
+            block.place_item[gathered] = item
+            gathered += int64(1)
+    _verify(fast, reads, how, block, begin, gathered, sink, stored)
+
+
+@scalar
+def search_range(fast, reads, how, block, first, last, sink):
+    """Placements of the reads [first, last), in passes: table, suffix array, text, compare.
+
+    Returns
+    -------
+    (stop, used, needed) : int64; where it stopped, the placements stored, and the room that read `stop` needs (0 at
+        the end)
+    """
+    used = int64(0)
+    begin = int64(first)
+    while begin < last:
+        end = _list_items(fast, reads, how, block, begin, int64(last))
+        items = int64(2) * int64(how.strands) * (end - begin)
+        _look_up_items(fast, block, items)
+        _gather(fast, reads, how, block, begin, items, sink, used)
+        stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
+        if stopped < end:
+            return stopped, used, needed
+        begin = end
+    return begin, used, int64(0)

@@ -1,0 +1,76 @@
+"""Placements of reads as they go out: from packed placements to rows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar
+from warpseed.fm_index.text import segment_of
+from warpseed.one_error.reads import placement_of
+from warpseed.output.hits import Hits
+from warpseed.output.lines import Names
+from warpseed.output.rows import HIT_ROW
+
+if TYPE_CHECKING:
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.output.rows import Found
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["PLACEMENT_ROW", "make_hits"]
+
+PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("offset", "<i4"), ("base", "i1")])
+"""A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. That is a mismatch, an
+insertion or a deletion where the placement has as many bases as the read, one more or one less (see
+`warpseed.one_error.reads`). `offset`: bases of the placement before it; `base`: code of the reference's base there, 0
+for a deletion. Both are 0 where the distance is."""
+
+
+@scalar
+def _expand(packed, hit_first, query, first, read_lengths, segments, first_query, rows):
+    """Packed placements from `first` on, which is one of read `query`, to rows."""
+    for i in range(rows.shape[0]):
+        while hit_first[query + 1] <= first + i:
+            query += 1
+        place, strand, extra, distance, offset, base = placement_of(packed[first + i])
+        segment = segment_of(segments, place)
+        row = rows[i]
+        row.query = first_query + query
+        row.contig = segments.contig[segment]
+        row.strand = strand
+        row.distance = distance
+        row.offset = offset
+        row.base = base
+        start = place - int64(segments.text_start[segment]) + segments.contig_start[segment]
+        row.start = start
+        row.end = start + read_lengths[query] + extra
+
+
+class _PackedPlacements:
+    """The rows of packed placements, made when they are asked for; called from several threads."""
+
+    def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
+        self._found = found
+        self._expanded = (queries.lengths, index.segments, first_query)
+
+    @cached_property
+    def _hit_first(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self._found.counts)])
+
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        rows = np.empty(last - first, PLACEMENT_ROW)
+        query = int(np.searchsorted(self._hit_first, first, side="right")) - 1
+        _expand(self._found.hits, self._hit_first, query, first, *self._expanded, rows)
+        return rows
+
+
+def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0, continues: bool = False) -> Hits:
+    """What a search found, as hits whose rows are PLACEMENT_ROW; `first_query` is the number of the first query in the
+    whole set, and `continues` says that more placements of the last one come."""
+    names = Names(queries.name_bytes, queries.name_offsets)
+    contigs = (tuple(index.names), np.asarray(index.lengths, np.int64))
+    dropped = (found.dropped_queries, found.dropped_hits)
+    rows_of = _PackedPlacements(index, queries, found, first_query)
+    return Hits(rows_of, found.counts, names, *contigs, *dropped, first_query, dtype=PLACEMENT_ROW, continues=continues)

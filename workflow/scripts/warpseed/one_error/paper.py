@@ -1,0 +1,129 @@
+"""The paper tier: paper 001's exact search (Algorithm 2) and its search with up to one error (Algorithm 3).
+
+The same scalar functions run in the loop of cpu_paper.py and, one read a thread, in a kernel, as the paper compares
+"the same algorithm" on both. Intervals of rows are half-open: [low, high) here is [k, l] there with high = l + 1.
+Algorithm 3 cannot be right as it is printed; docs/one_error.md says where and what holds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint32
+from warpseed.fm_index.search import step
+from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
+from warpseed.sequences.packed import base_at
+
+__all__ = ["Results", "exact_search", "search_read"]
+
+
+class Results(NamedTuple):
+    """What searches found: an edit and the rows of the suffixes that begin with what it makes of the read."""
+
+    low: np.ndarray
+    """uint32[room], first row"""
+    high: np.ndarray
+    """uint32[room], the row behind the last"""
+    edit: np.ndarray
+    """uint32[room], as `edit_word`"""
+
+
+@scalar
+def exact_search(index, reads, oriented, i, low, high):
+    """Algorithm 2, going on from an interval: the rows of read[.. i] + W from those of W.
+
+    Parameters
+    ----------
+    oriented : (query, strand), int64
+    i : int64, the last base to be searched; -1 for none
+    low, high : int64, the rows that begin with W; all rows where W is empty
+
+    Returns
+    -------
+    (low, high) : int64; high <= low where there are none
+    """
+    query, strand = oriented
+    while i >= int64(0) and low < high:
+        base = base_at(reads, query, strand, i)
+        if base > int64(3):
+            return int64(0), int64(0)
+        low = step(index, base, low)
+        high = step(index, base, high)
+        i -= int64(1)
+    return low, high
+
+
+@scalar
+def _add_result(slots, found, edit, low, high):
+    """Keep an interval that is not empty, if there is a slot for it; returns how many there were until now."""
+    if low >= high:
+        return found
+    results, first, room = slots
+    if found < room:
+        results.low[first + found] = uint32(low)
+        results.high[first + found] = uint32(high)
+        results.edit[first + found] = edit
+    return found + int64(1)
+
+
+@scalar
+def _search_edited(index, reads, oriented, slots, found, i, low, high):
+    """The edits at base i, for which [low, high) are the rows that begin with the bases behind it: eight branches."""
+    query, strand = oriented
+    own = base_at(reads, query, strand, i)
+    if reads.lengths[query] > 1:
+        first, last = exact_search(index, reads, oriented, i - int64(1), low, high)
+        found = _add_result(slots, found, edit_word(int64(DELETION), i, int64(0), strand), first, last)
+    for symbol in range(4):
+        base = int64(symbol)
+        next_low = step(index, base, low)
+        next_high = step(index, base, high)
+        if next_low >= next_high:
+            continue
+        if base != own:
+            first, last = exact_search(index, reads, oriented, i - int64(1), next_low, next_high)
+            found = _add_result(slots, found, edit_word(int64(MISMATCH), i, base, strand), first, last)
+        first, last = exact_search(index, reads, oriented, i, next_low, next_high)
+        found = _add_result(slots, found, edit_word(int64(INSERTION), i + int64(1), base, strand), first, last)
+    return found
+
+
+@scalar
+def search_read(index, reads, oriented, slots, found):
+    """Algorithm 3: everything that a read in one orientation is up to one edit away from.
+
+    From the last base to the first: at each base the edits are tried, each followed by an exact search of what is left
+    of the read, and then the base itself. Before the first base a base can still be put. Every edit is a result of its
+    own, also those that make the same of the read.
+
+    Parameters
+    ----------
+    oriented : (query, strand), int64
+    slots : (Results, first, room); results go to first, first + 1, … as far as there is room
+    found : int64, results of the read before, in its other orientation
+
+    Returns
+    -------
+    int64, results of the read, those that had no room included
+    """
+    query, strand = oriented
+    low = int64(0)
+    high = int64(index.first_row[4])
+    i = int64(reads.lengths[query]) - int64(1)
+    while i >= int64(0):
+        found = _search_edited(index, reads, oriented, slots, found, i, low, high)
+        base = base_at(reads, query, strand, i)
+        if base > int64(3):
+            return found
+        low = step(index, base, low)
+        high = step(index, base, high)
+        if low >= high:
+            return found
+        i -= int64(1)
+    for symbol in range(4):
+        base = int64(symbol)
+        first, last = step(index, base, low), step(index, base, high)
+        found = _add_result(slots, found, edit_word(int64(INSERTION), int64(0), base, strand), first, last)
+    return _add_result(slots, found, edit_word(int64(MATCH), int64(0), int64(0), strand), low, high)

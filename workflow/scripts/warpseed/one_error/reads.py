@@ -1,0 +1,136 @@
+"""Reads, edits and placements as words: what both tiers and both devices take and give.
+
+A *placement* is a place of the reference within one edit of a read: its strand, its first base and its end. An *edit*
+is what has to be done to the read, in the orientation of the placement, to get the reference's bases, in the words of
+paper 001. Its *offset* is the number of the read's bases before it.
+
+* match: nothing; offset 0.
+* mismatch: the read's base at the offset is replaced by another.
+* insertion: a base is put in; the placement has a base more than the read (a deletion, D, in a CIGAR string).
+* deletion: the read's base at the offset is taken out; the placement has one less (an insertion, I, in a CIGAR string).
+
+In a run of equal bases, any of them may be taken out, and one may be put in anywhere, with the same placement. Its edit
+is the *leftmost* of these, the one of the smallest offset. A placement has at least one base.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.errors import InputError
+from warpseed.sequences.packed import Packed, base_at, measure, pack
+
+if TYPE_CHECKING:
+    from warpseed.sequences.queries import Queries
+
+__all__ = [
+    "DELETION",
+    "EVERY_PLACEMENT",
+    "INSERTION",
+    "MATCH",
+    "MAX_LENGTH",
+    "MISMATCH",
+    "Wanted",
+    "edit_word",
+    "extra_bases",
+    "is_leftmost",
+    "pack_placement",
+    "pack_reads",
+    "placement_of",
+]
+
+MATCH, MISMATCH, INSERTION, DELETION = 0, 1, 2, 3
+"""The types of an edit."""
+
+MAX_LENGTH = (1 << 24) - 2
+"""Bases of the longest read: a placement keeps an offset in 24 bits."""
+
+
+class Wanted(NamedTuple):
+    """Which placements are searched for."""
+
+    max_edits: int
+    """0 or 1"""
+    strands: int
+    """1 for those of reads as they are given, 2 for those of their reverse complements too"""
+
+
+EVERY_PLACEMENT = Wanted(1, 2)
+
+
+def pack_reads(queries: Queries, first: int = 0) -> Packed:
+    """Pack queries for searching; `first` is the number of the first one in its source, for the sentence.
+
+    Raises
+    ------
+    InputError : a query is empty or longer than MAX_LENGTH
+    """
+    measured = measure(queries)
+    if measured.longest > MAX_LENGTH or (measured.shortest < 1 and len(queries)):
+        lengths = queries.lengths
+        worst = int(np.argmax((lengths > MAX_LENGTH) | (lengths < 1)))
+        raise InputError(
+            f"{queries.source}: read number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
+            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected."
+        )
+    return pack(queries, measured)
+
+
+@scalar
+def edit_word(kind, offset, base, strand):
+    """An edit of a read in one orientation as one word, uint32; `base` is 0 where none is put."""
+    return uint32((offset << int64(5)) | (strand << int64(4)) | (base << int64(2)) | kind)
+
+
+@scalar
+def extra_bases(kind):
+    """Bases that a placement has more than its read, int64: 1 for an insertion, -1 for a deletion."""
+    return int64(kind == int64(INSERTION)) - int64(kind == int64(DELETION))
+
+
+@scalar
+def is_leftmost(reads, query, edit):
+    """Whether an edit is its placement's: no equal one of a smaller offset leads to the same bases."""
+    kind = int64(edit) & int64(3)
+    base = (int64(edit) >> int64(2)) & int64(3)
+    strand = (int64(edit) >> int64(4)) & int64(1)
+    offset = int64(edit) >> int64(5)
+    if kind < int64(INSERTION) or offset == int64(0):
+        return True
+    if kind == int64(DELETION):
+        base = base_at(reads, query, strand, offset)
+    return base_at(reads, query, strand, offset - int64(1)) != base
+
+
+@scalar
+def pack_placement(position, edit):
+    """A placement as one word, uint64; ascending words of a read are in output order.
+
+    From the top: text position (32 bits), strand, bases that the placement has more than the read, plus 2 (3 bits),
+    distance (2), offset of its edit (24), base that is put (2).
+    """
+    kind = uint64(edit) & uint64(3)
+    base = (uint64(edit) >> uint64(2)) & uint64(3)
+    strand = (uint64(edit) >> uint64(4)) & uint64(1)
+    offset = uint64(edit) >> uint64(5)
+    word = (uint64(position) << uint64(32)) | (strand << uint64(31)) | (offset << uint64(2)) | base
+    distance = uint64(0) if kind == uint64(MATCH) else uint64(1)
+    return word | (uint64(extra_bases(int64(kind)) + int64(2)) << uint64(28)) | (distance << uint64(26))
+
+
+@scalar
+def placement_of(word):
+    """What `pack_placement` packed.
+
+    Returns
+    -------
+    (position, strand, extra, distance, offset, base) : int64
+    """
+    extra = int64((word >> uint64(28)) & uint64(7)) - int64(2)
+    distance = int64((word >> uint64(26)) & uint64(3))
+    offset = int64((word >> uint64(2)) & uint64(0xFFFFFF))
+    strand = int64((word >> uint64(31)) & uint64(1))
+    return int64(word >> uint64(32)), strand, extra, distance, offset, int64(word & uint64(3))
