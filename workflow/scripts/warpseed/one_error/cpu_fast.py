@@ -12,7 +12,7 @@ from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
 from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.text import inside_segment
-from warpseed.one_error.fast import LEFT, NO_EDIT, RIGHT, agree_from, agree_until, edit_of, left_half
+from warpseed.one_error.fast import LEFT, NO_EDIT, RIGHT, left_edits, left_half, right_edits
 from warpseed.one_error.reads import MATCH, pack_placement
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
@@ -152,86 +152,40 @@ def _look_up_items(fast, block, items):
 
 
 @scalar
-def _keep(fast, how, block, local, placed, sink, stored):
-    """Store a placement if it lies in one segment, and where placements are wanted; returns how many there are."""
-    start, length, edit = placed
-    if edit == int64(NO_EDIT) or length < int64(1) or start < int64(sink.begin) or start >= int64(sink.end):
-        return stored
-    if (how.max_edits == 0 and edit & int64(3) != int64(MATCH)) or not inside_segment(fast.segments, start, length):
-        return stored
-    block.found[local] += 1
-    if sink.store and block.found[local] <= sink.max_hits:
-        if stored < sink.hits.shape[0]:
-            sink.hits[stored] = pack_placement(start, edit)
-        stored += int64(1)
-    return stored
-
-
-@scalar
-def _try_left(fast, how, block, owner, place, read, sink, stored):
-    """Placements of an owner that begin at `place`, if its left half is there."""
-    length = read[3]
-    until = agree_until(fast.text, place, read)
-    if until < left_half(length):
-        return stored
-    strand = owner & (int64(how.strands) - int64(1))
-    local = owner >> (int64(how.strands) - int64(1))
-    for i in range(3):
-        extra = int64(i) - int64(1)
-        since = int64(0)
-        if extra != int64(0) or until < length:
-            since = agree_from(fast.text, place + extra, read)
-        edit = edit_of(fast.text, place, length, extra, until, since)
-        if edit != int64(NO_EDIT):
-            placed = (place, length + extra, edit | (strand << int64(4)))
-            stored = _keep(fast, how, block, local, placed, sink, stored)
-    return stored
-
-
-@scalar
-def _try_right(fast, how, block, owner, place, read, sink, stored):
-    """Placements of an owner that end where a read at `place` does, if its right half is there and its left is not."""
-    length = read[3]
-    middle = left_half(length)
-    since = agree_from(fast.text, place, read)
-    if since > middle:
-        return stored
-    strand = owner & (int64(how.strands) - int64(1))
-    local = owner >> (int64(how.strands) - int64(1))
-    for i in range(3):
-        extra = int64(i) - int64(1)
-        start = place - extra
-        if start < int64(0) or (extra == int64(0) and since == int64(0)):
-            continue
-        until = agree_until(fast.text, start, read)
-        if until >= middle:
-            continue
-        edit = edit_of(fast.text, start, length, extra, until, since)
-        if edit != int64(NO_EDIT):
-            placed = (start, length + extra, edit | (strand << int64(4)))
-            stored = _keep(fast, how, block, local, placed, sink, stored)
-    return stored
-
-
-@scalar
 def _verify(fast, reads, how, block, begin, gathered, sink, stored):
     """Last pass: compare candidates with the text; returns the number of placements stored, or that had no room."""
     rows = int64(fast.suffix_array.shape[0])
+    strands = int64(how.strands)
     for c in range(gathered):
         item = int64(block.place_item[c])
         if (fetch_word(fast.text, block.place[c]) ^ block.wanted[item]) & block.mask[item]:
             continue
+        half = item & int64(1)
         owner = item >> int64(1)
-        length = int64(reads.lengths[begin + (owner >> (int64(how.strands) - int64(1)))])
-        place = block.place[c] - left_half(length) * (item & int64(1))
+        local = item >> strands
+        length = int64(reads.lengths[begin + local])
+        place = block.place[c] - left_half(length) * half
         # A base may be put in before the first, and one be taken out.
         if place < int64(-1) or place + length > rows + int64(1):
             continue
         read = (block.words, block.marks, block.first[owner], length)
-        if item & int64(1) == int64(LEFT):
-            stored = _try_left(fast, how, block, owner, place, read, sink, stored)
-        else:
-            stored = _try_right(fast, how, block, owner, place, read, sink, stored)
+        edits = left_edits(fast.text, place, read) if half == int64(LEFT) else right_edits(fast.text, place, read)
+        for i in range(3):
+            edit = edits[i]
+            if edit == int64(NO_EDIT) or (how.max_edits == 0 and edit & int64(3) != int64(MATCH)):
+                continue
+            extra = int64(i) - int64(1)
+            start = place - extra * half
+            if start < int64(sink.begin) or start >= int64(sink.end) or length + extra < int64(1):
+                continue
+            if not inside_segment(fast.segments, start, length + extra):
+                continue
+            block.found[local] += 1
+            if sink.store and block.found[local] <= sink.max_hits:
+                if stored < sink.hits.shape[0]:
+                    strand = owner & (strands - int64(1))
+                    sink.hits[stored] = pack_placement(start, edit | (strand << int64(4)))
+                stored += int64(1)
     return stored
 
 

@@ -18,13 +18,13 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
 
-__all__ = ["LEFT", "NO_EDIT", "RIGHT", "agree_from", "agree_until", "edit_of", "left_half"]
+__all__ = ["LEFT", "NO_EDIT", "RIGHT", "left_edits", "left_half", "right_edits"]
 
 LEFT, RIGHT = 0, 1
 """The halves of a read, by the end of it that they hold."""
 
 NO_EDIT = -1
-"""What `edit_of` gives where one edit is not enough."""
+"""What stands for an edit where one is not enough."""
 
 
 @scalar
@@ -52,15 +52,9 @@ def _differing(text, place, read, word):
 
 
 @scalar
-def agree_until(text, place, read):
+def _agree_until(text, place, read):
     """The first base in which a read that begins at `place` differs from the text, int64; its length where none does.
-
-    Parameters
-    ----------
-    text : uint64[], packed, with as many words behind the place as the read has, and one more
-    place : int64, -31 or more
-    read : (words, marks, first, length): a packed sequence as in `Packed`, from word `first` on
-    """
+    Parameters as `left_edits`."""
     length = read[3]
     word = int64(0)
     while int64(32) * word < length:
@@ -72,9 +66,9 @@ def agree_until(text, place, read):
 
 
 @scalar
-def agree_from(text, place, read):
+def _agree_from(text, place, read):
     """The first base from which on a read that begins at `place` is as the text, int64; its length where its last base
-    differs. Parameters as `agree_until`."""
+    differs. Parameters as `left_edits`."""
     word = ((read[3] + int64(31)) >> int64(5)) - int64(1)
     while word >= int64(0):
         differ = _differing(text, place, read, word)
@@ -85,7 +79,7 @@ def agree_from(text, place, read):
 
 
 @scalar
-def edit_of(text, start, length, extra, until, since):
+def _edit_of(text, start, length, extra, until, since):
     """The leftmost edit that makes of a read the bases of a placement.
 
     Parameters
@@ -93,8 +87,8 @@ def edit_of(text, start, length, extra, until, since):
     start : int64, the placement's first base in the text
     length : int64, bases of the read
     extra : int64, bases that the placement has more: -1, 0 or 1
-    until : int64, `agree_until` with the read's first base on the placement's first
-    since : int64, `agree_from` with the read's last base on the placement's last; not read where the whole read agrees
+    until : int64, `_agree_until` with the read's first base on the placement's first
+    since : int64, `_agree_from` with the read's last base on the placement's last; not read where the whole read agrees
 
     Returns
     -------
@@ -111,3 +105,53 @@ def edit_of(text, start, length, extra, until, since):
     if offset > until or since > offset + int64(kind == int64(MISMATCH)):
         return int64(NO_EDIT)
     return int64(edit_word(kind, offset, int64(fetch_word(text, start + offset) >> uint64(62)), int64(0)))
+
+
+@scalar
+def left_edits(text, place, read):
+    """The edits of the placements that begin at `place`, if the left half of the read is there.
+
+    Parameters
+    ----------
+    text : uint64[], packed, with as many words behind the place as the read has, and one more
+    place : int64, -1 or more
+    read : (words, marks, first, length): a packed sequence as in `Packed`, from word `first` on
+
+    Returns
+    -------
+    (int64, int64, int64) : an `edit_word` of strand 0, or NO_EDIT, for the placements that have a base less than the
+        read, as many, and one more. Whether they lie in one segment has not been looked at.
+    """
+    length = read[3]
+    until = _agree_until(text, place, read)
+    if until < left_half(length):
+        return int64(NO_EDIT), int64(NO_EDIT), int64(NO_EDIT)
+    since = int64(0) if until == length else _agree_from(text, place, read)
+    shorter = _edit_of(text, place, length, int64(-1), until, _agree_from(text, place - int64(1), read))
+    same = _edit_of(text, place, length, int64(0), until, since)
+    return shorter, same, _edit_of(text, place, length, int64(1), until, _agree_from(text, place + int64(1), read))
+
+
+@scalar
+def _right_edit(text, place, read, extra, since):
+    """One of `right_edits`: the read begins at `place - extra`."""
+    start = place - extra
+    if start < int64(0) or (extra == int64(0) and since == int64(0)):
+        return int64(NO_EDIT)
+    until = _agree_until(text, start, read)
+    if until >= left_half(read[3]):
+        return int64(NO_EDIT)
+    return _edit_of(text, start, read[3], extra, until, since)
+
+
+@scalar
+def right_edits(text, place, read):
+    """As `left_edits`, of the placements that end where a read that begins at `place` does, if the right half of the
+    read is there; those whose left half is there, too, are left out. They begin a base behind, at, and a base before
+    `place`."""
+    since = _agree_from(text, place, read)
+    if since > left_half(read[3]):
+        return int64(NO_EDIT), int64(NO_EDIT), int64(NO_EDIT)
+    shorter = _right_edit(text, place, read, int64(-1), since)
+    same = _right_edit(text, place, read, int64(0), since)
+    return shorter, same, _right_edit(text, place, read, int64(1), since)
