@@ -20,6 +20,7 @@ from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
 __all__ = [
+    "SEEDS",
     "PaperResults",
     "find_fast",
     "find_first_fast",
@@ -29,6 +30,9 @@ __all__ = [
     "search_paper",
 ]
 
+SEEDS = 3
+"""Places of a half that are looked up. Real genomes repeat themselves, and of three places one has far fewer rows: that
+makes reads on 100 Mbp twice as fast, and costs on 4.6 as much as it saves."""
 _NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -59,13 +63,13 @@ class _FastWork(NamedTuple):
     def of(
         cls, index: SeedIndex, reads: Packed, wanted: Wanted, max_hits: int | None, *, store: bool = True
     ) -> _FastWork:
-        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length)
+        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, SEEDS)
         return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
         longest = int(self.reads.lengths.max(initial=1))
-        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0)
+        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0, self.how.seeds)
 
     def search(
         self,

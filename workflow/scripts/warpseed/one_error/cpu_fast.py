@@ -12,13 +12,13 @@ from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
 from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.text import inside_segment
-from warpseed.one_error.fast import LEFT, NO_EDIT, RIGHT, left_edits, left_half, right_edits
+from warpseed.one_error.fast import LEFT, NO_EDIT, left_edits, left_half, right_edits
 from warpseed.one_error.reads import MATCH, pack_placement
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
 __all__ = ["Block", "How", "new_block", "search_range"]
 
-NARROW_ABOVE = 16
+NARROW_ABOVE = 64
 """Rows from which a bucket is narrowed by the bases behind the K of the table."""
 _OWNERS = 256
 _CANDIDATES = 1024
@@ -32,16 +32,22 @@ class How(NamedTuple):
     max_edits: int
     """0 or 1"""
     table_length: int
+    seeds: int
+    """places of a half that are looked up, of which the one with the fewest rows is taken"""
 
 
 class Block(NamedTuple):
     """Working arrays of one block of reads. An *owner* is a read in one orientation, an *item* a half of one: items
     2·o and 2·o + 1 are the left and the right half of owner o."""
 
+    entry: np.ndarray
+    """int64[items · seeds], table entry of each place that is looked up; -1 behind the last of an item"""
     low: np.ndarray
-    """int64[items], table entry, then first row"""
+    """int64[items], first row of the place that was taken"""
     high: np.ndarray
-    """int64[items], as `low`, behind the last"""
+    """int64[items], the row behind its last"""
+    shift: np.ndarray
+    """int64[items], bases of the half before that place"""
     wanted: np.ndarray
     """uint64[items], the first bases of the half, up to 32"""
     mask: np.ndarray
@@ -60,10 +66,12 @@ class Block(NamedTuple):
     """int64[reads], placements so far"""
 
 
-def new_block(longest: int, known: bool) -> Block:
+def new_block(longest: int, known: bool, seeds: int) -> Block:
     """Room for a block of reads with up to `longest` words; `known`: every base is one of A, C, G, T."""
     room = _OWNERS * min(longest, 16) + 2 * longest + 1
     return Block(
+        np.empty(2 * _OWNERS * seeds, np.int64),
+        np.empty(2 * _OWNERS, np.int64),
         np.empty(2 * _OWNERS, np.int64),
         np.empty(2 * _OWNERS, np.int64),
         np.empty(2 * _OWNERS, np.uint64),
@@ -123,16 +131,20 @@ def _list_items(fast, reads, how, block, begin, last):
                 wanted = fetch_word(block.words, to * int64(32) + offset) & prefix_mask(bases)
                 block.wanted[item] = wanted
                 block.mask[item] = prefix_mask(bases)
-                block.low[item] = block.high[item] = int64(0)
-                if half == RIGHT and how.max_edits == 0:
-                    continue
+                places = min(max(bases // int64(how.table_length), int64(1)), int64(how.seeds))
+                if half > int64(how.max_edits):
+                    places = int64(0)  # without an edit the left half is enough
                 if not known and not _may_be_exact(block.marks, to, length, int64(half), how.max_edits):
-                    continue
-                shift = uint64(int64(2) * (int64(how.table_length) - min(bases, int64(how.table_length))))
-                code = (wanted >> uint64(int64(64) - int64(2) * int64(how.table_length))) >> shift
-                block.low[item] = int64(code << shift)
-                block.high[item] = int64((code + uint64(1)) << shift)
-                prefetch(fast.table, block.low[item])
+                    places = int64(0)
+                for seed in range(places):
+                    if seed > 0:
+                        at = to * int64(32) + offset + int64(seed) * int64(how.table_length)
+                        wanted = fetch_word(block.words, at)
+                    entry = int64(wanted >> uint64(int64(64) - int64(2) * int64(how.table_length)))
+                    prefetch(fast.table, entry)
+                    block.entry[item * int64(how.seeds) + int64(seed)] = entry
+                if places < how.seeds:
+                    block.entry[item * int64(how.seeds) + places] = int64(-1)
             to += count
             owner += int64(1)
         query += int64(1)
@@ -140,15 +152,27 @@ def _list_items(fast, reads, how, block, begin, last):
 
 
 @scalar
-def _look_up_items(fast, block, items):
-    """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)"""
+def _look_up_items(fast, how, block, items):
+    """Second pass: table entries to rows, the fewest of an item. (A damaged table must not lead behind the last.)"""
     rows = int64(fast.suffix_array.shape[0])
-    for item in range(items):
-        if block.low[item] < block.high[item]:
-            low = min(int64(fast.table[block.low[item]]), rows)
-            prefetch(fast.suffix_array, low)
-            block.high[item] = min(int64(fast.table[block.high[item]]), rows)
-            block.low[item] = low
+    length = int64(how.table_length)
+    for number in range(items):
+        item = int64(number)
+        block.low[item] = block.high[item] = int64(0)
+        entries = int64(1) << (int64(2) * max(length - (popcount(block.mask[item]) >> int64(1)), int64(0)))
+        fewest = rows + int64(1)
+        for seed in range(how.seeds):
+            entry = block.entry[item * int64(how.seeds) + int64(seed)]
+            if entry < int64(0):
+                break
+            low = min(int64(fast.table[entry]), rows)
+            high = min(int64(fast.table[entry + entries]), rows)
+            if high - low < fewest:
+                fewest = high - low
+                block.low[item] = low
+                block.high[item] = high
+                block.shift[item] = int64(seed) * length
+        prefetch(fast.suffix_array, block.low[item])
 
 
 @scalar
@@ -190,6 +214,19 @@ def _verify(fast, reads, how, block, begin, gathered, sink, stored):
 
 
 @scalar
+def _narrowed(fast, reads, how, block, begin, item):
+    """Those rows of a crowded bucket that go on as the half does."""
+    length = int64(reads.lengths[begin + (item >> int64(how.strands))])
+    middle = left_half(length)
+    begins, ends = (middle, length) if item & int64(1) else (int64(0), middle)
+    bases = min(ends - begins - block.shift[item], int64(32))
+    if bases <= int64(how.table_length):
+        return block.low[item], block.high[item]
+    at = block.first[item >> int64(1)] * int64(32) + begins + block.shift[item]
+    return narrow(fast, block.low[item], block.high[item], fetch_word(block.words, at) & prefix_mask(bases), bases)
+
+
+@scalar
 def _gather(fast, reads, how, block, begin, items, sink, used):
     """Third pass, rows to candidates, with the last one whenever their list is full; stores hits from `used` on."""
     rows = int64(fast.suffix_array.shape[0])
@@ -199,13 +236,10 @@ def _gather(fast, reads, how, block, begin, items, sink, used):
         low = block.low[item]
         high = block.high[item]
         if high - low > int64(NARROW_ABOVE):
-            # Only those rows of a crowded bucket that go on as the half does.
-            bases = popcount(block.mask[item]) >> int64(1)
-            if bases > int64(how.table_length):
-                low, high = narrow(fast, low, high, block.wanted[item], bases)
+            low, high = _narrowed(fast, reads, how, block, begin, item)
         for row in range(low, high):
-            place = int64(fast.suffix_array[row])
-            if place >= rows:
+            place = int64(fast.suffix_array[row]) - block.shift[item]
+            if place < int64(0) or place >= rows:
                 continue
             if gathered == int64(_CANDIDATES):
                 stored = _verify(fast, reads, how, block, begin, gathered, sink, stored)
@@ -231,7 +265,7 @@ def search_range(fast, reads, how, block, first, last, sink):
     while begin < last:
         end = _list_items(fast, reads, how, block, begin, int64(last))
         items = int64(2) * int64(how.strands) * (end - begin)
-        _look_up_items(fast, block, items)
+        _look_up_items(fast, how, block, items)
         _gather(fast, reads, how, block, begin, items, sink, used)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:

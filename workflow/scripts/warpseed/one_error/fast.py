@@ -1,9 +1,9 @@
 """The fast tier: one half of a read is exact; it is looked up, and the other half compared with the text beside it.
 
 A placement with at most one edit has the edit in one half of the read or between the halves, so that the other half is
-there as it is. Its first bases are looked up in the table of K bases. A row of the bucket says where the half lies; the
-read's other end then lies as far away as the read says, or a base nearer, or a base farther. In each of these three
-the number of bases that agree from the left end on and from the right end on decides.
+there as it is. K of its bases are looked up in the table. A row of the bucket says where the half lies; the read's
+other end then lies as far away as the read says, or a base nearer, or a base farther. In each of these three the number
+of bases that agree from the left end on and from the right end on decides.
 
 A placement that both halves lead to is reported by the left one alone. One half leads to a placement once, since the
 bases that were looked up lie at one place of the read.
