@@ -168,10 +168,20 @@ def test_no_edit(built: Callable[..., Any], case: tuple[list[str], list[str]], l
 
 
 @TIERS
-@given(case=cases(indels=True), threads=st.integers(1, 3), rooms=st.sampled_from([(2, 6), (2, 9), (7, 30)]))
-@example(case=(["A" * 60], ["A", "T", "AA", "N"]), threads=2, rooms=(2, 6))
+@given(
+    case=cases(indels=True),
+    threads=st.integers(1, 3),
+    rooms=st.sampled_from([(2, 6), (2, 9), (7, 30)]),
+    work=st.sampled_from([0, 30, 1 << 23]),
+)
+@example(case=(["A" * 60], ["A", "T", "AA", "N"]), threads=2, rooms=(2, 6), work=0)
 def test_placements_for_which_there_is_little_room(
-    built: Callable[..., Any], tier: str, case: tuple[list[str], list[str]], threads: int, rooms: tuple[int, int]
+    built: Callable[..., Any],
+    tier: str,
+    case: tuple[list[str], list[str]],
+    threads: int,
+    rooms: tuple[int, int],
+    work: int,
 ) -> None:
     """Batches of a few placements; the fast tier parts those of a single read, at places in the text.
 
@@ -182,6 +192,8 @@ def test_placements_for_which_there_is_little_room(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpseed.line._ROOM", rooms[0])
         patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        patch.setattr("warpseed.one_error.cpu._MOST_WORK", work)
+        patch.setattr("warpseed.one_error.cpu._MOST_BASES", work)
         assert_true(index, contigs, queries, tier=tier, threads=threads)
         if tier == "fast":
             assert max(len(hits) for hits in iter_read_hits(index, queries, threads=threads)) <= rooms[1]

@@ -34,6 +34,10 @@ SEEDS = 3
 """Places of a half that are looked up. Real genomes repeat themselves, and of three places one has far fewer rows: that
 makes reads on 100 Mbp twice as fast, and costs on 4.6 as much as it saves."""
 _NO_LIMIT = np.iinfo(np.int64).max
+_MOST_WORK = 1 << 23
+"""Look-ups and candidates of `find_first_fast`, besides what its last read has: a fraction of a second."""
+_MOST_BASES = 1 << 17
+"""Bases of the reads of `find_first_paper`, besides its first, for the same reason."""
 
 
 class PaperResults(NamedTuple):
@@ -58,13 +62,21 @@ class _FastWork(NamedTuple):
     how: cpu_fast.How
     max_hits: int
     store: bool
+    most_work: int
 
     @classmethod
     def of(
-        cls, index: SeedIndex, reads: Packed, wanted: Wanted, max_hits: int | None, *, store: bool = True
+        cls,
+        index: SeedIndex,
+        reads: Packed,
+        wanted: Wanted,
+        max_hits: int | None,
+        *,
+        store: bool = True,
+        most_work: int = _NO_LIMIT,
     ) -> _FastWork:
         how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, SEEDS)
-        return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store)
+        return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store, most_work)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
@@ -80,8 +92,9 @@ class _FastWork(NamedTuple):
         into: tuple[np.ndarray, np.ndarray],
         window: tuple[int, int] = WHOLE_TEXT,
     ) -> tuple[int, np.ndarray, int]:
-        """The reads [first, last), as far as there is room; as `warpseed.output.collect.Searcher`."""
-        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window)
+        """The reads [first, last), as far as there is room, and not begun behind `most_work`; as
+        `warpseed.output.collect.Searcher`."""
+        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
         stop, used, needed = cpu_fast.search_range(self.fast, self.reads, self.how, block, first, last, sink)
         return stop, sink.hits[:used], needed
 
@@ -115,10 +128,11 @@ def find_first_fast(
     max_hits: int | None,
     watch: Stopwatch,
 ) -> Found:
-    """The placements of the first reads of a set, as many as have room; none where those of the very first have not."""
+    """The placements of the first reads of a set, as many as have room and are soon done; of none where those of the
+    very first have no room."""
     # A part of the text does not show all placements of a read: whether it is dropped was decided in the whole of it.
     limit = max_hits if room.text == WHOLE_TEXT else None
-    work = _FastWork.of(index, reads, wanted, limit)
+    work = _FastWork.of(index, reads, wanted, limit, most_work=_MOST_WORK)
     counts, dropped = np.zeros(len(reads.lengths), np.int64), np.zeros(2, np.int64)
     with watch.stage("search"):
         stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
@@ -179,7 +193,10 @@ def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, t
 def find_first_paper(
     index: SeedIndex, reads: Packed, wanted: Wanted, room: Room, *, max_hits: int | None, watch: Stopwatch
 ) -> Found:
-    """The placements of the first reads of a set, as many as have room; at least those of one, held at once."""
+    """The placements of the first reads of a set, as many as have room and are soon done; at least those of one, in the
+    whole text and held at once: `room.text` is asked for only where a first read had no room."""
+    soon = int(np.searchsorted(np.cumsum(reads.lengths, dtype=np.int64), _MOST_BASES, side="right"))
+    reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
     with watch.stage("search"):
         searched = search_paper(index, reads, wanted, max_hits=max_hits)
         stop = max(1, int(np.searchsorted(np.cumsum(searched.placements), room.results, side="right")))

@@ -227,16 +227,33 @@ def _narrowed(fast, reads, how, block, begin, item):
 
 
 @scalar
-def _gather(fast, reads, how, block, begin, items, sink, used):
-    """Third pass, rows to candidates, with the last one whenever their list is full; stores hits from `used` on."""
+def _gather(fast, reads, how, block, begin, items, sink, so_far):
+    """Third pass, rows to candidates, with the last one whenever their list is full; it stores placements.
+
+    Parameters
+    ----------
+    so_far : (int64 placements stored, int64 work done), before this block
+
+    Returns
+    -------
+    (stop, work) : int64; reads before `stop` are done. It ends at the first read that is begun with more placements
+        than there is room for, or with too much work done; else, behind the block
+    """
     rows = int64(fast.suffix_array.shape[0])
     gathered = int64(0)
-    stored = used
-    for item in range(items):
+    stored, work = so_far
+    work += items * int64(how.seeds)
+    for number in range(items):
+        item = int64(number)
+        begins = item & ((int64(1) << int64(how.strands)) - int64(1)) == int64(0)
+        if begins and item > int64(0) and (stored > sink.hits.shape[0] or work > sink.work):
+            items = item
+            break
         low = block.low[item]
         high = block.high[item]
         if high - low > int64(NARROW_ABOVE):
             low, high = _narrowed(fast, reads, how, block, begin, item)
+        work += max(high - low, int64(0))
         for row in range(low, high):
             place = int64(fast.suffix_array[row]) - block.shift[item]
             if place < int64(0) or place >= rows:
@@ -249,6 +266,7 @@ def _gather(fast, reads, how, block, begin, items, sink, used):
             block.place_item[gathered] = item
             gathered += int64(1)
     _verify(fast, reads, how, block, begin, gathered, sink, stored)
+    return begin + (items >> int64(how.strands)), work
 
 
 @scalar
@@ -258,15 +276,16 @@ def search_range(fast, reads, how, block, first, last, sink):
     Returns
     -------
     (stop, used, needed) : int64; where it stopped, the placements stored, and the room that read `stop` needs (0 at
-        the end)
+        the end, and where it stopped for the work)
     """
     used = int64(0)
+    work = int64(0)
     begin = int64(first)
-    while begin < last:
+    while begin < last and work <= sink.work:
         end = _list_items(fast, reads, how, block, begin, int64(last))
         items = int64(2) * int64(how.strands) * (end - begin)
         _look_up_items(fast, how, block, items)
-        _gather(fast, reads, how, block, begin, items, sink, used)
+        end, work = _gather(fast, reads, how, block, begin, items, sink, (used, work))
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:
             return stopped, used, needed
