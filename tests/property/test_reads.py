@@ -34,6 +34,9 @@ from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.sequences.queries import Queries
 
+KINDS = ("match", "mismatch", "insertion", "deletion")
+"""Types of an edit, by their numbers."""
+
 TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
 
 # ---- the oracles
@@ -97,8 +100,10 @@ def true_rows(contigs: Sequence[str], queries: Sequence[str], placements: Sequen
     for query, contig, start, end, strand, distance in placements:
         read = reverse_complement(queries[query])
         read = read if strand else reverse_complement(read)
-        _, offset, base = leftmost_edit(read, contigs[contig][start:end].upper())
-        rows.append((query, contig, start, end, strand, distance, offset, "ACGT".find(base) if base else 0))
+        kind, offset, base = leftmost_edit(read, contigs[contig][start:end].upper())
+        rows.append(
+            (query, contig, start, end, strand, distance, KINDS.index(kind), offset, "ACGT".find(base) if base else 0)
+        )
     return rows
 
 

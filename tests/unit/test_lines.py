@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from warpseed.errors import InputError
 from warpseed.output import lines
-from warpseed.output.lines import Formatter, Line, Name, Names, Number, Sign, Text, format_rows, header, tab_separated
+from warpseed.output.lines import Formatter, Letter, Line, Name, Names, Number, Text, format_rows, header, tab_separated
 
 KINDS = ["<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"]
 TABLES = {"contig": Names.of(["chr1", "", "a-long-name-of-a-contig"]), "query": Names.of(["q", "число", "xyz" * 20])}
 MATCHES = np.dtype([("strand", "u1"), ("length", "<u2"), ("query", "<u4"), ("contig", "i1"), ("gap", "<i4")])
 """A type that no system has: other fields, other sizes, and the first one is a single byte."""
 PAF_LIKE = tab_separated(
-    Name("query", "query"), Number("length"), Sign("strand"), Name("contig", "contig"), Number("gap"), Text(b"tp:A:P")
+    Name("query", "query"), Number("length"), Letter("strand", b"+-"), Name("contig", "contig"), Number("gap"),
+    Text(b"tp:A:P"),
 )  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def test_queries_are_numbered_from_the_first_of_their_batch() -> None:
 
 
 def test_a_header_names_the_fields() -> None:
-    line = tab_separated(Name("query", "query"), Number("length"), Sign("strand"))
+    line = tab_separated(Name("query", "query"), Number("length"), Letter("strand", b"+-"))
     assert header(line) == b"query\tlength\tstrand\n"
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m warpseed index | kmers | verify | check``."""
+"""The command line: ``python -m warpseed index | kmers | reads | verify | check``."""
 
 from __future__ import annotations
 
@@ -76,6 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
 
+    reads = command("reads", _reads, "Find all places of reads in a genome that one edit or none leads to.", search)
+    reads.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
+    reads.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+    reads.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv or .bed; '-' (default) is TSV")
+    edits = "substitutions, insertions and deletions, 0 or 1 (default)"
+    reads.add_argument("--max-edits", type=int, default=1, metavar="E", help=edits)
+    reads.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
 
@@ -116,6 +124,14 @@ def _kmers(options: argparse.Namespace) -> int:
 
     search = partial(kmer_search, k=options.k, step=options.step, max_mismatches=options.max_mismatches)
     return _search(options, options.kmers, "k-mers", search, LINES, partial(_say_reads, tell=options.say))
+
+
+def _reads(options: argparse.Namespace) -> int:
+    from warpseed.one_error import read_search
+    from warpseed.one_error.output import LINES
+
+    search = partial(read_search, max_edits=options.max_edits, both_strands=not options.one_strand)
+    return _search(options, options.reads, "reads", search, LINES, lambda counts: None)
 
 
 def _search(

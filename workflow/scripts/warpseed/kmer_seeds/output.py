@@ -11,8 +11,8 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.fm_index.text import segment_of
-from warpseed.output.hits import Hits
-from warpseed.output.lines import Format, Name, Names, Number, Sign, header, tab_separated
+from warpseed.output.hits import BED, Hits
+from warpseed.output.lines import Format, Letter, Name, Names, Number, header, tab_separated
 from warpseed.output.rows import HIT_ROW
 from warpseed.output.writers import format_of, open_writer, write_batches
 
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "make_hits", "write_hits"]
 
-BED = tab_separated(
-    Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"), Sign("strand")
-)  # fmt: skip
 TSV = tab_separated(
-    Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Sign("strand"), Number("distance")
+    Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
+    Number("distance"),
 )  # fmt: skip
 TSV_HEADER = header(TSV)
 LINES = {"bed": Format(BED, preset="bed"), "tsv": Format(TSV, TSV_HEADER)}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from warpseed.batches import (
     OptionArguments,
-    Options,
     Source,
     check_number,
+    checked_options,
     find_all,
     iter_hits,
     opened,
@@ -40,7 +40,7 @@ def read_search(
     from warpseed.one_error.reads import Wanted
     from warpseed.one_error.search import ReadSearch
 
-    checked = Options(**options).checked()
+    checked = checked_options(options, ("max_edits", "both_strands", "watch"))
     if target_of(checked.device)[0] != "cpu":
         raise InputError(f"device is {checked.device!r}, but reads are searched on the CPU; name 'cpu'.")
     least = _LEAST_EDITS[checked.tier]

@@ -9,9 +9,9 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.text import segment_of
-from warpseed.one_error.reads import placement_of
-from warpseed.output.hits import Hits
-from warpseed.output.lines import Names
+from warpseed.one_error.reads import kind_of, placement_of
+from warpseed.output.hits import BED, Hits
+from warpseed.output.lines import Format, Letter, Name, Names, Number, header, tab_separated
 from warpseed.output.rows import HIT_ROW
 
 if TYPE_CHECKING:
@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["PLACEMENT_ROW", "make_hits"]
+__all__ = ["LINES", "PLACEMENT_ROW", "TSV", "make_hits"]
 
-PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("offset", "<i4"), ("base", "i1")])
-"""A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. That is a mismatch, an
-insertion or a deletion where the placement has as many bases as the read, one more or one less (see
-`warpseed.one_error.reads`). `offset`: bases of the placement before it; `base`: code of the reference's base there, 0
-for a deletion. Both are 0 where the distance is."""
+PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("kind", "i1"), ("offset", "<i4"), ("base", "i1")])
+"""A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. `kind`: MATCH, MISMATCH,
+INSERTION or DELETION of `warpseed.one_error.reads`; the placement has as many bases as the read, one more for an
+insertion, one less for a deletion. `offset`: bases of the placement before it; `base`: code of the reference's base
+there, 0 for a deletion. Both are 0 where the distance is."""
+
+TSV = tab_separated(
+    Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
+    Number("distance"), Letter("kind", b"=XDI"), Number("offset"),
+)  # fmt: skip
+LINES = {"tsv": Format(TSV, header(TSV)), "bed": Format(BED, preset="bed")}
+"""What each format writes for a placement, and before the first one. The kinds are the letters of CIGAR strings."""
 
 
 @scalar
@@ -41,6 +48,7 @@ def _expand(packed, hit_first, query, first, read_lengths, segments, first_query
         row.contig = segments.contig[segment]
         row.strand = strand
         row.distance = distance
+        row.kind = kind_of(extra, distance)
         row.offset = offset
         row.base = base
         start = place - int64(segments.text_start[segment]) + segments.contig_start[segment]

@@ -37,6 +37,7 @@ __all__ = [
     "edit_word",
     "extra_bases",
     "is_leftmost",
+    "kind_of",
     "pack_placement",
     "pack_reads",
     "placement_of",
@@ -89,6 +90,14 @@ def edit_word(kind, offset, base, strand):
 def extra_bases(kind):
     """Bases that a placement has more than its read, int64: 1 for an insertion, -1 for a deletion."""
     return int64(kind == int64(INSERTION)) - int64(kind == int64(DELETION))
+
+
+@scalar
+def kind_of(extra, distance):
+    """The type of a placement's edit, int64, by the bases that it has more than its read, and its distance."""
+    if extra != int64(0):
+        return int64(INSERTION) if extra > int64(0) else int64(DELETION)
+    return int64(MISMATCH) if distance else int64(MATCH)
 
 
 @scalar

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpseed.output.lines import Formatter, Line, Names, format_rows
+from warpseed.output.lines import Formatter, Letter, Line, Name, Names, Number, format_rows, tab_separated
 from warpseed.output.rows import HIT_ROW, digest_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Hits"]
+__all__ = ["BED", "Hits"]
+
+BED = tab_separated(
+    Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"),
+    Letter("strand", b"+-"),
+)  # fmt: skip
+"""The line of a hit that every system has."""
 
 
 # Every batch of a search has the same ones, which may be a million.

@@ -1,7 +1,7 @@
 """Lines of text from rows of any type: a line is described once, and formatted without a Python loop over rows.
 
-A line is a tuple of parts: `Number`, `Name`, `Sign` and `Text`. What is compiled knows no type of rows: it reads fields
-from the rows' bytes, by offset and size, so that it is compiled once for all types and all lines.
+A line is a tuple of parts: `Number`, `Name`, `Letter` and `Text`. What is compiled knows no type of rows: it reads
+fields from the rows' bytes, by offset and size, so that it is compiled once for all types and all lines.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from warpseed.errors import InputError
 __all__ = [
     "Format",
     "Formatter",
+    "Letter",
     "Line",
     "Name",
     "Names",
     "Number",
-    "Sign",
     "Text",
     "format_rows",
     "header",
@@ -40,7 +40,7 @@ _WORD = 8
 _NUMBER_BYTES = 20
 """The longest number of 64 bits, its sign included."""
 
-_PLUS, _MINUS, _DOT = (ord(c) for c in "+-.")
+_MINUS, _DOT = (ord(c) for c in "-.")
 
 
 class Number(NamedTuple):
@@ -56,10 +56,11 @@ class Name(NamedTuple):
     table: str
 
 
-class Sign(NamedTuple):
-    """'+' where a field holds 0, else '-'."""
+class Letter(NamedTuple):
+    """The letter for the number that a field holds, from 0 on; such as b"+-" for a strand. Eight letters at most."""
 
     field: str
+    letters: bytes
 
 
 class Text(NamedTuple):
@@ -68,7 +69,7 @@ class Text(NamedTuple):
     text: bytes
 
 
-Line: TypeAlias = tuple[Number | Name | Sign | Text, ...]
+Line: TypeAlias = tuple[Number | Name | Letter | Text, ...]
 
 
 class Format(NamedTuple):
@@ -82,8 +83,8 @@ class Format(NamedTuple):
 
 
 _TABLES = ("contig", "query")
-_NUMBER, _SIGN, _NOTHING, _END, _FIRST_TABLE = range(5)
-_KINDS = {"Number": _NUMBER, "Sign": _SIGN}
+_NUMBER, _LETTER, _NOTHING, _END, _FIRST_TABLE = range(5)
+_KINDS = {"Number": _NUMBER, "Letter": _LETTER}
 
 
 class Names(NamedTuple):
@@ -108,9 +109,9 @@ class Names(NamedTuple):
         return np.array(names[: len(self.offsets) - 1], dtype=object)
 
 
-def tab_separated(*columns: Number | Name | Sign | Text) -> Line:
+def tab_separated(*columns: Number | Name | Letter | Text) -> Line:
     """A line of columns with a tab between them and a newline behind."""
-    parts: list[Number | Name | Sign | Text] = []
+    parts: list[Number | Name | Letter | Text] = []
     for column in columns:
         parts += [Text(b"\t"), column] if parts else [column]
     return (*parts, Text(b"\n"))
@@ -128,6 +129,8 @@ class _Parts(NamedTuple):
     """uint64[p], a byte each, the first in the lowest"""
     sizes: np.ndarray
     """int64[p], bytes of each text"""
+    letters: np.ndarray
+    """uint64[p], the letters that a value stands for, as the texts"""
     kinds: np.ndarray
     """int64[p], the kind of each value; the last part is the line's end"""
     places: np.ndarray
@@ -150,30 +153,37 @@ class _Plan(NamedTuple):
 
 @lru_cache
 def _plan(line: Line, dtype: np.dtype) -> _Plan:
-    parts, text = [], b""
+    parts: list[tuple[bytes, bytes, int, int, int, int]] = []
+    text = b""
     for part in (*line, None):
         if isinstance(part, Text):
             text += part.text
             continue
         while len(text) > _WORD:
-            parts.append((text[:_WORD], _NOTHING, 0, 0, 0))
+            parts.append((text[:_WORD], b"", _NOTHING, 0, 0, 0))
             text = text[_WORD:]
         if part is None:
-            parts.append((text, _END, 0, 0, 0))
+            parts.append((text, b"", _END, 0, 0, 0))
             break
         kind = _FIRST_TABLE + _TABLES.index(part.table) if isinstance(part, Name) else _KINDS[type(part).__name__]
         field, offset = dtype.fields[part.field][:2]  # type: ignore[index]
         if field.kind not in "iu" or field != field.newbyteorder("<"):
             raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
         size = field.itemsize
-        parts.append((text, kind, offset + size - _WORD, 8 * (_WORD - size), int(field.kind == "i")))
+        letters = part.letters if isinstance(part, Letter) else b""
+        parts.append((text, letters, kind, offset + size - _WORD, 8 * (_WORD - size), int(field.kind == "i")))
         text = b""
-    texts = [text for text, *_ in parts]
-    words = np.array([int.from_bytes(text, "little") for text in texts], np.uint64)
+    texts, letters_of, *numbers = zip(*parts, strict=True)
     sizes = np.array([len(text) for text in texts], np.int64)
-    columns = np.array([values for _, *values in parts], np.int64).T.copy()
+    kinds, places, spare_bits, signed = (np.array(column, np.int64) for column in numbers)
+    columns = _Parts(_words(texts), sizes, _words(letters_of), kinds, places, spare_bits, signed)
     tables = tuple(part.table for part in line if isinstance(part, Name))
-    return _Plan(_Parts(words, sizes, *columns), int(sizes.sum()) + _NUMBER_BYTES * len(parts), tables)
+    return _Plan(columns, int(sizes.sum()) + _NUMBER_BYTES * len(parts), tables)
+
+
+def _words(texts: Iterable[bytes]) -> np.ndarray:
+    """Texts of up to eight bytes as uint64[n], the first byte in the lowest."""
+    return np.array([int.from_bytes(text, "little") for text in texts], np.uint64)
 
 
 @scalar
@@ -207,7 +217,7 @@ def _format(rows, width, parts, names, first_query, out, ends):
     names : (text, offsets) of the contigs' names, then of the queries'
     ends : int64[n], filled with the place behind each line
     """
-    texts, sizes, kinds, places, spare_bits, signed = parts
+    texts, sizes, letters, kinds, places, spare_bits, signed = parts
     contigs, contig_ends, queries, query_ends = names
     to = int64(0)
     for row in range(ends.shape[0]):
@@ -225,8 +235,8 @@ def _format(rows, width, parts, names, first_query, out, ends):
             value = uint64(int64(word) >> spare_bits[p]) if signed[p] else word >> uint64(spare_bits[p])
             if kind == _NUMBER:
                 to = _put_signed(out, to, int64(value)) if signed[p] else put_number(out, to, value)
-            elif kind == _SIGN:
-                out[to] = uint8(_MINUS if value else _PLUS)
+            elif kind == _LETTER:
+                out[to] = uint8(letters[p] >> ((value & uint64(7)) << uint64(3)))
                 to += int64(1)
             elif kind != _NOTHING:
                 if kind == _FIRST_TABLE:
