@@ -69,6 +69,21 @@ def test_real_genome_hit_by_hit(genome: tuple[Any, Any, Path], tmp_path: Path, d
         assert np.array_equal(ours.rows(), theirs), tier
 
 
+def test_reads_with_a_substitution_or_none(genome: tuple[Any, Any, Path], tmp_path: Path) -> None:
+    """Of the placements of reads those as long as the read are what bowtie -v 1 -a finds."""
+    from warpseed import find_reads
+    from warpseed.sequences.simulate import simulate_reads
+
+    reference, index, prefix = genome
+    reads = number_queries(simulate_reads(reference, count=2000, length=100, error_rate=0.01, seed=1))
+    theirs = bowtie_rows(prefix, reference.names, reads, tmp_path, max_mismatches=1, threads=2)
+    assert len(theirs) > 1000
+    for tier, count in (("fast", 2000), ("paper", 300)):
+        rows = find_reads(index, reads.slice(0, count), tier=tier, threads=2).rows()
+        ours = rows[rows["end"] - rows["start"] == 100][list(theirs.dtype.names or ())]
+        assert np.array_equal(ours.astype(theirs.dtype), theirs[theirs["query"] < count]), tier
+
+
 @TIERS
 def test_max_hits_is_dash_m(genome: tuple[Any, Any, Path], tmp_path: Path, tier: str) -> None:
     from warpseed import find_kmers
