@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -46,6 +47,12 @@ PEERS = {
 }
 """Tools that tests marked `peer("bowtie")` compare with, and their programs."""
 SKIPPED_PEERS = pytest.StashKey[Counter[str]]()
+
+
+def pytest_configure() -> None:
+    """Heed Ctrl-C, which a shell has ignored by what it starts in the background: what tests start inherits that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
