@@ -27,18 +27,24 @@ def poly_a(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
     return build_index(path, parts=("fast", "paper"))
 
 
-@pytest.mark.parametrize("tier", ["fast", "paper"])
-def test_kmers_without_room_are_not_tried_again_and_again(
-    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tier: str
-) -> None:
-    tried: list[int] = []
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many k-mers each search is given, one by one."""
+    searched: list[int] = []
+    found = KmerSearch.find
 
     def find(self: KmerSearch, queries: Any, *rest: Any) -> Any:
-        tried.append(len(queries.lengths))
+        searched.append(len(queries.lengths))
         return found(self, queries, *rest)
 
-    found = KmerSearch.find
     monkeypatch.setattr(KmerSearch, "find", find)
+    return searched
+
+
+@pytest.mark.parametrize("tier", ["fast", "paper"])
+def test_kmers_without_room_are_not_tried_again_and_again(
+    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tried: list[int], tier: str
+) -> None:
     monkeypatch.setattr("warpseed.line._ROOM", HITS - 1)
     assert len(find_kmers(poly_a, [KMER] * 512, tier=tier)) == 512 * HITS
     # The whole rest behind each of them would be half the square of their number.
@@ -47,17 +53,9 @@ def test_kmers_without_room_are_not_tried_again_and_again(
 
 @pytest.mark.parametrize(("count", "threads", "searches"), [(1000, 1, 1), (1000, 2, 8), (1000, 4, 16), (100, 4, 2)])
 def test_threads_share_a_piece_where_there_are_few(
-    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, count: int, threads: int, searches: int
+    poly_a: SeedIndex, tried: list[int], count: int, threads: int, searches: int
 ) -> None:
     """A small set of k-mers is one piece, and its search may take long: each thread has some of it."""
-    tried: list[int] = []
-
-    def find(self: KmerSearch, queries: Any, *rest: Any) -> Any:
-        tried.append(len(queries.lengths))
-        return found(self, queries, *rest)
-
-    found = KmerSearch.find
-    monkeypatch.setattr(KmerSearch, "find", find)
     kmers = ["C" * 20] * (count - 1) + [KMER]
     assert len(find_kmers(poly_a, kmers, threads=threads)) == HITS
     assert sum(tried) == count and len(tried) == searches
