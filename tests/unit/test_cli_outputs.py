@@ -6,6 +6,7 @@ import errno
 import gzip
 import io
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 import warpseed
 from command_line import CHROMOSOME, CONTIGS, QUERIES, expected_bed, fasta, program, save
 from warpseed import cli
+from warpseed.errors import InputError
 from warpseed.fm_index import build, store
 from warpseed.output import hits as hits_module
 from warpseed.output import opening
@@ -392,6 +394,25 @@ def test_a_full_disk_names_the_file_that_was_to_be() -> None:
     with pytest.raises(OSError, match="No space left") as caught, open_for_writing("/dev/full") as handle:
         handle.write(b"x" * (1 << 20))
     assert caught.value.filename == "/dev/full"
+
+
+def test_a_plain_file_that_is_written_behind_and_has_no_room(tmp_path: Path) -> None:
+    target = tmp_path / "hits.bed"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with (
+            pytest.raises(InputError, match="File too large") as caught,
+            opening.open_output(target, threads=2) as handle,
+        ):
+            for _ in range(3):
+                handle.write(b"x" * (1 << 17))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert str(caught.value).startswith(f"{target}: cannot be written")
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_atomic_file_is_named_by_its_final_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 import pytest
-from warpseed.compute.pipeline import fed, ordered
+from warpseed.compute.pipeline import behind, fed, ordered
 
 THREADS = pytest.mark.parametrize("threads", [1, 2, 5])
 
@@ -91,3 +91,46 @@ def test_what_feeds_may_fail_and_may_be_left() -> None:
     results.close()  # type: ignore[attr-defined]
     assert closed == [True, True]
     assert not [thread for thread in threading.enumerate() if "warpseed" in thread.name]
+
+
+def test_what_is_taken_behind_is_taken_in_order_and_whole() -> None:
+    taken: list[tuple[int, int]] = []
+    with behind(lambda task: taken.append((task, threading.get_ident()))) as put:
+        for task in range(50):
+            put(task)
+    assert [task for task, _ in taken] == list(range(50))
+    assert {thread for _, thread in taken} != {threading.get_ident()}
+
+
+def test_a_mistake_behind_is_raised_with_a_later_task_or_at_the_end() -> None:
+    taken: list[int] = []
+
+    def take(task: int) -> None:
+        if task == 3:
+            raise ValueError("no room")
+        taken.append(task)
+
+    with pytest.raises(ValueError, match="no room"), behind(take) as put:
+        for task in range(1000):
+            put(task)
+        raise AssertionError("a thousand tasks were handed over behind a failure")
+    with pytest.raises(ValueError, match="no room"), behind(take) as put:
+        put(3)
+    assert taken == [0, 1, 2]
+
+
+def test_what_waits_behind_is_given_up_where_the_block_fails() -> None:
+    begun, go_on, taken = threading.Event(), threading.Event(), []
+
+    def take(task: int) -> None:
+        begun.set()
+        go_on.wait(10)
+        taken.append(task)
+
+    with pytest.raises(KeyError, match="elsewhere"), behind(take) as put:
+        for task in range(3):
+            put(task)
+        begun.wait(10)
+        threading.Timer(0.05, go_on.set).start()
+        raise KeyError("elsewhere")
+    assert taken == [0]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from types import TracebackType
 
-__all__ = ["Ahead", "fed", "mapped", "ordered"]
+__all__ = ["Ahead", "behind", "fed", "mapped", "ordered"]
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -160,6 +161,54 @@ def fed(tasks: Iterator[_Task], run: Callable[[_Task], _Result], threads: int) -
         room.release()
         feeder.join()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def behind(take: Callable[[_Task], object], most: int = 4) -> Generator[Callable[[_Task], None], None, None]:
+    """A function that hands tasks to a thread, which takes them in order; all have been taken when the block ends.
+
+    Parameters
+    ----------
+    take : called in that thread; it should not wait for long, as nothing interrupts it
+    most : tasks that wait at most; the function waits while there are more
+
+    Raises
+    ------
+    whatever `take` raised, with the next task or at the end; later tasks are given up, as all are where the block fails
+    """
+    from queue import Queue
+    from threading import Thread
+
+    end = object()
+    line: Queue[_Task | object] = Queue(most)
+    failures: list[BaseException] = []
+    given_up = False
+
+    def serve() -> None:
+        while (task := line.get()) is not end:
+            if not failures and not given_up:
+                try:
+                    take(task)  # type: ignore[arg-type]
+                except BaseException as error:  # raised again where tasks are handed over
+                    failures.append(error)
+
+    def put(task: _Task) -> None:
+        if failures:
+            raise failures[0]
+        line.put(task)
+
+    thread = Thread(target=serve, name="warpseed taking", daemon=True)
+    thread.start()
+    try:
+        yield put
+    except BaseException:
+        given_up = True
+        raise
+    finally:
+        line.put(end)
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 class Ahead(Generic[_Result]):

@@ -6,13 +6,15 @@ import hashlib
 import io
 import os
 import select
+import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from warpseed.compute.pipeline import behind
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
 from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
@@ -142,6 +144,17 @@ class _NamedFile(io.FileIO):
             raise
 
 
+class _Behind:
+    """A stream whose bytes are taken in another thread: none of them may change any more."""
+
+    def __init__(self, write: Callable[[Any], None]) -> None:
+        self._write = write
+
+    def write(self, data: Any) -> int:
+        self._write(data)
+        return len(data)
+
+
 class _TextAsBytes:
     """Bytes into a stream of text, as some programs put in the place of standard output."""
 
@@ -188,8 +201,9 @@ def standard_output() -> BinaryIO:
 def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, as BGZF, which is gzip, when its name ends in ``.gz``.
 
-    Equal content gives equal files, for any number of threads, which compress. An OSError that writing raises names
-    the file.
+    Equal content gives equal files, for any number of threads, which compress. With more than one, what is not
+    compressed goes to a plain file in a thread of its own. An OSError that writing raises, perhaps only with the next
+    bytes or at the end, names the file.
     """
     with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
         if os.fspath(path).endswith(".gz"):
@@ -197,7 +211,11 @@ def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Itera
 
             with BgzfWriter(raw, threads) as packed:
                 yield packed  # type: ignore[misc]
+        elif threads > 1 and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+            with behind(raw.write) as write:
+                yield _Behind(write)  # type: ignore[misc]
         else:
+            # A pipe may be full for as long as it likes, and whoever waits for it has to be interruptible.
             yield raw
 
 
