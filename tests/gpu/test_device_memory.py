@@ -22,7 +22,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device, text_on_device
 from warpseed.kmer_seeds import cpu, gpu
 from warpseed.kmer_seeds.floors import draw_kmers
-from warpseed.kmer_seeds.gpu_stream import stream_hits
+from warpseed.kmer_seeds.gpu import stream_hits
 from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, part_of
 

@@ -6,6 +6,7 @@ kernel computes is checked on a GPU alone.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,10 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from warpseed.compute.appended import SEGMENTS
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import cpu, paper
-from warpseed.kmer_seeds.gpu_inexact import KEPT, SEGMENTS
+from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
+from warpseed.one_error import cpu as one_error_cpu
+from warpseed.one_error.reads import Wanted
 
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -105,8 +109,8 @@ class PretendCupy:
     def flatnonzero(self, array: Array) -> Array:
         return np.flatnonzero(array).view(Array)
 
-    def cumsum(self, array: Array, dtype: Any) -> Array:
-        return np.cumsum(array, dtype=dtype).view(Array)
+    def cumsum(self, array: Array, dtype: Any = None, out: Array | None = None) -> Array:
+        return np.cumsum(array, dtype=dtype, out=out).view(Array)
 
 
 class PretendGpu:
@@ -207,6 +211,61 @@ class PretendGpu:
                 entry_of[t], steps_of[t] = walk_to_sample(_plain(index), int(low) + t - begin)
             begin = int(end)
 
+    # ---- reads
+
+    def orient_reads(self, reads, strands, oriented) -> None:
+        assert len(oriented.words) == 2 * len(reads.words) + 1 and len(oriented.marks) in (0, len(oriented.words))
+
+    def append_placements(self, search) -> None:
+        found, room = search.found, len(search.found.words) // SEGMENTS
+        wanted = Wanted(int(search.max_edits), int(search.strands))
+        placements = one_error_cpu.find_fast(self.index, _plain(search.reads), wanted)
+        found.counts[...] = placements.counts
+        query = np.repeat(np.arange(len(placements.counts)), placements.counts)
+        # The last of a read's are appended first, as if its lanes had come so.
+        rank = np.concatenate([np.arange(count)[::-1] for count in placements.counts])
+        for segment in range(SEGMENTS):
+            mine = slice(segment, None, SEGMENTS)
+            found.cursors[segment] = len(query[mine])
+            part = slice(segment * room, segment * room + min(room, len(query[mine])))
+            kept = part.stop - part.start
+            found.words[part] = placements.hits[mine][:kept]
+            found.queries[part], found.ranks[part] = query[mine][:kept], rank[mine][:kept]
+        # As if a half of every third read were crowded.
+        found.cursors[SEGMENTS] = len(placements.counts) // 3
+
+    def append_crowded_placements(self, search) -> None:
+        assert search.crowded.shape[1] == 4
+
+    def place_words(self, lists, borders, grouped) -> None:
+        room = len(lists.words) // SEGMENTS
+        for segment in range(SEGMENTS):
+            part = slice(segment * room, segment * room + int(lists.cursors[segment]))
+            query = lists.queries[part].astype(np.int64)
+            kept = borders[query] < borders[query + 1]
+            places = borders[query] + lists.ranks[part].astype(np.int64)
+            grouped[places[kept]] = lists.words[part][kept]
+
+    def sort_few(self, borders, grouped, cursor, many) -> None:
+        for begin, end in itertools.pairwise(borders.tolist()):
+            grouped[begin:end].sort()
+
+    def sort_many(self, borders, grouped, cursor, many) -> None:
+        assert int(cursor[0]) == 0
+
+    def search_reads(self, index, reads, strands, slots, borders, results, found) -> None:
+        whole = one_error_cpu.search_paper(self.index, _plain(reads), Wanted(1, int(strands)))
+        found[...] = whole.found
+        ends = np.cumsum(whole.found)
+        for query, end in enumerate(ends.tolist()):
+            first, room = query * slots, slots
+            if slots < 0:
+                first, room = int(borders[query]), int(borders[query + 1] - borders[query])
+            begin = end - int(whole.found[query])
+            kept = min(end - begin, room)
+            for given, true in zip(results, whole.results, strict=True):
+                given[first : first + kept] = true[begin : begin + kept]
+
 
 def _plain(arrays: Any) -> Any:
     """A NamedTuple of arrays of the pretended device as one of NumPy's, as compiled functions know them."""
@@ -216,8 +275,11 @@ def _plain(arrays: Any) -> Any:
 def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy, PretendGpu]:
     """Put a pretended CuPy and pretended kernels, for searches of one index, where the library looks for them."""
     from numba import cuda
+    from warpseed.compute import appended
     from warpseed.fm_index import device
     from warpseed.kmer_seeds import gpu, gpu_paper
+    from warpseed.one_error import gpu as reads_gpu
+    from warpseed.one_error import gpu_paper as reads_gpu_paper
 
     package, kernels = PretendCupy(), PretendGpu(index)
     monkeypatch.setitem(sys.modules, "cupy", package)
@@ -230,6 +292,6 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
-    for module in (device, gpu, gpu_paper):
+    for module in (appended, device, gpu, gpu_paper, reads_gpu, reads_gpu_paper):
         monkeypatch.setattr(module, "launch", kernels.launch)
     return package, kernels

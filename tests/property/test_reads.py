@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from warpseed import build_index
 from warpseed.errors import InputError
 from warpseed.one_error import find_reads as search
 from warpseed.one_error import iter_read_hits
-from warpseed.one_error.cpu import search_paper
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.sequences.queries import Queries
@@ -38,6 +38,7 @@ KINDS = ("match", "mismatch", "insertion", "deletion")
 """Types of an edit, by their numbers."""
 
 TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
+DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 
 # ---- the oracles
 
@@ -140,6 +141,7 @@ def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
     return build
 
 
+@DEVICES
 @TIERS
 @given(
     case=cases(indels=True),
@@ -155,6 +157,7 @@ def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
 def test_any_input(
     built: Callable[..., Any],
     tier: str,
+    device: str,
     case: tuple[list[str], list[str]],
     layout: dict[str, Any],
     both_strands: bool,
@@ -162,14 +165,17 @@ def test_any_input(
     max_hits: int | None,
 ) -> None:
     contigs, queries = case
-    options = {"tier": tier, "both_strands": both_strands, "threads": threads, "max_hits": max_hits}
+    options = {"tier": tier, "device": device, "both_strands": both_strands, "threads": threads, "max_hits": max_hits}
     assert_true(built(contigs, **layout), contigs, queries, **options)
 
 
+@DEVICES
 @given(case=cases(indels=True), layout=st.sampled_from(LAYOUTS))
-def test_no_edit(built: Callable[..., Any], case: tuple[list[str], list[str]], layout: dict[str, Any]) -> None:
+def test_no_edit(
+    built: Callable[..., Any], device: str, case: tuple[list[str], list[str]], layout: dict[str, Any]
+) -> None:
     contigs, queries = case
-    assert_true(built(contigs, **layout), contigs, queries, max_edits=0)
+    assert_true(built(contigs, **layout), contigs, queries, max_edits=0, device=device)
 
 
 @TIERS
@@ -204,8 +210,11 @@ def test_placements_for_which_there_is_little_room(
             assert max(len(hits) for hits in iter_read_hits(index, queries, threads=threads)) <= rooms[1]
 
 
+@DEVICES
 @TIERS
-def test_named_references(built: Callable[..., Any], small_references: dict[str, list[str]], tier: str) -> None:
+def test_named_references(
+    built: Callable[..., Any], small_references: dict[str, list[str]], tier: str, device: str
+) -> None:
     """Homopolymers, palindromes, tandem repeats, one base, thousands of contigs; reads longer than a contig."""
     for name, contigs in small_references.items():
         draw = random.Random(name)
@@ -213,12 +222,15 @@ def test_named_references(built: Callable[..., Any], small_references: dict[str,
         queries += [contigs[0][:1], contigs[-1][-1:], contigs[0], max(contigs[:40], key=len) + "A"]
         shown = contigs[:300]
         for layout in (LAYOUTS[0], LAYOUTS[-1]):
-            assert_true(built(shown, **layout), shown, queries, tier=tier, threads=2)
+            assert_true(built(shown, **layout), shown, queries, tier=tier, device=device, threads=2)
 
 
+@DEVICES
 @TIERS
 @pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 260])
-def test_edits_at_borders_of_words_halves_and_segments(built: Callable[..., Any], tier: str, length: int) -> None:
+def test_edits_at_borders_of_words_halves_and_segments(
+    built: Callable[..., Any], tier: str, device: str, length: int
+) -> None:
     """Each edit at the first and last bases, around the middle and around words, in reads that fill their segment."""
     draw = random.Random(length)
     contigs = ["".join(draw.choices("ACGT", k=length + more)) for more in (0, 1, 40)]
@@ -231,11 +243,12 @@ def test_edits_at_borders_of_words_halves_and_segments(built: Callable[..., Any]
             for base, taken in draw.sample([("", 1), ("N", 0), ("N", 1), *((x, y) for x in "ACGT" for y in (0, 1))], 3):
                 read = exact[:place] + base + exact[place + taken :] or base or "A"
                 queries.append(draw.choice([read, reverse_complement(read)]))
-    assert_true(built(contigs, **LAYOUTS[2]), contigs, queries, tier=tier)
+    assert_true(built(contigs, **LAYOUTS[2]), contigs, queries, tier=tier, device=device)
 
 
+@DEVICES
 @TIERS
-def test_longer_genomes(built: Callable[..., Any], tier: str) -> None:
+def test_longer_genomes(built: Callable[..., Any], tier: str, device: str) -> None:
     """Some thousand bases with repeats in both orientations, crowded buckets among them; 80 reads of 1 to 255 bases."""
     draw = random.Random(4)
     family = "".join(draw.choices("ACGT", k=150))
@@ -248,10 +261,11 @@ def test_longer_genomes(built: Callable[..., Any], tier: str) -> None:
         contigs.append("".join(parts) + "N")
     queries = near_queries(contigs, draw, 80, indels=True)
     for layout in LAYOUTS[2:5]:
-        assert_true(built(contigs, **layout), contigs, queries, tier=tier)
+        assert_true(built(contigs, **layout), contigs, queries, tier=tier, device=device)
 
 
-def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any]) -> None:
+@DEVICES
+def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any], device: str) -> None:
     draw = random.Random(8)
     contigs = ["".join(draw.choices("ACGT", k=10_200))]
     long = contigs[0][100:10_100]
@@ -261,21 +275,34 @@ def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any]
         reverse_complement(long[:7_000] + "A" + long[7_000:]),
         long[:33],
     ]
-    assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries)
+    assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries, device=device)
+
+
+@DEVICES
+def test_reads_with_very_many_placements(built: Callable[..., Any], device: str) -> None:
+    """Crowded halves, and more placements of a read than are sorted at once; beside reads that have few."""
+    draw = random.Random(12)
+    contigs = ["A" * 3_000 + "".join(draw.choices("ACGT", k=300)), "AC" * 700]
+    queries = ["A" * 30, contigs[0][3_000:3_060], "AC" * 20, "A" * 15 + "G" + "A" * 15, "ACGTTGCAACGT", "CA" * 10]
+    index = built(contigs, **LAYOUTS[-1])
+    for max_hits in (None, 2_000):
+        assert_true(index, contigs, queries, device=device, max_hits=max_hits)
 
 
 # ---- the paper tier's results
 
 
+@DEVICES
 @given(case=cases(indels=True), strands=st.integers(1, 2), slots=st.one_of(st.none(), st.integers(0, 9)))
 def test_results_of_algorithm_3(
-    built: Callable[..., Any], case: tuple[list[str], list[str]], strands: int, slots: int | None
+    built: Callable[..., Any], device: str, case: tuple[list[str], list[str]], strands: int, slots: int | None
 ) -> None:
     """Every result of the recursive search, once: type, offset, base and interval; with slots, the first of them."""
     contigs, queries = case[0], case[1][:8]
     index = built(contigs, **LAYOUTS[2])
     naive = NaiveIndex.of(joined([bases for _, _, bases in segments_of(contigs)]))
     reads = pack_reads(Queries.from_sequences(queries))
+    search_paper = import_module(f"warpseed.one_error.{device}").search_paper
     whole = search_paper(index, reads, Wanted(1, strands))
     searched = search_paper(index, reads, Wanted(1, strands), slots=slots)
     assert searched.found.tolist() == whole.found.tolist() == whole.stored.tolist()
@@ -308,7 +335,7 @@ def test_what_is_refused(built: Callable[..., Any]) -> None:
     for reads, options, told in (
         (["ACG"], {"max_edits": 2}, "2"),
         (["ACG"], {"max_edits": 0, "tier": "paper"}, "paper"),
-        (["ACG"], {"device": "gpu"}, "CPU"),
+        (["ACG"], {"device": "gpus"}, "gpus"),
         (["ACG", ""], {}, "empty"),
         (["ACG"], {"max_hits": -1}, "-1"),
     ):

@@ -76,7 +76,6 @@ def test_sorted_bed_has_an_index(tmp_path: Path, index: str) -> None:
     [
         (["--max-edits", "2"], "max_edits is 2, but the fast tier takes 0 to 1."),
         (["--max-edits", "0", "--tier", "paper"], "max_edits is 0, but the paper tier takes 1 to 1."),
-        (["--device", "gpu"], "device is 'gpu', but reads are searched on the CPU; name 'cpu'."),
         (["-o", "x.bam"], "x.bam: the ending says no output format; end it in .tsv or .bed, or .gz behind these."),
     ],
 )

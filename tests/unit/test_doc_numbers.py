@@ -19,7 +19,8 @@ from warpseed.workflow.configuration import load_schema
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from warpseed.fm_index import tagged  # noqa: E402
-from warpseed.kmer_seeds import gpu_inexact, gpu_paper, gpu_stream  # noqa: E402
+from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
+from warpseed.output import from_device  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
@@ -47,8 +48,8 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/fm_index.md", r"With q = (\d+) and p = (\d+) that is", (Q, P)),
     ("docs/decisions.md", r"where records begin, every (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"pack pieces of (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
-    ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most together", gpu_stream._ROOM.bit_length() - 1),
-    ("docs/decisions.md", r"handed on in it, 2\^(\d+) hits at most", gpu_stream._ROOM.bit_length() - 1),
+    ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most together", from_device._ROOM.bit_length() - 1),
+    ("docs/decisions.md", r"handed on in it, 2\^(\d+) hits at most", from_device._ROOM.bit_length() - 1),
     ("docs/decisions.md", r"Bytes are told apart (\d+) at once", vectors.WIDTH),
     (
         "docs/fm_index.md",

@@ -20,8 +20,9 @@ from warpseed.compute import device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.kmer_seeds import cpu, gpu_stream, iter_kmer_hits
-from warpseed.kmer_seeds.gpu_stream import stream_hits
+from warpseed.kmer_seeds import cpu, iter_kmer_hits
+from warpseed.kmer_seeds.gpu import stream_hits
+from warpseed.output import from_device
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, base_at, join_packed, part_of
 from warpseed.sequences.pieces import open_pieces
@@ -75,8 +76,8 @@ def test_hits_do_not_depend_on_the_pieces(
     monkeypatch.setattr(device_stream, "LARGEST_BATCH", 50)
     sizes = [len(piece.lengths) for piece in pieces(packed, size)]
     for room, chunk in ((1 << 18, 1 << 20), (13, 100), (5, 5)):
-        monkeypatch.setattr(gpu_stream, "_ROOM", room)
-        monkeypatch.setattr(gpu_stream, "_CHUNK", chunk)
+        monkeypatch.setattr(from_device, "_ROOM", room)
+        monkeypatch.setattr(from_device, "_CHUNK", chunk)
         for devices in ((0,), (0, 1)):
             watch = Stopwatch()
             results = stream_hits(
@@ -160,8 +161,8 @@ def test_files_are_searched_as_on_the_cpu(
     options: dict[str, Any] = {"max_mismatches": mismatches, "tier": tier, "max_hits": 150}
     expected = warpseed.find_kmers(index, fasta, **options)
     monkeypatch.setattr(batches, "open_pieces", partial(open_pieces, piece_bytes=700))
-    monkeypatch.setattr(gpu_stream, "_ROOM", 40)
-    monkeypatch.setattr(gpu_stream, "_CHUNK", 90)
+    monkeypatch.setattr(from_device, "_ROOM", 40)
+    monkeypatch.setattr(from_device, "_CHUNK", 90)
     monkeypatch.setattr(device_stream, "LEAST_BATCH", 30)
     watch = Stopwatch()
     found = warpseed.find_kmers(index, fasta, device=name, threads=threads, watch=watch, **options)

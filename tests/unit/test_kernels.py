@@ -63,12 +63,15 @@ def small_index() -> Any:
 def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
+    from warpseed.compute.appended import Appended
     from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
     from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
+    from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
+    from warpseed.one_error.paper import Results
     from warpseed.sequences.queries import Queries
 
     index = small_index()
@@ -80,7 +83,17 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     lists = Lists(words, words, quadruples, rows)
     search = InexactSearch(tagged, kmers, scheme, 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
+    found = Appended(words, words, rows, rows, rows)
+    look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
+    borders = np.zeros(8, np.int64)
     return {
+        "orient_reads": (kmers, 2, Oriented(words, words)),
+        "append_placements": (look_ups,),
+        "append_crowded_placements": (look_ups,),
+        "place_words": (found, borders, words),
+        "sort_few": (borders, words, words, rows),
+        "sort_many": (borders, words, words, rows),
+        "search_reads": (paper, kmers, 2, 25, borders, Results(rows, rows, rows), rows),
         "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows, words),
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
         "append_exact": (tagged, kmers, 128, True, words, rows, words),

@@ -6,11 +6,12 @@ search and pairs (j, t) on the device, RSA looked up on the host (paper 000, sec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import Run, run_batches
 from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.ranges import run_ranges, sort_groups
@@ -27,7 +28,6 @@ from warpseed.kmer_seeds.gpu_inexact import (
     CLOSING_BLOCKS,
     KEPT,
     LANES_SHIFT,
-    SEGMENTS,
     InexactSearch,
     Lists,
     append_crowded,
@@ -37,12 +37,12 @@ from warpseed.kmer_seeds.gpu_inexact import (
 )
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
+from warpseed.output.from_device import DeviceHits, Result, Start, stream_results
 from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
     "COSTS",
-    "DeviceHits",
     "FastSearch",
     "Search",
     "bytes_each",
@@ -54,6 +54,7 @@ __all__ = [
     "paper_batch",
     "search_for",
     "search_paper",
+    "stream_hits",
 ]
 
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
@@ -85,19 +86,6 @@ def bytes_each(kmers: Packed, search: Search) -> int:
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
-
-
-class DeviceHits(NamedTuple):
-    """Hits on the device, k-mer by k-mer."""
-
-    hits: Any
-    """uint64[h], k-mer << 35 | hit packed by `pack_hit`, in no order, until they are sorted; empty where only counts
-    were asked for"""
-    counts: Any
-    """uint32[n], hits of each k-mer, 0 for one that was dropped"""
-    results: int
-    dropped_queries: int
-    dropped_hits: int
 
 
 class DeviceScheme(NamedTuple):
@@ -202,8 +190,7 @@ class FastSearch:
         """The hits of k-mers, from the host's memory to the host's memory."""
         on_device = self.sorted_hits(kmers)
         with self._watch.stage("device_to_host"):
-            hits, counts = on_device.hits.get(), on_device.counts.get().astype(np.int64)
-        return Found(hits, counts, on_device.dropped_queries, on_device.dropped_hits)
+            return on_device.found()
 
 
 def find_fast(
@@ -363,6 +350,30 @@ def find_paper(
 
     each = bytes_each(kmers, search)
     return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))
+
+
+# ------------------------------------------------------------------------------------------------- both
+
+
+def stream_hits(
+    index: SeedIndex,
+    works: Generator[Packed, None, None],
+    max_mismatches: int,
+    *,
+    tier: str,
+    threads: int = 1,
+    max_hits: int | None = None,
+    watch: Stopwatch,
+    devices: Sequence[int] = (0,),
+) -> Iterator[Result]:
+    """All hits of sets of packed k-mers, in their order; `works` and what is yielded as of
+    `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    search = search_for(max_mismatches, max_hits)
+    starts: dict[str, Start] = {
+        "fast": lambda mine: FastSearch(index, search, mine).sorted_hits,
+        "paper": lambda mine: paper_batch(index, search, threads, mine),
+    }
+    return stream_results(works, starts[tier], lambda kmers: bytes_each(kmers, search), watch=watch, devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- on the device

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
@@ -25,7 +26,6 @@ __all__ = [
     "CLOSING_BLOCKS",
     "KEPT",
     "LANES_SHIFT",
-    "SEGMENTS",
     "InexactSearch",
     "Lists",
     "append_crowded",
@@ -44,8 +44,6 @@ _PIECE = 1024
 _NEST = 64
 _BLOCK_NEST = _NEST * WARPS
 """Hits that a warp, and a block, keep in shared memory before they are appended."""
-SEGMENTS = 64
-"""Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
 CLOSING_BLOCKS = 32 * SEGMENTS
 KEPT = 2 * SEGMENTS
 """Place of the cursor of what `close_ranks` keeps; dropped k-mers and their hits are counted behind it."""

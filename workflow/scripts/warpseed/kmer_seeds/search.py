@@ -75,7 +75,7 @@ class KmerSearch:
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The hits of sets of k-mers, on the devices."""
         from warpseed.compute.gpu import chosen_devices
-        from warpseed.kmer_seeds.gpu_stream import stream_hits
+        from warpseed.kmer_seeds.gpu import stream_hits
 
         tier, device, threads, limit = self.options
         devices = chosen_devices(target_of(device)[1])

@@ -14,9 +14,7 @@ from warpseed.batches import (
     find_all,
     iter_hits,
     opened,
-    target_of,
 )
-from warpseed.errors import InputError
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -41,8 +39,6 @@ def read_search(
     from warpseed.one_error.search import ReadSearch
 
     checked = checked_options(options, ("max_edits", "both_strands", "watch"))
-    if target_of(checked.device)[0] != "cpu":
-        raise InputError(f"device is {checked.device!r}, but reads are searched on the CPU; name 'cpu'.")
     least = _LEAST_EDITS[checked.tier]
     edits = check_number("max_edits", max_edits, least, 1, f"the {checked.tier} tier takes {least} to 1")
     return ReadSearch(opened(index), Wanted(edits, 2 if both_strands else 1), checked)
@@ -85,7 +81,7 @@ def find_reads(
     both_strands : bool, whether reverse complements are searched, too
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same
-    device : 'cpu'
+    device : 'cpu'; 'gpu', the first one; or GPUs by number that share the reads: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
     max_hits : int or None; a read with more placements (both strands) loses them all
 
@@ -97,6 +93,7 @@ def find_reads(
     ------
     InputError : an argument out of its range, or a file that is not what it should be
     IndexFormatError : `index` names a folder that holds no usable index
+    DeviceError : device='gpu', and no GPU answers
     """
     from warpseed.compute.stopwatch import Stopwatch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -26,8 +27,10 @@ __all__ = [
     "find_first_fast",
     "find_first_paper",
     "find_paper",
+    "join_results",
     "locate_results",
     "search_paper",
+    "settle_results",
 ]
 
 SEEDS = 3
@@ -164,17 +167,55 @@ def search_paper(
 
         return fill_in_parts(first, last, 16 * (last - first) + 64, fill), columns, dropped
 
-    tasks = run_ranges(len(reads.lengths), threads, task)
-    parts = [part for each, _, _ in tasks for part in each]
-    found, stored, placements = np.concatenate([np.empty((3, 0), np.int64), *(each for _, each, _ in tasks)], axis=1)
+    parts = [
+        PaperResults(
+            Results(*(joined_parts([part[i] for part in parts], np.uint32) for i in range(3))),
+            *columns,
+            int(dropped[0]),
+            int(dropped[1]),
+        )
+        for parts, columns, dropped in run_ranges(len(reads.lengths), threads, task)
+    ]
+    return join_results(parts)
+
+
+def join_results(parts: Sequence[PaperResults]) -> PaperResults:
+    """The results of consecutive sets of reads as those of one set; no parts give those of no reads."""
+    if len(parts) == 1:
+        return parts[0]
     return PaperResults(
-        Results(*(joined_parts([part[i] for part in parts], np.uint32) for i in range(3))),
-        found,
-        stored,
-        placements,
-        int(sum(dropped[0] for *_, dropped in tasks)),
-        int(sum(dropped[1] for *_, dropped in tasks)),
+        Results(*(joined_parts([part.results[i] for part in parts], np.uint32) for i in range(3))),
+        joined_parts([part.found for part in parts], np.int64),
+        joined_parts([part.stored for part in parts], np.int64),
+        joined_parts([part.placements for part in parts], np.int64),
+        sum(part.dropped_queries for part in parts),
+        sum(part.dropped_hits for part in parts),
     )
+
+
+def settle_results(
+    reads: Packed, results: Results, found: np.ndarray, stored: np.ndarray, *, max_hits: int | None, threads: int
+) -> PaperResults:
+    """What a search on a device found, with the placements of each read counted, less the reads with too many.
+
+    Parameters
+    ----------
+    results, found, stored : as those of PaperResults, of reads of which none has been dropped
+    """
+    borders = np.concatenate([[0], np.cumsum(stored)])
+    placements = np.zeros(len(stored), np.int64)
+    run_ranges(
+        len(stored),
+        threads,
+        lambda first, last: cpu_paper.count_range(reads, first, last, results, borders, placements),
+    )
+    over = placements > (_NO_LIMIT if max_hits is None else max_hits)
+    if not over.any():
+        return PaperResults(results, found, stored, placements, 0, 0)
+    kept = np.repeat(~over, stored)
+    dropped = int(over.sum()), int(placements[over].sum())
+    results = Results(*(column[kept] for column in results))
+    return PaperResults(results, found, np.where(over, 0, stored), np.where(over, 0, placements), *dropped)
 
 
 def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, threads: int = 1) -> Found:

@@ -12,7 +12,7 @@ from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
 from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.text import inside_segment
-from warpseed.one_error.fast import LEFT, NO_EDIT, left_edits, left_half, right_edits
+from warpseed.one_error.fast import LEFT, NO_EDIT, left_edits, left_half, may_be_exact, right_edits
 from warpseed.one_error.reads import MATCH, pack_placement
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
@@ -86,25 +86,6 @@ def new_block(longest: int, known: bool, seeds: int) -> Block:
 
 
 @scalar
-def _unknown_bases(marks, first, begin, end):
-    """Bases of [begin, end) that are none, int64; `first` is the word of base 0."""
-    unknown = int64(0)
-    for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
-        mask = prefix_mask(end - int64(32) * int64(w)) & ~prefix_mask(begin - int64(32) * int64(w))
-        unknown += popcount(marks[first + int64(w)] & mask)
-    return unknown
-
-
-@scalar
-def _may_be_exact(marks, first, length, half, max_edits):
-    """Whether a half has no unknown base, and the other one no more than the edits. (Such a base is an edit.)"""
-    middle = left_half(length)
-    left = _unknown_bases(marks, first, int64(0), middle)
-    right = _unknown_bases(marks, first, middle, length)
-    return (left if half == int64(LEFT) else right) == int64(0) and left + right <= int64(max_edits)
-
-
-@scalar
 def _list_items(fast, reads, how, block, begin, last):
     """First pass: words and look-ups of as many reads as fit; returns the read behind them."""
     query = begin
@@ -134,7 +115,7 @@ def _list_items(fast, reads, how, block, begin, last):
                 places = min(max(bases // int64(how.table_length), int64(1)), int64(how.seeds))
                 if half > int64(how.max_edits):
                     places = int64(0)  # without an edit the left half is enough
-                if not known and not _may_be_exact(block.marks, to, length, int64(half), how.max_edits):
+                if not known and not may_be_exact(block.marks, to, length, int64(half), how.max_edits):
                     places = int64(0)
                 for seed in range(places):
                     if seed > 0:

@@ -12,7 +12,7 @@ from warpseed.fm_index.locate import look_up, walk_to_sample
 from warpseed.one_error.paper import Results, search_read
 from warpseed.one_error.reads import is_leftmost, pack_placement
 
-__all__ = ["ResultSink", "locate_range", "search_range"]
+__all__ = ["ResultSink", "count_range", "locate_range", "search_range"]
 
 
 class ResultSink(NamedTuple):
@@ -40,6 +40,14 @@ def _count_placements(reads, query, results, first, last):
         if is_leftmost(reads, query, results.edit[i]):
             total += int64(results.high[i]) - int64(results.low[i])
     return total
+
+
+@scalar
+def count_range(reads, first, last, results, borders, placements):
+    """Placements of the results of reads [first, last), int64 of each; `borders` is int64[n + 1], the first result."""
+    for query in range(first, last):
+        begin, end = borders[query], borders[query + 1]
+        placements[query] = _count_placements(reads, int64(query), results, begin, end)
 
 
 @scalar

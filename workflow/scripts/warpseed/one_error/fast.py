@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
+from warpseed.compute.intrinsics import leading_zeros, popcount, trailing_zeros
 from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
 
-__all__ = ["LEFT", "NO_EDIT", "RIGHT", "left_edits", "left_half", "right_edits"]
+__all__ = ["LEFT", "NO_EDIT", "RIGHT", "left_edits", "left_half", "may_be_exact", "right_edits"]
 
 LEFT, RIGHT = 0, 1
 """The halves of a read, by the end of it that they hold."""
@@ -31,6 +31,25 @@ NO_EDIT = -1
 def left_half(length):
     """Bases of the left half, int64; the right one has as many, or one more."""
     return length >> int64(1)
+
+
+@scalar
+def _unknown_bases(marks, first, begin, end):
+    """Bases of [begin, end) that are none, int64; `first` is the word of base 0."""
+    unknown = int64(0)
+    for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
+        mask = prefix_mask(end - int64(32) * int64(w)) & ~prefix_mask(begin - int64(32) * int64(w))
+        unknown += popcount(marks[first + int64(w)] & mask)
+    return unknown
+
+
+@scalar
+def may_be_exact(marks, first, length, half, max_edits):
+    """Whether a half has no unknown base, and the other one no more than the edits. (Such a base is an edit.)"""
+    middle = left_half(length)
+    left = _unknown_bases(marks, first, int64(0), middle)
+    right = _unknown_bases(marks, first, middle, length)
+    return (left if half == int64(LEFT) else right) == int64(0) and left + right <= int64(max_edits)
 
 
 @scalar

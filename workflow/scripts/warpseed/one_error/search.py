@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options
-from warpseed.errors import InputError
+from warpseed.batches import Options, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class ReadSearch:
     def __init__(self, index: SeedIndex, wanted: Wanted, options: Options) -> None:
         self.options = options
         self.text_length = index.rows
-        self.on_device = False
+        self.on_device = target_of(options.device)[0] == "gpu"
         self._index = index
         self._wanted = wanted
 
@@ -56,8 +55,15 @@ class ReadSearch:
         return find(self._index, queries, self._wanted, room, max_hits=self.options.max_hits, watch=watch)
 
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
-        """Reads are searched on the CPU."""
-        raise InputError(f"device is {self.options.device!r}, but reads are searched on the CPU.")
+        """The placements of sets of reads, on the devices."""
+        from warpseed.compute.gpu import chosen_devices
+        from warpseed.one_error.gpu import stream_placements
+
+        tier, device, threads, limit = self.options
+        devices = chosen_devices(target_of(device)[1])
+        return stream_placements(
+            self._index, sets, self._wanted, tier=tier, threads=threads, max_hits=limit, watch=watch, devices=devices
+        )
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""

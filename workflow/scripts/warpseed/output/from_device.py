@@ -1,22 +1,20 @@
-"""Sets of k-mers that come one by one, searched on GPUs while others are read and the hits of earlier ones written."""
+"""Results that lie on a device, or came from one, as the line takes them: part by part, in the order of the queries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from warpseed.compute.device_stream import Run, Share, Source, stream_batches
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds.gpu import DeviceHits, FastSearch, Search, bytes_each, paper_batch, search_for
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, join_packed, part_of
 
-__all__ = ["stream_hits"]
+__all__ = ["DeviceHits", "Result", "Start", "stream_results"]
 
 _ROOM = 1 << 17
 """Hits that are handed on together at most: what of them is made into lines is made beside the search."""
@@ -24,27 +22,43 @@ _CHUNK = 1 << 20
 """Hits that are copied to the host together."""
 
 Result: TypeAlias = tuple[Found, bool]
-"""What was found of consecutive k-mers, and whether the next result has more hits of the last one."""
+"""What was found of consecutive queries, and whether the next result has more hits of the last one."""
+
+
+class DeviceHits(NamedTuple):
+    """Hits on the device, query by query."""
+
+    hits: Any
+    """uint64[h], as their system packs them; empty where only counts were asked for"""
+    counts: Any
+    """uint32[n], hits of each query, 0 for one that was dropped"""
+    results: int
+    dropped_queries: int
+    dropped_hits: int
+
+    def found(self) -> Found:
+        """The same on the host."""
+        return Found(self.hits.get(), self.counts.get().astype(np.int64), self.dropped_queries, self.dropped_hits)
 
 
 class _Cut(NamedTuple):
-    """k-mers [begin, end) of a batch with their hits [low, high)."""
+    """Queries [begin, end) of a batch with their hits [low, high)."""
 
     begin: int
     end: int
     low: int
     high: int
     continues: bool
-    """whether the last k-mer has more hits, behind these"""
+    """whether the last query has more hits, behind these"""
 
 
 def _cuts(borders: np.ndarray, sizes: Iterable[int]) -> Iterator[_Cut]:
-    """A batch in parts of at most _ROOM hits, none of which holds k-mers of two shares.
+    """A batch in parts of at most _ROOM hits, none of which holds queries of two shares.
 
     Parameters
     ----------
-    borders : int64[n + 1], where the hits of each k-mer begin
-    sizes : k-mers of each share
+    borders : int64[n + 1], where the hits of each query begin
+    sizes : queries of each share
     """
     query = border = 0
     for size in sizes:
@@ -60,16 +74,16 @@ def _cuts(borders: np.ndarray, sizes: Iterable[int]) -> Iterator[_Cut]:
                 low += _ROOM
 
 
-def _results(
+def _in_parts(
     counts: np.ndarray, dropped: tuple[int, int], sizes: Iterable[int], hits_of: Callable[[int, int], np.ndarray]
 ) -> Iterator[list[Result]]:
     """The results of a batch, chunk by chunk as they are asked for.
 
     Parameters
     ----------
-    counts : int64[n], hits of each k-mer
-    dropped : k-mers of the batch that had too many hits, and their hits; the first result has them
-    sizes : k-mers of each share
+    counts : int64[n], hits of each query
+    dropped : queries of the batch that had too many hits, and their hits; the first result has them
+    sizes : queries of each share
     hits_of : function of (low, high) that brings these hits of the batch
     """
     borders = np.zeros(len(counts) + 1, np.int64)
@@ -81,7 +95,7 @@ def _results(
         hits = hits_of(first, cuts[-1].high)
         results = []
         for begin, end, low, high, continues in cuts:
-            # Of a k-mer that is cut, these are the hits that are here.
+            # Of a query that is cut, these are the hits that are here.
             here = np.diff(np.clip(borders[begin : end + 1], low, high))
             results.append((Found(hits[low - first : high - first], here, *dropped), continues))
             dropped = (0, 0)
@@ -109,70 +123,52 @@ def _from_device(found: DeviceHits, sizes: Iterable[int], watch: Stopwatch) -> I
 
     with watch.stage("device_to_host"):
         counts = found.counts.get(out=pinned(len(found.counts), np.uint32)).astype(np.int64)
-    return _results(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of)
+    return _in_parts(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of)
 
 
-def _joined(shares: Sequence[Share[Packed]], empty: Callable[[int, type], np.ndarray]) -> tuple[Packed, list[int]]:
-    """The k-mers of shares as one set, and how many each has."""
-    parts = [part_of(work, begin, end) for work, begin, end in shares]
-    return join_packed(parts, empty), [len(part.lengths) for part in parts]
+Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Found]]"
+"""What brings to the current device what all sets share, and returns what searches a set that lies on the host."""
 
 
-def _start_fast(index: SeedIndex, search: Search, watch: Stopwatch) -> Run[Packed, Result]:
-    fast = FastSearch(index, search, watch)
+def _start(start: Start, watch: Stopwatch) -> Run[Packed, Result]:
+    search = start(watch)
 
     def run(shares: list[Share[Packed]]) -> Iterator[list[Result]]:
         with watch.stage("join"):
-            kmers, sizes = _joined(shares, pinned)
-        return _from_device(fast.sorted_hits(kmers), sizes, watch)
+            parts = [part_of(work, begin, end) for work, begin, end in shares]
+            queries, sizes = join_packed(parts, pinned), [len(part.lengths) for part in parts]
+        found = search(queries)
+        if isinstance(found, DeviceHits):
+            return _from_device(found, sizes, watch)
+        dropped = found.dropped_queries, found.dropped_hits
+        return _in_parts(found.counts, dropped, sizes, lambda low, high: found.hits[low:high])
 
     return run
 
 
-def _start_paper(index: SeedIndex, search: Search, threads: int, watch: Stopwatch) -> Run[Packed, Result]:
-    run_batch = paper_batch(index, search, threads, watch)
-
-    def run(shares: list[Share[Packed]]) -> Iterator[list[Result]]:
-        with watch.stage("join"):
-            kmers, sizes = _joined(shares, np.empty)
-        hits, counts, *dropped = run_batch(kmers)
-        return _results(counts, (dropped[0], dropped[1]), sizes, lambda low, high: hits[low:high])
-
-    return run
-
-
-def stream_hits(
-    index: SeedIndex,
+def stream_results(
     works: Generator[Packed, None, None],
-    max_mismatches: int,
+    start: Start,
+    bytes_each: Callable[[Packed], int],
     *,
-    tier: str,
-    threads: int = 1,
-    max_hits: int | None = None,
     watch: Stopwatch,
     devices: Sequence[int] = (0,),
 ) -> Iterator[Result]:
-    """All hits of sets of packed k-mers, in their order.
+    """What is found of sets of packed queries, in their order.
 
     Parameters
     ----------
-    works : sets of at least one k-mer, taken one by one in a thread of its own
-    tier : 'fast' or 'paper'
-    threads : CPU threads that look up RSA, in the paper tier
-    max_hits : a k-mer with more hits loses them all
+    works : sets of at least one query, taken one by one in a thread of its own
+    start : Start, called twice on each device
+    bytes_each : device memory that a query of a set and its results take, about
     watch : takes the seconds of each stage (see `stream_batches`)
-    devices : numbers of the GPUs that share the k-mers
+    devices : numbers of the GPUs that share the queries
 
     Yields
     ------
-    (Found, bool) : the hits of consecutive k-mers of one set, and whether the next result has more hits of the last
-        one. The hits may lie in pinned memory, which is given back with them. How many k-mers were dropped is said of
-        several results at once, in one of them.
+    (Found, bool) : what was found of consecutive queries of one set, and whether the next result has more hits of the
+        last one. The hits may lie in pinned memory, which is given back with them. How many queries were dropped is
+        said of several results at once, in one of them.
     """
-    search = search_for(max_mismatches, max_hits)
-    if tier == "fast":
-        start: Callable[[Stopwatch], Run[Packed, Result]] = partial(_start_fast, index, search)
-    else:
-        start = partial(_start_paper, index, search, threads)
-    source = Source(works, lambda kmers: len(kmers.lengths), lambda kmers: bytes_each(kmers, search))
-    return stream_batches(source, start, watch=watch, devices=devices)
+    source = Source(works, lambda queries: len(queries.lengths), bytes_each)
+    return stream_batches(source, partial(_start, start), watch=watch, devices=devices)

@@ -1,0 +1,147 @@
+"""The host's side of the reads' GPU searches, on a GPU that the CPU plays: the same placements, however batches are
+cut."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.kmers import reverse_complement
+from oracles.pretend_gpu import PretendCupy, PretendGpu, install
+from warpseed import build_index, find_reads
+from warpseed.compute import appended, device_batches
+from warpseed.compute import gpu as device
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.one_error import cpu, gpu, gpu_paper
+from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.sequences.packed import Packed
+from warpseed.sequences.queries import Queries
+
+TIERS = pytest.mark.parametrize("tier", ["fast", "paper"])
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    draw = random.Random(7)
+    fasta = tmp_path_factory.mktemp("genome") / "genome.fa"
+    bases = "".join(draw.choices("ACGT", k=2000))
+    Path(fasta).write_text(f">a\n{bases[:1200]}NN{bases[1200:]}{bases[300:420]}\n>b\n{'GATTACA' * 30}\n")
+    return build_index(fasta, parts=("fast", "forward"))
+
+
+def named_reads() -> list[str]:
+    """120 reads of 1 to 90 bases with an edit, some of the other strand."""
+    draw = random.Random(3)
+    bases = "".join(random.Random(7).choices("ACGT", k=2000))
+    reads = ["GATTACAGATTACA", "A", "NNN"]
+    while len(reads) < 120:
+        first = draw.randrange(1800)
+        letters = list(bases[first : first + draw.randint(8, 90)])
+        letters[draw.randrange(len(letters))] = draw.choice(["A", "C", "G", "T", "N", "", "AC"])
+        read = "".join(letters)
+        reads.append(read if draw.random() < 0.5 else reverse_complement(read))
+    return reads
+
+
+@pytest.fixture(scope="module")
+def reads() -> Packed:
+    return pack_reads(Queries.from_sequences(named_reads()))
+
+
+@pytest.fixture
+def pretended(monkeypatch: pytest.MonkeyPatch, index: Any) -> Iterator[tuple[PretendCupy, PretendGpu]]:
+    monkeypatch.setattr(device_batches, "_told", set())
+    yield install(monkeypatch, index, devices=2)
+    for number in range(2):
+        with device.on_device(number):
+            device.release(index)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert found.counts.tolist() == expected.counts.tolist()
+    assert found.hits.dtype == expected.hits.dtype and found.hits.tolist() == expected.hits.tolist()
+    assert found[2:] == expected[2:]
+
+
+def both(tier: str) -> tuple[Any, Any]:
+    return getattr(gpu, f"find_{tier}"), getattr(cpu, f"find_{tier}")
+
+
+@TIERS
+@pytest.mark.parametrize("strands", [1, 2])
+@pytest.mark.parametrize("max_hits", [None, 3])
+def test_both_devices_find_the_same(
+    index: Any, pretended: Any, reads: Packed, tier: str, strands: int, max_hits: int | None
+) -> None:
+    on_gpu, on_cpu = both(tier)
+    wanted, watch = Wanted(1, strands), Stopwatch()
+    expected = on_cpu(index, reads, wanted, max_hits=max_hits)
+    assert_same(on_gpu(index, reads, wanted, threads=2, max_hits=max_hits, watch=watch), expected)
+    counted = on_gpu(index, reads, wanted, max_hits=max_hits, count_only=True)
+    assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
+    assert {"index_to_device", "host_to_device", "kernel", "device_to_host"} <= set(watch.seconds)
+
+
+@TIERS
+def test_small_batches_and_several_devices_find_the_same(
+    index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch, tier: str
+) -> None:
+    on_gpu, on_cpu = both(tier)
+    expected = on_cpu(index, reads, max_hits=50)
+    monkeypatch.setattr(device_batches, "LARGEST_BATCH", 7)
+    for devices in ((0,), (0, 1)):
+        assert_same(on_gpu(index, reads, max_hits=50, devices=devices), expected)
+
+
+def test_lists_without_room_are_made_again(
+    index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "_FIRST_GUESS", 0.0)
+    monkeypatch.setattr(appended, "SEGMENTS", 64)
+    many = pack_reads(Queries.from_sequences(["GATTACAGATTACA", "A"] * 90))
+    assert_same(gpu.find_fast(index, many), cpu.find_fast(index, many))
+    assert pretended[1].launched.count("append_placements") == 2
+
+
+@pytest.mark.parametrize("slots", [None, 0, 1, 4])
+def test_slots(index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch, slots: int | None) -> None:
+    """The same results have slots as on the CPU, in launches of a few reads, too; the others are counted."""
+    expected = cpu.search_paper(index, reads, slots=slots)
+    for size in (gpu_paper.READS_A_LAUNCH, 50):
+        monkeypatch.setattr(gpu_paper, "READS_A_LAUNCH", size)
+        searched = gpu.search_paper(index, reads, slots=slots)
+        for mine, true in zip((*searched.results, *searched[1:4]), (*expected.results, *expected[1:4]), strict=True):
+            assert mine.dtype == true.dtype and mine.tolist() == true.tolist()
+    assert_same(gpu.find_paper(index, reads, slots=slots), cpu.find_paper(index, reads, slots=slots))
+
+
+def test_dropped_reads_lose_their_results(index: Any, pretended: Any, reads: Packed) -> None:
+    expected = cpu.search_paper(index, reads, max_hits=2)
+    searched = gpu.search_paper(index, reads, max_hits=2)
+    assert searched.stored.tolist() == expected.stored.tolist() and searched[4:] == expected[4:]
+    assert searched.results.low.tolist() == expected.results.low.tolist()
+
+
+@TIERS
+def test_a_run_on_the_device_counts_what_it_finds(index: Any, pretended: Any, reads: Packed, tier: str) -> None:
+    found = gpu.device_run(index, reads, tier=tier)()
+    assert found == (
+        len(cpu.find_fast(index, reads).hits) if tier == "fast" else cpu.search_paper(index, reads).found.sum()
+    )
+
+
+@TIERS
+@pytest.mark.parametrize("device_name", ["gpu", "gpu:0,1"])
+def test_from_names_to_hits(index: Any, pretended: Any, tier: str, device_name: str) -> None:
+    """The public search, batch by batch over the devices."""
+    names = named_reads()
+    expected = find_reads(index, names, tier=tier)
+    assert find_reads(index, names, tier=tier, device=device_name, threads=2) == expected
+    assert np.array_equal(find_reads(index, names, tier=tier, device=device_name).rows(), expected.rows())

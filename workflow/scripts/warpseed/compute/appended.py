@@ -1,0 +1,201 @@
+"""Lists that the threads of a kernel append words to, and how these come to lie query by query, in order.
+
+Nobody knows beforehand how many results a query has. Threads append them to lists in any order and count them; prefix
+sums of the counts say where each query's results begin; they are moved there, and sorted where they lie. So memory
+follows the results.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
+from warpseed.compute.warp import BLOCK, warp_places
+
+__all__ = ["SEGMENTS", "Appended", "Grouped", "append_words", "group_words", "place_words", "sort_few", "sort_many"]
+
+SEGMENTS = 64
+"""Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
+_PLACING_BLOCKS = 32 * SEGMENTS
+_FEW = 24
+"""Words of a query that one thread sorts."""
+_SHARED = 2048
+"""Words that a block sorts in shared memory."""
+_SORTING_BLOCKS = 2048
+
+
+class Appended(NamedTuple):
+    """A list of words of queries, and how many each query has. Each of the three arrays is cut into SEGMENTS parts."""
+
+    cursors: np.ndarray
+    """uint64[SEGMENTS or more], words of each part, those that found no room too"""
+    words: np.ndarray
+    """uint64[room]"""
+    queries: np.ndarray
+    """uint32[room], whose word it is"""
+    ranks: np.ndarray
+    """uint32[room], which of its query's words it is, in no order"""
+    counts: np.ndarray
+    """uint32[n], words of each query"""
+
+
+class Grouped(NamedTuple):
+    """Words on the device, query by query, ascending."""
+
+    words: Any
+    """uint64[w]"""
+    counts: Any
+    """uint32[n], words of each query, 0 for one that was dropped"""
+    dropped_queries: int
+    dropped_words: int
+
+
+@scalar
+def append_words(lists, most, query, three, count):
+    """Append up to three words of a lane's query, all lanes of the warp at once, by one addition to a cursor.
+
+    Parameters
+    ----------
+    most : int64, words of a query behind which no more are kept, while they are still counted
+    three : (uint64, uint64, uint64), of which the first `count` are appended
+    """
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    rank = int64(0)
+    if count > int64(0):
+        rank = int64(cuda.atomic.add(lists.counts, query, uint32(count)))
+        if rank > most:
+            count = int64(0)
+    place, total = warp_places(count)
+    if total == int64(0):
+        return
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(lists.words.shape[0]) // int64(SEGMENTS)
+    begin = int64(0)
+    if lane == int64(0):
+        begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(total)))
+    place += int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    for i in range(3):
+        if int64(i) < count and place + int64(i) < room:
+            to = segment * room + place + int64(i)
+            lists.words[to] = three[0] if i == 0 else three[1] if i == 1 else three[2]
+            lists.queries[to] = uint32(query)
+            lists.ranks[to] = uint32(rank + int64(i))
+
+
+@kernel
+def place_words(lists, borders, grouped):
+    """Words from the list to where their queries' begin; _PLACING_BLOCKS blocks share the parts.
+
+    ``borders``, int64[n + 1]; a query whose border is the next one's was dropped.
+    """
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(lists.words.shape[0]) // int64(SEGMENTS)
+    used = min(int64(lists.cursors[segment]), room)
+    first = (int64(cuda.blockIdx.x) // int64(SEGMENTS)) * int64(BLOCK) + int64(cuda.threadIdx.x)
+    for i in range(first, used, (_PLACING_BLOCKS // SEGMENTS) * BLOCK):
+        at = segment * room + int64(i)
+        query = int64(lists.queries[at])
+        begin = borders[query]
+        if begin < borders[query + int64(1)]:
+            grouped[begin + int64(lists.ranks[at])] = lists.words[at]
+
+
+@kernel
+def sort_few(borders, grouped, cursor, many):
+    """Sort the words of queries that have few, one thread each, and list those that have more.
+
+    ``cursor[0]`` (uint64) counts what goes to ``many``, uint32[…], which has room for all that there can be.
+    """
+    query = int64(cuda.grid(1))
+    if query + int64(1) >= int64(borders.shape[0]):
+        return
+    begin = borders[query]
+    end = borders[query + int64(1)]
+    if end - begin > int64(_FEW):
+        many[int64(cuda.atomic.add(cursor, 0, uint64(1)))] = uint32(query)
+        return
+    for i in range(begin + int64(1), end):
+        word = grouped[i]
+        to = int64(i)
+        while to > begin and grouped[to - int64(1)] > word:
+            grouped[to] = grouped[to - int64(1)]
+            to -= int64(1)
+        grouped[to] = word
+
+
+@scalar
+def _sort_together(words, first, count):
+    """Sort words[first : first + count], all threads of a block: a bitonic network of which no comparison turns round,
+    so that what lies behind the last word never moves, and need not be there."""
+    me = int64(cuda.threadIdx.x)
+    reach = int64(1)
+    while reach < count:
+        step = reach
+        mirrored = True
+        while step > int64(0):
+            pairs = ((count + int64(2) * step - int64(1)) // (int64(2) * step)) * step
+            for pair in range(me, pairs, BLOCK):
+                inside = int64(pair) & (step - int64(1))
+                low = int64(2) * (int64(pair) - inside) + inside
+                high = low + int64(2) * (step - inside) - int64(1) if mirrored else low + step
+                if high < count and words[first + low] > words[first + high]:
+                    word = words[first + low]
+                    words[first + low] = words[first + high]
+                    words[first + high] = word
+            cuda.syncthreads()
+            mirrored = False
+            step >>= int64(1)
+        reach <<= int64(1)
+
+
+@kernel
+def sort_many(borders, grouped, cursor, many):
+    """Sort the words of the queries that were listed, a block each in turn."""
+    shared = cuda.shared.array(_SHARED, uint64)
+    me = int64(cuda.threadIdx.x)
+    for number in range(int64(cuda.blockIdx.x), int64(cursor[0]), int64(cuda.gridDim.x)):
+        query = int64(many[number])
+        begin = borders[query]
+        count = borders[query + int64(1)] - begin
+        if count > int64(_SHARED):
+            _sort_together(grouped, begin, count)
+            continue
+        for i in range(me, count, BLOCK):
+            shared[i] = grouped[begin + int64(i)]
+        cuda.syncthreads()
+        _sort_together(shared, int64(0), count)
+        for i in range(me, count, BLOCK):
+            grouped[begin + int64(i)] = shared[i]
+        cuda.syncthreads()
+
+
+def group_words(lists: Appended, max_words: int) -> Grouped:
+    """The words of a list, query by query, in ascending order; a query with more than `max_words` loses them all.
+
+    Parameters
+    ----------
+    lists : Appended, device arrays of which each part had room, or of which none was to be kept (room for none)
+    """
+    xp = cupy()
+    counts = xp.asarray(lists.counts)
+    over = counts > max_words
+    dropped = int(over.sum())
+    dropped_words = int(counts[over].sum(dtype=xp.int64)) if dropped else 0
+    if dropped:
+        counts[over] = 0
+    if not lists.words.shape[0]:
+        return Grouped(xp.empty(0, xp.uint64), counts, dropped, dropped_words)
+    borders = xp.zeros(len(counts) + 1, xp.int64)
+    xp.cumsum(counts, out=borders[1:])
+    total = int(borders[-1])
+    grouped, cursor = xp.empty(total, xp.uint64), xp.zeros(1, xp.uint64)
+    many = xp.empty(total // (_FEW + 1) + 1, xp.uint32)
+    if total:
+        read = view(borders), view(grouped)
+        launch(place_words, _PLACING_BLOCKS * BLOCK, BLOCK, lists, *read)
+        launch(sort_few, len(counts), BLOCK, *read, view(cursor), view(many))
+        launch(sort_many, _SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursor), view(many))
+    return Grouped(grouped, counts, dropped, dropped_words)

@@ -1,0 +1,322 @@
+"""Both tiers on the GPU: reads go in batches to the kernels of gpu_fast and gpu_paper; placements come back.
+
+Fast tier: the tagged rows that the k-mers' search has, and results that take the memory they need. Paper tier: search
+on the device, into a fixed number of slots a read; rows are located on the host, as in the CPU's paper tier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.appended import SEGMENTS, Appended, group_words
+from warpseed.compute.device_batches import Run, run_batches
+from warpseed.compute.gpu import cupy, launch, resident, synchronize, time_on_device, to_device, view, with_room
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import BLOCK
+from warpseed.fm_index.device import bwt_on_device, tagged_on_device
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.tagged import TaggedIndex
+from warpseed.one_error import gpu_paper
+from warpseed.one_error.cpu import PaperResults, join_results, locate_results, settle_results
+from warpseed.one_error.gpu_fast import (
+    Oriented,
+    ReadLookUps,
+    append_crowded_placements,
+    append_placements,
+    orient_reads,
+)
+from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
+from warpseed.output.from_device import DeviceHits, Result, Start, stream_results
+from warpseed.output.rows import Found, join_found
+from warpseed.sequences.packed import Packed, part_of
+
+__all__ = [
+    "FastSearch",
+    "Search",
+    "bytes_each",
+    "device_run",
+    "find_fast",
+    "find_paper",
+    "paper_batch",
+    "search_for",
+    "search_paper",
+    "stream_placements",
+]
+
+_CROWDED_THREADS = 1 << 18
+_NO_LIMIT = np.iinfo(np.int64).max
+_RESULT_BYTES = 512
+"""Device memory of a read's results, about: a list with room for some 16 placements, and where they are grouped."""
+_FIRST_GUESS = 4.0
+"""Placements of a read that there is room for before any were searched."""
+
+
+class Search(NamedTuple):
+    """What is asked of every read."""
+
+    wanted: Wanted
+    max_hits: int
+    """a read with more placements loses them all"""
+    count_only: bool = False
+
+
+def search_for(wanted: Wanted, max_hits: int | None, count_only: bool = False) -> Search:
+    """What users ask for, as kernels take it."""
+    return Search(wanted, _NO_LIMIT if max_hits is None else max_hits, count_only)
+
+
+def bytes_each(reads: Packed) -> int:
+    """Device memory that a read and its placements take, about."""
+    packed = sum(array.nbytes for array in reads) // max(1, len(reads.lengths))
+    return 3 * packed + _RESULT_BYTES
+
+
+# ------------------------------------------------------------------------------------------------- fast tier
+
+
+def _oriented(reads: Packed, strands: int) -> Oriented:
+    """The words of reads that lie on the device, in both orientations."""
+    xp = cupy()
+    total = len(reads.words)
+    words = xp.zeros(2 * total + 1, xp.uint64)
+    marks = xp.zeros(2 * total + 1 if len(reads.marks) else 0, xp.uint64)
+    oriented = Oriented(view(words), view(marks))
+    launch(orient_reads, len(reads.lengths), BLOCK, reads, strands, oriented)
+    return oriented
+
+
+def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: list[float]) -> DeviceHits:
+    """The placements of reads that lie on the device, which stay there: append, then group.
+
+    Parameters
+    ----------
+    guess : one number, the placements of a read that room is made for; changed to those that there were
+    """
+    xp = cupy()
+    count = len(reads.lengths)
+    oriented = _oriented(reads, search.wanted.strands)
+    store = not search.count_only
+
+    def append(room: int, crowded_room: int) -> tuple[tuple[int, ...], Appended]:
+        columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
+        cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint32)
+        found = Appended(*map(view, (cursors, *columns, counts)))
+        crowded = view(xp.empty((crowded_room, 4), xp.uint32))
+        wanted = search.wanted
+        shared = ReadLookUps(tagged, reads, oriented, wanted.strands, wanted.max_edits, search.max_hits, found, crowded)
+        launch(append_placements, (count * wanted.strands) << wanted.max_edits, BLOCK, shared)
+        launch(append_crowded_placements, _CROWDED_THREADS, BLOCK, shared)
+        used = cursors.get().astype(np.int64)
+        needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
+        return (needed if store else 0, needed_crowded), found
+
+    room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
+    found = with_room((room, SEGMENTS * (64 + count // 64)), append)
+    grouped = group_words(found, search.max_hits)
+    results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
+    guess[0] = max(_FIRST_GUESS, results / max(1, count))
+    return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
+
+
+class FastSearch:
+    """The fast tier's search on the current device, batch by batch; it brings there what batches share.
+
+    Parameters
+    ----------
+    index : SeedIndex
+    search : Search
+    watch : takes the seconds of each stage
+    """
+
+    def __init__(self, index: SeedIndex, search: Search, watch: Stopwatch) -> None:
+        self._tagged = tagged_on_device(index, watch)
+        self._search = search
+        self._watch = watch
+        self._guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
+
+    def placements(self, reads: Packed) -> DeviceHits:
+        """Placements of reads that lie on the host, on the device, in output order."""
+        with self._watch.stage("host_to_device", synchronise=synchronize):
+            on_device = to_device(reads)
+        with time_on_device(self._watch, "kernel"):
+            return fast_placements(self._tagged, on_device, self._search, self._guess)
+
+    def found(self, reads: Packed) -> Found:
+        """The placements of reads, from the host's memory to the host's memory."""
+        on_device = self.placements(reads)
+        with self._watch.stage("device_to_host"):
+            return on_device.found()
+
+
+def find_fast(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+    devices: Sequence[int] = (0,),
+) -> Found:
+    """All placements of packed reads, or with `count_only` their numbers; see `warpseed.one_error.find_reads`.
+
+    Parameters
+    ----------
+    threads : as for the other searches; this one leaves nothing to the CPU
+    devices : numbers of the GPUs that share the reads
+    """
+    search = search_for(wanted, max_hits, count_only)
+
+    def start(watch: Stopwatch) -> Run[Found]:
+        fast = FastSearch(index, search, watch)
+        return lambda first, last: fast.found(part_of(reads, first, last))
+
+    each, watch = bytes_each(reads), watch or Stopwatch()
+    return join_found(run_batches(len(reads.lengths), each, start, watch=watch, devices=devices))
+
+
+# ------------------------------------------------------------------------------------------------- paper tier
+
+
+def _launches(count: int) -> list[tuple[int, int]]:
+    size = gpu_paper.READS_A_LAUNCH
+    return [(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def search_paper(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    slots: int | None = None,
+    threads: int = 1,
+    max_hits: int | None = None,
+    watch: Stopwatch | None = None,
+    devices: Sequence[int] = (0,),
+) -> PaperResults:
+    """Paper tier, search only (paper 001, Algorithm 3 and section 6): launches of 256,000 reads, and of each read
+    `slots` results at most, or all.
+
+    Parameters
+    ----------
+    threads : CPU threads that count the placements of the results
+    watch : takes the seconds of the stages index_to_device, host_to_device, kernel, device_to_host and settle
+    devices : numbers of the GPUs that share the reads
+    """
+
+    def start(watch: Stopwatch) -> Run[PaperResults]:
+        bwt = bwt_on_device(index, "forward", watch)
+
+        def run(begin: int, end: int) -> PaperResults:
+            parts = []
+            for first, last in _launches(end - begin):
+                part = part_of(reads, begin + first, begin + last)
+                searched = gpu_paper.search_launch(bwt, part, wanted.strands, slots, watch)
+                with watch.stage("settle"):
+                    parts.append(settle_results(part, *searched, max_hits=max_hits, threads=threads))
+            return join_results(parts)
+
+        return run
+
+    each = bytes_each(reads) + 12 * (slots or 0)
+    parts = run_batches(len(reads.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
+    return join_results(parts)
+
+
+def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+    """What runs one batch, from the host's memory to the host's memory; brings the BWT to the device."""
+    bwt = bwt_on_device(index, "forward", watch)
+
+    def run(reads: Packed) -> Found:
+        searched = gpu_paper.search_launch(bwt, reads, search.wanted.strands, None, watch)
+        with watch.stage("settle"):
+            settled = settle_results(reads, *searched, max_hits=search.max_hits, threads=threads)
+        with watch.stage("locate"):
+            return locate_results(index, reads, settled, threads=threads)
+
+    return run
+
+
+def find_paper(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    slots: int | None = None,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+    devices: Sequence[int] = (0,),
+) -> Found:
+    """All placements of packed reads by the paper tier, or those of the results that had slots; with `count_only`,
+    which does not locate, their numbers. Rows are located on `threads` CPU threads."""
+    watch = watch or Stopwatch()
+    searched = search_paper(
+        index, reads, wanted, slots=slots, threads=threads, max_hits=max_hits, watch=watch, devices=devices
+    )
+    if count_only:
+        nothing = np.empty(0, np.uint64)
+        return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
+    with watch.stage("locate"):
+        return locate_results(index, reads, searched, threads=threads)
+
+
+# ------------------------------------------------------------------------------------------------- both
+
+
+def stream_placements(
+    index: SeedIndex,
+    works: Generator[Packed, None, None],
+    wanted: Wanted,
+    *,
+    tier: str,
+    threads: int = 1,
+    max_hits: int | None = None,
+    watch: Stopwatch,
+    devices: Sequence[int] = (0,),
+) -> Iterator[Result]:
+    """All placements of sets of packed reads, in their order; `works` and what is yielded as of
+    `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    search = search_for(wanted, max_hits)
+    starts: dict[str, Start] = {
+        "fast": lambda mine: FastSearch(index, search, mine).placements,
+        "paper": lambda mine: paper_batch(index, search, threads, mine),
+    }
+    return stream_results(works, starts[tier], bytes_each, watch=watch, devices=devices)
+
+
+# ------------------------------------------------------------------------------------------------- on the device
+
+
+def device_run(
+    index: SeedIndex,
+    reads: Packed,
+    wanted: Wanted = EVERY_PLACEMENT,
+    *,
+    tier: str,
+    max_hits: int | None = None,
+    slots: int | None = None,
+    block: int | None = None,
+) -> Callable[[], int]:
+    """A search of reads that lie on the current device and whose results stay there; it returns their number.
+
+    The fast tier's are all placements, grouped by read and in order; the paper tier's are intervals.
+    """
+    watch, search = Stopwatch(), search_for(wanted, max_hits)
+    if tier == "paper":
+        bwt = bwt_on_device(index, "forward", watch)
+        parts = [to_device(part_of(reads, first, last)) for first, last in _launches(len(reads.lengths))]
+
+        def paper_run() -> int:
+            width = block or gpu_paper.BLOCK
+            found = [gpu_paper.search_on_device(bwt, part, wanted.strands, slots, width).found for part in parts]
+            return sum(int(each.sum(dtype=np.int64)) for each in found)
+
+        return paper_run
+    tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
+    return lambda: fast_placements(tagged, on_device, search, guess).results
