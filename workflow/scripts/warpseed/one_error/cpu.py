@@ -167,15 +167,10 @@ def search_paper(
 
         return fill_in_parts(first, last, 16 * (last - first) + 64, fill), columns, dropped
 
-    parts = [
-        PaperResults(
-            Results(*(joined_parts([part[i] for part in parts], np.uint32) for i in range(3))),
-            *columns,
-            int(dropped[0]),
-            int(dropped[1]),
-        )
-        for parts, columns, dropped in run_ranges(len(reads.lengths), threads, task)
-    ]
+    parts = []
+    for each, (found, stored, placements), dropped in run_ranges(len(reads.lengths), threads, task):
+        results = Results(*(joined_parts([part[i] for part in each], np.uint32) for i in range(3)))
+        parts.append(PaperResults(results, found, stored, placements, int(dropped[0]), int(dropped[1])))
     return join_results(parts)
 
 

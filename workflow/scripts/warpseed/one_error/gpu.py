@@ -246,19 +246,16 @@ def find_paper(
     reads: Packed,
     wanted: Wanted = EVERY_PLACEMENT,
     *,
-    slots: int | None = None,
     threads: int = 1,
     max_hits: int | None = None,
     count_only: bool = False,
     watch: Stopwatch | None = None,
     devices: Sequence[int] = (0,),
 ) -> Found:
-    """All placements of packed reads by the paper tier, or those of the results that had slots; with `count_only`,
-    which does not locate, their numbers. Rows are located on `threads` CPU threads."""
+    """All placements of packed reads by the paper tier; with `count_only`, which does not locate, their numbers. Rows
+    are located on `threads` CPU threads."""
     watch = watch or Stopwatch()
-    searched = search_paper(
-        index, reads, wanted, slots=slots, threads=threads, max_hits=max_hits, watch=watch, devices=devices
-    )
+    searched = search_paper(index, reads, wanted, threads=threads, max_hits=max_hits, watch=watch, devices=devices)
     if count_only:
         nothing = np.empty(0, np.uint64)
         return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
