@@ -55,7 +55,7 @@ def near_queries(contigs: Sequence[str], draw: random.Random, count: int, indels
         k = draw.choice([draw.randint(1, len(source)), min(len(source), draw.randint(1, 40))])
         start = draw.choice([0, len(source) - k, draw.randint(0, len(source) - k)])
         letters = list(source[start : start + k])
-        for _ in range(draw.choice([0, 1, 1, 1, 2]) if indels else 0):
+        for _ in range(draw.choice([0, 1, 1, 1, 2, 2, 3]) if indels else 0):
             place = draw.choice([0, len(letters), draw.randint(0, len(letters))])
             letters[place : place + draw.randint(0, 1)] = draw.choice(["", "A", "C", "G", "T", "N"])
         for _ in range(0 if indels else draw.choice([0, 0, 0, 1, 1, 2, 3, 4])):

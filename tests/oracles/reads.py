@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from oracles.kmers import BETWEEN_CONTIGS, QUERY_HOLE, TEXT_HOLE, codes_of, reve
 from oracles.suffix_array import NaiveIndex
 
 __all__ = [
+    "KINDS",
     "Edit",
     "Placement",
     "edits_between",
@@ -32,6 +34,7 @@ __all__ = [
     "find_reads",
     "find_reads_plainly",
     "leftmost_edit",
+    "leftmost_edits",
     "paper_results",
 ]
 
@@ -142,7 +145,7 @@ def find_reads_plainly(
     return in_output_order(placements, max_hits)
 
 
-# ---- one edit
+# ---- edits
 
 
 def edits_between(read: str, bases: str) -> list[Edit]:
@@ -159,6 +162,43 @@ def edited(read: str, edit: Edit) -> str:
     """What an edit makes of a read."""
     kind, offset, base = edit
     return read[:offset] + base + read[offset + (kind in ("mismatch", "deletion")) :]
+
+
+def all_edits_between(read: str, bases: str, edits: int, begin: int = 0) -> Iterator[tuple[Edit, ...]]:
+    """Every way to make `bases` (over ACGT) of a read by so many edits, one behind the other; `begin` is added to their
+    offsets."""
+    if not edits:
+        if read == bases and "N" not in read:
+            yield ()
+        return
+    if abs(len(read) - len(bases)) > edits:
+        return
+    for i in range(min(len(read), len(bases)) + 1):
+        if i and read[i - 1] != bases[i - 1]:
+            return
+        tried = [("insertion", bases[i], i, i + 1)] if i < len(bases) else []
+        if i < len(read):
+            tried.append(("deletion", "", i + 1, i))
+            if i < len(bases) and read[i] != bases[i]:
+                tried.append(("mismatch", bases[i], i + 1, i + 1))
+        for kind, base, done, there in tried:
+            for rest in all_edits_between(read[done:], bases[there:], edits - 1, begin + done):
+                yield ((kind, begin + i, base), *rest)
+
+
+KINDS = ("match", "mismatch", "insertion", "deletion", "several")
+"""Types of an edit, by their numbers."""
+
+
+@lru_cache(maxsize=1024)
+def leftmost_edits(read: str, bases: str, distance: int) -> tuple[Edit, ...]:
+    """The edits of a placement: the fewest insertions and deletions, then the smallest offsets, then the first kind."""
+
+    def order(edits: tuple[Edit, ...]) -> tuple[int, list[int], list[int]]:
+        kinds, offsets, _ = zip(*edits, strict=True) if edits else ((), (), ())
+        return sum(kind != "mismatch" for kind in kinds), list(offsets), list(map(KINDS.index, kinds))
+
+    return min(all_edits_between(read, bases, distance), key=order)
 
 
 def leftmost_edit(read: str, bases: str) -> Edit:

@@ -1,4 +1,4 @@
-"""Reads with at most one edit: the oracles against each other, and both tiers against them."""
+"""Reads with at most one edit, or two: the oracles against each other, and both tiers against them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from made_up_genomes import LAYOUTS, cases, near_queries
 from oracles.kmers import find_kmers, reverse_complement
 from oracles.reads import (
+    KINDS,
     Placement,
     edited,
     edits_between,
@@ -23,6 +24,7 @@ from oracles.reads import (
     find_reads,
     find_reads_plainly,
     leftmost_edit,
+    leftmost_edits,
     paper_results,
 )
 from oracles.suffix_array import NaiveIndex, joined, segments_of
@@ -30,15 +32,26 @@ from warpseed import build_index
 from warpseed.errors import InputError
 from warpseed.one_error import find_reads as search
 from warpseed.one_error import iter_read_hits
+from warpseed.one_error.cpu import find_fast
+from warpseed.one_error.edits import edits_of
+from warpseed.one_error.output import make_hits
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.sequences.queries import Queries
 
-KINDS = ("match", "mismatch", "insertion", "deletion")
-"""Types of an edit, by their numbers."""
-
-TIERS = pytest.mark.parametrize("tier", ["paper", "fast"])
+TIERS = pytest.mark.parametrize(("tier", "max_edits"), [("paper", 1), ("fast", 1), ("fast", 2)])
 DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+FAST = [
+    {"device": "cpu", "tier": "fast", "max_edits": 1},
+    {"device": "cpu", "tier": "fast", "max_edits": 2},
+    pytest.param({"device": "gpu", "tier": "fast", "max_edits": 1}, marks=pytest.mark.gpu),
+]
+PAPER = [
+    {"device": "cpu", "tier": "paper", "max_edits": 1},
+    pytest.param({"device": "gpu", "tier": "paper", "max_edits": 1}, marks=pytest.mark.gpu),
+]
+SEARCHES = pytest.mark.parametrize("how", [*FAST, *PAPER])
+FAST_SEARCHES = pytest.mark.parametrize("how", FAST)
 
 # ---- the oracles
 
@@ -83,11 +96,8 @@ def test_algorithm_3_finds_each_placement_by_all_its_edits(case: tuple[list[str]
             true = set()
             for _, contig, start, end, _, _ in find_reads(contigs, [query], strands=[strand]):
                 edits = edits_between(read, contigs[contig][start:end].upper())
-                assert (
-                    leftmost_edit(read, contigs[contig][start:end].upper())
-                    == edits[0]
-                    == min(edits, key=lambda of: of[1])
-                )
+                bases = contigs[contig][start:end].upper()
+                assert leftmost_edit(read, bases) == edits[0] == min(edits, key=lambda of: of[1])
                 true |= {(contig, start, end, edit) for edit in edits}
             assert found == true, (number, strand)
 
@@ -99,13 +109,18 @@ def true_rows(contigs: Sequence[str], queries: Sequence[str], placements: Sequen
     """Placements with their leftmost edits, as the rows of `find_reads`."""
     rows = []
     for query, contig, start, end, strand, distance in placements:
-        read = reverse_complement(queries[query])
-        read = read if strand else reverse_complement(read)
-        kind, offset, base = leftmost_edit(read, contigs[contig][start:end].upper())
+        kind, offset, base = ("several", 0, "")
+        if distance < 2:
+            kind, offset, base = leftmost_edit(oriented(queries[query], strand), contigs[contig][start:end].upper())
         rows.append(
             (query, contig, start, end, strand, distance, KINDS.index(kind), offset, "ACGT".find(base) if base else 0)
         )
     return rows
+
+
+def oriented(query: str, strand: int) -> str:
+    """A read as it is compared with the forward strand: over A, C, G, T and N."""
+    return reverse_complement(query) if strand else reverse_complement(reverse_complement(query))
 
 
 @lru_cache(maxsize=64)
@@ -141,8 +156,7 @@ def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
     return build
 
 
-@DEVICES
-@TIERS
+@SEARCHES
 @given(
     case=cases(indels=True),
     layout=st.sampled_from(LAYOUTS),
@@ -156,8 +170,7 @@ def built(write_reference: Callable[..., Path]) -> Callable[..., Any]:
 )
 def test_any_input(
     built: Callable[..., Any],
-    tier: str,
-    device: str,
+    how: dict[str, Any],
     case: tuple[list[str], list[str]],
     layout: dict[str, Any],
     both_strands: bool,
@@ -165,8 +178,8 @@ def test_any_input(
     max_hits: int | None,
 ) -> None:
     contigs, queries = case
-    options = {"tier": tier, "device": device, "both_strands": both_strands, "threads": threads, "max_hits": max_hits}
-    assert_true(built(contigs, **layout), contigs, queries, **options)
+    options = {"both_strands": both_strands, "threads": threads, "max_hits": max_hits}
+    assert_true(built(contigs, **layout), contigs, queries, **how, **options)
 
 
 @DEVICES
@@ -189,6 +202,7 @@ def test_no_edit(
 def test_placements_for_which_there_is_little_room(
     built: Callable[..., Any],
     tier: str,
+    max_edits: int,
     case: tuple[list[str], list[str]],
     threads: int,
     rooms: tuple[int, int],
@@ -196,24 +210,25 @@ def test_placements_for_which_there_is_little_room(
 ) -> None:
     """Batches of a few placements; the fast tier parts those of a single read, at places in the text.
 
-    (There must be room for those that begin at one place: three on each strand.)
+    (There must be room for those that begin at one place: three on each strand, or five.)
     """
     contigs, queries = case
+    large = rooms[1] + 4 * (max_edits - 1)
     index = built(contigs, **LAYOUTS[2])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpseed.line._ROOM", rooms[0])
-        patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        patch.setattr("warpseed.line._LARGE_ROOM", large)
         patch.setattr("warpseed.one_error.cpu._MOST_WORK", work)
         patch.setattr("warpseed.one_error.cpu._MOST_BASES", work)
-        assert_true(index, contigs, queries, tier=tier, threads=threads)
+        options: dict[str, Any] = {"max_edits": max_edits, "threads": threads}
+        assert_true(index, contigs, queries, tier=tier, **options)
         if tier == "fast":
-            assert max(len(hits) for hits in iter_read_hits(index, queries, threads=threads)) <= rooms[1]
+            assert max(len(hits) for hits in iter_read_hits(index, queries, **options)) <= large
 
 
-@DEVICES
-@TIERS
+@SEARCHES
 def test_named_references(
-    built: Callable[..., Any], small_references: dict[str, list[str]], tier: str, device: str
+    built: Callable[..., Any], small_references: dict[str, list[str]], how: dict[str, Any]
 ) -> None:
     """Homopolymers, palindromes, tandem repeats, one base, thousands of contigs; reads longer than a contig."""
     for name, contigs in small_references.items():
@@ -222,14 +237,13 @@ def test_named_references(
         queries += [contigs[0][:1], contigs[-1][-1:], contigs[0], max(contigs[:40], key=len) + "A"]
         shown = contigs[:300]
         for layout in (LAYOUTS[0], LAYOUTS[-1]):
-            assert_true(built(shown, **layout), shown, queries, tier=tier, device=device, threads=2)
+            assert_true(built(shown, **layout), shown, queries, **how, threads=2)
 
 
-@DEVICES
-@TIERS
+@SEARCHES
 @pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 260])
-def test_edits_at_borders_of_words_halves_and_segments(
-    built: Callable[..., Any], tier: str, device: str, length: int
+def test_edits_at_borders_of_words_pieces_and_segments(
+    built: Callable[..., Any], how: dict[str, Any], length: int
 ) -> None:
     """Each edit at the first and last bases, around the middle and around words, in reads that fill their segment."""
     draw = random.Random(length)
@@ -242,13 +256,15 @@ def test_edits_at_borders_of_words_halves_and_segments(
         for place in sorted(place for place in places if 0 <= place <= length):
             for base, taken in draw.sample([("", 1), ("N", 0), ("N", 1), *((x, y) for x in "ACGT" for y in (0, 1))], 3):
                 read = exact[:place] + base + exact[place + taken :] or base or "A"
+                if how["max_edits"] == 2:
+                    second = draw.choice([place, place + 1, 0, len(read), draw.randint(0, len(read))])
+                    read = read[:second] + draw.choice(["", "A", "C", "N"]) + read[second + draw.randint(0, 1) :] or "C"
                 queries.append(draw.choice([read, reverse_complement(read)]))
-    assert_true(built(contigs, **LAYOUTS[2]), contigs, queries, tier=tier, device=device)
+    assert_true(built(contigs, **LAYOUTS[2]), contigs, queries, **how)
 
 
-@DEVICES
-@TIERS
-def test_longer_genomes(built: Callable[..., Any], tier: str, device: str) -> None:
+@SEARCHES
+def test_longer_genomes(built: Callable[..., Any], how: dict[str, Any]) -> None:
     """Some thousand bases with repeats in both orientations, crowded buckets among them; 80 reads of 1 to 255 bases."""
     draw = random.Random(4)
     family = "".join(draw.choices("ACGT", k=150))
@@ -261,11 +277,11 @@ def test_longer_genomes(built: Callable[..., Any], tier: str, device: str) -> No
         contigs.append("".join(parts) + "N")
     queries = near_queries(contigs, draw, 80, indels=True)
     for layout in LAYOUTS[2:5]:
-        assert_true(built(contigs, **layout), contigs, queries, tier=tier, device=device)
+        assert_true(built(contigs, **layout), contigs, queries, **how)
 
 
-@DEVICES
-def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any], device: str) -> None:
+@FAST_SEARCHES
+def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any], how: dict[str, Any]) -> None:
     draw = random.Random(8)
     contigs = ["".join(draw.choices("ACGT", k=10_200))]
     long = contigs[0][100:10_100]
@@ -273,20 +289,44 @@ def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any]
         "ACGTTGCAT",
         long[:4_000] + long[4_001:],
         reverse_complement(long[:7_000] + "A" + long[7_000:]),
+        long[1:5_000] + "NN" + long[5_002:],
+        long[:9_998] + "TT" + long[9_998:],
         long[:33],
     ]
-    assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries, device=device)
+    assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries, **how)
 
 
-@DEVICES
-def test_reads_with_very_many_placements(built: Callable[..., Any], device: str) -> None:
+@FAST_SEARCHES
+def test_reads_with_very_many_placements(built: Callable[..., Any], how: dict[str, Any]) -> None:
     """Crowded halves, and more placements of a read than are sorted at once; beside reads that have few."""
     draw = random.Random(12)
     contigs = ["A" * 3_000 + "".join(draw.choices("ACGT", k=300)), "AC" * 700]
     queries = ["A" * 30, contigs[0][3_000:3_060], "AC" * 20, "A" * 15 + "G" + "A" * 15, "ACGTTGCAACGT", "CA" * 10]
     index = built(contigs, **LAYOUTS[-1])
     for max_hits in (None, 2_000):
-        assert_true(index, contigs, queries, device=device, max_hits=max_hits)
+        assert_true(index, contigs, queries, **how, max_hits=max_hits)
+
+
+@given(case=cases(indels=True), layout=st.sampled_from(LAYOUTS))
+def test_edits_of_placements(
+    built: Callable[..., Any], case: tuple[list[str], list[str]], layout: dict[str, Any]
+) -> None:
+    """The edits that are worked out of placements are the oracle's: of those with two, too."""
+    contigs, queries = case
+    index, records = built(contigs, **layout), Queries.from_sequences(queries)
+    reads = pack_reads(records)
+    found = find_fast(index, reads, Wanted(2, 2))
+    rows, edits = make_hits(index, records, found).rows(), edits_of(index.text, reads, found)
+    for i in range(0, len(rows), max(1, len(rows) // 100)):
+        query, contig, start, end, strand, distance, *told = rows[i].tolist()
+        read, bases = oriented(queries[query], strand), contigs[contig][start:end].upper()
+        true = [
+            (KINDS.index(kind), offset, "ACGT".index(base or "A"))
+            for kind, offset, base in leftmost_edits(read, bases, distance)
+        ]
+        worked_out = [tuple(int(column[i, e]) for column in edits) for e in range(2)]
+        assert worked_out == [*true, (0, 0, 0), (0, 0, 0)][:2], (read, bases)
+        assert tuple(told) == ((KINDS.index("several"), 0, 0) if distance == 2 else worked_out[0])
 
 
 # ---- the paper tier's results
@@ -333,8 +373,10 @@ def as_results(results: Results, first: int, last: int) -> list[tuple[int, str, 
 def test_what_is_refused(built: Callable[..., Any]) -> None:
     index = built(["ACGT" * 20])
     for reads, options, told in (
-        (["ACG"], {"max_edits": 2}, "2"),
+        (["ACG"], {"max_edits": 3}, "3"),
         (["ACG"], {"max_edits": 0, "tier": "paper"}, "paper"),
+        (["ACG"], {"max_edits": 2, "tier": "paper"}, "paper"),
+        (["ACG"], {"max_edits": 2, "device": "gpu"}, "GPU"),
         (["ACG"], {"device": "gpus"}, "gpus"),
         (["ACG", ""], {}, "empty"),
         (["ACG"], {"max_hits": -1}, "-1"),

@@ -31,8 +31,10 @@ def expected(columns: str, strands: tuple[int, ...] = (0, 1), max_edits: int = 1
         contigs, list(READS.values()), max_edits, None, strands
     ):
         read = list(READS.values())[query]
-        kind, offset, _ = leftmost_edit(reverse_complement(read) if strand else read, contigs[contig][start:end])
-        letter = {"match": "=", "mismatch": "X", "insertion": "D", "deletion": "I"}[kind]
+        bases = contigs[contig][start:end]
+        edit = leftmost_edit(reverse_complement(read) if strand else read, bases) if distance < 2 else ("several", 0)
+        kind, offset, *_ = edit
+        letter = {"match": "=", "mismatch": "X", "insertion": "D", "deletion": "I", "several": "*"}[kind]
         place, sign = (list(CONTIGS)[contig], start, end), "+-"[strand]
         line = (names[query], *place, sign, distance, letter, offset) if columns == "tsv" else (
             *place, names[query], distance, sign
@@ -50,6 +52,13 @@ def test_tsv_is_the_oracles(tmp_path: Path, index: str, tier: str, threads: str)
     heading, *lines = output.read_text().splitlines()
     assert heading == "query\tcontig\tstart\tend\tstrand\tdistance\tkind\toffset"
     assert lines == expected("tsv") and len(lines) == 14
+
+
+def test_two_edits(tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    assert cli.main(["reads", index, reads, "--max-edits", "2", "-q"]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert lines == expected("tsv", max_edits=2) and sum(line.endswith("\t2\t*\t0") for line in lines) > 20
 
 
 def test_one_strand_without_edits(tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,8 +83,9 @@ def test_sorted_bed_has_an_index(tmp_path: Path, index: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--max-edits", "2"], "max_edits is 2, but the fast tier takes 0 to 1."),
-        (["--max-edits", "0", "--tier", "paper"], "max_edits is 0, but the paper tier takes 1 to 1."),
+        (["--max-edits", "3"], "max_edits is 3, but the fast tier takes 0 to 2."),
+        (["--max-edits", "2", "--device", "gpu"], "max_edits is 2, but the fast tier takes 0 to 1 on a GPU."),
+        (["--max-edits", "2", "--tier", "paper"], "max_edits is 2, but the paper tier takes 1 alone."),
         (["-o", "x.bam"], "x.bam: the ending says no output format; end it in .tsv or .bed, or .gz behind these."),
     ],
 )

@@ -76,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
 
-    reads = command("reads", _reads, "Find all places of reads in a genome that one edit or none leads to.", search)
+    reads = command("reads", _reads, "Find all places of reads in a genome that a few edits lead to.", search)
     reads.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
     reads.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
     reads.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv or .bed; '-' (default) is TSV")
-    edits = "substitutions, insertions and deletions, 0 or 1 (default)"
+    edits = "substitutions, insertions and deletions, 0 to 2 (default 1)"
     reads.add_argument("--max-edits", type=int, default=1, metavar="E", help=edits)
     reads.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
 

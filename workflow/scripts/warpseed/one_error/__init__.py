@@ -1,4 +1,4 @@
-"""Short reads with at most one substitution, insertion or deletion (paper 001): every placement, on both strands."""
+"""Short reads with at most one substitution, insertion or deletion (paper 001), or two: every placement."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from warpseed.batches import (
     find_all,
     iter_hits,
     opened,
+    target_of,
 )
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["find_reads", "iter_read_hits", "read_search"]
 
-_LEAST_EDITS = {"fast": 0, "paper": 1}
-
 
 def read_search(
     index: SeedIndex | str | os.PathLike[str],
@@ -35,12 +34,16 @@ def read_search(
     **options: Unpack[OptionArguments],
 ) -> ReadSearch:
     """A search of reads for `warpseed.batches`; parameters and errors are those of `find_reads`."""
-    from warpseed.one_error.reads import Wanted
+    from warpseed.one_error.reads import MAX_EDITS, Wanted
     from warpseed.one_error.search import ReadSearch
 
     checked = checked_options(options, ("max_edits", "both_strands", "watch"))
-    least = _LEAST_EDITS[checked.tier]
-    edits = check_number("max_edits", max_edits, least, 1, f"the {checked.tier} tier takes {least} to 1")
+    least, most, takes = 0, MAX_EDITS, f"the fast tier takes 0 to {MAX_EDITS}"
+    if checked.tier == "paper":
+        least, most, takes = 1, 1, "the paper tier takes 1 alone"
+    elif target_of(checked.device)[0] == "gpu":
+        most, takes = 1, "the fast tier takes 0 to 1 on a GPU"
+    edits = check_number("max_edits", max_edits, least, most, takes)
     return ReadSearch(opened(index), Wanted(edits, 2 if both_strands else 1), checked)
 
 
@@ -77,7 +80,7 @@ def find_reads(
     index : SeedIndex, or the folder of one
     reads : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
         Queries; at least one base each. A base that is not A, C, G or T differs from everything.
-    max_edits : int, 0 or 1 (paper tier: 1): substitutions, insertions and deletions of one base
+    max_edits : int, 0 to 2 (on a GPU 0 or 1, paper tier 1): substitutions, insertions and deletions of one base
     both_strands : bool, whether reverse complements are searched, too
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same

@@ -78,13 +78,13 @@ class _FastWork(NamedTuple):
         store: bool = True,
         most_work: int = _NO_LIMIT,
     ) -> _FastWork:
-        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, SEEDS)
+        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, SEEDS, max(wanted.max_edits, 1) + 1)
         return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store, most_work)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
         longest = int(self.reads.lengths.max(initial=1))
-        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0, self.how.seeds)
+        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0, self.how)
 
     def search(
         self,

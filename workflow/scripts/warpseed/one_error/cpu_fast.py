@@ -12,8 +12,11 @@ from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
 from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.text import inside_segment
-from warpseed.one_error.fast import LEFT, NO_EDIT, left_edits, left_half, may_be_exact, right_edits
-from warpseed.one_error.reads import MATCH, pack_placement
+from warpseed.one_error.agreement import agree_from
+from warpseed.one_error.edits import NO_EDIT, one_edit
+from warpseed.one_error.fast import LEFT, known_piece, left_edits, left_half, right_edits
+from warpseed.one_error.fast_two import FAR, distance_of, end_distances, first_own_start, is_anchor, third
+from warpseed.one_error.reads import MATCH, MAX_EDITS, pack_placement, pack_two_edits
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
 __all__ = ["Block", "How", "new_block", "search_range"]
@@ -30,15 +33,17 @@ class How(NamedTuple):
     strands: int
     """1 for reads as they are given, 2 for their reverse complements too"""
     max_edits: int
-    """0 or 1"""
+    """0 to 2"""
     table_length: int
     seeds: int
-    """places of a half that are looked up, of which the one with the fewest rows is taken"""
+    """places of a piece that are looked up, of which the one with the fewest rows is taken"""
+    pieces: int
+    """2, halves, for one edit or none; 3, thirds, for two"""
 
 
 class Block(NamedTuple):
-    """Working arrays of one block of reads. An *owner* is a read in one orientation, an *item* a half of one: items
-    2·o and 2·o + 1 are the left and the right half of owner o."""
+    """Working arrays of one block of reads. An *owner* is a read in one orientation, an *item* a piece of one: items
+    2·o and 2·o + 1 are the left and the right half of owner o, or 4·o to 4·o + 2 its thirds."""
 
     entry: np.ndarray
     """int64[items · seeds], table entry of each place that is looked up; -1 behind the last of an item"""
@@ -47,9 +52,9 @@ class Block(NamedTuple):
     high: np.ndarray
     """int64[items], the row behind its last"""
     shift: np.ndarray
-    """int64[items], bases of the half before that place"""
+    """int64[items], bases of the piece before that place"""
     wanted: np.ndarray
-    """uint64[items], the first bases of the half, up to 32"""
+    """uint64[items], the first bases of the piece, up to 32"""
     mask: np.ndarray
     """uint64[items], the pairs of these"""
     words: np.ndarray
@@ -59,23 +64,24 @@ class Block(NamedTuple):
     first: np.ndarray
     """int64[owners + 1]"""
     place: np.ndarray
-    """int64[_CANDIDATES], where a half would begin in the text"""
+    """int64[_CANDIDATES], where a piece would begin in the text"""
     place_item: np.ndarray
     """int32[_CANDIDATES]"""
     found: np.ndarray
     """int64[reads], placements so far"""
 
 
-def new_block(longest: int, known: bool, seeds: int) -> Block:
+def new_block(longest: int, known: bool, how: How) -> Block:
     """Room for a block of reads with up to `longest` words; `known`: every base is one of A, C, G, T."""
     room = _OWNERS * min(longest, 16) + 2 * longest + 1
+    items = _OWNERS << (how.pieces - 1)
     return Block(
-        np.empty(2 * _OWNERS * seeds, np.int64),
-        np.empty(2 * _OWNERS, np.int64),
-        np.empty(2 * _OWNERS, np.int64),
-        np.empty(2 * _OWNERS, np.int64),
-        np.empty(2 * _OWNERS, np.uint64),
-        np.empty(2 * _OWNERS, np.uint64),
+        np.empty(items * how.seeds, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.uint64),
+        np.empty(items, np.uint64),
         np.zeros(room, np.uint64),
         np.zeros(0 if known else room, np.uint64),
         np.zeros(_OWNERS + 1, np.int64),
@@ -83,6 +89,23 @@ def new_block(longest: int, known: bool, seeds: int) -> Block:
         np.empty(_CANDIDATES, np.int32),
         np.zeros(_OWNERS, np.int64),
     )
+
+
+@scalar
+def _piece_begin(length, piece, pieces):
+    """The first base of a piece of a read; of the piece behind the last one, its length."""
+    return (length * piece) >> int64(1) if pieces == 2 else third(length, piece)
+
+
+@scalar
+def _places(how, marks, first, length, piece):
+    """Places of a piece that are looked up: none where it cannot be exact, for a base that is none is an edit."""
+    if piece > int64(how.max_edits):
+        return int64(0)  # without an edit the left half is enough
+    begin, end = _piece_begin(length, piece, how.pieces), _piece_begin(length, piece + int64(1), how.pieces)
+    if marks.shape[0] and not known_piece(marks, first, length, (begin, end), how.max_edits):
+        return int64(0)
+    return min(max((end - begin) // int64(how.table_length), int64(1)), int64(how.seeds))
 
 
 @scalar
@@ -105,18 +128,14 @@ def _list_items(fast, reads, how, block, begin, last):
                 block.words[to + w] = oriented_word(reads, query, int64(strand), int64(w))
                 if not known:
                     block.marks[to + w] = oriented_marks(reads, query, int64(strand), int64(w))
-            for half in range(2):
-                item = int64(2) * owner + int64(half)
-                offset = left_half(length) * int64(half)
-                bases = length - offset if half else left_half(length)
+            for piece in range(how.pieces):
+                item = (owner << int64(how.pieces - 1)) + int64(piece)
+                offset = _piece_begin(length, int64(piece), how.pieces)
+                bases = _piece_begin(length, int64(piece) + int64(1), how.pieces) - offset
                 wanted = fetch_word(block.words, to * int64(32) + offset) & prefix_mask(bases)
                 block.wanted[item] = wanted
                 block.mask[item] = prefix_mask(bases)
-                places = min(max(bases // int64(how.table_length), int64(1)), int64(how.seeds))
-                if half > int64(how.max_edits):
-                    places = int64(0)  # without an edit the left half is enough
-                if not known and not may_be_exact(block.marks, to, length, int64(half), how.max_edits):
-                    places = int64(0)
+                places = _places(how, block.marks, to, length, int64(piece))
                 for seed in range(places):
                     if seed > 0:
                         at = to * int64(32) + offset + int64(seed) * int64(how.table_length)
@@ -126,6 +145,8 @@ def _list_items(fast, reads, how, block, begin, last):
                     block.entry[item * int64(how.seeds) + int64(seed)] = entry
                 if places < how.seeds:
                     block.entry[item * int64(how.seeds) + places] = int64(-1)
+            if how.pieces == 3:
+                block.entry[((owner << int64(2)) + int64(3)) * int64(how.seeds)] = int64(-1)  # no fourth piece
             to += count
             owner += int64(1)
         query += int64(1)
@@ -158,7 +179,8 @@ def _look_up_items(fast, how, block, items):
 
 @scalar
 def _verify(fast, reads, how, block, begin, gathered, sink, stored):
-    """Last pass: compare candidates with the text; returns the number of placements stored, or that had no room."""
+    """Last pass, with one edit or none: compare candidates with the text; returns the number of placements stored, or
+    that had no room."""
     rows = int64(fast.suffix_array.shape[0])
     strands = int64(how.strands)
     for c in range(gathered):
@@ -195,16 +217,72 @@ def _verify(fast, reads, how, block, begin, gathered, sink, stored):
 
 
 @scalar
+def _verify_two(fast, reads, how, block, begin, gathered, sink, stored):
+    """As `_verify`, with two edits."""
+    rows = int64(fast.suffix_array.shape[0])
+    strands = int64(how.strands)
+    for c in range(gathered):
+        item = int64(block.place_item[c])
+        if (fetch_word(fast.text, block.place[c]) ^ block.wanted[item]) & block.mask[item]:
+            continue
+        owner, piece = item >> int64(2), item & int64(3)
+        local = owner >> (strands - int64(1))
+        length = int64(reads.lengths[begin + local])
+        place = block.place[c] - third(length, piece)
+        read = (block.words, block.marks, block.first[owner], length)
+        if place < int64(-MAX_EDITS) or place + length > rows + int64(MAX_EDITS):
+            continue
+        if not is_anchor(fast.text, fast.segments, read, piece, place):
+            continue
+        strand = owner & (strands - int64(1))
+        first = max(first_own_start(fast.text, fast.segments, read, piece, place), int64(sink.begin))
+        for number in range(max(first, int64(0)), min(place + int64(MAX_EDITS + 1), int64(sink.end))):
+            start = int64(number)
+            if start + length > rows + int64(MAX_EDITS):
+                continue
+            until, distances = end_distances(fast.text, start, read)
+            if distances == int64(FAR):
+                continue
+            for more in range(-MAX_EDITS, MAX_EDITS + 1):
+                extra = int64(more)
+                distance = distance_of(distances, extra)
+                if distance > int64(MAX_EDITS) or length + extra < int64(1):
+                    continue
+                if not inside_segment(fast.segments, start, length + extra):
+                    continue
+                block.found[local] += 1
+                if sink.store and block.found[local] <= sink.max_hits:
+                    if stored < sink.hits.shape[0]:
+                        word = pack_two_edits(start, strand, extra)
+                        if distance < int64(2):
+                            since = agree_from(fast.text, start + extra, read, length)
+                            edit = one_edit(fast.text, start, length, extra, until, since)
+                            word = pack_placement(start, edit | (strand << int64(4)))
+                        sink.hits[stored] = word
+                    stored += int64(1)
+    return stored
+
+
+@scalar
 def _narrowed(fast, reads, how, block, begin, item):
-    """Those rows of a crowded bucket that go on as the half does."""
-    length = int64(reads.lengths[begin + (item >> int64(how.strands))])
-    middle = left_half(length)
-    begins, ends = (middle, length) if item & int64(1) else (int64(0), middle)
-    bases = min(ends - begins - block.shift[item], int64(32))
+    """Those rows of a crowded bucket that go on as the piece does."""
+    owner = item >> int64(how.pieces - 1)
+    length = int64(reads.lengths[begin + (owner >> int64(how.strands - 1))])
+    piece = item & ((int64(1) << int64(how.pieces - 1)) - int64(1))
+    begins = _piece_begin(length, piece, how.pieces)
+    bases = min(_piece_begin(length, piece + int64(1), how.pieces) - begins - block.shift[item], int64(32))
     if bases <= int64(how.table_length):
         return block.low[item], block.high[item]
-    at = block.first[item >> int64(1)] * int64(32) + begins + block.shift[item]
+    at = block.first[owner] * int64(32) + begins + block.shift[item]
     return narrow(fast, block.low[item], block.high[item], fetch_word(block.words, at) & prefix_mask(bases), bases)
+
+
+@scalar
+def _decide(fast, reads, how, block, begin, gathered, sink, stored):
+    """Last pass, with as many edits as are wanted."""
+    if how.pieces == 3:
+        return _verify_two(fast, reads, how, block, begin, gathered, sink, stored)
+    return _verify(fast, reads, how, block, begin, gathered, sink, stored)
 
 
 @scalar
@@ -221,12 +299,13 @@ def _gather(fast, reads, how, block, begin, items, sink, so_far):
         than there is room for, or with too much work done; else, behind the block
     """
     rows = int64(fast.suffix_array.shape[0])
+    items_shift = int64(how.strands + how.pieces - 2)  # log2 of the items of a read
     gathered = int64(0)
     stored, work = so_far
     work += items * int64(how.seeds)
     for number in range(items):
         item = int64(number)
-        begins = item & ((int64(1) << int64(how.strands)) - int64(1)) == int64(0)
+        begins = item & ((int64(1) << items_shift) - int64(1)) == int64(0)
         if begins and item > int64(0) and (stored > sink.hits.shape[0] or work > sink.work):
             items = item
             break
@@ -240,14 +319,14 @@ def _gather(fast, reads, how, block, begin, items, sink, so_far):
             if place < int64(0) or place >= rows:
                 continue
             if gathered == int64(_CANDIDATES):
-                stored = _verify(fast, reads, how, block, begin, gathered, sink, stored)
+                stored = _decide(fast, reads, how, block, begin, gathered, sink, stored)
                 gathered = int64(0)
             prefetch(fast.text, place >> int64(5))
             block.place[gathered] = place
             block.place_item[gathered] = item
             gathered += int64(1)
-    _verify(fast, reads, how, block, begin, gathered, sink, stored)
-    return begin + (items >> int64(how.strands)), work
+    _decide(fast, reads, how, block, begin, gathered, sink, stored)
+    return begin + (items >> items_shift), work
 
 
 @scalar
@@ -264,7 +343,7 @@ def search_range(fast, reads, how, block, first, last, sink):
     begin = int64(first)
     while begin < last and work <= sink.work:
         end = _list_items(fast, reads, how, block, begin, int64(last))
-        items = int64(2) * int64(how.strands) * (end - begin)
+        items = (end - begin) << int64(how.strands + how.pieces - 2)
         _look_up_items(fast, how, block, items)
         end, work = _gather(fast, reads, how, block, begin, items, sink, (used, work))
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)

@@ -13,18 +13,16 @@ The functions here are the steps of one read that both targets share; the order 
 
 from __future__ import annotations
 
-from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.intrinsics import leading_zeros, popcount, trailing_zeros
-from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
+from warpseed.compute.bits import prefix_mask
+from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.intrinsics import popcount
+from warpseed.one_error.agreement import agree_from, agree_until
+from warpseed.one_error.edits import NO_EDIT, one_edit
 
-__all__ = ["LEFT", "NO_EDIT", "RIGHT", "left_edits", "left_half", "may_be_exact", "right_edits"]
+__all__ = ["LEFT", "NO_EDIT", "RIGHT", "known_piece", "left_edits", "left_half", "may_be_exact", "right_edits"]
 
 LEFT, RIGHT = 0, 1
 """The halves of a read, by the end of it that they hold."""
-
-NO_EDIT = -1
-"""What stands for an edit where one is not enough."""
 
 
 @scalar
@@ -44,86 +42,21 @@ def _unknown_bases(marks, first, begin, end):
 
 
 @scalar
+def known_piece(marks, first, length, piece, max_edits):
+    """Whether a piece of a read, (begin, end), has no unknown base, and the read no more than the edits. (Such a base
+    is an edit.) `first` is the word of base 0."""
+    if _unknown_bases(marks, first, piece[0], piece[1]) > int64(0):
+        return False
+    return _unknown_bases(marks, first, int64(0), length) <= int64(max_edits)
+
+
+@scalar
 def may_be_exact(marks, first, length, half, max_edits):
-    """Whether a half has no unknown base, and the other one no more than the edits. (Such a base is an edit.)"""
+    """As `known_piece`, of a half."""
     middle = left_half(length)
-    left = _unknown_bases(marks, first, int64(0), middle)
-    right = _unknown_bases(marks, first, middle, length)
-    return (left if half == int64(LEFT) else right) == int64(0) and left + right <= int64(max_edits)
-
-
-@scalar
-def _text_word(text, position):
-    """The 32 bases from `position` on, which may lie up to 31 before the text: anything may stand there."""
-    if position >= int64(0):
-        return fetch_word(text, position)
-    return text[0] >> (uint64(-position) << uint64(1))
-
-
-@scalar
-def _differing(text, place, read, word):
-    """A bit for each base of word `word` of a read in which it differs from the text, the read beginning at `place`."""
-    words, marks, first, length = read
-    differ = mismatch_bits(_text_word(text, place + int64(32) * word), words[first + word])
-    if marks.shape[0]:
-        differ |= marks[first + word]
-    return differ & prefix_mask(length - int64(32) * word)
-
-
-@scalar
-def _agree_until(text, place, read):
-    """The first base in which a read that begins at `place` differs from the text, int64; its length where none does.
-    Parameters as `left_edits`."""
-    length = read[3]
-    word = int64(0)
-    while int64(32) * word < length:
-        differ = _differing(text, place, read, word)
-        if differ != uint64(0):
-            return int64(32) * word + (leading_zeros(differ) >> int64(1))
-        word += int64(1)
-    return length
-
-
-@scalar
-def _agree_from(text, place, read):
-    """The first base from which on a read that begins at `place` is as the text, int64; its length where its last base
-    differs. Parameters as `left_edits`."""
-    word = ((read[3] + int64(31)) >> int64(5)) - int64(1)
-    while word >= int64(0):
-        differ = _differing(text, place, read, word)
-        if differ != uint64(0):
-            return int64(32) * (word + int64(1)) - (trailing_zeros(differ) >> int64(1))
-        word -= int64(1)
-    return int64(0)
-
-
-@scalar
-def _edit_of(text, start, length, extra, until, since):
-    """The leftmost edit that makes of a read the bases of a placement.
-
-    Parameters
-    ----------
-    start : int64, the placement's first base in the text
-    length : int64, bases of the read
-    extra : int64, bases that the placement has more: -1, 0 or 1
-    until : int64, `_agree_until` with the read's first base on the placement's first
-    since : int64, `_agree_from` with the read's last base on the placement's last; not read where the whole read agrees
-
-    Returns
-    -------
-    int64, an `edit_word` of strand 0, or NO_EDIT
-    """
-    if extra < int64(0):
-        # One base is taken out: those before it agree from the left, those behind it from the right.
-        offset = max(since - int64(1), int64(0))
-        return int64(edit_word(int64(DELETION), offset, int64(0), int64(0))) if offset <= until else int64(NO_EDIT)
-    if extra == int64(0) and until == length:
-        return int64(edit_word(int64(MATCH), int64(0), int64(0), int64(0)))
-    offset = since if extra > int64(0) else until
-    kind = int64(INSERTION) if extra > int64(0) else int64(MISMATCH)
-    if offset > until or since > offset + int64(kind == int64(MISMATCH)):
-        return int64(NO_EDIT)
-    return int64(edit_word(kind, offset, int64(fetch_word(text, start + offset) >> uint64(62)), int64(0)))
+    if half == int64(LEFT):
+        return known_piece(marks, first, length, (int64(0), middle), max_edits)
+    return known_piece(marks, first, length, (middle, length), max_edits)
 
 
 @scalar
@@ -132,9 +65,9 @@ def left_edits(text, place, read):
 
     Parameters
     ----------
-    text : uint64[], packed, with as many words behind the place as the read has, and one more
+    text : uint64[], packed
     place : int64, -1 or more
-    read : (words, marks, first, length): a packed sequence as in `Packed`, from word `first` on
+    read : as in `warpseed.one_error.agreement`
 
     Returns
     -------
@@ -142,13 +75,14 @@ def left_edits(text, place, read):
         read, as many, and one more. Whether they lie in one segment has not been looked at.
     """
     length = read[3]
-    until = _agree_until(text, place, read)
+    until = agree_until(text, place, read, int64(0))
     if until < left_half(length):
         return int64(NO_EDIT), int64(NO_EDIT), int64(NO_EDIT)
-    since = int64(0) if until == length else _agree_from(text, place, read)
-    shorter = _edit_of(text, place, length, int64(-1), until, _agree_from(text, place - int64(1), read))
-    same = _edit_of(text, place, length, int64(0), until, since)
-    return shorter, same, _edit_of(text, place, length, int64(1), until, _agree_from(text, place + int64(1), read))
+    since = int64(0) if until == length else agree_from(text, place, read, length)
+    shorter = one_edit(text, place, length, int64(-1), until, agree_from(text, place - int64(1), read, length))
+    same = one_edit(text, place, length, int64(0), until, since)
+    longer = one_edit(text, place, length, int64(1), until, agree_from(text, place + int64(1), read, length))
+    return shorter, same, longer
 
 
 @scalar
@@ -157,10 +91,10 @@ def _right_edit(text, place, read, extra, since):
     start = place - extra
     if start < int64(0) or (extra == int64(0) and since == int64(0)):
         return int64(NO_EDIT)
-    until = _agree_until(text, start, read)
+    until = agree_until(text, start, read, int64(0))
     if until >= left_half(read[3]):
         return int64(NO_EDIT)
-    return _edit_of(text, start, read[3], extra, until, since)
+    return one_edit(text, start, read[3], extra, until, since)
 
 
 @scalar
@@ -168,7 +102,7 @@ def right_edits(text, place, read):
     """As `left_edits`, of the placements that end where a read that begins at `place` does, if the right half of the
     read is there; those whose left half is there, too, are left out. They begin a base behind, at, and a base before
     `place`."""
-    since = _agree_from(text, place, read)
+    since = agree_from(text, place, read, read[3])
     if since > left_half(read[3]):
         return int64(NO_EDIT), int64(NO_EDIT), int64(NO_EDIT)
     shorter = _right_edit(text, place, read, int64(-1), since)

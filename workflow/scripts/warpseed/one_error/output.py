@@ -25,14 +25,16 @@ PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("kind", "i1"), ("offset", "<i4"), ("b
 """A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. `kind`: MATCH, MISMATCH,
 INSERTION or DELETION of `warpseed.one_error.reads`; the placement has as many bases as the read, one more for an
 insertion, one less for a deletion. `offset`: bases of the placement before it; `base`: code of the reference's base
-there, 0 for a deletion. Both are 0 where the distance is."""
+there, 0 for a deletion. Both are 0 where the distance is. At distance 2 `kind` is SEVERAL and they are 0, too:
+`warpseed.one_error.edits` has both edits."""
 
 TSV = tab_separated(
     Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
-    Number("distance"), Letter("kind", b"=XDI"), Number("offset"),
+    Number("distance"), Letter("kind", b"=XDI*"), Number("offset"),
 )  # fmt: skip
 LINES = {"tsv": Format(TSV, header(TSV)), "bed": Format(BED, preset="bed")}
-"""What each format writes for a placement, and before the first one. The kinds are the letters of CIGAR strings."""
+"""What each format writes for a placement, and before the first one. The kinds are the letters of CIGAR strings,
+and a star for several edits."""
 
 
 @scalar

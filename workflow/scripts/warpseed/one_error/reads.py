@@ -1,13 +1,14 @@
 """Reads, edits and placements as words: what both tiers and both devices take and give.
 
-A *placement* is a place of the reference within one edit of a read: its strand, its first base and its end. An *edit*
-is what has to be done to the read, in the orientation of the placement, to get the reference's bases, in the words of
-paper 001. Its *offset* is the number of the read's bases before it.
+A *placement* is a place of the reference within a few edits of a read: its strand, its first base and its end. An
+*edit* is what has to be done to the read, in the orientation of the placement, to get the reference's bases, in the
+words of paper 001. Its *offset* is the number of the read's bases before it.
 
 * match: nothing; offset 0.
 * mismatch: the read's base at the offset is replaced by another.
 * insertion: a base is put in; the placement has a base more than the read (a deletion, D, in a CIGAR string).
 * deletion: the read's base at the offset is taken out; the placement has one less (an insertion, I, in a CIGAR string).
+* several: the placement is two edits away; a packed placement does not hold them (edits.py gives them).
 
 In a run of equal bases, any of them may be taken out, and one may be put in anywhere, with the same placement. Its edit
 is the *leftmost* of these, the one of the smallest offset. A placement has at least one base.
@@ -31,8 +32,10 @@ __all__ = [
     "EVERY_PLACEMENT",
     "INSERTION",
     "MATCH",
+    "MAX_EDITS",
     "MAX_LENGTH",
     "MISMATCH",
+    "SEVERAL",
     "Wanted",
     "edit_word",
     "extra_bases",
@@ -40,11 +43,14 @@ __all__ = [
     "kind_of",
     "pack_placement",
     "pack_reads",
+    "pack_two_edits",
     "placement_of",
 ]
 
-MATCH, MISMATCH, INSERTION, DELETION = 0, 1, 2, 3
+MATCH, MISMATCH, INSERTION, DELETION, SEVERAL = 0, 1, 2, 3, 4
 """The types of an edit."""
+
+MAX_EDITS = 2
 
 MAX_LENGTH = (1 << 24) - 2
 """Bases of the longest read: a placement keeps an offset in 24 bits."""
@@ -54,7 +60,7 @@ class Wanted(NamedTuple):
     """Which placements are searched for."""
 
     max_edits: int
-    """0 or 1"""
+    """0 to MAX_EDITS; the paper tier finds those of one edit"""
     strands: int
     """1 for those of reads as they are given, 2 for those of their reverse complements too"""
 
@@ -95,6 +101,8 @@ def extra_bases(kind):
 @scalar
 def kind_of(extra, distance):
     """The type of a placement's edit, int64, by the bases that it has more than its read, and its distance."""
+    if distance > int64(1):
+        return int64(SEVERAL)
     if extra != int64(0):
         return int64(INSERTION) if extra > int64(0) else int64(DELETION)
     return int64(MISMATCH) if distance else int64(MATCH)
@@ -116,7 +124,7 @@ def is_leftmost(reads, query, edit):
 
 @scalar
 def pack_placement(position, edit):
-    """A placement as one word, uint64; ascending words of a read are in output order.
+    """A placement with at most one edit as one word, uint64; ascending words of a read are in output order.
 
     From the top: text position (32 bits), strand, bases that the placement has more than the read, plus 2 (3 bits),
     distance (2), offset of its edit (24), base that is put (2).
@@ -131,8 +139,15 @@ def pack_placement(position, edit):
 
 
 @scalar
+def pack_two_edits(position, strand, extra):
+    """A placement with two edits as a word like those of `pack_placement`, without offset and base."""
+    word = (uint64(position) << uint64(32)) | (uint64(strand) << uint64(31))
+    return word | (uint64(extra + int64(2)) << uint64(28)) | (uint64(2) << uint64(26))
+
+
+@scalar
 def placement_of(word):
-    """What `pack_placement` packed.
+    """What `pack_placement` or `pack_two_edits` packed.
 
     Returns
     -------
