@@ -16,6 +16,7 @@ include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/reads.smk"
 include: "workflow/rules/kmer_seeds.smk"
+include: "workflow/rules/one_error.smk"
 include: "workflow/rules/samples.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/publish.smk"
@@ -33,6 +34,13 @@ rule kmer_seeds:
     input:
         INDEX_RECORDS,
         MEASUREMENTS["kmer_seeds"],
+
+
+rule one_error:
+    """Every measurement of paper 001."""
+    input:
+        INDEX_RECORDS,
+        MEASUREMENTS["one_error"],
 
 
 rule index:

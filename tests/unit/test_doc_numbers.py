@@ -103,7 +103,7 @@ def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) 
 
 PATHS = [
     "samples.*", "seeds", "", "simulated_reference", "reads.*", "index", "kmer_seeds", "kmer_seeds.datasets.*",
-    "kmer_seeds.gpu_limits.*", "measure", "",
+    "kmer_seeds.gpu_limits.*", "one_error", "one_error.datasets.*", "measure", "",
 ]  # fmt: skip
 """Where the keys of each table of config/README.md stand, table by table."""
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from warpseed.errors import PeerError
 from warpseed.measure.peers import process
-from warpseed.measure.peers.process import BED_COLUMNS, find_program, parse_hits, program_version, run_process
+from warpseed.measure.peers.process import BED_HITS, find_program, parse_hits, program_version, run_process
 from warpseed.output.rows import HIT_ROW
 
 LENGTHS = np.array([4, 5])
@@ -87,9 +87,9 @@ def test_a_bed_is_read_back_in_its_order(tmp_path: Path) -> None:
     bed = tmp_path / "hits.bed"
     bed.write_text('a b\t7\t12\t1\t2\t-\nchr1\t0\t4\t0\t0\t+\na b\t"3"\t8\t1\t0\t+\n'.replace('"', ""))
     expected: Sequence[tuple[int, ...]] = [(1, 1, 7, 12, 1, 2), (0, 0, 0, 4, 0, 0), (1, 1, 3, 8, 0, 0)]
-    assert parse_hits(bed, BED_COLUMNS, CONTIGS, LENGTHS).tolist() == expected
+    assert parse_hits(bed, BED_HITS, CONTIGS, LENGTHS).tolist() == expected
     bed.write_text("")
-    empty = parse_hits(bed, BED_COLUMNS, CONTIGS, LENGTHS)
+    empty = parse_hits(bed, BED_HITS, CONTIGS, LENGTHS)
     assert len(empty) == 0 and empty.dtype == HIT_ROW
 
 
@@ -110,4 +110,4 @@ def test_a_line_that_is_no_hit_is_refused(tmp_path: Path, line: str) -> None:
     bed = tmp_path / "hits.bed"
     bed.write_text(f"chr1\t0\t4\t0\t0\t+\n{line}\n")
     with pytest.raises(PeerError, match="hits.bed is not what warpseed prints for queries named 0 to 1 on this"):
-        parse_hits(bed, BED_COLUMNS, CONTIGS, LENGTHS)
+        parse_hits(bed, BED_HITS, CONTIGS, LENGTHS)

@@ -141,7 +141,10 @@ def published_records(wildcards):
             "'machine' is null: name it, e.g. snakemake publish --config machine=nvidia-h200."
         )
     return [
-        *(local(str(MACHINES / MACHINE / f"{name}.tsv")) for name in ("index", *MEASUREMENTS)),
+        *(
+            local(str(MACHINES / MACHINE / f"{name}.tsv"))
+            for name in ("index", *(name for name, paths in MEASUREMENTS.items() if paths))
+        ),
         local(str(MACHINES / MACHINE / "provenance.json")),
     ]
 

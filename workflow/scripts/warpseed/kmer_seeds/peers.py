@@ -13,7 +13,7 @@ from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds.timing import Case
 from warpseed.measure.peers.bowtie import parse_bowtie, run_bowtie
-from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits, run_warpseed
+from warpseed.measure.peers.process import BED_HITS, number_queries, parse_hits, run_warpseed
 from warpseed.measure.timing import Outcome, Side, side_fields, time_sides
 from warpseed.output.rows import digest_rows
 from warpseed.sequences.queries import read_queries, write_fasta
@@ -52,7 +52,7 @@ def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarr
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         output.unlink(missing_ok=True)
         watch.add("process", run_warpseed(arguments).seconds)
-        return lambda: _outcome(parse_hits(output, BED_COLUMNS, beside.contigs, lengths), lengths)
+        return lambda: _outcome(parse_hits(output, BED_HITS, beside.contigs, lengths), lengths)
 
     return Side(run, run, side_fields("kmer_seeds", tier=tier, device=device, threads=threads))
 

@@ -11,31 +11,29 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, write_results
+from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.kmer_seeds import cpu, find_function, find_kmers, kmer_search, paper
 from warpseed.kmer_seeds.kmers import pack_kmers
 from warpseed.kmer_seeds.output import LINES, make_hits
-from warpseed.measure.peers.process import BED_COLUMNS, number_queries, parse_hits
+from warpseed.measure.files import file_to_file
+from warpseed.measure.peers.process import BED_HITS, number_queries, parse_hits
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
 from warpseed.output.hits import Hits
 from warpseed.output.rows import digest_rows
-from warpseed.output.writers import open_writer
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, read_queries, write_fasta
 
 __all__ = ["ITEMS", "Case", "time_dataset"]
 
 _WARM_UP_KMERS = 2000
-_outputs = count()
 
 
 class Case(NamedTuple):
@@ -136,23 +134,15 @@ def _in_memory(job: _Job) -> Run:
 
 
 def _file_to_file(job: _Job) -> Run:
-    """FASTA in, BED out, batch by batch as the command line does it; the BED is read back for what was found."""
+    """FASTA in, BED out."""
     lengths = read_queries(job.kmers).lengths
 
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        # A new file, as users make one, which waits for no pages of an older one to be given back.
-        output = job.output.with_stem(f"{job.output.stem}-{next(_outputs)}")
-        search = kmer_search(job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
-        writer = open_writer(output, LINES["bed"], threads=job.options.threads)
-        write_results(job.kmers, search, writer, watch=watch)
-        return partial(outcome, output)
-
     def outcome(output: Path) -> Outcome:
-        rows = parse_hits(output, BED_COLUMNS, job.index.names, lengths)
-        output.unlink()
+        rows = parse_hits(output, BED_HITS, job.index.names, lengths)
         return Outcome(len(lengths), len(rows), digest_rows(rows))
 
-    return run
+    new_search = partial(kmer_search, job.index, max_mismatches=job.max_mismatches, **job.options._asdict())
+    return file_to_file(job.kmers, new_search, job.output, LINES["bed"], outcome)
 
 
 _RUNS: dict[str, Callable[[_Job], Run]] = {

@@ -207,8 +207,12 @@ def shares(values: pd.DataFrame, title: str, subtitle: str) -> Figure:
     )
     height = float(figure.get_size_inches()[1])
     legend = _stage_legend(figure, colours, height)
-    figure.subplots_adjust(left=0.45 / style.WIDTH, right=1 - 0.65 / style.WIDTH, top=1 - (1.02 + legend) / height,
-                           bottom=0.4 / height, wspace=0.52, hspace=0.4)  # fmt: skip
+    # Inches: the names of the cases at the left of each panel, the sums at its right.
+    left, right = 0.14 + 0.085 * max(4, *map(len, values["case"])), 0.65
+    between = left + right + 0.08
+    panel = (style.WIDTH - left - right - between) / 2
+    figure.subplots_adjust(left=left / style.WIDTH, right=1 - right / style.WIDTH, top=1 - (1.02 + legend) / height,
+                           bottom=0.4 / height, wspace=between / panel, hspace=0.4)  # fmt: skip
     for axes, (name, group) in zip(grid.flat, panels.items(), strict=False):
         _draw_stages(axes, group, colours)
         axes.set_title(name)

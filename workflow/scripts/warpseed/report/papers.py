@@ -33,8 +33,8 @@ class Paper:
     cases : mapping
         Data set to its parameters.
     items : mapping
-        A record's item to `printed` (the table or figure), `title`, `note`, `stage`, `summary`, and `method`, which
-        names what is special about the item's methods.
+        A record's item to `printed` (the table or figure), `title`, `note`, `stage`, `summary`; `prints`, where it is
+        several tables; and `method`, which names what is special about the item's methods.
     methods : mapping
         A printed method to `device` and `threads`, or to `over` and `threads` for the GPU's speedup over them.
     figures : mapping
@@ -67,7 +67,8 @@ class Paper:
 
     def item_of(self, printed: str) -> str:
         """The record's item that a printed table or figure is, or the printed name where we measure no such item."""
-        return next((item for item, facts in self.items.items() if facts["printed"] == printed), printed)
+        own = (item for item, facts in self.items.items() if printed in facts.get("prints", [facts["printed"]]))
+        return next(own, printed)
 
     def printed(self, item: str) -> str:
         """Where the paper prints an item, or the item's own name."""

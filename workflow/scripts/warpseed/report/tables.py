@@ -200,17 +200,21 @@ def peer_table(speedups: pd.DataFrame) -> pd.DataFrame:
 # Stages, curves, the index
 
 
-def stage_table(measurements: Measurements, item: str) -> pd.DataFrame:
+def stage_table(measurements: Measurements, item: str, *, with_index: bool = False) -> pd.DataFrame:
     """Seconds and share of each stage of an item's measurements.
+
+    Parameters
+    ----------
+    with_index : whether bringing the index to a device is one of the stages; usually it happens once, for many runs
 
     Returns
     -------
     pandas.DataFrame
         The columns of `times` and `share` (0 to 1). What `total` holds beyond its named stages is the stage
-        "other". `load` and `index_to_device` happen once, with the index, and are left out.
+        "other". `load` happens once and is left out.
     """
     table = times(measurements, [item])
-    outside = ["load", "index_to_device", "process", "total"]
+    outside = ["load", "process", "total", *([] if with_index else ["index_to_device"])]
     rows = []
     for _, group in table.groupby(KEYS, sort=False):
         parts = group[~group["stage"].isin(outside)]

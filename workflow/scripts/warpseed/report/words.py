@@ -9,6 +9,15 @@ from typing import Any, NamedTuple
 from warpseed.measure.records import split_parameters
 from warpseed.report.papers import Paper
 
+_COUNTED = {
+    "mismatches": ("mismatch", "mismatches"),
+    "edits": ("edit", "edits"),
+    "strands": ("strand", "strands"),
+    "slots": ("slot", "slots"),
+    "block": ("thread a block", "threads a block"),
+}
+"""Parameters that are a number of something: one of it, and several."""
+
 __all__ = [
     "Method",
     "case_title",
@@ -132,10 +141,8 @@ def describe_parameters(parameters: str) -> str:
     """Parameters for readers: "k=20; mismatches=1" becomes "k = 20, 1 mismatch"."""
     words = []
     for key, value in split_parameters(parameters).items():
-        if key == "mismatches":
-            words.append(f"{value} mismatch{'' if value == '1' else 'es'}")
-        else:
-            words.append(f"{key} = {value}")
+        one, many = _COUNTED.get(key, ("", ""))
+        words.append(f"{value} {one if value == '1' else many}" if one else f"{key} = {value}")
     return ", ".join(words)
 
 

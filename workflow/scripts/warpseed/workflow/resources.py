@@ -26,6 +26,7 @@ __all__ = [
     "light",
     "merge_seeds",
     "read_bases",
+    "read_count",
     "reference_bases",
     "simulate_reads",
     "simulate_reference",
@@ -119,6 +120,12 @@ def read_bases(path: str | Path, read_sets: Mapping[str, Any]) -> int:
     if path.is_file():
         return file_bases(path)
     return _simulated_bases(read_sets[path.stem])
+
+
+def read_count(path: str | Path, read_sets: Mapping[str, Any]) -> int:
+    """About how many reads a file has, of 100 bases where it is the user's own, or a simulated read set."""
+    path = Path(path)
+    return file_bases(path) // 100 if path.is_file() else int(read_sets[path.stem]["count"])
 
 
 def _simulated_bases(read_set: Mapping[str, Any]) -> int:

@@ -25,14 +25,20 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.errors import PeerError
-from warpseed.measure.peers.process import find_program, parse_hits, program_version, run_process
+from warpseed.measure.peers.process import HitLines, find_program, parse_hits, program_version, run_process
+from warpseed.output.rows import order_rows
 from warpseed.sequences.files import atomic_path
 
 __all__ = ["BowtieRun", "bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
 
 ALIGNER, BUILDER = "bowtie-align-s", "bowtie-build"
 _ADVICE = "install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda)"
-_COLUMNS = {0: "query", 1: "strand", 2: "contig", 3: "start", 7: "distance"}
+# A list of mismatches such as "6:T>G,12:A>C" has one '>' a mismatch.
+_HITS = HitLines(
+    {0: "query", 1: "strand", 2: "contig", 3: "start", 7: "distance"},
+    decode={"distance": lambda mismatches: mismatches.count(">")},
+    tool="bowtie",
+)
 _MOST_MISMATCHES = 3
 
 
@@ -152,10 +158,4 @@ def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_l
     PeerError
         If a line is none of bowtie's, or names a query or contig that is not known.
     """
-    from warpseed.output.rows import order_rows
-
-    # A list of mismatches such as "6:T>G,12:A>C" has one '>' a mismatch.
-    rows = parse_hits(
-        output, _COLUMNS, contigs, query_lengths, distance=lambda mismatches: mismatches.count(">"), tool="bowtie"
-    )
-    return order_rows(rows)
+    return order_rows(parse_hits(output, _HITS, contigs, query_lengths))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpseed.errors import PeerError
+from warpseed.output.rows import HIT_ROW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
 
 __all__ = [
-    "BED_COLUMNS",
+    "BED_HITS",
+    "HitLines",
     "Process",
     "find_program",
     "number_queries",
@@ -42,8 +44,6 @@ _LIBRARY = str(Path(__file__).resolve().parents[3])
 
 _LINES_AT_ONCE = 4_000_000
 _TIMEOUT_S = 20
-BED_COLUMNS = {0: "contig", 1: "start", 2: "end", 3: "query", 4: "distance", 5: "strand"}
-"""Where a line of our BED has what."""
 
 # The peak that the system reports for a child is at least that of the process which started it, so a small one does.
 _STARTER = """
@@ -55,6 +55,28 @@ _, status, usage = os.wait4(process, 0)
 seconds = time.perf_counter() - began
 print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss]))
 """
+
+
+class HitLines(NamedTuple):
+    """How a tool writes hits: a line each, its columns separated by tabs."""
+
+    columns: Mapping[int, str]
+    """which column, from 0, is `query`, `contig`, `start` (0-based), `strand` (+ or -), `distance`, and which are other
+    fields of the rows; `end` too where there is one"""
+    decode: Mapping[str, Callable[[str], int]] = {}
+    """turns the text of a column into a number, where it is none"""
+    row_type: np.dtype = HIT_ROW
+    """what a line is read as"""
+    heading: int = 0
+    """lines before the first hit"""
+    as_long: bool = True
+    """whether every hit is as long as its query"""
+    tool: str = "warpseed"
+    """who writes such lines, for the error"""
+
+
+BED_HITS = HitLines({0: "contig", 1: "start", 2: "end", 3: "query", 4: "distance", 5: "strand"})
+"""Our BED of k-mers."""
 
 
 class Process(NamedTuple):
@@ -159,36 +181,25 @@ def run_warpseed(arguments: Sequence[str]) -> Process:
 
 
 def parse_hits(
-    path: str | os.PathLike[str],
-    columns: Mapping[int, str],
-    contigs: Sequence[str],
-    query_lengths: np.ndarray,
-    *,
-    distance: Callable[[str], int] = int,
-    tool: str = "warpseed",
+    path: str | os.PathLike[str], lines: HitLines, contigs: Sequence[str], query_lengths: np.ndarray
 ) -> np.ndarray:
-    """Lines of hits, separated by tabs and without a header, as our rows, in the order of the lines.
+    """Lines of hits as our rows, in the order of the lines.
 
     Parameters
     ----------
     path
         Hits of queries named by number (`number_queries`).
-    columns
-        Which column, from 0, is `query`, `contig`, `start` (0-based), `strand` (+ or -) and `distance`; `end` too where
-        there is one, which must be what the query's length makes it.
+    lines
+        How they are written.
     contigs
         Names of the contigs, in the order of the reference.
     query_lengths
         int64[queries], bases in each query.
-    distance
-        Turns the text of the distance's column into a number.
-    tool
-        Who wrote the file, for the error.
 
     Returns
     -------
     numpy.ndarray
-        HIT_ROW (see `warpseed.output.rows`).
+        `lines.row_type`.
 
     Raises
     ------
@@ -197,50 +208,56 @@ def parse_hits(
     """
     import pandas as pd
 
-    from warpseed.output.rows import HIT_ROW
-
-    if Path(path).stat().st_size == 0:
-        return np.empty(0, HIT_ROW)
     numbers = {name: number for number, name in enumerate(contigs)}
-    decoders = {"contig": numbers.__getitem__, "strand": "+-".index, "distance": distance}
-    dtypes = {name: "category" if name in decoders else "int64" for name in columns.values()}
+    decoders: dict[str, Callable[[str], int]] = {
+        "contig": numbers.__getitem__,
+        "strand": "+-".index,
+        "distance": int,
+        **lines.decode,
+    }
+    dtypes = {name: "category" if name in decoders else "int64" for name in lines.columns.values()}
     try:
         reader = pd.read_csv(
             path,
             sep="\t",
             header=None,
-            names=[columns.get(i, str(i)) for i in range(max(columns) + 1)],
-            usecols=list(columns.values()),
+            skiprows=lines.heading,
+            names=[lines.columns.get(i, str(i)) for i in range(max(lines.columns) + 1)],
+            usecols=list(lines.columns.values()),
             dtype=dtypes,
             keep_default_na=False,
             quoting=3,
             chunksize=_LINES_AT_ONCE,
         )
         with reader:
-            parts = [_rows(chunk, decoders, np.asarray(query_lengths), HIT_ROW) for chunk in reader]
+            parts = [_rows(chunk, decoders, np.asarray(query_lengths), lines) for chunk in reader]
+    except pd.errors.EmptyDataError:
+        return np.empty(0, lines.row_type)
     except (ValueError, KeyError, IndexError) as error:
+        tool = lines.tool
         raise PeerError(
             f"{path} is not what {tool} prints for queries named 0 to {len(query_lengths) - 1} on this "
-            f"reference ({error!r}); run {tool} again on the same k-mers and reference"
+            f"reference ({error!r}); run {tool} again on the same queries and reference"
         ) from error
     return np.concatenate(parts)
 
 
 def _rows(
-    chunk: pd.DataFrame, decoders: Mapping[str, Callable[[str], Any]], lengths: np.ndarray, row_dtype: np.dtype
+    chunk: pd.DataFrame, decoders: Mapping[str, Callable[[str], Any]], lengths: np.ndarray, lines: HitLines
 ) -> np.ndarray:
-    """Rows of one chunk of lines; each distinct name, strand and distance is decoded once."""
-    rows = np.empty(len(chunk), row_dtype)
+    """Rows of one chunk of lines; each distinct name, strand, distance and the like is decoded once."""
+    rows = np.empty(len(chunk), lines.row_type)
     query = chunk["query"].to_numpy()
     if query.size and query.min() < 0:
         raise ValueError(f"query {query.min()}")
-    rows["query"] = query
-    rows["start"] = chunk["start"].to_numpy()
-    rows["end"] = rows["start"] + lengths[query]
-    if "end" in chunk and not np.array_equal(rows["end"], chunk["end"]):
+    rows["end"] = chunk["start"].to_numpy() + lengths[query]
+    if lines.as_long and "end" in chunk and not np.array_equal(rows["end"], chunk["end"]):
         raise ValueError("a hit is not as long as its query")
-    for column, decode in decoders.items():
-        distinct = chunk[column].cat
-        decoded = np.array([decode(value) for value in distinct.categories], row_dtype[column])
-        rows[column] = decoded[distinct.codes.to_numpy()]
+    for name in chunk.columns:
+        if name not in decoders:
+            rows[name] = chunk[name].to_numpy()
+            continue
+        distinct = chunk[name].cat
+        decoded = np.array([decoders[name](value) for value in distinct.categories], rows.dtype[name])
+        rows[name] = decoded[distinct.codes.to_numpy()]
     return rows

@@ -1,0 +1,83 @@
+# Paper 001: reads with at most one substitution, insertion or deletion against the index: timed, beside other tools.
+#
+# Needs: an index that has been verified, reads; the configuration's `one_error`, `measure` and `peers`; the tools that
+#        the data sets name on PATH, or --use-conda, for the rows beside ours.
+# Makes: results/measurements/<reference>/one_error/<dataset>.tsv and peers/<dataset>.tsv.
+# Steps: draw the reads (reads.smk); time their search, and the tools with the same reads.
+
+from warpseed.workflow.one_error_cases import index_parts as read_index_parts
+from warpseed.workflow.one_error_cases import timed_datasets as timed_read_sets
+from warpseed.workflow.sources import reads_of
+
+ONE_ERROR = config["one_error"]
+READ_SETS = checked(
+    timed_read_sets,
+    ONE_ERROR,
+    config["measure"],
+    DEVICES,
+    lambda programs: is_peer_measured(config["peers"], programs, by_conda=conda_in_use()),
+)
+INDEX_PARTS |= set(read_index_parts(READ_SETS))
+
+MEASUREMENTS["one_error"] = [
+    f"results/measurements/{REFERENCE}/one_error/{name}.tsv" for name, wanted in READ_SETS.items()
+]
+
+
+# The reads of a timed data set: asked for when they are needed, as what is not timed needs none.
+timed_read_file = lambda wildcards: placed(
+    checked(
+        reads_of,
+        config["reads"],
+        READ_SETS[wildcards.read_set]["reads"],
+        REFERENCE,
+        f"one_error.datasets.{wildcards.read_set}.reads",
+    )
+)
+timed_read_count = lambda wildcards: READ_SETS[wildcards.read_set]["count"] or needs.read_count(
+    timed_read_file(wildcards), config["reads"]
+)
+
+TIME_READS = needs.Request(
+    lambda wildcards: needs.time_searches(
+        index_size(wildcards.reference),
+        timed_read_count(wildcards),
+        needs.timed_runs(READ_SETS[wildcards.read_set], REPEATS, DEVICES) + REPEATS * len(ONE_ERROR["block_sizes"]),
+    )
+)
+
+
+wildcard_constraints:
+    read_set="|".join(map(re.escape, READ_SETS)) or "none",
+
+
+rule time_one_error:
+    """Time both tiers on every device and number of threads with one data set of reads, alone on the machine."""
+    input:
+        index="results/index/{reference}",
+        verified="results/index/{reference}.verified",
+        reads=timed_read_file,
+        lib=library("time_one_error.py"),
+    output:
+        records="results/measurements/{reference}/one_error/{read_set}.tsv",
+    log:
+        "logs/measurements/{reference}/one_error/{read_set}.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/one_error/{read_set}.tsv"
+    conda:
+        DEVICE_ENV
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+        mem_mb=TIME_READS.mem_mb,
+        runtime=TIME_READS.runtime,
+    params:
+        name="{read_set}",
+        case=lambda wildcards: READ_SETS[wildcards.read_set],
+        both_strands=ONE_ERROR["both_strands"],
+        slots=ONE_ERROR["slots"],
+        block_sizes=ONE_ERROR["block_sizes"],
+        repeats=REPEATS,
+    script:
+        "../scripts/time_one_error.py"

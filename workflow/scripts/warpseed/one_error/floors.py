@@ -1,0 +1,135 @@
+"""How near the GPU kernels come to what the device can do: reads on the device, placements left there.
+
+The floor is that of `warpseed.measure.floors`. What must be read at least: of every read in each orientation the
+table's sectors of its two halves, and behind them for each place where it lies a row of eight bytes, and the text that
+it is compared with. Rows of one place may share a sector with others of the same read; the text begins anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.measure.floors import SECTOR, floor_seconds, gather_rates, kernel_seconds, limit_rows
+from warpseed.measure.records import join_parameters, split_parameters
+from warpseed.one_error.cpu import find_fast
+from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.output.rows import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["least_sectors", "measure_limits", "time_blocks"]
+
+_LOGGER = logging.getLogger(__name__)
+_HALVES = 2
+_BASES_A_SECTOR = 4 * SECTOR
+_ROWS_A_SECTOR = SECTOR // 8
+_SAME_PLACE = 2
+"""Placements of a read whose starts are no further apart belong to one place: an edit moves a start by one."""
+
+
+def least_sectors(found: Found, lengths: np.ndarray, wanted: Wanted) -> dict[str, int]:
+    """Sectors that a search which finds these placements must read at least, by array.
+
+    Parameters
+    ----------
+    found : placements, packed as `warpseed.one_error.reads.pack_placement` does
+    lengths : uint32[n], bases of each read
+    wanted : Wanted
+    """
+    query = np.repeat(np.arange(len(found.counts)), found.counts)
+    oriented = 2 * query + ((found.hits >> np.uint64(31)) & np.uint64(1)).astype(np.int64)
+    position = (found.hits >> np.uint64(32)).astype(np.int64)
+    order = np.lexsort((position, oriented))
+    oriented, position = oriented[order], position[order]
+    near = (np.diff(oriented) == 0) & (np.diff(position) <= _SAME_PLACE)
+    owner = oriented[np.concatenate([[True], ~near])] if len(oriented) else oriented
+    rows = np.bincount(owner) if len(owner) else np.zeros(1, np.int64)
+    text = -(-lengths.astype(np.int64)[owner // 2] // _BASES_A_SECTOR)
+    return {
+        "table": _HALVES * wanted.strands * len(lengths),
+        "rows": int((-(-rows // _ROWS_A_SECTOR)).sum()),
+        "text": int(text.sum()),
+    }
+
+
+def measure_limits(
+    index: SeedIndex, reads: Queries, wanted: Wanted, repeats: int, fields: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Time a tier's kernels with reads on the device, beside the floor of the fast tier's.
+
+    Parameters
+    ----------
+    fields : columns of every record; of its `tier` the kernels are timed, and `case` and `parameters` say what of
+
+    Returns
+    -------
+    list of records with item `limits`: metric rate (random sectors a second of each array; with the fast tier's),
+    time, throughput (reads a second), floor and share
+    """
+    from warpseed.compute.gpu import on_device
+    from warpseed.fm_index.device import tagged_on_device
+    from warpseed.one_error import gpu
+
+    fields = {**fields, "item": "limits"}
+    packed = pack_reads(reads)
+    floor: float | None = None
+    rows: list[dict[str, Any]] = []
+    with on_device(0):
+        if fields["tier"] == "fast":
+            tagged = tagged_on_device(index, Stopwatch())
+            arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
+            rates, rows = gather_rates(arrays, repeats, fields)
+            found = find_fast(index, packed, wanted, threads=fields["threads"])
+            floor = floor_seconds(least_sectors(found, packed.lengths, wanted), rates)
+        run = gpu.device_run(index, packed, wanted, tier=fields["tier"])
+        parameters = {**split_parameters(fields["parameters"]), "count": len(reads)}
+        found_there = {"queries": len(reads), "results": run(), "parameters": join_parameters(parameters)}
+        seconds = kernel_seconds(run, repeats)
+        _LOGGER.info("%s, %s tier: %.6f s", fields["case"], fields["tier"], min(seconds))
+        return rows + limit_rows(seconds, floor, {**fields, **found_there}, unit="reads/s")
+
+
+def time_blocks(
+    index: SeedIndex,
+    reads: Queries,
+    wanted: Wanted,
+    repeats: int,
+    fields: Mapping[str, Any],
+    *,
+    slots: int,
+    sizes: Sequence[int],
+) -> list[dict[str, Any]]:
+    """Time the paper tier's kernel with reads on the device, in blocks of each of these sizes (Figure 7).
+
+    Parameters
+    ----------
+    fields : columns of every record
+    slots : results that a read has room for
+    sizes : threads of a block
+
+    Returns
+    -------
+    list of records with metric time and throughput (reads a second); instead of a digest the number of results
+    """
+    from warpseed.compute.gpu import on_device
+    from warpseed.one_error import gpu
+
+    packed = pack_reads(reads)
+    rows: list[dict[str, Any]] = []
+    with on_device(0):
+        for threads in sizes:
+            run = gpu.device_run(index, packed, wanted, tier="paper", slots=slots, block=threads)
+            parameters = {"slots": slots, "block": threads, **split_parameters(fields["parameters"])}
+            results = run()
+            own = {"queries": len(reads), "results": results, "digest": f"count={results}"}
+            own["parameters"] = join_parameters(parameters)
+            rows += limit_rows(kernel_seconds(run, repeats), None, {**fields, **own}, unit="reads/s")
+    return rows

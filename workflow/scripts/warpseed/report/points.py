@@ -1,0 +1,95 @@
+"""Charts of something against a number on a log axis, a panel a quantity, with the points that a paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from warpseed.report import style
+from warpseed.report.words import format_scaled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Panel", "Points", "panels"]
+
+
+class Points(NamedTuple):
+    """What was measured: a curve through its points, named at its end."""
+
+    label: str
+    colour: str
+    x: Sequence[float]
+    y: Sequence[float]
+    dashed: bool = False
+
+
+class Panel(NamedTuple):
+    """One quantity."""
+
+    label: str
+    """of its axis"""
+    curves: Sequence[Points]
+    published: Sequence[tuple[float, float, str]] = ()
+    """x, y and what stands beside the point"""
+
+
+def panels(
+    shown: Sequence[Panel], ticks: Sequence[tuple[float, str]], x_label: str, title: str, subtitle: str
+) -> Figure:
+    """Panels one below the other, with one axis of x; both axes are logarithmic, `ticks` are those of x."""
+    beside = 0.3 + 0.078 * max(len(line) for panel in shown for curve in panel.curves for line in [curve.label])
+    size = (style.WIDTH, 1.5 + 2.4 * len(shown))
+    figure, grid = style.pyplot().subplots(len(shown), 1, sharex=True, squeeze=False, figsize=size)
+    figure.subplots_adjust(left=0.85 / size[0], right=1 - beside / size[0], top=1 - 0.82 / size[1],
+                           bottom=0.72 / size[1], hspace=0.14)  # fmt: skip
+    axes = list(grid[:, 0])
+    places = [x for panel in shown for curve in panel.curves for x in curve.x] + [x for x, _ in ticks]
+    places += [x for panel in shown for x, _, _ in panel.published]
+    axes[0].set_xscale("log", base=2)
+    axes[0].set_xlim(min(places) / 1.15, max(places) * 1.15)
+    for one, panel in zip(axes, shown, strict=True):
+        _draw(one, panel)
+    axes[-1].set_xticks([x for x, _ in ticks], [text for _, text in ticks])
+    axes[-1].tick_params(axis="x", which="minor", length=0)
+    axes[-1].set_xlabel(x_label)
+    for one, panel in zip(axes, shown, strict=True):
+        _name(figure, one, panel)
+    style.heading(figure, title, subtitle)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for curve in panel.curves:
+        dashes = (0, (5, 2)) if curve.dashed else "-"
+        axes.plot(list(curve.x), list(curve.y), color=curve.colour, marker="o", ms=5, lw=2, ls=dashes)
+    for x, y, text in panel.published:
+        axes.plot(x, y, marker="D", ms=7, mfc="white", mec=style.INK, mew=1.4, ls="none", zorder=3)
+        axes.annotate(text, (x, y), (-9, 0), textcoords="offset points", ha="right", va="center", fontsize=style.SMALL)
+    drawn = [y for curve in panel.curves for y in curve.y] + [y for _, y, _ in panel.published]
+    axes.set_yscale("log")
+    axes.set_ylim(min(drawn) / 1.8, max(drawn) * 1.8)
+    low, high = axes.get_ylim()
+    steps = [factor * 10.0**power for power in range(-9, 13) for factor in (1, 2, 5)]
+    inside = [step for step in steps if low <= step <= high]
+    most = 5
+    kept = inside if len(inside) <= most else [step for step in inside if f"{step:e}"[0] == "1"] or inside[::3]
+    axes.set_yticks(kept, [_plain(step) for step in kept])
+    axes.tick_params(axis="y", which="minor", length=0, labelleft=False)
+    axes.set_ylabel(panel.label)
+    axes.grid(axis="y")
+
+
+def _plain(value: float) -> str:
+    return format_scaled(value) if value >= 1000 else f"{value:g}"
+
+
+def _name(figure: Figure, axes: Axes, panel: Panel) -> None:
+    """Name each curve at the right of its panel, beside its last point."""
+    high = figure.get_size_inches()[1] * 72 * axes.get_position().height
+    ends = [axes.transData.transform((curve.x[-1], curve.y[-1])) for curve in panel.curves]
+    fractions = [float(axes.transAxes.inverted().transform(end)[1]) for end in ends]
+    for curve, fraction in zip(panel.curves, style.spread(fractions, 15 / high), strict=True):
+        axes.annotate(curve.label, (1.02, fraction), xycoords="axes fraction", va="center", fontsize=style.SMALL,
+                      color=style.darker(curve.colour), annotation_clip=False)  # fmt: skip
