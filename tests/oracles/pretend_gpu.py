@@ -246,12 +246,15 @@ class PretendGpu:
             places = borders[query] + lists.ranks[part].astype(np.int64)
             grouped[places[kept]] = lists.words[part][kept]
 
-    def sort_few(self, borders, grouped, cursor, many) -> None:
+    def sort_few(self, borders, grouped, cursors, many) -> None:
         for begin, end in itertools.pairwise(borders.tolist()):
             grouped[begin:end].sort()
 
-    def sort_many(self, borders, grouped, cursor, many) -> None:
-        assert int(cursor[0]) == 0
+    def sort_many(self, borders, grouped, cursors, many, most) -> None:
+        assert not cursors.any()
+
+    def sort_most(self, borders, grouped, cursors, most) -> None:
+        assert not cursors.any()
 
     def search_reads(self, index, reads, strands, slots, borders, results, found) -> None:
         whole = one_error_cpu.search_paper(self.index, _plain(reads), Wanted(1, int(strands)))

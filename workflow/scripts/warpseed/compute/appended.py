@@ -13,18 +13,32 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
-from warpseed.compute.warp import BLOCK, warp_places
+from warpseed.compute.warp import BLOCK, WARPS, warp_places
 
-__all__ = ["SEGMENTS", "Appended", "Grouped", "append_words", "group_words", "place_words", "sort_few", "sort_many"]
+__all__ = [
+    "SEGMENTS",
+    "Appended",
+    "Grouped",
+    "append_words",
+    "group_words",
+    "place_words",
+    "sort_few",
+    "sort_many",
+    "sort_most",
+]
 
 SEGMENTS = 64
 """Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
 _PLACING_BLOCKS = 32 * SEGMENTS
-_FEW = 24
+_FEW = 12
 """Words of a query that one thread sorts."""
-_SHARED = 2048
-"""Words that a block sorts in shared memory."""
-_SORTING_BLOCKS = 2048
+_BY_WARP = 256
+"""Words that a warp sorts, in shared memory."""
+_BLOCK_BY_WARPS = _BY_WARP * WARPS
+_BY_BLOCK = 4096
+"""Words that a block sorts in shared memory; more of them lie where they are."""
+_LARGE_BLOCK = 512
+_SORTING_BLOCKS = 4096
 
 
 class Appended(NamedTuple):
@@ -104,10 +118,10 @@ def place_words(lists, borders, grouped):
 
 
 @kernel
-def sort_few(borders, grouped, cursor, many):
+def sort_few(borders, grouped, cursors, many):
     """Sort the words of queries that have few, one thread each, and list those that have more.
 
-    ``cursor[0]`` (uint64) counts what goes to ``many``, uint32[…], which has room for all that there can be.
+    ``cursors[0]`` (uint64) counts what goes to ``many``, uint32[…], which has room for all that there can be.
     """
     query = int64(cuda.grid(1))
     if query + int64(1) >= int64(borders.shape[0]):
@@ -115,7 +129,7 @@ def sort_few(borders, grouped, cursor, many):
     begin = borders[query]
     end = borders[query + int64(1)]
     if end - begin > int64(_FEW):
-        many[int64(cuda.atomic.add(cursor, 0, uint64(1)))] = uint32(query)
+        many[int64(cuda.atomic.add(cursors, 0, uint64(1)))] = uint32(query)
         return
     for i in range(begin + int64(1), end):
         word = grouped[i]
@@ -127,49 +141,89 @@ def sort_few(borders, grouped, cursor, many):
 
 
 @scalar
-def _sort_together(words, first, count):
-    """Sort words[first : first + count], all threads of a block: a bitonic network of which no comparison turns round,
-    so that what lies behind the last word never moves, and need not be there."""
-    me = int64(cuda.threadIdx.x)
+def _wait(lanes):
+    """Wait for the other lanes of the warp, or the other threads of the block."""
+    if lanes == int64(32):
+        cuda.syncwarp()
+    else:
+        cuda.syncthreads()
+
+
+@scalar
+def _sort_together(words, first, count, me, lanes):
+    """Sort words[first : first + count] by a warp or a block: a bitonic network of which no comparison turns round, so
+    that what lies behind the last word never moves, and need not be there.
+
+    Parameters
+    ----------
+    me, lanes : int64, number of this thread, and of all that sort: 32 for a warp, else the whole block
+    """
     reach = int64(1)
     while reach < count:
         step = reach
         mirrored = True
         while step > int64(0):
             pairs = ((count + int64(2) * step - int64(1)) // (int64(2) * step)) * step
-            for pair in range(me, pairs, BLOCK):
-                inside = int64(pair) & (step - int64(1))
-                low = int64(2) * (int64(pair) - inside) + inside
+            pair = me
+            while pair < pairs:
+                inside = pair & (step - int64(1))
+                low = int64(2) * (pair - inside) + inside
                 high = low + int64(2) * (step - inside) - int64(1) if mirrored else low + step
                 if high < count and words[first + low] > words[first + high]:
                     word = words[first + low]
                     words[first + low] = words[first + high]
                     words[first + high] = word
-            cuda.syncthreads()
+                pair += lanes
+            _wait(lanes)
             mirrored = False
             step >>= int64(1)
         reach <<= int64(1)
 
 
+@scalar
+def _sort_in(shared, room, grouped, begin, count, me, lanes):
+    """Sort grouped[begin : begin + count] in `room`, the first place of the sorters' shared memory."""
+    for i in range(me, count, lanes):
+        shared[room + int64(i)] = grouped[begin + int64(i)]
+    _wait(lanes)
+    _sort_together(shared, room, count, me, lanes)
+    for i in range(me, count, lanes):
+        grouped[begin + int64(i)] = shared[room + int64(i)]
+    _wait(lanes)
+
+
 @kernel
-def sort_many(borders, grouped, cursor, many):
-    """Sort the words of the queries that were listed, a block each in turn."""
-    shared = cuda.shared.array(_SHARED, uint64)
-    me = int64(cuda.threadIdx.x)
-    for number in range(int64(cuda.blockIdx.x), int64(cursor[0]), int64(cuda.gridDim.x)):
+def sort_many(borders, grouped, cursors, many, most):
+    """Sort the words of the queries that `sort_few` listed, a warp each in turn; those of more than _BY_WARP go to
+    ``most``, uint32[…], which ``cursors[1]`` counts."""
+    shared = cuda.shared.array(_BLOCK_BY_WARPS, uint64)
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    warp = int64(cuda.grid(1)) >> int64(5)
+    room = (int64(cuda.threadIdx.x) >> int64(5)) * int64(_BY_WARP)
+    for number in range(warp, int64(cursors[0]), int64(cuda.gridsize(1)) >> int64(5)):
         query = int64(many[number])
         begin = borders[query]
         count = borders[query + int64(1)] - begin
-        if count > int64(_SHARED):
-            _sort_together(grouped, begin, count)
-            continue
-        for i in range(me, count, BLOCK):
-            shared[i] = grouped[begin + int64(i)]
-        cuda.syncthreads()
-        _sort_together(shared, int64(0), count)
-        for i in range(me, count, BLOCK):
-            grouped[begin + int64(i)] = shared[i]
-        cuda.syncthreads()
+        if count <= int64(_BY_WARP):
+            _sort_in(shared, room, grouped, begin, count, lane, int64(32))
+        elif lane == int64(0):
+            most[int64(cuda.atomic.add(cursors, 1, uint64(1)))] = uint32(query)
+
+
+@kernel
+def sort_most(borders, grouped, cursors, most):
+    """Sort the words of the queries that `sort_many` listed, a block each in turn."""
+    shared = cuda.shared.array(_BY_BLOCK, uint64)
+    me = int64(cuda.threadIdx.x)
+    threads = int64(cuda.blockDim.x)
+    for number in range(int64(cuda.blockIdx.x), int64(cursors[1]), int64(cuda.gridDim.x)):
+        query = int64(most[number])
+        begin = borders[query]
+        count = borders[query + int64(1)] - begin
+        if count <= int64(_BY_BLOCK):
+            _sort_in(shared, int64(0), grouped, begin, count, me, threads)
+        else:
+            _sort_together(grouped, begin, count, me, threads)
 
 
 def group_words(lists: Appended, max_words: int) -> Grouped:
@@ -191,11 +245,12 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
     borders = xp.zeros(len(counts) + 1, xp.int64)
     xp.cumsum(counts, out=borders[1:])
     total = int(borders[-1])
-    grouped, cursor = xp.empty(total, xp.uint64), xp.zeros(1, xp.uint64)
-    many = xp.empty(total // (_FEW + 1) + 1, xp.uint32)
+    grouped, cursors = xp.empty(total, xp.uint64), xp.zeros(2, xp.uint64)
+    many, most = (view(xp.empty(total // (least + 1) + 1, xp.uint32)) for least in (_FEW, _BY_WARP))
     if total:
         read = view(borders), view(grouped)
         launch(place_words, _PLACING_BLOCKS * BLOCK, BLOCK, lists, *read)
-        launch(sort_few, len(counts), BLOCK, *read, view(cursor), view(many))
-        launch(sort_many, _SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursor), view(many))
+        launch(sort_few, len(counts), BLOCK, *read, view(cursors), many)
+        launch(sort_many, _SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursors), many, most)
+        launch(sort_most, _SORTING_BLOCKS * _LARGE_BLOCK, _LARGE_BLOCK, *read, view(cursors), most)
     return Grouped(grouped, counts, dropped, dropped_words)

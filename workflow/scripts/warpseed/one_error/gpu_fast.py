@@ -13,7 +13,7 @@ import numpy as np
 from warpseed.compute.appended import SEGMENTS, Appended, append_words
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, decided_bases, exact_rows, position_of
 from warpseed.fm_index.text import inside_segment
@@ -25,7 +25,7 @@ __all__ = ["Oriented", "ReadLookUps", "append_crowded_placements", "append_place
 
 _CROWDED = 64
 """A half with more rows is left to whole warps, in pieces of _PIECE rows."""
-_PIECE = 1024
+_PIECE = 256
 _MANY_ROWS = 8
 """Rows of a long half from which on its last bases are looked up, too."""
 
@@ -121,12 +121,13 @@ def _look_up(search, item):
 
 
 @scalar
-def _placement(search, part, start, extra, edit):
-    """A placement as one word, all ones where there is none."""
+def _placement(search, part, start, extra, edit, inside):
+    """A placement as one word, all ones where there is none; `inside` says that it surely lies in one segment."""
     none = ~uint64(0)
     if edit == int64(NO_EDIT) or (search.max_edits == 0 and edit & int64(3) != int64(MATCH)):
         return none
-    if part.length + extra < int64(1) or not inside_segment(search.tagged.segments, start, part.length + extra):
+    length = part.length + extra
+    if not inside and (length < int64(1) or not inside_segment(search.tagged.segments, start, length)):
         return none
     return pack_placement(start, edit | (part.strand << int64(4)))
 
@@ -144,9 +145,12 @@ def _placements_at(search, part, row, shift):
     read = (search.oriented.words, search.oriented.marks, part.first, part.length)
     text = search.tagged.text
     edits = right_edits(text, place, read) if from_right else left_edits(text, place, read)
-    shorter = _placement(search, part, place + from_right, int64(-1), edits[0])
-    same = _placement(search, part, place, int64(0), edits[1])
-    longer = _placement(search, part, place - from_right, int64(1), edits[2])
+    if edits[0] & edits[1] & edits[2] == int64(NO_EDIT):
+        return int64(0), (none, none, none)
+    inside = part.length > int64(1) and inside_segment(search.tagged.segments, place - int64(1), part.length + int64(2))
+    shorter = _placement(search, part, place + from_right, int64(-1), edits[0], inside)
+    same = _placement(search, part, place, int64(0), edits[1], inside)
+    longer = _placement(search, part, place - from_right, int64(1), edits[2], inside)
     count = int64(shorter != none) + int64(same != none) + int64(longer != none)
     if same == none:
         same, longer = longer, none
@@ -184,7 +188,7 @@ def _set_aside(search, item, low, high, shift):
             search.crowded[entry, 3] = uint32(shift)
 
 
-@kernel
+@bounded_kernel(48)
 def append_placements(search):
     """Placements of the reads, one thread a half of a read in one orientation.
 
