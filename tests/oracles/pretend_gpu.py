@@ -237,6 +237,8 @@ class PretendGpu:
     def append_crowded_placements(self, search) -> None:
         assert search.crowded.shape[1] == 4
 
+    append_two, append_crowded_two = append_placements, append_crowded_placements
+
     def place_words(self, lists, borders, grouped) -> None:
         room = len(lists.words) // SEGMENTS
         for segment in range(SEGMENTS):

@@ -45,6 +45,7 @@ FAST = [
     {"device": "cpu", "tier": "fast", "max_edits": 1},
     {"device": "cpu", "tier": "fast", "max_edits": 2},
     pytest.param({"device": "gpu", "tier": "fast", "max_edits": 1}, marks=pytest.mark.gpu),
+    pytest.param({"device": "gpu", "tier": "fast", "max_edits": 2}, marks=pytest.mark.gpu),
 ]
 PAPER = [
     {"device": "cpu", "tier": "paper", "max_edits": 1},
@@ -376,7 +377,6 @@ def test_what_is_refused(built: Callable[..., Any]) -> None:
         (["ACG"], {"max_edits": 3}, "3"),
         (["ACG"], {"max_edits": 0, "tier": "paper"}, "paper"),
         (["ACG"], {"max_edits": 2, "tier": "paper"}, "paper"),
-        (["ACG"], {"max_edits": 2, "device": "gpu"}, "GPU"),
         (["ACG"], {"device": "gpus"}, "gpus"),
         (["ACG", ""], {}, "empty"),
         (["ACG"], {"max_hits": -1}, "-1"),

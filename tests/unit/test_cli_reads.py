@@ -84,7 +84,6 @@ def test_sorted_bed_has_an_index(tmp_path: Path, index: str) -> None:
     ("arguments", "sentence"),
     [
         (["--max-edits", "3"], "max_edits is 3, but the fast tier takes 0 to 2."),
-        (["--max-edits", "2", "--device", "gpu"], "max_edits is 2, but the fast tier takes 0 to 1 on a GPU."),
         (["--max-edits", "2", "--tier", "paper"], "max_edits is 2, but the paper tier takes 1 alone."),
         (["-o", "x.bam"], "x.bam: the ending says no output format; end it in .tsv or .bed, or .gz behind these."),
     ],

@@ -90,6 +90,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "orient_reads": (kmers, 2, Oriented(words, words)),
         "append_placements": (look_ups,),
         "append_crowded_placements": (look_ups,),
+        "append_two": (look_ups._replace(max_edits=2),),
+        "append_crowded_two": (look_ups._replace(max_edits=2),),
         "place_words": (found, borders, words),
         "sort_few": (borders, words, words, rows),
         "sort_many": (borders, words, words, rows, rows),

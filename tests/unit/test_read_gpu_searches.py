@@ -74,6 +74,11 @@ def both(tier: str) -> tuple[Any, Any]:
     return getattr(gpu, f"find_{tier}"), getattr(cpu, f"find_{tier}")
 
 
+@pytest.mark.parametrize("edits", [0, 2])
+def test_other_numbers_of_edits(index: Any, pretended: Any, reads: Packed, edits: int) -> None:
+    assert_same(gpu.find_fast(index, reads, Wanted(edits, 2)), cpu.find_fast(index, reads, Wanted(edits, 2)))
+
+
 @TIERS
 @pytest.mark.parametrize("strands", [1, 2])
 @pytest.mark.parametrize("max_hits", [None, 3])

@@ -68,13 +68,17 @@ class Grouped(NamedTuple):
 
 
 @scalar
-def append_words(lists, most, query, three, count):
-    """Append up to three words of a lane's query, all lanes of the warp at once, by one addition to a cursor.
+def reserve_words(lists, most, query, count):
+    """Room for `count` words of a lane's query, by one addition to a cursor for a warp; all its lanes take part.
 
     Parameters
     ----------
     most : int64, words of a query behind which no more are kept, while they are still counted
-    three : (uint64, uint64, uint64), of which the first `count` are appended
+
+    Returns
+    -------
+    (at, end, rank) : int64, for `store_word`: where the first word goes, what is behind the last place that there is,
+        and which of its query's words the first is
     """
     lane = int64(cuda.threadIdx.x) & int64(31)
     rank = int64(0)
@@ -83,20 +87,24 @@ def append_words(lists, most, query, three, count):
         if rank > most:
             count = int64(0)
     place, total = warp_places(count)
-    if total == int64(0):
-        return
     segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
     room = int64(lists.words.shape[0]) // int64(SEGMENTS)
     begin = int64(0)
-    if lane == int64(0):
+    if lane == int64(0) and total > int64(0):
         begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(total)))
-    place += int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
-    for i in range(3):
-        if int64(i) < count and place + int64(i) < room:
-            to = segment * room + place + int64(i)
-            lists.words[to] = three[0] if i == 0 else three[1] if i == 1 else three[2]
-            lists.queries[to] = uint32(query)
-            lists.ranks[to] = uint32(rank + int64(i))
+    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    end = (segment + int64(1)) * room if count > int64(0) else int64(0)
+    return segment * room + begin + place, end, rank
+
+
+@scalar
+def store_word(lists, reserved, number, query, word):
+    """Store word `number` of those that room was reserved for, if there was."""
+    at, end, rank = reserved
+    if at + number < end:
+        lists.words[at + number] = word
+        lists.queries[at + number] = uint32(query)
+        lists.ranks[at + number] = uint32(rank + number)
 
 
 @kernel
@@ -150,46 +158,69 @@ def _wait(lanes):
 
 
 @scalar
-def _sort_together(words, first, count, me, lanes):
-    """Sort words[first : first + count] by a warp or a block: a bitonic network of which no comparison turns round, so
-    that what lies behind the last word never moves, and need not be there.
+def _exchange(words, first, count, step, mirrored, sorters):
+    """Compare the pairs of one step of a bitonic network of which no comparison turns round, so that what lies behind
+    the last of the `count` words never moves, and need not be there.
 
     Parameters
     ----------
-    me, lanes : int64, number of this thread, and of all that sort: 32 for a warp, else the whole block
+    mirrored : whether the first of 2·step words is compared with the last of them, not with the one `step` behind
+    sorters : (int64, int64), number of this thread, and of all that sort: 32 for a warp, else the whole block
     """
+    pair, lanes = sorters
+    pairs = ((count + int64(2) * step - int64(1)) // (int64(2) * step)) * step
+    while pair < pairs:
+        inside = pair & (step - int64(1))
+        low = int64(2) * (pair - inside) + inside
+        high = low + int64(2) * (step - inside) - int64(1) if mirrored else low + step
+        if high < count and words[first + low] > words[first + high]:
+            word = words[first + low]
+            words[first + low] = words[first + high]
+            words[first + high] = word
+        pair += lanes
+    _wait(lanes)
+
+
+@scalar
+def _sort_together(words, first, count, sorters):
+    """Sort words[first : first + count]."""
     reach = int64(1)
     while reach < count:
-        step = reach
-        mirrored = True
+        _exchange(words, first, count, reach, True, sorters)
+        step = reach >> int64(1)
         while step > int64(0):
-            pairs = ((count + int64(2) * step - int64(1)) // (int64(2) * step)) * step
-            pair = me
-            while pair < pairs:
-                inside = pair & (step - int64(1))
-                low = int64(2) * (pair - inside) + inside
-                high = low + int64(2) * (step - inside) - int64(1) if mirrored else low + step
-                if high < count and words[first + low] > words[first + high]:
-                    word = words[first + low]
-                    words[first + low] = words[first + high]
-                    words[first + high] = word
-                pair += lanes
-            _wait(lanes)
-            mirrored = False
+            _exchange(words, first, count, step, False, sorters)
             step >>= int64(1)
         reach <<= int64(1)
 
 
 @scalar
-def _sort_in(shared, room, grouped, begin, count, me, lanes):
-    """Sort grouped[begin : begin + count] in `room`, the first place of the sorters' shared memory."""
+def _sort_in(shared, room, grouped, part, merging, sorters):
+    """Sort grouped[begin : begin + count], (begin, count), in shared memory from place `room` on; with `merging`, only
+    by the steps that are shorter than _BY_BLOCK, behind those that were made where the words lie."""
+    begin, count = part
+    me, lanes = sorters
     for i in range(me, count, lanes):
         shared[room + int64(i)] = grouped[begin + int64(i)]
     _wait(lanes)
-    _sort_together(shared, room, count, me, lanes)
+    if merging:
+        step = int64(_BY_BLOCK >> 1)
+        while step > int64(0):
+            _exchange(shared, room, count, step, False, sorters)
+            step >>= int64(1)
+    else:
+        _sort_together(shared, room, count, sorters)
     for i in range(me, count, lanes):
         grouped[begin + int64(i)] = shared[room + int64(i)]
     _wait(lanes)
+
+
+@scalar
+def _sort_parts(shared, grouped, begin, count, merging, sorters):
+    """`_sort_in` for one part of _BY_BLOCK words after the other."""
+    for first in range(0, count, _BY_BLOCK):
+        part = (begin + int64(first), min(count - int64(first), int64(_BY_BLOCK)))
+        _sort_in(shared, int64(0), grouped, part, merging, sorters)
 
 
 @kernel
@@ -205,7 +236,7 @@ def sort_many(borders, grouped, cursors, many, most):
         begin = borders[query]
         count = borders[query + int64(1)] - begin
         if count <= int64(_BY_WARP):
-            _sort_in(shared, room, grouped, begin, count, lane, int64(32))
+            _sort_in(shared, room, grouped, (begin, count), False, (lane, int64(32)))
         elif lane == int64(0):
             most[int64(cuda.atomic.add(cursors, 1, uint64(1)))] = uint32(query)
 
@@ -214,16 +245,21 @@ def sort_many(borders, grouped, cursors, many, most):
 def sort_most(borders, grouped, cursors, most):
     """Sort the words of the queries that `sort_many` listed, a block each in turn."""
     shared = cuda.shared.array(_BY_BLOCK, uint64)
-    me = int64(cuda.threadIdx.x)
-    threads = int64(cuda.blockDim.x)
+    sorters = (int64(cuda.threadIdx.x), int64(cuda.blockDim.x))
     for number in range(int64(cuda.blockIdx.x), int64(cursors[1]), int64(cuda.gridDim.x)):
         query = int64(most[number])
         begin = borders[query]
         count = borders[query + int64(1)] - begin
-        if count <= int64(_BY_BLOCK):
-            _sort_in(shared, int64(0), grouped, begin, count, me, threads)
-        else:
-            _sort_together(grouped, begin, count, me, threads)
+        _sort_parts(shared, grouped, begin, count, False, sorters)
+        reach = int64(_BY_BLOCK)
+        while reach < count:
+            _exchange(grouped, begin, count, reach, True, sorters)
+            step = reach >> int64(1)
+            while step >= int64(_BY_BLOCK):
+                _exchange(grouped, begin, count, step, False, sorters)
+                step >>= int64(1)
+            _sort_parts(shared, grouped, begin, count, True, sorters)
+            reach <<= int64(1)
 
 
 def group_words(lists: Appended, max_words: int) -> Grouped:

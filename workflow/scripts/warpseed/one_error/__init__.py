@@ -14,7 +14,6 @@ from warpseed.batches import (
     find_all,
     iter_hits,
     opened,
-    target_of,
 )
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ def read_search(
     least, most, takes = 0, MAX_EDITS, f"the fast tier takes 0 to {MAX_EDITS}"
     if checked.tier == "paper":
         least, most, takes = 1, 1, "the paper tier takes 1 alone"
-    elif target_of(checked.device)[0] == "gpu":
-        most, takes = 1, "the fast tier takes 0 to 1 on a GPU"
     edits = check_number("max_edits", max_edits, least, most, takes)
     return ReadSearch(opened(index), Wanted(edits, 2 if both_strands else 1), checked)
 

@@ -19,7 +19,7 @@ from warpseed.compute.intrinsics import popcount
 from warpseed.one_error.agreement import agree_from, agree_until
 from warpseed.one_error.edits import NO_EDIT, one_edit
 
-__all__ = ["LEFT", "NO_EDIT", "RIGHT", "known_piece", "left_edits", "left_half", "may_be_exact", "right_edits"]
+__all__ = ["LEFT", "NO_EDIT", "RIGHT", "known_piece", "left_edits", "left_half", "right_edits"]
 
 LEFT, RIGHT = 0, 1
 """The halves of a read, by the end of it that they hold."""
@@ -48,15 +48,6 @@ def known_piece(marks, first, length, piece, max_edits):
     if _unknown_bases(marks, first, piece[0], piece[1]) > int64(0):
         return False
     return _unknown_bases(marks, first, int64(0), length) <= int64(max_edits)
-
-
-@scalar
-def may_be_exact(marks, first, length, half, max_edits):
-    """As `known_piece`, of a half."""
-    middle = left_half(length)
-    if half == int64(LEFT):
-        return known_piece(marks, first, length, (int64(0), middle), max_edits)
-    return known_piece(marks, first, length, (middle, length), max_edits)
 
 
 @scalar

@@ -28,6 +28,7 @@ from warpseed.one_error.gpu_fast import (
     append_placements,
     orient_reads,
 )
+from warpseed.one_error.gpu_two import append_crowded_two, append_two
 from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
 from warpseed.output.from_device import DeviceHits, Result, Start, stream_results
 from warpseed.output.rows import Found, join_found
@@ -46,6 +47,8 @@ __all__ = [
     "stream_placements",
 ]
 
+_KERNELS = [(append_placements, append_crowded_placements)] * 2 + [(append_two, append_crowded_two)]
+"""Kernels by the most edits."""
 _CROWDED_THREADS = 1 << 18
 _NO_LIMIT = np.iinfo(np.int64).max
 _RESULT_BYTES = 512
@@ -100,21 +103,22 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
     oriented = _oriented(reads, search.wanted.strands)
     store = not search.count_only
 
-    def append(room: int, crowded_room: int) -> tuple[tuple[int, ...], Appended]:
+    def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], Appended]:
         columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
         cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint32)
         found = Appended(*map(view, (cursors, *columns, counts)))
         crowded = view(xp.empty((crowded_room, 4), xp.uint32))
         wanted = search.wanted
         shared = ReadLookUps(tagged, reads, oriented, wanted.strands, wanted.max_edits, search.max_hits, found, crowded)
-        launch(append_placements, (count * wanted.strands) << wanted.max_edits, BLOCK, shared)
-        launch(append_crowded_placements, _CROWDED_THREADS, BLOCK, shared)
+        append, append_crowded = _KERNELS[wanted.max_edits]
+        launch(append, (count * wanted.strands) << wanted.max_edits, BLOCK, shared)
+        launch(append_crowded, _CROWDED_THREADS, BLOCK, shared)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
         return (needed if store else 0, needed_crowded), found
 
     room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
-    found = with_room((room, SEGMENTS * (64 + count // 64)), append)
+    found = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
     grouped = group_words(found, search.max_hits)
     results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
     guess[0] = max(_FIRST_GUESS, results / max(1, count))

@@ -1,5 +1,7 @@
-"""Kernels of the fast tier: a thread looks up one half of a read in one orientation; the rows of a warp's halves are
-dealt out to its lanes, and each compares one place of the text with the read.
+"""Kernels of the fast tier: a thread looks up one piece of a read in one orientation; the rows of a warp's pieces are
+dealt out to its lanes, and each compares the read with one place of the text.
+
+Those of two edits are in gpu_two.py.
 
 Placements go to a list by one addition for many of them (`warpseed.compute.appended`).
 """
@@ -10,24 +12,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.appended import SEGMENTS, Appended, append_words
+from warpseed.compute.appended import SEGMENTS, Appended, reserve_words, store_word
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, decided_bases, exact_rows, position_of
 from warpseed.fm_index.text import inside_segment
-from warpseed.one_error.fast import LEFT, NO_EDIT, left_edits, left_half, may_be_exact, right_edits
-from warpseed.one_error.reads import MATCH, pack_placement
+from warpseed.one_error.fast import LEFT, NO_EDIT, known_piece, left_edits, right_edits
+from warpseed.one_error.fast_two import third
+from warpseed.one_error.reads import MATCH, MAX_EDITS, pack_placement
 from warpseed.sequences.packed import Packed, first_word, oriented_marks, oriented_word
 
-__all__ = ["Oriented", "ReadLookUps", "append_crowded_placements", "append_placements", "orient_reads"]
+__all__ = [
+    "Dealt",
+    "Oriented",
+    "Piece",
+    "ReadLookUps",
+    "append_crowded_placements",
+    "append_placements",
+    "crowded_runs",
+    "dealt_row",
+    "look_up_rows",
+    "orient_reads",
+    "oriented_read",
+    "piece_of",
+    "place_of",
+]
 
 _CROWDED = 64
-"""A half with more rows is left to whole warps, in pieces of _PIECE rows."""
-_PIECE = 256
+"""A piece with more rows is left to whole warps, in runs of _RUN rows."""
+_RUN = 256
 _MANY_ROWS = 8
-"""Rows of a long half from which on its last bases are looked up, too."""
+"""Rows of a long piece from which on its last bases are looked up, too."""
 
 
 class Oriented(NamedTuple):
@@ -64,21 +81,21 @@ class ReadLookUps(NamedTuple):
     oriented: Oriented
     strands: int
     max_edits: int
-    """0 or 1"""
+    """0 to 2; two edits leave one third of a read as it is, fewer one half"""
     max_hits: int
     found: Appended
     """cursors behind SEGMENTS are those of `crowded`"""
     crowded: np.ndarray
-    """uint32[…, 4], item, first row, row behind the last, bases of the half before the place that was looked up"""
+    """uint32[…, 4], item, first row, row behind the last, bases of the piece before the place that was looked up"""
 
 
-class _Half(NamedTuple):
-    """A half of a read in one orientation."""
+class Piece(NamedTuple):
+    """A piece of a read in one orientation."""
 
     query: int
     strand: int
-    half: int
-    """LEFT or RIGHT"""
+    piece: int
+    """its number: 0 and 1 are the halves, 0 to 2 the thirds"""
     first: int
     """its orientation's first word"""
     length: int
@@ -86,38 +103,65 @@ class _Half(NamedTuple):
 
 
 @scalar
-def _half_of(search, item):
-    """The half with number ``item`` = ((query · strands) + strand) · halves + half."""
-    halves = int64(search.max_edits)  # as a shift
-    half = item & halves
-    owner = item >> halves
+def pieces_shift(search):
+    """Items of a read in one orientation, as a shift: 0 for its left half alone, 1 for halves, 2 for thirds."""
+    return int64(search.max_edits)
+
+
+@scalar
+def piece_of(search, item):
+    """The piece with number ``item``, of (query · strands + strand) << pieces_shift | piece."""
+    shift = pieces_shift(search)
+    owner = item >> shift
     strand = owner & (int64(search.strands) - int64(1))
     query = owner >> (int64(search.strands) - int64(1))
     first = first_word(search.reads, query) + strand * int64(search.reads.words.shape[0])
-    return _Half(query, strand, half, first, int64(search.reads.lengths[query]))
+    piece = item & ((int64(1) << shift) - int64(1))
+    return Piece(query, strand, piece, first, int64(search.reads.lengths[query]))
+
+
+@scalar
+def _piece_begin(search, length, piece):
+    """The first base of a piece of a read; of the piece behind the last one, its length."""
+    return third(length, piece) if search.max_edits == MAX_EDITS else (length * piece) >> int64(1)
 
 
 @scalar
 def _look_up(search, item):
-    """The rows of a half that are to be tried, and the bases of the half before the place that was looked up."""
-    part = _half_of(search, item)
+    """The rows of a piece that are to be tried, and the bases of the piece before the place that was looked up."""
+    part = piece_of(search, item)
+    nothing = int64(0), int64(0), int64(0)
+    begin = _piece_begin(search, part.length, part.piece)
+    end = _piece_begin(search, part.length, part.piece + int64(1))
+    if part.piece > int64(search.max_edits):
+        return nothing
     marks = search.oriented.marks
-    if marks.shape[0] and not may_be_exact(marks, part.first, part.length, part.half, int64(search.max_edits)):
-        return int64(0), int64(0), int64(0)
-    middle = left_half(part.length)
-    begin = part.first * int64(32) + (middle if part.half != int64(LEFT) else int64(0))
-    bases = part.length - middle if part.half != int64(LEFT) else middle
-    if bases == int64(0):
+    if marks.shape[0] and not known_piece(marks, part.first, part.length, (begin, end), int64(search.max_edits)):
+        return nothing
+    if begin == end:
         return int64(0), int64(search.tagged.rows.shape[0]), int64(0)
-    words = search.oriented.words
-    low, high = exact_rows(search.tagged, fetch_word(words, begin) & prefix_mask(bases), bases)
+    words, bases = search.oriented.words, end - begin
+    at = part.first * int64(32) + begin
+    low, high = exact_rows(search.tagged, fetch_word(words, at) & prefix_mask(bases), bases)
     shift = bases - decided_bases(search.tagged)
     if high - low > int64(_MANY_ROWS) and shift > int64(0):
-        word = fetch_word(words, begin + shift) & prefix_mask(bases - shift)
+        word = fetch_word(words, at + shift) & prefix_mask(bases - shift)
         other_low, other_high = exact_rows(search.tagged, word, bases - shift)
         if other_high - other_low < high - low:
             return other_low, other_high, shift
     return low, high, int64(0)
+
+
+@scalar
+def place_of(search, part, row, shift):
+    """Where a read begins in the text if its piece is where a row and the place that was looked up say."""
+    return position_of(search.tagged, row) - shift - _piece_begin(search, part.length, part.piece)
+
+
+@scalar
+def oriented_read(search, part):
+    """The read of a piece as `warpseed.one_error.agreement` takes it."""
+    return search.oriented.words, search.oriented.marks, part.first, part.length
 
 
 @scalar
@@ -134,108 +178,142 @@ def _placement(search, part, start, extra, edit, inside):
 
 @scalar
 def _placements_at(search, part, row, shift):
-    """The placements that a row of a half leads to: (number, (word, word, word)), the words that are none last."""
+    """The placements that a row of a half leads to: of a base less than the read, as many, and one more; all ones for
+    none."""
     none = ~uint64(0)
-    rows = int64(search.tagged.rows.shape[0])
-    from_right = int64(part.half != int64(LEFT))
-    place = position_of(search.tagged, row) - shift - left_half(part.length) * from_right
+    from_right = int64(part.piece != int64(LEFT))
+    place = place_of(search, part, row, shift)
     # A base may be put in before the first, and one be taken out.
-    if place < int64(-1) or place + part.length > rows + int64(1):
-        return int64(0), (none, none, none)
-    read = (search.oriented.words, search.oriented.marks, part.first, part.length)
-    text = search.tagged.text
+    if place < int64(-1) or place + part.length > int64(search.tagged.rows.shape[0]) + int64(1):
+        return none, none, none
+    read, text = oriented_read(search, part), search.tagged.text
     edits = right_edits(text, place, read) if from_right else left_edits(text, place, read)
     if edits[0] & edits[1] & edits[2] == int64(NO_EDIT):
-        return int64(0), (none, none, none)
-    inside = part.length > int64(1) and inside_segment(search.tagged.segments, place - int64(1), part.length + int64(2))
-    shorter = _placement(search, part, place + from_right, int64(-1), edits[0], inside)
-    same = _placement(search, part, place, int64(0), edits[1], inside)
-    longer = _placement(search, part, place - from_right, int64(1), edits[2], inside)
-    count = int64(shorter != none) + int64(same != none) + int64(longer != none)
-    if same == none:
-        same, longer = longer, none
-    if shorter == none:
-        shorter, same, longer = same, longer, none
-    return count, (shorter, same, longer)
+        return none, none, none
+    around = inside_segment(search.tagged.segments, place - int64(1), part.length + int64(2))
+    inside = part.length > int64(1) and around
+    return (
+        _placement(search, part, place + from_right, int64(-1), edits[0], inside),
+        _placement(search, part, place, int64(0), edits[1], inside),
+        _placement(search, part, place - from_right, int64(1), edits[2], inside),
+    )
 
 
 @scalar
-def _try_rows(search, item, row, shift, there):
-    """Compare the read of a half with the text at one row, and keep the placements; all lanes of a warp take part."""
+def _try_row(search, row, there):
+    """Compare a read with the text where a row of one of its halves says, and keep the placements; all lanes of a warp
+    take part, each with a row of its own, (item, row, shift), where it is `there`."""
     none = ~uint64(0)
-    count = int64(0)
     words = (none, none, none)
     query = int64(0)
     if there:
-        part = _half_of(search, item)
+        part = piece_of(search, row[0])
         query = part.query
-        count, words = _placements_at(search, part, row, shift)
-    append_words(search.found, search.max_hits, query, words, count)
+        words = _placements_at(search, part, row[1], row[2])
+    count = int64(words[0] != none) + int64(words[1] != none) + int64(words[2] != none)
+    reserved = reserve_words(search.found, search.max_hits, query, count)
+    number = int64(0)
+    if words[0] != none:
+        store_word(search.found, reserved, number, query, words[0])
+        number += int64(1)
+    if words[1] != none:
+        store_word(search.found, reserved, number, query, words[1])
+        number += int64(1)
+    if words[2] != none:
+        store_word(search.found, reserved, number, query, words[2])
+
+
+class Dealt(NamedTuple):
+    """Arrays in shared memory by which the lanes of a warp deal out the rows that they found: uint32[BLOCK] each."""
+
+    places: np.ndarray
+    lows: np.ndarray
+    shifts: np.ndarray
 
 
 @scalar
-def _set_aside(search, item, low, high, shift):
-    """Leave a crowded half to whole warps, in pieces."""
-    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
-    room = int64(search.crowded.shape[0]) // int64(SEGMENTS)
-    for first in range(low, high, _PIECE):
-        slot = int64(cuda.atomic.add(search.found.cursors, int64(SEGMENTS) + segment, uint64(1)))
-        if slot < room:
-            entry = segment * room + slot
-            search.crowded[entry, 0] = uint32(item)
-            search.crowded[entry, 1] = uint32(first)
-            search.crowded[entry, 2] = uint32(min(int64(first) + int64(_PIECE), high))
-            search.crowded[entry, 3] = uint32(shift)
+def look_up_rows(search, dealt):
+    """Look up this thread's piece, and put its rows where the lanes of its warp find them; returns the rows of all.
 
-
-@bounded_kernel(48)
-def append_placements(search):
-    """Placements of the reads, one thread a half of a read in one orientation.
-
-    The rows of a warp's 32 halves are dealt out to its lanes one by one (binary search in shared memory, 12 bytes a
-    thread). Halves of more than _CROWDED rows are set aside for `append_crowded_placements`.
+    Pieces of more than _CROWDED rows are set aside for whole warps.
     """
-    places = cuda.shared.array(BLOCK, uint32)
-    lows = cuda.shared.array(BLOCK, uint32)
-    shifts = cuda.shared.array(BLOCK, uint32)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
-    lane = me & int64(31)
-    first_lane = me - lane
-    items = (int64(search.reads.lengths.shape[0]) * int64(search.strands)) << int64(search.max_edits)
     low = int64(0)
     high = int64(0)
     shift = int64(0)
-    if t < items:
+    if t < (int64(search.reads.lengths.shape[0]) * int64(search.strands)) << pieces_shift(search):
         low, high, shift = _look_up(search, t)
         if high - low > int64(_CROWDED):
             _set_aside(search, t, low, high, shift)
             high = low
     place, total = warp_places(max(high - low, int64(0)))
-    places[me] = uint32(place)
-    lows[me] = uint32(low)
-    shifts[me] = uint32(shift)
+    dealt.places[me] = uint32(place)
+    dealt.lows[me] = uint32(low)
+    dealt.shifts[me] = uint32(shift)
     cuda.syncwarp()
-    for begin in range(0, total, 32):
-        number = int64(begin) + lane
-        owner = lane_of(places, first_lane, min(number, total - int64(1)))
-        row = int64(lows[owner]) + number - int64(places[owner])
-        _try_rows(search, t - me + owner, row, int64(shifts[owner]), number < total)
+    return total
 
 
-@kernel
-def append_crowded_placements(search):
-    """The rows of the halves set aside: a warp takes pieces of a part of the list in turn, a lane every 32nd row."""
-    t = int64(cuda.grid(1))
-    lane = t & int64(31)
-    warp = t >> int64(5)
+@scalar
+def dealt_row(dealt, begin, total):
+    """The row that this lane has of those from `begin` on, as (item, row, shift); of the last one behind the last."""
+    me = int64(cuda.threadIdx.x)
+    lane = me & int64(31)
+    number = min(begin + lane, total - int64(1))
+    owner = lane_of(dealt.places, me - lane, number)
+    row = int64(dealt.lows[owner]) + number - int64(dealt.places[owner])
+    return int64(cuda.grid(1)) - me + owner, row, int64(dealt.shifts[owner])
+
+
+@scalar
+def _set_aside(search, item, low, high, shift):
+    """Leave a crowded piece to whole warps, in runs of rows."""
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(search.crowded.shape[0]) // int64(SEGMENTS)
+    for first in range(low, high, _RUN):
+        slot = int64(cuda.atomic.add(search.found.cursors, int64(SEGMENTS) + segment, uint64(1)))
+        if slot < room:
+            entry = segment * room + slot
+            search.crowded[entry, 0] = uint32(item)
+            search.crowded[entry, 1] = uint32(first)
+            search.crowded[entry, 2] = uint32(min(int64(first) + int64(_RUN), high))
+            search.crowded[entry, 3] = uint32(shift)
+
+
+@scalar
+def crowded_runs(search):
+    """The runs of rows set aside that this warp takes, as a range: (int64 first, int64 behind the last, int64 step)."""
+    warp = int64(cuda.grid(1)) >> int64(5)
     warps = int64(cuda.gridsize(1)) >> int64(5)
     segment = warp & int64(SEGMENTS - 1)
     room = int64(search.crowded.shape[0]) // int64(SEGMENTS)
     used = min(int64(search.found.cursors[int64(SEGMENTS) + segment]), room)
-    for i in range(warp // int64(SEGMENTS), used, warps // int64(SEGMENTS)):
-        entry = segment * room + int64(i)
+    return segment * room + warp // int64(SEGMENTS), segment * room + used, warps // int64(SEGMENTS)
+
+
+@bounded_kernel(48)
+def append_placements(search):
+    """Placements with at most one edit, one thread a half of a read in one orientation.
+
+    The rows of a warp's 32 halves are dealt out to its lanes one by one (binary search in shared memory, 12 bytes a
+    thread).
+    """
+    dealt = Dealt(cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32))
+    total = look_up_rows(search, dealt)
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    for begin in range(0, total, 32):
+        _try_row(search, dealt_row(dealt, int64(begin), total), int64(begin) + lane < total)
+
+
+@kernel
+def append_crowded_placements(search):
+    """The rows of the halves set aside: a warp takes runs of a part of the list in turn, a lane every 32nd row."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    start, end, step = crowded_runs(search)
+    for entry in range(start, end, step):
+        item = int64(search.crowded[entry, 0])
         last = int64(search.crowded[entry, 2])
         for first in range(int64(search.crowded[entry, 1]), last, 32):
             row = int64(first) + lane
-            _try_rows(search, int64(search.crowded[entry, 0]), row, int64(search.crowded[entry, 3]), row < last)
+            _try_row(search, (item, row, int64(search.crowded[entry, 3])), row < last)
