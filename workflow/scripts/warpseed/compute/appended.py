@@ -19,12 +19,13 @@ __all__ = [
     "SEGMENTS",
     "Appended",
     "Grouped",
-    "append_words",
     "group_words",
     "place_words",
+    "reserve_words",
     "sort_few",
     "sort_many",
     "sort_most",
+    "store_word",
 ]
 
 SEGMENTS = 64
