@@ -169,7 +169,8 @@ def _exchange(words, first, count, step, mirrored, sorters):
     sorters : (int64, int64), number of this thread, and of all that sort: 32 for a warp, else the whole block
     """
     pair, lanes = sorters
-    pairs = ((count + int64(2) * step - int64(1)) // (int64(2) * step)) * step
+    last = int64(2) * step - int64(1)  # a power of two less one: no division
+    pairs = ((count + last) & ~last) >> int64(1)
     while pair < pairs:
         inside = pair & (step - int64(1))
         low = int64(2) * (pair - inside) + inside
