@@ -43,6 +43,7 @@ PEERS = {
     "bedtools": ("bedtools",),
     "bowtie": ("bowtie-build", "bowtie-align-s"),
     "bwa": ("bwa",),
+    "seqan-apps": ("razers3", "yara_indexer", "yara_mapper"),
     "tabix": ("bgzip", "tabix"),
 }
 """Tools that tests marked `peer("bowtie")` compare with, and their programs."""

@@ -77,7 +77,6 @@ class Repeats:
 
     text_length = 1 << 20
     on_device = False
-    as_written = False
 
     def __init__(self, each: int, threads: int) -> None:
         self.options = Options(threads=threads)

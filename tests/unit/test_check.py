@@ -28,7 +28,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         versions=dict(VERSIONS),
         cupy="14.2.0",
         trouble=None,
-        peers={"bowtie": "1.3.1", "bwa": None},
+        peers={"bowtie": "1.3.1", "bwa": None, "razers3": "3.5.8", "yara": None},
         programs={},
         cuda="12.8",
     )
@@ -59,7 +59,7 @@ def test_this_machine() -> None:
     assert all(line and "\n" not in line and "None" not in line for line in lines)
     assert [line.split(":")[0] for line in lines[1:]] == [
         "CPU", "Memory", "Compiler", "GPU", "numba-cuda", "cupy", "GPU kernels", "Devices", "bowtie", "bwa",
-        "snakemake", "conda",
+        "razers3", "yara", "snakemake", "conda",
     ]  # fmt: skip
 
 
@@ -152,9 +152,16 @@ def test_peers_and_the_workflow(machine: types.SimpleNamespace) -> None:
     said = machine.said()
     assert said["bowtie"] == "1.3.1; 'peers: auto' measures it beside warpseed"
     assert said["bwa"].startswith("not installed; install it with apt-get or conda (envs/peers.yaml)")
+    assert said["razers3"] == "3.5.8; 'peers: auto' measures it beside searches of reads"
+    assert said["yara"] == (
+        "not installed; install seqan-apps with apt-get, or yara with conda, to compare searches of reads"
+    )
     assert said["snakemake"] == "9.27.1"
     assert said["conda"].startswith("neither conda nor mamba is on PATH; use 'make run'")
-    machine.peers, machine.versions["snakemake"] = {"bowtie": None, "bwa": "0.7.17-r1188"}, None
+    machine.peers, machine.versions["snakemake"] = (
+        {"bowtie": None, "bwa": "0.7.17-r1188", "razers3": None, "yara": None},
+        None,
+    )
     machine.programs["mamba"] = "mamba 1.5.8"
     said = machine.said()
     assert said["bowtie"].startswith("not installed; ") and said["bowtie"].endswith("or the tables have no peer")

@@ -200,3 +200,43 @@ def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing
     write_page(tmp_path / "report.html", nothing, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
     assert "No speedup could be computed" in text and "243,430 s" in text
+
+
+def peer_rows() -> list[dict[str, Any]]:
+    """razers3 and bowtie beside ours; razers3 has another alignment of a hit."""
+    rows: list[dict[str, Any]] = []
+    for item, tool, factor in (("edits", "razers3", 20.0), ("substitutions", "bowtie", 10.0)):
+        theirs = record(item, "cpu", "-", case="r100", tool=tool)
+        ours = record(item, "cpu", "fast", case="r100")
+        for fields, total, peak in ((theirs, 0.04 * factor, 50e6), (ours, 0.04, 120e6)):
+            rows += [{**fields, "stage": "total", "value": total}, {**fields, "stage": "process", "value": total + 0.6}]
+            rows.append({**fields, "stage": "process", "metric": "memory", "value": peak, "unit": "bytes"})
+        counts = {"hits": 900, "hits_of_theirs": 899, "our_hits": 3000, "hits_of_ours": 2990}
+        for metric, value in counts.items():
+            rows.append({**theirs, "stage": "-", "metric": metric, "value": value, "unit": "hits", "digest": ""})
+    return rows
+
+
+def test_other_tools_stand_beside_ours(tmp_path: Path) -> None:
+    given = load(tmp_path, local_rows() + peer_rows(), published=[PUBLISHED], papers=[PAPER]).of("one_error")
+    hits = one_error.TABLES["peer_hits"](given).set_index("tool")
+    assert hits.loc["razers3", ["hits", "hits_of_theirs", "our_hits", "hits_of_ours"]].tolist() == [
+        900,
+        899,
+        3000,
+        2990,
+    ]
+    assert hits.loc["bowtie", ["peak_bytes", "our_peak_bytes"]].tolist() == [50e6, 120e6]
+    over = one_error.TABLES["peers"](given).set_index(["numerator_tool", "scope"])["speedup"]
+    assert over["razers3", "index_open"] == pytest.approx(20.0)
+    assert over["bowtie", "process"] == pytest.approx(1.0 / 0.64)
+    write_page(tmp_path / "report.html", given, {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    assert "razers3, 1 thread test-cpu (here): r100 900 899 3,000 2,990 50 MB 120 MB" in text
+    assert "Beside razers3" in text and "Beside bowtie" in text and "None of razers3" not in text
+
+
+def test_without_other_tools_the_page_says_so(tmp_path: Path, measured: Measurements) -> None:
+    write_page(tmp_path / "report.html", measured, {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    assert "None of razers3, yara, bwa, bowtie was measured" in text

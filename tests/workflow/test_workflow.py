@@ -47,7 +47,7 @@ def records(folder: Path) -> list[dict[str, str]]:
 # ------------------------------------------------------------------------------------------------ dry runs
 
 
-@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu"])
+@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads"])
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -128,8 +128,12 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     assert 'id="figure_samples_smoke"' in page and 'href="seeds/smoke.bed.gz"' in page
     # Reads with qualities are FASTQ, those without FASTA; both were cut into k-mers.
     reads = {path.name: path.read_text() for path in (results / "reads" / "simulated").iterdir()}
-    assert {name: text[0] for name, text in reads.items()} == {"short.fa": ">", "long.fq": "@"}
+    assert {name: text[0] for name, text in reads.items()} == {
+        "short.fa": ">", "long.fq": "@", "mixed.fq": "@", "r100.fq": "@",
+    }  # fmt: skip
     assert len({len(line) for line in reads["long.fq"].splitlines()[1::4]}) > 5
+    for stem in ("table_4", "table_5", "results"):
+        assert (results / "tables" / "one_error" / f"{stem}.tsv").stat().st_size > 0
     for stem in ("table_1", "table_2", "summary"):
         assert (results / "tables" / "kmer_seeds" / f"{stem}.tsv").stat().st_size > 0
     for ending in ("svg", "pdf", "png", "tsv"):
@@ -145,7 +149,7 @@ def test_smoke_run_finds_the_same_hits_everywhere(smoke: Path) -> None:
     digests: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     tiers = defaultdict(set)
     for row in records(smoke / "results" / "measurements"):
-        if row["item"] in ("whole", "throughput", "scaling"):
+        if row["item"] in ("whole", "throughput", "scaling", "in_memory"):
             digests[row["item"], row["case"]].add((row["results"], row["digest"]))
             tiers[row["item"]].add(row["tier"])
     assert len(digests) >= 5

@@ -20,7 +20,9 @@ READ_SETS = checked(
 INDEX_PARTS |= set(read_index_parts(READ_SETS))
 
 MEASUREMENTS["one_error"] = [
-    f"results/measurements/{REFERENCE}/one_error/{name}.tsv" for name, wanted in READ_SETS.items()
+    f"results/measurements/{REFERENCE}/one_error/{name}.tsv"
+    for name, wanted in READ_SETS.items()
+    for name in (name, *([f"peers/{name}"] if wanted["peers"] else []))
 ]
 
 
@@ -43,6 +45,14 @@ TIME_READS = needs.Request(
         index_size(wildcards.reference),
         timed_read_count(wildcards),
         needs.timed_runs(READ_SETS[wildcards.read_set], REPEATS, DEVICES) + REPEATS * len(ONE_ERROR["block_sizes"]),
+    )
+)
+
+TIME_READ_PEERS = needs.Request(
+    lambda wildcards: needs.time_bowtie(
+        index_size(wildcards.reference),
+        timed_read_count(wildcards),
+        (1 + REPEATS) * len(config["measure"]["threads"]) * (1 + len(READ_SETS[wildcards.read_set]["peers"])),
     )
 )
 
@@ -81,3 +91,34 @@ rule time_one_error:
         repeats=REPEATS,
     script:
         "../scripts/time_one_error.py"
+
+
+rule time_one_error_peers:
+    """Time other tools and our command line in turns with one data set of reads, alone on the machine."""
+    input:
+        reference=reference_path,
+        index="results/index/{reference}",
+        verified="results/index/{reference}.verified",
+        reads=timed_read_file,
+        # The process that is timed runs the command line.
+        lib=library("time_one_error_peers.py", "warpseed.cli"),
+    output:
+        records="results/measurements/{reference}/one_error/peers/{read_set}.tsv",
+    log:
+        "logs/measurements/{reference}/one_error/peers/{read_set}.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/one_error/peers/{read_set}.tsv"
+    conda:
+        "../../envs/peers.yaml"
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+        mem_mb=TIME_READ_PEERS.mem_mb,
+        runtime=TIME_READ_PEERS.runtime,
+    params:
+        name="{read_set}",
+        case=lambda wildcards: READ_SETS[wildcards.read_set],
+        repeats=REPEATS,
+    script:
+        "../scripts/time_one_error_peers.py"

@@ -13,7 +13,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.measure.peers.bwa import build_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
-from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
+from warpseed.measure.timing import PEAK, Outcome, Run, Side, side_fields, time_sides
 
 __all__ = ["time_builds"]
 
@@ -31,11 +31,11 @@ def _in_process(fasta: str, threads: int) -> Run:
     return run
 
 
-def _as_process(start: Callable[[], Process], peaks: list[int]) -> Run:
+def _as_process(start: Callable[[], Process]) -> Run:
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         took = start()
         watch.add("process", took.seconds)
-        peaks.append(took.peak_bytes)
+        watch.count(PEAK, took.peak_bytes)
         return lambda: _NOTHING_FOUND
 
     return run
@@ -71,20 +71,14 @@ def time_builds(
         tiny = os.path.join(folder, "tiny.fa")
         Path(tiny).write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
         for count in threads:
-            peaks: dict[str, list[int]] = {"warpseed": [], "bwa": []}
             ours = {"item": "index", "case": "build", **side_fields(system, tier="fast", device="cpu", threads=count)}
-            process = _as_process(partial(_our_process, fasta, folder, count), peaks["warpseed"])
-            bwa = _as_process(partial(build_bwa_index, fasta, folder), peaks["bwa"])
+            process = _as_process(partial(_our_process, fasta, folder, count))
+            bwa = _as_process(partial(build_bwa_index, fasta, folder))
             sides = [
                 Side(_in_process(fasta, count), _in_process(tiny, count), ours),
-                Side(process, _as_process(partial(_our_process, tiny, folder, count), []), ours),
+                Side(process, _as_process(partial(_our_process, tiny, folder, count)), ours),
             ]
             if beside_bwa and count == threads[0]:
                 sides.append(Side(bwa, lambda _: None, ours | {"tool": "bwa", "tier": "-", "threads": 1}))
-            timed = time_sides(sides, repeats)
-            rows += timed
-            for row in timed:
-                if row["stage"] == "process":
-                    peak = peaks[row["tool"]][row["repeat"]]
-                    rows.append({**row, "metric": "memory", "value": peak, "unit": "bytes"})
+            rows += time_sides(sides, repeats)
     return rows

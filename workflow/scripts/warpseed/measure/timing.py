@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, TypeAlias
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import measured_rows
 
-__all__ = ["Outcome", "Run", "Side", "add_total", "side_fields", "time_sides"]
+__all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "side_fields", "time_sides"]
 
 _LOGGER = logging.getLogger(__name__)
+PEAK = "peak_bytes"
+"""What a stopwatch counts of a process: its peak resident memory, which becomes a record."""
 _ONCE = "index_to_device"
 """The stage that only the first run on a device has: later ones find the index there."""
 
@@ -97,6 +99,9 @@ def time_sides(sides: Sequence[Side], repeats: int) -> list[dict[str, Any]]:
             _LOGGER.info("%s, run %d of %d: %.3f s", _description(side), repeat + 1, repeats, took)
             shared = {**side.fields, "repeat": repeat, **outcome._asdict()}
             rows += measured_rows(watch, **shared)
+            if PEAK in watch.counts:
+                peak = {"stage": "process", "metric": "memory", "value": watch.counts[PEAK], "unit": "bytes"}
+                rows.append({**shared, **peak})
             if side.rate_unit:
                 rate = outcome.queries / watch.seconds["total"]
                 rows.append({**shared, "stage": "total", "metric": "throughput", "value": rate, "unit": side.rate_unit})

@@ -27,13 +27,23 @@ Drawn = tuple["Figure", "pd.DataFrame"]
 _NOTHING = "Nothing was measured."
 _OURS = ("in_memory", "file_to_file")
 """Items that the paper does not print."""
+_QUESTIONS = ("edits", "substitutions")
+"""Items that other tools answer too."""
+_PEERS = {
+    "razers3": "razers3 -i 100-E -rr 100 -m 1000000",
+    "yara": "yara_mapper -e E -s E -y full -sa record",
+    "bwa": "bwa aln -n E -o E -e 0 -i 0 -l 1000 -k E -R 1000000 -N and bwa samse -n 1000000",
+    "bowtie": "bowtie -v E -a",
+}
+"""How each is run, with E edits of reads of 100 to 199 bases."""
+_SAME_READS = "the same reads have a place (how many of their hits are the same stands below)"
 _PRINTED_SLOTS = {"Table 4": 25, "Table 5": 50}
 _PLACE = ["source", "machine", "case"]
 
 
 def speedups(measurements: Measurements) -> pd.DataFrame:
     """Every speedup within an item."""
-    return speedups_within(measurements, ["fixed_slots", *_OURS])
+    return speedups_within(measurements, ["fixed_slots", *_OURS, *_QUESTIONS])
 
 
 # Tables 4 and 5
@@ -285,6 +295,8 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
     "results": results_table,
     **{item: partial(tables.long_table, item=item) for item in ("fixed_slots", *_OURS)},
     "speedups": speedups,
+    "peers": lambda m: tables.peer_table(speedups(m)),
+    "peer_hits": tables.hits_table,
     "gpu_limits": tables.limits_table,
     "gpu_rates": tables.rates_table,
 }
@@ -308,7 +320,10 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         blocks.links(files, ("table_5",)),
         blocks.Text(paper.items["fixed_slots"]["note"], soft=True),
         *_ours(measurements, files, over),
+        *_beside_peers(measurements, over),
+        blocks.links(files, ("peers", "peer_hits")),
         *blocks.figures(measurements, files, FIGURES),
+        *parts.index_build(measurements),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
@@ -322,3 +337,21 @@ def _ours(measurements: Measurements, files: blocks.Files, over: pd.DataFrame) -
         if len(times(measurements, [item])):
             shown += [*printed_table(measurements, item, over), blocks.links(files, (item,))]
     return shown
+
+
+def _beside_peers(measurements: Measurements, over: pd.DataFrame) -> list[blocks.Block]:
+    """The fast tier beside each tool that was measured, and how many of their hits are the same."""
+    tools = set(tables.peer_table(over)["numerator_tool"])
+    if not tools:
+        names = ", ".join(_PEERS)
+        return [
+            blocks.Heading("Beside other tools"),
+            blocks.Text(f"None of {names} was measured: they were not installed, or not asked for."),
+        ]
+    shown: list[blocks.Block] = []
+    for tool, command in _PEERS.items():
+        if tool in tools:
+            same = "its hits are ours that are as long as their read" if tool == "bowtie" else _SAME_READS
+            shown += parts.peers(measurements, over, tool, command, same=same)
+    within = "where a read has them on the same strand within 2 bases: tools put insertions and deletions differently"
+    return [*shown, *parts.peer_hits(measurements, within)]

@@ -21,11 +21,21 @@ from warpseed.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["index_build", "limits", "peers", "published_rest", "speedup_rows"]
+__all__ = ["index_build", "limits", "peer_hits", "peers", "published_rest", "speedup_rows"]
 
 
-def peers(measurements: Measurements, speedups: pd.DataFrame, peer: str, command: str) -> list[Block]:
-    """The fast tier beside a peer: with the index open, and as whole processes."""
+def peers(
+    measurements: Measurements, speedups: pd.DataFrame, peer: str, command: str, *, same: str = "its hits are ours"
+) -> list[Block]:
+    """The fast tier beside a peer: with the index open, and as whole processes.
+
+    Parameters
+    ----------
+    speedups : those of the system
+    peer : the tool's name in the records
+    command : how it is run
+    same : where a speedup stands, in words
+    """
     beside = tables.peer_table(speedups)
     beside = beside[beside["numerator_tool"] == peer]
     if beside.empty:
@@ -46,8 +56,8 @@ def peers(measurements: Measurements, speedups: pd.DataFrame, peer: str, command
     heads = [[Cell(""), Cell("index open", span=3), Cell("process", span=3)]]
     heads.append([Cell("Case"), *[Cell(name) for name in (peer, "warpseed", "speedup")] * 2])
     note = (
-        f"{command} in the same run on the same {measurements.paper.queries_name}; a speedup stands only where its "
-        f"hits are ours. Index open: our stages with the index open against {peer}'s wall time less its loading. "
+        f"{command} in the same run on the same {measurements.paper.queries_name}; a speedup stands only where "
+        f"{same}. Index open: our stages with the index open against {peer}'s wall time less its loading. "
         "Process: both as whole processes."
     )
     return [Heading(f"Beside {peer}"), Text(note, soft=True), Table(heads, groups, 7)]
@@ -58,6 +68,37 @@ def _peer_cells(rows: pd.DataFrame) -> list[Cell]:
         return [Cell("")] * 3
     row = rows_of(rows)[0]
     return [Cell(format_seconds(row["numerator_s"])), Cell(format_seconds(row["denominator_s"])), shown_speedup(row)]
+
+
+def peer_hits(measurements: Measurements, within: str) -> list[Block]:
+    """How many hits each peer printed, how many of them are ours, and how many of ours are its; peak memory of both.
+
+    Parameters
+    ----------
+    within : which hits are the same, in words
+    """
+    table = tables.hits_table(measurements)
+    if table.empty:
+        return []
+    rows = [
+        Row(
+            [
+                Cell(f"{row['tool']}, {row['threads']} thread{'' if row['threads'] == 1 else 's'}"),
+                Cell(f"{machine_label(row['source'], row['machine'])}: {row['case']}", css="text"),
+                *(Cell(f"{row[name]:,}") for name in ("hits", "hits_of_theirs", "our_hits", "hits_of_ours")),
+                *(Cell(_memory(row[name])) for name in ("peak_bytes", "our_peak_bytes")),
+            ]
+        )
+        for row in rows_of(table)
+    ]
+    heads = [Cell("Tool"), Cell("on", css="text")]
+    heads += map(Cell, ("hits", "of these\nours too", "ours", "of these\nits too", "its memory", "ours"))
+    note = f"Hits are the same {within}. Memory: peak of the whole process."
+    return [Heading("Hits beside other tools"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
+
+
+def _memory(size: float) -> str:
+    return "" if size != size else format_bytes(size)
 
 
 def _builder(row: Mapping[str, Any]) -> str:

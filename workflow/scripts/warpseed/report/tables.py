@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "describe_sizes",
+    "hits_table",
     "index_table",
     "limits_table",
     "long_table",
@@ -195,6 +196,31 @@ def summary_table(speedups: pd.DataFrame) -> pd.DataFrame:
 def peer_table(speedups: pd.DataFrame) -> pd.DataFrame:
     """The fast tier beside each peer: index open against the peer less its loading, and whole processes."""
     return speedups[speedups["comparison"] == "fast_over_peer"].reset_index(drop=True)
+
+
+def hits_table(measurements: Measurements) -> pd.DataFrame:
+    """Of each peer how many hits it printed, how many of them are ours too, and how many of ours are its.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each case, peer and number of threads: `hits`, `hits_of_theirs` (of these, those that we have),
+        `our_hits`, `hits_of_ours` (of these, those that it has); `peak_bytes` of its process and `our_peak_bytes`.
+    """
+    records = measurements.records
+    counts = records[(records["unit"] == "hits") & (records["tool"] != "warpseed")]
+    memory = records[(records["stage"] == "process") & (records["metric"] == "memory")]
+    keys = [key for key in KEYS if key not in ("tier", "device", "gpus")]
+    peaks = memory.groupby(keys)["value"].median().to_dict()
+    place = keys.index("tool")
+    rows = []
+    for key, group in counts.groupby(keys, sort=False):
+        ours = (*key[:place], "warpseed", *key[place + 1 :])
+        sizes = {"peak_bytes": peaks.get(key, math.nan), "our_peak_bytes": peaks.get(ours, math.nan)}
+        found = {row["metric"]: int(row["value"]) for row in rows_of(group)}
+        rows.append({**dict(zip(keys, key, strict=True)), **found, **sizes})
+    columns = [*keys, "hits", "hits_of_theirs", "our_hits", "hits_of_ours", "peak_bytes", "our_peak_bytes"]
+    return frame(rows, columns)
 
 
 # Stages, curves, the index

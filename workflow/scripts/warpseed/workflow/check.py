@@ -212,7 +212,14 @@ def _peers() -> list[str]:
         if bowtie
         else f"bowtie: {missing}, or the tables have no peer",
         f"bwa: {bwa}; index times can be compared with it" if bwa else f"bwa: {missing} to compare index times",
+        *(_mapper(name, versions[name]) for name in ("razers3", "yara")),
     ]
+
+
+def _mapper(name: str, version: str | None) -> str:
+    if version:
+        return f"{name}: {version}; 'peers: auto' measures it beside searches of reads"
+    return f"{name}: not installed; install seqan-apps with apt-get, or {name} with conda, to compare searches of reads"
 
 
 def _workflow(snakemake: str | None) -> list[str]:

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.errors import PeerError
-from warpseed.measure.peers.process import HitLines, find_program, parse_hits, program_version, run_process
+from warpseed.measure.peers.process import HitLines, Process, find_program, parse_hits, program_version, run_process
 from warpseed.output.rows import order_rows
 from warpseed.sequences.files import atomic_path
 
-__all__ = ["BowtieRun", "bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
+__all__ = ["BowtieRun", "align_with_bowtie", "bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
 
 ALIGNER, BUILDER = "bowtie-align-s", "bowtie-build"
 _ADVICE = "install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda)"
@@ -124,16 +124,41 @@ def run_bowtie(
     PeerError
         If bowtie is missing or fails, or `max_mismatches` is beyond what it can do.
     """
-    if not 0 <= max_mismatches <= _MOST_MISMATCHES:
-        raise PeerError(f"bowtie allows 0 to {_MOST_MISMATCHES} mismatches, not {max_mismatches}")
-    command = [find_program(ALIGNER, _ADVICE), "--quiet", "-f", "-v", str(max_mismatches), "-a", "-p", str(threads)]
-    if max_hits is not None:
-        command += ["-m", str(max_hits)]
-    command += ["-x", str(prefix)]
+    command = _command(prefix, max_mismatches, threads, max_hits)
     load_seconds = run_process([*command, "-u", "1", str(kmers_path), os.devnull]).seconds
     with atomic_path(output) as temporary:
         seconds = run_process([*command, str(kmers_path), str(temporary)]).seconds
     return BowtieRun(seconds, load_seconds)
+
+
+def _command(
+    prefix: str | os.PathLike[str], max_mismatches: int, threads: int, max_hits: int | None = None, kind: str = "-f"
+) -> list[str]:
+    if not 0 <= max_mismatches <= _MOST_MISMATCHES:
+        raise PeerError(f"bowtie allows 0 to {_MOST_MISMATCHES} mismatches, not {max_mismatches}")
+    command = [find_program(ALIGNER, _ADVICE), "--quiet", kind, "-v", str(max_mismatches), "-a", "-p", str(threads)]
+    return [*command, *([] if max_hits is None else ["-m", str(max_hits)]), "-x", str(prefix)]
+
+
+def align_with_bowtie(
+    prefix: str | os.PathLike[str],
+    reads: str | os.PathLike[str],
+    *,
+    max_mismatches: int,
+    threads: int = 1,
+    output: str | os.PathLike[str],
+    fastq: bool,
+) -> Process:
+    """Run ``bowtie-align-s -v D -a -p T`` with reads, from file to file; parameters and errors as of `run_bowtie`.
+
+    Parameters
+    ----------
+    fastq
+        Whether the reads are FASTQ (``-q``) and not FASTA (``-f``).
+    """
+    command = _command(prefix, max_mismatches, threads, kind="-q" if fastq else "-f")
+    with atomic_path(output) as temporary:
+        return run_process([*command, str(reads), str(temporary)])
 
 
 def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ import numpy as np
 
 from warpseed.errors import PeerError
 from warpseed.output.rows import HIT_ROW
+from warpseed.sequences.files import open_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ __all__ = [
     "find_program",
     "number_queries",
     "parse_hits",
+    "plain_copy",
     "program_version",
     "run_process",
     "run_warpseed",
@@ -127,6 +129,14 @@ def number_queries(queries: Queries) -> Queries:
     used = letters != 0
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1), dtype=np.int64)])
     return replace(queries, name_bytes=letters[used], name_offsets=offsets)
+
+
+def plain_copy(path: str | os.PathLike[str], to: Path) -> Path:
+    """Write the text of a file that may be compressed to another one: not every tool reads gzip."""
+    with open_bytes(path) as source, open(to, "wb") as handle:
+        for piece in source.pieces():
+            handle.write(piece)
+    return to
 
 
 def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Process:

@@ -1,0 +1,283 @@
+"""Reads beside other tools: the same reads in the same file, processes in turns, and their hits held to ours.
+
+Two questions. *Substitutions*: bowtie's hits are ours that are as long as their read, one by one. *Edits*: razers3,
+yara and bwa print one alignment a place, each by a rule of its own; so both sides are held to which reads have a place,
+and it is counted how many of their hits we have within `NEAR` bases, and they of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.batches import Options
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import PeerError
+from warpseed.fm_index.store import open_index
+from warpseed.measure.files import file_to_file
+from warpseed.measure.peers import bowtie, bwa, razers3, yara
+from warpseed.measure.peers.process import Process, parse_hits, run_warpseed
+from warpseed.measure.records import join_parameters
+from warpseed.measure.timing import PEAK, Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.one_error import read_search
+from warpseed.one_error.output import LINES
+from warpseed.one_error.timing import TSV_HITS, Case, chosen_reads, write_numbered
+from warpseed.output.rows import HIT_ROW, digest_rows
+from warpseed.sequences.queries import Queries
+
+__all__ = ["NEAR", "Beside", "error_percent", "hits_near", "time_beside_peers"]
+
+NEAR = 2
+"""Bases that the starts of one place may be apart: an insertion or deletion in a repeat is put anywhere in it."""
+_PERCENT = 100
+
+
+class Beside(NamedTuple):
+    """What both sides read, and where they write."""
+
+    reference: str
+    """a FASTA file, not compressed"""
+    our_index: str
+    """its folder"""
+    contigs: Sequence[str]
+    """names of the contigs, in the order of the reference"""
+    folder: Path
+    """an empty folder, for indexes, reads and hits"""
+
+
+class _Work(NamedTuple):
+    """The reads of a data set, as a tool takes them."""
+
+    reads: str
+    """their path"""
+    few: str
+    """the path of the first two of them, for how long loading takes: of one, razers3 cannot tell the length"""
+    lengths: np.ndarray
+    edits: int
+    fastq: bool
+
+
+def error_percent(lengths: np.ndarray, edits: int) -> int:
+    """Edits per 100 bases that allow each read just so many.
+
+    Raises
+    ------
+    PeerError
+        If there is no such whole number: reads are too unlike in length.
+    """
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    percent = -(-_PERCENT * edits // shortest)
+    if percent * longest // _PERCENT != edits:
+        raise PeerError(
+            f"reads of {shortest} to {longest} bases cannot be compared with razers3 and yara, which take edits per "
+            f"hundred bases: choose those of 100 to 199 (length: [100, 199] of the data set), or others as alike"
+        )
+    return percent
+
+
+class _Tool(NamedTuple):
+    """Another tool: how its index is made, how it is run on a file of reads, and how its hits are read."""
+
+    build: Callable[[Beside, str, int], Process | float] | None
+    run: Callable[[Beside, str, _Work, str, int, str], Process]
+    """with the index's prefix, the work, the reads' path, threads, the output"""
+    parse: Callable[[str, Sequence[str], np.ndarray], np.ndarray]
+
+
+def _run_bowtie(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
+    return bowtie.align_with_bowtie(
+        prefix, reads, max_mismatches=work.edits, threads=threads, output=output, fastq=work.fastq
+    )
+
+
+def _run_razers3(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
+    percent = error_percent(work.lengths, work.edits)
+    return razers3.run_razers3(beside.reference, reads, percent=percent, threads=threads, output=output)
+
+
+def _run_yara(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
+    percent = error_percent(work.lengths, work.edits)
+    return yara.run_yara(prefix, reads, percent=percent, threads=threads, output=output)
+
+
+def _run_bwa(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
+    return bwa.run_bwa(prefix, reads, edits=work.edits, threads=threads, output=output)
+
+
+_TOOLS = {
+    "razers3": _Tool(None, _run_razers3, razers3.parse_razers3),
+    "yara": _Tool(lambda b, prefix, _: yara.build_yara_index(b.reference, prefix), _run_yara, yara.parse_yara),
+    "bwa": _Tool(lambda b, prefix, _: bwa.index_with_bwa(b.reference, prefix), _run_bwa, bwa.parse_bwa),
+    "bowtie": _Tool(
+        lambda b, prefix, threads: bowtie.build_bowtie_index(b.reference, prefix, threads),
+        _run_bowtie,
+        bowtie.parse_bowtie,
+    ),
+}
+_QUESTIONS = {"edits": ("razers3", "yara", "bwa"), "substitutions": ("bowtie",)}
+"""Items of the records, and the tools that answer each."""
+
+
+def _outcome(item: str, rows: np.ndarray, lengths: np.ndarray) -> Outcome:
+    """What a side found, by which the sides of an item are held to each other."""
+    if item == "substitutions":
+        same = rows[rows["end"] - rows["start"] == lengths[rows["query"]]]
+        own = np.empty(len(same), HIT_ROW)
+        for name in HIT_ROW.names or ():
+            own[name] = same[name]
+        return Outcome(len(lengths), len(own), digest_rows(own))
+    placed = np.zeros(len(lengths), np.bool_)
+    placed[rows["query"]] = True
+    return Outcome(len(lengths), int(placed.sum()), hashlib.sha256(np.packbits(placed).tobytes()).hexdigest())
+
+
+def hits_near(rows: np.ndarray, others: np.ndarray) -> int:
+    """How many hits have one of the others on the same strand of the same contig, for the same query, within NEAR."""
+    if not len(rows) or not len(others):
+        return 0
+    contigs = 1 + max(int(rows["contig"].max()), int(others["contig"].max()))
+    width = 1 + 2 * NEAR + max(int(rows["start"].max()), int(others["start"].max()))
+
+    def keys(hits: np.ndarray) -> np.ndarray:
+        place = (hits["query"].astype(np.int64) * 2 + hits["strand"]) * contigs + hits["contig"]
+        return place * width + NEAR + hits["start"]
+
+    there = np.sort(keys(others))
+    mine = keys(rows)
+    return int((np.searchsorted(there, mine + NEAR, "right") > np.searchsorted(there, mine - NEAR, "left")).sum())
+
+
+class _Found(NamedTuple):
+    """Where the hits of the last run of each side go."""
+
+    item: str
+    rows: dict[str, np.ndarray]
+
+    def told(self, name: str, parse: Callable[[], np.ndarray], lengths: np.ndarray) -> Outcome:
+        """What a side found, worked out from its file."""
+        self.rows[name] = parse()
+        return _outcome(self.item, self.rows[name], lengths)
+
+
+def _peer(beside: Beside, name: str, work: _Work, threads: int, found: _Found) -> Side:
+    """A tool's process, its loading, and as `total` the one less the other."""
+    tool, output = _TOOLS[name], str(beside.folder / f"{name}.out")
+    prefix = str(beside.folder / name)
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        load = tool.run(beside, prefix, work, work.few, threads, output).seconds
+        took = tool.run(beside, prefix, work, work.reads, threads, output)
+        watch.add("load", load)
+        watch.add("process", took.seconds)
+        watch.count(PEAK, took.peak_bytes)
+        # On tiny inputs the run that only loads may take longer: such a difference is noise, and no time.
+        if took.seconds > load:
+            watch.add("total", took.seconds - load)
+        return lambda: found.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+
+    fields = side_fields("one_error", tier="-", device="cpu", threads=threads) | {"tool": name}
+    return Side(run, run, fields)
+
+
+def _our_process(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
+    """Our command line: index opened, reads read, TSV written, and that TSV read back."""
+    output = beside.folder / "placements.tsv"
+    arguments = ["reads", beside.our_index, work.reads, "-o", str(output)]
+    arguments += ["--max-edits", str(work.edits), "--threads", str(threads)]
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        output.unlink(missing_ok=True)
+        took = run_warpseed(arguments)
+        watch.add("process", took.seconds)
+        watch.count(PEAK, took.peak_bytes)
+        return lambda: found.told(
+            "warpseed", lambda: parse_hits(output, TSV_HITS, beside.contigs, work.lengths), work.lengths
+        )
+
+    return Side(run, run, side_fields("one_error", tier="fast", device="cpu", threads=threads))
+
+
+def _our_stages(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
+    """The same in this process, with the index open."""
+    index = open_index(beside.our_index)
+    options = Options("fast", "cpu", threads)
+
+    def outcome(path: Path) -> Outcome:
+        parse = partial(parse_hits, path, TSV_HITS, beside.contigs, work.lengths)
+        return found.told("warpseed", parse, work.lengths)
+
+    def run_of(reads: str) -> Run:
+        search = partial(read_search, index, max_edits=work.edits, **options._asdict())
+        return file_to_file(reads, search, beside.folder / "stages.tsv", LINES["tsv"], outcome)
+
+    fields = side_fields("one_error", tier="fast", device="cpu", threads=threads)
+    return Side(add_total(run_of(work.reads)), lambda watch: run_of(work.few)(watch)(), fields)
+
+
+def _hit_rows(found: _Found, fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """How many hits each tool printed, how many of them we have, and how many of ours it has."""
+    ours = found.rows["warpseed"]
+    rows = []
+    for name in (name for name in found.rows if name != "warpseed"):
+        theirs = found.rows[name]
+        counts = {"hits": len(theirs), "hits_of_theirs": hits_near(theirs, ours)}
+        counts |= {"our_hits": len(ours), "hits_of_ours": hits_near(ours, theirs)}
+        shared = {**fields, "tool": name, "tier": "-", "stage": "-", "unit": "hits"}
+        rows += [{**shared, "metric": metric, "value": value} for metric, value in counts.items()]
+    return rows
+
+
+def _work_of(case: Case, folder: Path) -> _Work:
+    reads: Queries = chosen_reads(case.reads, case.most, case.length)
+    whole = write_numbered(reads, folder)
+    first = folder / "first"
+    first.mkdir()
+    few = write_numbered(reads.slice(0, 2), first)
+    return _Work(whole, few, reads.lengths, case.wanted.max_edits, reads.qualities is not None)
+
+
+def time_beside_peers(
+    beside: Beside, case: Case, *, tools: Sequence[str], threads: Sequence[int], repeats: int
+) -> list[dict[str, Any]]:
+    """Time other tools and our fast tier on the CPU with the same reads, in turns, with each number of threads.
+
+    Parameters
+    ----------
+    beside : Beside
+    case : Case; both strands are searched
+    tools : names among 'razers3', 'yara', 'bwa', 'bowtie'
+    threads : CPU threads, of all sides
+    repeats : runs of each side after one that does not count
+
+    Returns
+    -------
+    list of records: of item 'edits' or 'substitutions' the stages of ours with the index open, `process` of all sides
+    with its peak memory, of the others also `load` (the same with two reads) and, as `total`, the difference; how many
+    hits are the same; of item 'index' what the tools' indexes took
+    """
+    work = _work_of(case, beside.folder)
+    parameters = join_parameters({"edits": case.wanted.max_edits, "strands": 2})
+    rows: list[dict[str, Any]] = []
+    for name in tools:
+        build = _TOOLS[name].build
+        if build is not None:
+            took = build(beside, str(beside.folder / name), max(threads))
+            seconds = took.seconds if isinstance(took, Process) else took
+            named = {"system": "one_error", "tool": name, "item": "index", "case": "build", "threads": max(threads)}
+            rows.append({**named, "stage": "process", "value": seconds})
+    for item, asked in _QUESTIONS.items():
+        named = {"item": item, "case": case.name, "parameters": parameters}
+        chosen = [name for name in asked if name in tools]
+        for count in threads if chosen else ():
+            found = _Found(item, {})
+            sides = [_peer(beside, name, work, count, found) for name in chosen]
+            sides += [_our_process(beside, work, count, found), _our_stages(beside, work, count, found)]
+            rows += time_sides([Side(side.run, side.warm_up, {**side.fields, **named}) for side in sides], repeats)
+            fields = side_fields("one_error", tier="-", device="cpu", threads=count) | named
+            rows += _hit_rows(found, fields | {"queries": len(work.lengths)})
+    return rows
