@@ -29,6 +29,7 @@ __all__ = [
     "KINDS",
     "Edit",
     "Placement",
+    "best_placements",
     "edits_between",
     "exact_search",
     "find_reads",
@@ -114,6 +115,33 @@ def find_reads(
                     for start in np.flatnonzero(whole & (distances[: len(starts)] <= max_edits)).tolist():
                         placements.append((number, contig, start, start + length, strand, int(distances[start])))
     return in_output_order(placements, max_hits)
+
+
+def best_placements(placements: Sequence[Placement], lengths: Sequence[int], max_edits: int) -> list[Placement]:
+    """One placement a locus, from its definition: those of which no other one of the same read and strand, that begins
+    and ends within `max_edits` bases of it on the same contig, is better.
+
+    Better has fewer edits, then as many bases as the read, then the smaller start, then the smaller end. `lengths` are
+    those of the queries.
+    """
+
+    def merit(of: Placement) -> tuple[int, bool, int, int]:
+        return of[5], of[3] - of[2] != lengths[of[0]], of[2], of[3]
+
+    def is_near(a: Placement, b: Placement) -> bool:
+        return (a[0], a[1], a[4]) == (b[0], b[1], b[4]) and max(abs(a[2] - b[2]), abs(a[3] - b[3])) <= max_edits
+
+    at: dict[tuple[int, int, int], list[Placement]] = {}
+    for each in placements:
+        at.setdefault((each[0], each[1], each[2]), []).append(each)
+
+    def around(one: Placement) -> list[Placement]:
+        starts = range(one[2] - max_edits, one[2] + max_edits + 1)
+        return [other for start in starts for other in at.get((one[0], one[1], start), [])]
+
+    return [
+        one for one in placements if not any(is_near(one, other) and merit(other) < merit(one) for other in around(one))
+    ]
 
 
 def edit_distance(a: str, b: str) -> int:

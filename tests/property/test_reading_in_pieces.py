@@ -18,11 +18,11 @@ from warpseed.sequences.pieces import Parsed, Piece, Pieces, open_pieces
 from warpseed.sequences.queries import Queries
 
 
-def from_the_beginning(content: bytes, name: str, qualities: bool) -> Queries | str:
+def from_the_beginning(content: bytes, name: str, as_written: bool) -> Queries | str:
     """What the parser makes of a text that it is given whole, or its sentence."""
     text = content.removeprefix(b"\xef\xbb\xbf")
     try:
-        parser = FastxParser(name, sniff_format(text.lstrip(), name), qualities=qualities)
+        parser = FastxParser(name, sniff_format(text.lstrip(), name), qualities=as_written, letters=as_written)
         parser.feed(text)
         parser.finish()
     except InputError as error:
@@ -51,12 +51,12 @@ def joined(pieces: Pieces, results: Iterable[tuple[Piece, Parsed | None]]) -> Qu
     return Queries.concatenate(parts)
 
 
-def in_pieces(path: Path, threads: int, piece_bytes: int, qualities: bool) -> tuple[list[tuple], Queries | str]:
+def in_pieces(path: Path, threads: int, piece_bytes: int, as_written: bool) -> tuple[list[tuple], Queries | str]:
     """Where the pieces are that were read, and the queries or the sentence."""
     places = []
     try:
         with (
-            open_pieces(path, threads=threads, piece_bytes=piece_bytes, qualities=qualities) as pieces,
+            open_pieces(path, threads=threads, piece_bytes=piece_bytes, as_written=as_written) as pieces,
             ThreadPoolExecutor(threads) as pool,
         ):
             line = list(pieces)
@@ -118,17 +118,17 @@ def pack(content: bytes, how: str) -> bytes:
     piece_bytes=st.one_of(st.integers(1, 64), st.sampled_from([100, 1000, 1 << 20])),
     threads=st.integers(1, 3),
     packed=st.sampled_from(["", "gzip", "members", "blocks", "blocks and members"]),
-    qualities=st.booleans(),
+    as_written=st.booleans(),
 )
 def test_pieces_joined_are_the_file(
-    tmp_path: Path, content: bytes, piece_bytes: int, threads: int, packed: str, qualities: bool
+    tmp_path: Path, content: bytes, piece_bytes: int, threads: int, packed: str, as_written: bool
 ) -> None:
     path = save(tmp_path, content)
-    expected = from_the_beginning(content, str(path), qualities)
-    places, _ = in_pieces(path, 1, piece_bytes, qualities)
+    expected = from_the_beginning(content, str(path), as_written)
+    places, _ = in_pieces(path, 1, piece_bytes, as_written)
     if packed:
         save(tmp_path, pack(content, packed))
-    again, result = in_pieces(path, threads, piece_bytes, qualities)
+    again, result = in_pieces(path, threads, piece_bytes, as_written)
     assert same(result, expected)
     assert again == places
     for (_, _, end), (_, begin, _) in zip(places, places[1:], strict=False):

@@ -77,6 +77,7 @@ class Repeats:
 
     text_length = 1 << 20
     on_device = False
+    as_written = False
 
     def __init__(self, each: int, threads: int) -> None:
         self.options = Options(threads=threads)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from command_line import CHROMOSOME, CONTIGS, fasta, save
+from command_line import CHROMOSOME, CONTIGS, fasta, program, save
 from oracles.kmers import reverse_complement
 from oracles.reads import find_reads, leftmost_edit
 from warpseed import cli
+from warpseed.output import sorted_lines
 
 BASES = CHROMOSOME[200:260]
 READS = {
@@ -85,7 +90,14 @@ def test_sorted_bed_has_an_index(tmp_path: Path, index: str) -> None:
     [
         (["--max-edits", "3"], "max_edits is 3, but the fast tier takes 0 to 2."),
         (["--max-edits", "2", "--tier", "paper"], "max_edits is 2, but the paper tier takes 1 alone."),
-        (["-o", "x.bam"], "x.bam: the ending says no output format; end it in .tsv or .bed, or .gz behind these."),
+        (
+            ["-o", "x.bam.gz"],
+            "x.bam.gz: the ending says no output format; end it in .tsv or .bed, or .gz behind these, or in .bam.",
+        ),
+        (
+            ["-o", "x.tsv", "--multiple", "xa"],
+            "--multiple says what becomes of records in BAM; name an output that ends in .bam.",
+        ),
     ],
 )
 def test_what_cannot_be_is_a_sentence(
@@ -97,9 +109,101 @@ def test_what_cannot_be_is_a_sentence(
 
 
 def test_reads_come_from_a_pipe_and_go_to_one(tmp_path: Path, index: str) -> None:
-    from command_line import program
-
     with program("reads", index, "-", "-q", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         out, said = process.communicate(fasta(READS).encode())
     assert process.returncode == 0 and not said
     assert out.decode().splitlines()[1:] == expected("tsv")
+
+
+# ------------------------------------------------------------------------------------------------- BAM
+
+
+def test_bam_is_written_where_the_name_says_so(tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    reads, output = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / "x.bam"
+    assert cli.main(["reads", index, reads, "-o", str(output)]) == 0
+    assert f"7 reads, 6 hits written to {output}" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reads.fa", "x.bam", "x.bam.bai"]
+    with pytest.importorskip("pysam").AlignmentFile(str(output)) as file:
+        flags = {record.query_name: record.flag for record in file.fetch(until_eof=True)}
+    assert flags == {name: {"back": 16, "nowhere": 4}.get(name, 0) for name in READS}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_command_that_is_ended_leaves_no_bam(tmp_path: Path, index: str, number: int) -> None:
+    folder = tmp_path / "out"
+    process = program("reads", index, "-", "-o", str(folder / "x.bam"), stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    deadline = time.monotonic() + 60
+    while not (folder.is_dir() and list(folder.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.stdin.write(b">q\n" + BASES.encode() * 10)
+    process.stdin.flush()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and b"Traceback" not in said
+    assert said.decode().splitlines()[-1].endswith("; no half-written file is left.")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_signal_is_answered_while_records_are_merged(tmp_path: Path, index: str) -> None:
+    """What is found waits sorted; the signal comes when the first of it goes into the file."""
+    script = """if True:
+        import os, sys, time
+        from warpseed import cli
+        from warpseed.output import sorted_lines
+
+        merge = sorted_lines.merge_runs
+        def slowly(*arguments, **options):
+            for lines in merge(*arguments, **options):
+                os.kill(os.getpid(), 15)
+                time.sleep(30)
+                yield lines
+        sorted_lines.merge_runs = slowly
+        sys.exit(cli.main())
+        """
+    reads, folder = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / "out"
+    began = time.monotonic()
+    with program("reads", index, reads, "-o", str(folder / "x.bam"), script=script) as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and time.monotonic() - began < 25
+    assert said.decode().splitlines()[-1] == "Interrupted by SIGTERM; no half-written file is left."
+    assert list(folder.iterdir()) == []
+
+
+def test_a_full_disk_is_a_sentence_and_an_old_bam_stays(
+    tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, output = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / "out" / "x.bam"
+    output.parent.mkdir()
+    for name in ("x.bam", "x.bam.bai"):
+        (output.parent / name).write_text("the old one")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    device = tmp_path / "full.bam"
+    device.symlink_to("/dev/full")
+    monkeypatch.setattr(sorted_lines, "block_offsets", full)
+    for target, where in ((device, device), (output, f"{output}.bai")):
+        assert cli.main(["reads", index, reads, "-o", str(target), "-q"]) == 1
+        said = f"Error: {where}: cannot be written (No space left on device); free some space, or write elsewhere.\n"
+        assert capsys.readouterr().err == said
+    assert [path.read_text() for path in output.parent.iterdir()] == 2 * ["the old one"]
+    assert device.is_symlink()
+
+
+def test_bam_goes_into_a_pipe_and_who_reads_it_may_stop(tmp_path: Path, index: str) -> None:
+    reads, pipe, copy = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / "pipe.bam", tmp_path / "copy.bam"
+    assert cli.main(["reads", index, reads, "-o", str(tmp_path / "x.bam"), "-q"]) == 0
+    os.mkfifo(pipe)
+    with program("reads", index, reads, "-o", str(pipe)) as process:
+        copy.write_bytes(pipe.read_bytes())
+        process.communicate()
+    assert process.returncode == 0 and copy.read_bytes() == (tmp_path / "x.bam").read_bytes()
+    many = save(tmp_path, "many.fq", "".join(f"@r{i}\n{BASES}\n+\n{BASES}\n" for i in range(40_000)))
+    with program("reads", index, many, "-o", str(pipe)) as process:
+        with open(pipe, "rb") as handle:
+            handle.read(10)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 141 and b"Traceback" not in said and b"Error" not in said
+    assert pipe.is_fifo() and not (tmp_path / "pipe.bam.bai").exists()

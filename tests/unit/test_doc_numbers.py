@@ -13,7 +13,8 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
-from warpseed.output import density, sorted_lines, tabix
+from warpseed.one_error import records as read_records
+from warpseed.output import bam, density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
 
@@ -42,6 +43,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"more than ([\d,]+) bases, which .tbi has", tabix.LONGEST_IN_TBI),
     ("docs/formats.md", r"Rows beyond (\d+) MiB wait on the disk", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
+    ("docs/formats.md", r"name of more than (\d+) bytes is refused", bam.LONGEST_NAME),
+    ("docs/formats.md", r"with `\*` or `=`; more than ([\d,]+) bases", bam.LONGEST_CONTIG),
+    ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", read_records.MOST_IN_XA),
+    ("docs/one_error.md", r"quality\*\* is (\d+) where", read_records.map_quality(0, -1)),
+    ("docs/one_error.md", r"Else it is (\d+) for each edit", read_records.map_quality(0, 1)),
     ("docs/formats.md", r"gzip in blocks of ([\d,]+) bytes", bgzf.BLOCK_BYTES),
     ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),
     ("docs/fm_index.md", r"about 16 m \+ n / ([\d,]+) ", (1 << layout.HINT_SHIFT) // 4),

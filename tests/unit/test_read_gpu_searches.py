@@ -21,6 +21,7 @@ from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.one_error import cpu, gpu, gpu_paper
 from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.output import from_device
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
 
@@ -149,3 +150,12 @@ def test_from_names_to_hits(index: Any, pretended: Any, tier: str, device_name: 
     expected = find_reads(index, names, tier=tier)
     assert find_reads(index, names, tier=tier, device=device_name, threads=2) == expected
     assert np.array_equal(find_reads(index, names, tier=tier, device=device_name).rows(), expected.rows())
+
+
+def test_the_best_of_what_devices_find(index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The placements of a read come in several parts."""
+    names = named_reads()
+    expected = find_reads(index, names, report="best")
+    assert 0 < len(expected) < len(find_reads(index, names)) / 3
+    monkeypatch.setattr(from_device, "_ROOM", 7)
+    assert find_reads(index, names, report="best", device="gpu:0,1", threads=2) == expected

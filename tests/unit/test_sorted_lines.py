@@ -101,7 +101,7 @@ def test_memory_threads_and_batches_do_not_change_a_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, memory: int, make: bool
 ) -> None:
     hits = draw_hits(5, queries=90, hits=500)
-    monkeypatch.setattr(sorted_lines, "_LINES_AT_ONCE", 100)
+    monkeypatch.setattr(sorted_lines, "LINES_AT_ONCE", 100)
     write_hits(tmp_path / "whole.bed.gz", hits, sorted=True)
     batches = batches_of(hits, cycle([1, 5, 0, 0, 40]))
     totals = write(tmp_path / "h.bed.gz", batches, make=make, threads=threads, memory=memory)

@@ -22,6 +22,7 @@ _PUBLIC = {
     "iter_kmer_hits": "warpseed.kmer_seeds",
     "iter_read_hits": "warpseed.one_error",
     "write_hits": "warpseed.kmer_seeds.output",
+    "write_placements": "warpseed.one_error.bam",
     "WarpseedError": "warpseed.errors",
 }
 
@@ -37,6 +38,7 @@ __all__ = [
     "open_index",
     "verify_index",
     "write_hits",
+    "write_placements",
 ]
 
 

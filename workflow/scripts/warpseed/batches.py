@@ -208,7 +208,8 @@ def iter_batches(
     """
     _check_source(source)
     first = records = lines = 0
-    with open_pieces(source, threads=search.options.threads, share=share or (0, 1)) as pieces:
+    threads, as_written = search.options.threads, search.as_written
+    with open_pieces(source, threads=threads, as_written=as_written, share=share or (0, 1)) as pieces:
         line = Line(pieces, search, make)
         for done in line.done(watch):
             watch.take(done.watch, 1 / line.threads)

@@ -79,10 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     reads = command("reads", _reads, "Find all places of reads in a genome that a few edits lead to.", search)
     reads.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
     reads.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
-    reads.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv or .bed; '-' (default) is TSV")
+    reads.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv, .bed or .bam; '-' (default) is TSV")
     edits = "substitutions, insertions and deletions, 0 to 2 (default 1)"
     reads.add_argument("--max-edits", type=int, default=1, metavar="E", help=edits)
     reads.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+    report = "all placements (default), or the best one of each locus (default for .bam)"
+    reads.add_argument("--report", choices=("all", "best"), help=report)
+    others = "in .bam, placements beside the primary one: records (default), or listed in its tag XA"
+    reads.add_argument("--multiple", choices=("secondary", "xa"), help=others)
 
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
@@ -128,10 +132,21 @@ def _kmers(options: argparse.Namespace) -> int:
 
 def _reads(options: argparse.Namespace) -> int:
     from warpseed.one_error import read_search
+    from warpseed.one_error.bam import bam_format
     from warpseed.one_error.output import LINES
 
-    search = partial(read_search, max_edits=options.max_edits, both_strands=not options.one_strand)
-    return _search(options, options.reads, "reads", search, LINES, lambda counts: None)
+    is_bam = options.output.endswith(".bam")
+    if options.multiple is not None and not is_bam:
+        raise InputError("--multiple says what becomes of records in BAM; name an output that ends in .bam.")
+    search = partial(
+        read_search,
+        max_edits=options.max_edits,
+        both_strands=not options.one_strand,
+        report=options.report or ("best" if is_bam else "all"),
+        keep_reads=is_bam,
+    )
+    formats = {**LINES, "bam": bam_format(options.multiple or "secondary")}
+    return _search(options, options.reads, "reads", search, formats, lambda counts: None)
 
 
 def _search(

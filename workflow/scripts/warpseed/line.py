@@ -74,6 +74,8 @@ class Search(Protocol):
     """positions of the text"""
     on_device: bool
     """whether queries go through `stream` instead of `find`"""
+    as_written: bool
+    """whether queries are read with what only an output needs: qualities, and letters for several bases"""
 
     def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
         """What is searched of the records of a source."""

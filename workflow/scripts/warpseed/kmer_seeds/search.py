@@ -43,6 +43,7 @@ class KmerSearch:
         self.options = options
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
+        self.as_written = False
         self._index = index
         self._max_mismatches = max_mismatches
         self._cut = cut

@@ -15,6 +15,7 @@ from warpseed.batches import (
     iter_hits,
     opened,
 )
+from warpseed.errors import InputError
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -24,24 +25,31 @@ if TYPE_CHECKING:
 
 __all__ = ["find_reads", "iter_read_hits", "read_search"]
 
+_REPORTS = ("all", "best")
+
 
 def read_search(
     index: SeedIndex | str | os.PathLike[str],
     *,
     max_edits: int = 1,
     both_strands: bool = True,
+    report: str = "all",
+    keep_reads: bool = False,
     **options: Unpack[OptionArguments],
 ) -> ReadSearch:
     """A search of reads for `warpseed.batches`; parameters and errors are those of `find_reads`."""
     from warpseed.one_error.reads import MAX_EDITS, Wanted
     from warpseed.one_error.search import ReadSearch
 
-    checked = checked_options(options, ("max_edits", "both_strands", "watch"))
+    checked = checked_options(options, ("max_edits", "both_strands", "report", "keep_reads", "watch"))
+    if report not in _REPORTS:
+        raise InputError(f"report is {report!r}, but {' or '.join(map(repr, _REPORTS))} was expected.")
     least, most, takes = 0, MAX_EDITS, f"the fast tier takes 0 to {MAX_EDITS}"
     if checked.tier == "paper":
         least, most, takes = 1, 1, "the paper tier takes 1 alone"
     edits = check_number("max_edits", max_edits, least, most, takes)
-    return ReadSearch(opened(index), Wanted(edits, 2 if both_strands else 1), checked)
+    wanted = Wanted(edits, 2 if both_strands else 1)
+    return ReadSearch(opened(index), wanted, checked, best=report == "best", keep_reads=keep_reads)
 
 
 def iter_read_hits(
@@ -50,11 +58,15 @@ def iter_read_hits(
     *,
     max_edits: int = 1,
     both_strands: bool = True,
+    report: str = "all",
+    keep_reads: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
 ) -> Iterator[Hits]:
     """As `find_reads`, batch by batch in query order, for inputs whose placements need not fit in memory."""
-    search = read_search(index, max_edits=max_edits, both_strands=both_strands, **options)
+    search = read_search(
+        index, max_edits=max_edits, both_strands=both_strands, report=report, keep_reads=keep_reads, **options
+    )
     return (hits for hits, _ in iter_hits(reads, search, watch=watch))
 
 
@@ -64,6 +76,8 @@ def find_reads(
     *,
     max_edits: int = 1,
     both_strands: bool = True,
+    report: str = "all",
+    keep_reads: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
 ) -> Hits:
@@ -79,15 +93,17 @@ def find_reads(
         Queries; at least one base each. A base that is not A, C, G or T differs from everything.
     max_edits : int, 0 to 2 (on a GPU 0 or 1, paper tier 1): substitutions, insertions and deletions of one base
     both_strands : bool, whether reverse complements are searched, too
+    report : 'all' placements, or the 'best' one of each locus (docs/one_error.md, "One placement a locus")
+    keep_reads : bool, whether the hits have the reads (`hits.queries`), with their qualities and letters, for BAM
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same
     device : 'cpu'; 'gpu', the first one; or GPUs by number that share the reads: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
-    max_hits : int or None; a read with more placements (both strands) loses them all
+    max_hits : int or None; a read with more placements (both strands, whatever is reported) loses them all
 
     Returns
     -------
-    Hits, whose rows are `warpseed.one_error.output.PLACEMENT_ROW`
+    Hits, whose rows are PLACEMENT_ROW of `warpseed.one_error.output`, or with `keep_reads` EDITED_ROW
 
     Raises
     ------
@@ -97,6 +113,8 @@ def find_reads(
     """
     from warpseed.compute.stopwatch import Stopwatch
 
-    search = read_search(index, max_edits=max_edits, both_strands=both_strands, **options)
+    search = read_search(
+        index, max_edits=max_edits, both_strands=both_strands, report=report, keep_reads=keep_reads, **options
+    )
     queries, found = find_all(reads, search, watch=watch or Stopwatch())
     return search.hits(queries, found, 0, False)

@@ -9,17 +9,18 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.text import segment_of
+from warpseed.one_error.edits import edits_of
 from warpseed.one_error.reads import kind_of, placement_of
 from warpseed.output.hits import BED, Hits
 from warpseed.output.lines import Format, Letter, Name, Names, Number, header, tab_separated
-from warpseed.output.rows import HIT_ROW
+from warpseed.output.rows import HIT_ROW, Found
+from warpseed.sequences.packed import Packed, pack, part_of
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
-    from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["LINES", "PLACEMENT_ROW", "TSV", "make_hits"]
+__all__ = ["EDITED_ROW", "LINES", "PLACEMENT_ROW", "TSV", "make_hits"]
 
 PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("kind", "i1"), ("offset", "<i4"), ("base", "i1")])
 """A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. `kind`: MATCH, MISMATCH,
@@ -27,6 +28,11 @@ INSERTION or DELETION of `warpseed.one_error.reads`; the placement has as many b
 insertion, one less for a deletion. `offset`: bases of the placement before it; `base`: code of the reference's base
 there, 0 for a deletion. Both are 0 where the distance is. At distance 2 `kind` is SEVERAL and they are 0, too:
 `warpseed.one_error.edits` has both edits."""
+
+EDITED_ROW = np.dtype(
+    [*PLACEMENT_ROW.descr, ("kinds", "i1", (2,)), ("offsets", "<i4", (2,)), ("bases", "i1", (2,))]
+)  # fmt: skip
+"""A placement with its read at hand: as PLACEMENT_ROW, with its edits as `warpseed.one_error.edits.Edits` has them."""
 
 TSV = tab_separated(
     Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
@@ -65,22 +71,62 @@ class _PackedPlacements:
         self._found = found
         self._expanded = (queries.lengths, index.segments, first_query)
 
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        rows = np.empty(last - first, PLACEMENT_ROW)
+        self._expand(rows, first)
+        return rows
+
+    def _query_of(self, hit: int) -> int:
+        """The read that a placement is of."""
+        return int(np.searchsorted(self._hit_first, hit, side="right")) - 1
+
+    def _expand(self, rows: np.ndarray, first: int) -> None:
+        _expand(self._found.hits, self._hit_first, self._query_of(first), first, *self._expanded, rows)
+
     @cached_property
     def _hit_first(self) -> np.ndarray:
         return np.concatenate([[0], np.cumsum(self._found.counts)])
 
+
+class _EditedPlacements(_PackedPlacements):
+    """The same with the edits of each, of which a packed placement holds one."""
+
+    def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
+        super().__init__(index, queries, found, first_query)
+        self._text = index.text
+        self._queries = queries
+
+    @cached_property
+    def _reads(self) -> Packed:
+        return pack(self._queries)
+
     def __call__(self, first: int, last: int) -> np.ndarray:
-        rows = np.empty(last - first, PLACEMENT_ROW)
-        query = int(np.searchsorted(self._hit_first, first, side="right")) - 1
-        _expand(self._found.hits, self._hit_first, query, first, *self._expanded, rows)
+        rows = np.empty(last - first, EDITED_ROW)
+        if first == last:
+            return rows
+        self._expand(rows, first)
+        begin, end = self._query_of(first), self._query_of(last - 1) + 1
+        counts = np.diff(np.clip(self._hit_first[begin : end + 1], first, last))
+        found = Found(self._found.hits[first:last], counts, 0, 0)
+        edits = edits_of(self._text, part_of(self._reads, begin, end), found)
+        rows["kinds"], rows["offsets"], rows["bases"] = edits
         return rows
 
 
-def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0, continues: bool = False) -> Hits:
+def make_hits(
+    index: SeedIndex,
+    queries: Queries,
+    found: Found,
+    first_query: int = 0,
+    continues: bool = False,
+    keep_reads: bool = False,
+) -> Hits:
     """What a search found, as hits whose rows are PLACEMENT_ROW; `first_query` is the number of the first query in the
-    whole set, and `continues` says that more placements of the last one come."""
+    whole set, and `continues` says that more placements of the last one come. With `keep_reads` they have the reads,
+    and their rows are EDITED_ROW."""
     names = Names(queries.name_bytes, queries.name_offsets)
     contigs = (tuple(index.names), np.asarray(index.lengths, np.int64))
     dropped = (found.dropped_queries, found.dropped_hits)
-    rows_of = _PackedPlacements(index, queries, found, first_query)
-    return Hits(rows_of, found.counts, names, *contigs, *dropped, first_query, dtype=PLACEMENT_ROW, continues=continues)
+    rows_of = (_EditedPlacements if keep_reads else _PackedPlacements)(index, queries, found, first_query)
+    dtype, reads = (EDITED_ROW, queries) if keep_reads else (PLACEMENT_ROW, None)
+    return Hits(rows_of, found.counts, names, *contigs, *dropped, first_query, dtype, continues, reads)

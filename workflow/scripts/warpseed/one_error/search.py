@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from warpseed.batches import Options, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.reads import Wanted
@@ -28,14 +32,22 @@ class ReadSearch:
     index : SeedIndex
     wanted : Wanted
     options : Options
+    best : bool
+        Whether only the best placement of each locus is kept (`warpseed.one_error.best`).
+    keep_reads : bool
+        Whether hits come with their reads, which then have their qualities and letters.
     """
 
-    def __init__(self, index: SeedIndex, wanted: Wanted, options: Options) -> None:
+    def __init__(
+        self, index: SeedIndex, wanted: Wanted, options: Options, *, best: bool = False, keep_reads: bool = False
+    ) -> None:
         self.options = options
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
+        self.as_written = keep_reads
         self._index = index
         self._wanted = wanted
+        self._best = best
 
     def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
         """The reads: the records as they are."""
@@ -52,7 +64,15 @@ class ReadSearch:
         from warpseed.one_error import cpu
 
         find = {"fast": cpu.find_first_fast, "paper": cpu.find_first_paper}[self.options.tier]
-        return find(self._index, queries, self._wanted, room, max_hits=self.options.max_hits, watch=watch)
+        limit, edits = self.options.max_hits, self._wanted.max_edits
+        if not self._best:
+            return find(self._index, queries, self._wanted, room, max_hits=limit, watch=watch)
+        from warpseed.one_error.best import best_of, widened
+
+        wide = room._replace(text=widened(room.text, edits))
+        found = find(self._index, queries, self._wanted, wide, max_hits=limit, watch=watch)
+        with watch.stage("search"):
+            return best_of(found, queries.lengths, self._index.segments, edits, room.text)
 
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The placements of sets of reads, on the devices."""
@@ -61,12 +81,44 @@ class ReadSearch:
 
         tier, device, threads, limit = self.options
         devices = chosen_devices(target_of(device)[1])
-        return stream_placements(
-            self._index, sets, self._wanted, tier=tier, threads=threads, max_hits=limit, watch=watch, devices=devices
-        )
+
+        def found(sets: Generator[Packed, None, None]) -> Iterator[tuple[Found, bool]]:
+            return stream_placements(
+                self._index, sets, self._wanted, tier=tier, threads=threads, max_hits=limit, watch=watch,
+                devices=devices,
+            )  # fmt: skip
+
+        return self._best_of_stream(sets, found) if self._best else found(sets)
+
+    def _best_of_stream(
+        self,
+        sets: Generator[Packed, None, None],
+        found_of: Callable[[Generator[Packed, None, None]], Iterator[tuple[Found, bool]]],
+    ) -> Iterator[tuple[Found, bool]]:
+        """The best placements of what a device finds."""
+        from warpseed.one_error.best import BestInOrder
+
+        waiting: deque[np.ndarray] = deque()
+        best = BestInOrder(self._index.segments, self._wanted.max_edits)
+        begin = 0
+
+        def noted() -> Generator[Packed, None, None]:
+            with closing(sets):
+                for packed in sets:
+                    waiting.append(packed.lengths)
+                    yield packed
+
+        with closing(found_of(noted())) as parts:  # type: ignore[type-var]
+            for found, continues in parts:
+                lengths, count = waiting[0], len(found.counts)
+                yield best.take(found, lengths[begin : begin + count], continues), continues
+                begin += count - continues
+                if begin == len(lengths):
+                    waiting.popleft()
+                    begin = 0
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""
         from warpseed.one_error.output import make_hits
 
-        return make_hits(self._index, queries, found, first, continues)
+        return make_hits(self._index, queries, found, first, continues, keep_reads=self.as_written)

@@ -15,6 +15,8 @@ from warpseed.output.rows import HIT_ROW, digest_rows
 if TYPE_CHECKING:
     import pandas as pd
 
+    from warpseed.sequences.queries import Queries
+
 __all__ = ["BED", "Hits"]
 
 BED = tab_separated(
@@ -54,6 +56,7 @@ class Hits:
     first_query : int, number of the first query
     dtype : type of the rows: HIT_ROW, or one that has its fields query, contig and strand too
     continues : bool, whether the last query has more hits, which come with the next hits
+    queries : Queries, the queries themselves, or None where they were not kept
     """
 
     rows_of: Callable[[int, int], np.ndarray]
@@ -66,6 +69,7 @@ class Hits:
     first_query: int = 0
     dtype: np.dtype = HIT_ROW
     continues: bool = False
+    queries: Queries | None = None
 
     @cached_property
     def _count(self) -> int:
@@ -118,7 +122,7 @@ class Hits:
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = (self.query_names, self.contig_names, self.contig_lengths)
-        return Hits, (partial(_part_of, self._rows), self.counts, *names, *self._numbers()[1:])
+        return Hits, (partial(_part_of, self._rows), self.counts, *names, *self._numbers()[1:], self.queries)
 
     def formatter(self, line: Line) -> Formatter:
         """What makes lines of these hits."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from warpseed.compute.intrinsics import load_word, store_word
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    from warpseed.output.sorted_lines import LineMaker
 
 __all__ = [
     "Format",
@@ -78,8 +81,10 @@ class Format(NamedTuple):
     line: Line
     heading: bytes = b""
     """what goes before the first line"""
-    preset: Literal["bed"] | None = None
-    """the name that tabix has for such lines, sorted"""
+    preset: Literal["bed", "bam"] | None = None
+    """the name that htslib has for such lines, sorted"""
+    maker: Callable[[], LineMaker] | None = None
+    """makes what makes the lines, where `line` does not say it; they are always sorted then"""
 
 
 _TABLES = ("contig", "query")

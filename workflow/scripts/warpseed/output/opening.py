@@ -14,6 +14,9 @@ from warpseed.sequences.files import atomic_path, open_for_writing, standard_out
 
 __all__ = ["check_output", "open_output", "output_format", "refusal", "remove_old_indexes"]
 
+_PACKED = ("bam",)
+"""Formats that are compressed as they are."""
+
 
 def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
     """One of `formats`, by the ending of a file's name; the first of them for '-', standard output.
@@ -26,12 +29,13 @@ def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
     if name == "-":
         return formats[0]
     for ending in formats:
-        if name.endswith((f".{ending}", f".{ending}.gz")):
+        if name.endswith(f".{ending}") or (ending not in _PACKED and name.endswith(f".{ending}.gz")):
             return ending
     if not name.strip():
         raise InputError("the name of the output file is empty; name a file, or '-' for standard output.")
-    endings = " or ".join(f".{ending}" for ending in formats)
-    raise InputError(f"{name}: the ending says no output format; end it in {endings}, or .gz behind these.")
+    plain = " or ".join(f".{ending}" for ending in formats if ending not in _PACKED)
+    packed = "".join(f", or in .{ending}" for ending in formats if ending in _PACKED)
+    raise InputError(f"{name}: the ending says no output format; end it in {plain}, or .gz behind these{packed}.")
 
 
 def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | None:
@@ -110,7 +114,8 @@ def open_output(
     """A stream of bytes to a file, to a pipe or device, or for '-' to standard output.
 
     A file, or the one that a symbolic link leads to, is replaced when the block succeeds, and else stays as it was.
-    What is no plain file (a named pipe, /dev/null) is written as it stands. Names that end in .gz are compressed.
+    What is no plain file (a named pipe, /dev/null) is written as it stands. A name that ends in .gz or .bam is
+    compressed.
 
     Parameters
     ----------
@@ -150,7 +155,7 @@ def open_output(
 
 
 def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()) -> None:
-    """Remove the tabix indexes of what a .gz file held before: htslib would take one, a .csi before a .tbi.
+    """Remove the indexes of what a .gz or .bam file held before: htslib would take one, a .csi before a .tbi or .bai.
 
     Parameters
     ----------
@@ -162,11 +167,12 @@ def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()
     InputError : one of them cannot be removed
     """
     name = os.fspath(path)
-    if not name.endswith(".gz") or not Path(name).is_file():
+    if not name.endswith((".gz", ".bam")) or not Path(name).is_file():
         return
+    kinds = (".csi", ".bai") if name.endswith(".bam") else (".csi", ".tbi")
     new = set(map(os.path.realpath, written))
     # Beside a link, and beside what it leads to.
-    for index in {f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in (".tbi", ".csi")}:
+    for index in {f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in kinds}:
         if os.path.realpath(index) not in new:
             try:
                 Path(index).unlink(missing_ok=True)

@@ -11,30 +11,69 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
+from warpseed.output.bam import bam_heading
 from warpseed.output.density import Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
 from warpseed.output.opening import check_output, open_output, refusal, remove_old_indexes
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
-from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines
-from warpseed.output.tabix import Entries, TabixIndex
+from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
+from warpseed.output.tabix import BamIndex, Entries, TabixIndex
 from warpseed.output.totals import Totals
 from warpseed.sequences.bgzf import block_offsets
 from warpseed.sequences.files import atomic_path
 
-__all__ = ["MEMORY", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
+__all__ = ["LINES_AT_ONCE", "MEMORY", "LineMaker", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
 
 MEMORY = 1 << 28
 """Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
 _HELD_PARTS = 64
 """Parts in which they are held, about."""
-_LINES_AT_ONCE = 1 << 17
+LINES_AT_ONCE = 1 << 17
+"""Lines that a thread makes together, about."""
+
+
+class LineMaker(Protocol):
+    """What makes sorted lines of batches of hits, which come in their order."""
+
+    def make(self, hits: Hits) -> SortedLines:
+        """Those of a batch that is not large; queries are numbered from the batch's first one. From any thread."""
+
+    def parts(self, hits: Hits, made: SortedLines | None, threads: int) -> Iterator[SortedLines]:
+        """Those of the next batch, part by part, `made` being what `make` made of it."""
+
+    def check(self, hits: Hits) -> None:
+        """Refuse contigs that such a file cannot have; called once, before any lines are made in order."""
+
+
+class _TextLines:
+    """A LineMaker of lines of text."""
+
+    def __init__(self, format: Format) -> None:
+        self._format = format
+
+    def make(self, hits: Hits) -> SortedLines:
+        return sort_lines(hits, self._format.line, 0, len(hits))
+
+    def parts(self, hits: Hits, made: SortedLines | None, threads: int) -> Iterator[SortedLines]:
+        def part(first: int) -> SortedLines:
+            return sort_lines(hits, self._format.line, first, min(first + LINES_AT_ONCE, len(hits)))
+
+        return mapped(range(0, len(hits), LINES_AT_ONCE), part, threads) if made is None else iter([made])
+
+    def check(self, hits: Hits) -> None:
+        comment = next((name for name in hits.contig_names if name.startswith("#")), None)
+        if self._format.preset and comment is not None:
+            raise InputError(
+                f"contig {comment}: lines that begin with # are comments to those who read sorted "
+                f"{self._format.preset.upper()} files; give the contig another name."
+            )
 
 
 class SortedWriter:
@@ -47,7 +86,7 @@ class SortedWriter:
 
     def __init__(self, spool: Spool, format: Format, about: About, *, memory: int, threads: int) -> None:
         self.totals = about.totals
-        self._format = format
+        self._maker = _TextLines(format) if format.maker is None else format.maker()
         self._about = about
         self._spool = spool
         self._memory = memory
@@ -58,32 +97,18 @@ class SortedWriter:
 
     def make(self, hits: Hits) -> SortedLines:
         """The lines, sorted; queries are numbered from the batch's first one."""
-        return sort_lines(hits, self._format.line, 0, len(hits))
+        return self._maker.make(hits)
 
     def put(self, hits: Hits, made: SortedLines | None = None) -> None:
         """Hold the lines, and write a run where they take too much memory."""
         self.totals.add(hits)
         if not self._about.contigs:
-            self._see_contigs(hits)
-        for part in self._sorted(hits) if made is None else [made]:
+            self._maker.check(hits)
+            lengths = hits.contig_lengths.tolist()
+            self._about.contigs = "".join(map("{}\t{}\n".format, hits.contig_names, lengths))
+        for part in self._maker.parts(hits, made, self._threads):
             if len(part):
                 self._hold(replace(part, query=part.query + hits.first_query))
-
-    def _see_contigs(self, hits: Hits) -> None:
-        comment = next((name for name in hits.contig_names if name.startswith("#")), None)
-        if self._format.preset and comment is not None:
-            raise InputError(
-                f"contig {comment}: lines that begin with # are comments to those who read sorted "
-                f"{self._format.preset.upper()} files; give the contig another name."
-            )
-        lengths = hits.contig_lengths.tolist()
-        self._about.contigs = "".join(map("{}\t{}\n".format, hits.contig_names, lengths))
-
-    def _sorted(self, hits: Hits) -> Iterator[SortedLines]:
-        def part(first: int) -> SortedLines:
-            return sort_lines(hits, self._format.line, first, min(first + _LINES_AT_ONCE, len(hits)))
-
-        return mapped(range(0, len(hits), _LINES_AT_ONCE), part, self._threads)
 
     def _hold(self, part: SortedLines) -> None:
         self._fresh.append(part)
@@ -128,17 +153,25 @@ class _Output:
     ) -> None:
         """Merge all runs into the file."""
         contigs = [line.rsplit("\t", 1) for line in about.contigs.splitlines()]
-        index = TabixIndex([name for name, _ in contigs], np.array([length for _, length in contigs], np.int64))
+        names, lengths = [name for name, _ in contigs], np.array([length for _, length in contigs], np.int64)
+        heading = bam_heading(names, lengths) if about.preset == "bam" else about.heading.encode()
+        index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, len(heading))
+        behind = unplaced(lengths)
 
-        def made(lines: SortedLines) -> tuple[SortedLines, Entries | None]:
-            return lines, index.entries(lines) if self._indexed else None
+        def made(lines: SortedLines) -> tuple[SortedLines, SortedLines, Entries | None]:
+            placed = lines.part(0, int(np.searchsorted(lines.place, behind)))
+            written = placed.that_are_written()
+            return lines, placed, index.entries(written) if self._indexed and len(written) else None
 
-        for lines, entries in merge_runs(runs, memory=memory, threads=threads, make=made):
+        self._handle.write(heading)
+        for lines, placed, entries in merge_runs(runs, memory=memory, threads=threads, make=made):
             self._handle.write(lines.used_text().data)
             if entries is not None:
                 index.add(entries)
-            if density is not None:
-                density.add(lines)
+            if isinstance(index, BamIndex):
+                index.unplaced += len(lines) - len(placed)
+            if density is not None and len(placed):
+                density.add(placed)
         self.index = index
 
 
@@ -152,13 +185,14 @@ def _open_sorted(
 ) -> Iterator[_Output]:
     """What sorted lines are written to once; then the file appears, its index, and no older index is left."""
     name = os.fspath(path)
-    indexed = about.preset is not None and name.endswith(".gz")
+    is_bam = about.preset == "bam"
+    indexed = is_bam or (about.preset is not None and name.endswith(".gz"))
     written: dict[str, None] = {}
     with ExitStack() as behind:  # the index gets its name behind the file
 
         def write_index(data: Path) -> None:
             assert output.index is not None
-            target = name + (".csi" if output.index.is_wide else ".tbi")
+            target = name + (".csi" if output.index.is_wide else ".bai" if is_bam else ".tbi")
             written.update(dict.fromkeys([target, os.fspath(index_path or target)]))
             try:
                 content = output.index.finished(block_offsets(data))
@@ -169,7 +203,6 @@ def _open_sorted(
                 raise refusal(target, error) from error
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
-            handle.write(about.heading.encode())
             output = _Output(handle, indexed)
             yield output
     remove_old_indexes(path, list(written))

@@ -1,6 +1,8 @@
 """Lines in the order of their coordinates: sorted batch by batch, and merged from any number of runs in bounded memory.
 
 The order is total: contig (in the order of the reference), start, end, strand ('+' first), then the query's number.
+Lines that have no place stand behind all others, by the query's number. A line may be empty: something is at its place
+that is told elsewhere.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ __all__ = [
     "HeldRun",
     "Run",
     "SortedLines",
+    "arrange",
     "contig_places",
     "merge_lines",
     "merge_runs",
     "sort_lines",
     "stable_order",
+    "unplaced",
 ]
 
 KEY_BYTES = 32
@@ -64,6 +68,14 @@ class SortedLines:
         part = slice(first, last)
         offsets = self.offsets[first : last + 1]
         return SortedLines(self.place[part], self.shape[part], self.query[part], offsets, self.text)
+
+    def that_are_written(self) -> SortedLines:
+        """Those that are not empty."""
+        shown = self.offsets[1:] > self.offsets[:-1]
+        if shown.all():
+            return self
+        offsets = np.append(self.offsets[:-1][shown], self.offsets[-1])
+        return SortedLines(self.place[shown], self.shape[shown], self.query[shown], offsets, self.text)
 
     def used_text(self) -> np.ndarray:
         """The text of these lines alone, uint8[]."""
@@ -170,7 +182,7 @@ def _gather(text, begins, lengths, order, out):
         to = put_bytes(out, to, text, begins[row], begins[row] + lengths[row])
 
 
-def _arrange(
+def arrange(
     place: np.ndarray, shape: np.ndarray, query: np.ndarray, lengths: np.ndarray, text: np.ndarray
 ) -> SortedLines:
     """Lines in any order, back to back, as sorted ones; equal keys stay as they are."""
@@ -187,6 +199,11 @@ def contig_places(lengths: np.ndarray) -> np.ndarray:
     return (np.cumsum(lengths + 1) - lengths).astype(np.uint64)
 
 
+def unplaced(lengths: np.ndarray) -> np.uint64:
+    """The `place` of what lies on none of the contigs."""
+    return np.uint64(int((lengths + 1).sum()) + 1)
+
+
 def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
     """The lines of hits [first, last), sorted; queries are numbered from `hits.first_query` on."""
     rows = hits.rows_of(first, last)
@@ -199,7 +216,7 @@ def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
     pieces = [formatter.format(rows[begin : begin + at_once], begin) for begin in range(0, len(rows), at_once)]
     lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends in pieces] or [np.empty(0, np.int64)])
     text = np.concatenate([text for text, _ in pieces] or [np.empty(0, np.uint8)])
-    return _arrange(place, shape, rows["query"] - hits.first_query, lengths, text)
+    return arrange(place, shape, rows["query"] - hits.first_query, lengths, text)
 
 
 def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
@@ -208,7 +225,7 @@ def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
         return parts[0]
     place, shape, query = map(np.concatenate, zip(*(part.keys() for part in parts), strict=True))
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    return _arrange(place, shape, query, lengths, np.concatenate([part.used_text() for part in parts]))
+    return arrange(place, shape, query, lengths, np.concatenate([part.used_text() for part in parts]))
 
 
 class _Cursor:

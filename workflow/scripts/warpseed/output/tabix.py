@@ -1,7 +1,7 @@
-"""The index of a sorted BGZF file, as tabix reads it, worked out from the lines' keys while they are written.
+"""The index of a sorted BGZF file, as htslib reads it, worked out from the lines' keys while they are written.
 
-Intervals are put into the bins of the SAM specification (section 5.3), by which both kinds of index look them up: .tbi,
-for contigs of up to 2^29 bases, and .csi, for longer ones.
+Intervals are put into the bins of the SAM specification (section 5.3), by which all kinds of index look them up: .tbi
+of text and .bai of BAM, for contigs of up to 2^29 bases, and .csi, for longer ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from warpseed.output.sorting import SortedLines, contig_places
 from warpseed.sequences.bgzf import BLOCK_BYTES, pack_blocks
 from warpseed.sequences.bgzf_format import END_BLOCK
 
-__all__ = ["LONGEST_IN_TBI", "Entries", "TabixIndex"]
+__all__ = ["LONGEST_IN_TBI", "BamIndex", "Entries", "TabixIndex"]
 
 LONGEST_IN_TBI = 1 << 29
 """Bases of a contig that a .tbi index has bins for."""
@@ -37,18 +37,20 @@ class _Chunks(NamedTuple):
     bin: np.ndarray
     begin: np.ndarray
     end: np.ndarray
+    lines: np.ndarray
 
     def joined(self) -> _Chunks:
         """By contig and bin; those whose compressed blocks touch are one."""
         order = np.lexsort((self.begin, self.bin, self.contig))
-        contig, bins, begin, end = (column[order] for column in self)
+        contig, bins, begin, end, lines = (column[order] for column in self)
         first = np.ones(len(order), bool)
         first[1:] = (
             (contig[1:] != contig[:-1]) | (bins[1:] != bins[:-1]) | (begin[1:] // BLOCK_BYTES > end[:-1] // BLOCK_BYTES)
         )
         firsts = np.flatnonzero(first)
         lasts = np.append(firsts[1:], len(order))[: len(firsts)] - 1
-        return _Chunks(contig[firsts], bins[firsts], begin[firsts], end[lasts])
+        counts = np.add.reduceat(lines, firsts) if len(firsts) else lines
+        return _Chunks(contig[firsts], bins[firsts], begin[firsts], end[lasts], counts)
 
 
 class _Windows(NamedTuple):
@@ -101,33 +103,39 @@ def _first_base(bins: np.ndarray, depth: int) -> np.ndarray:
 
 
 class TabixIndex:
-    """An index in the making.
+    """An index of text in the making.
 
     Parameters
     ----------
     names : of the contigs
     lengths : int64[c], their lengths
+    at : bytes before the first line
+
+    Attributes
+    ----------
+    is_wide : bool, whether it is a .csi, for the sake of a long contig
     """
 
-    def __init__(self, names: Sequence[str], lengths: np.ndarray) -> None:
+    def __init__(self, names: Sequence[str], lengths: np.ndarray, at: int = 0) -> None:
         self.is_wide = int(lengths.max(initial=0)) > LONGEST_IN_TBI
         self._depth = _CSI_DEPTH if self.is_wide else _TBI_DEPTH
         self._names = names
         self._begins = contig_places(lengths)
-        self._at = 0
+        self._at = at
         self._reached = -1
         self._chunks: list[_Chunks] = []
         self._windows: list[_Windows] = []
 
     def entries(self, lines: SortedLines) -> Entries:
-        """What there is to enter of some lines; from any thread."""
+        """What there is to enter of some lines, at least one, none of them empty; from any thread."""
         contig = np.searchsorted(self._begins, lines.place, "right").astype(np.int64) - 1
         start = (lines.place - self._begins[contig]).astype(np.int64)
         last = start + np.maximum((lines.shape >> np.uint64(1)).astype(np.int64) - 1, 0)
         at = lines.offsets - lines.offsets[0]
         bins = _bins_of(start, last, self._depth)
         firsts = np.flatnonzero(np.append(True, (bins[1:] != bins[:-1]) | (contig[1:] != contig[:-1])))
-        chunks = _Chunks(contig[firsts], bins[firsts], at[firsts], at[np.append(firsts[1:], len(lines))])
+        ends = np.append(firsts[1:], len(lines))
+        chunks = _Chunks(contig[firsts], bins[firsts], at[firsts], at[ends], ends - firsts)
         reached = (contig << _CONTIG_SHIFT) | (last >> _WINDOW_BITS)
         further = np.flatnonzero(reached > np.append(-1, np.maximum.accumulate(reached)[:-1]))
         windows = _Windows(reached[further], start[further] >> _WINDOW_BITS, at[further])
@@ -150,44 +158,88 @@ class TabixIndex:
         ----------
         block_offsets : int64[b], where each block of the compressed file begins, the one that ends it included
         """
-        chunks = _Chunks(*_columns(self._chunks, 4)).joined()
+        chunks = _Chunks(*_columns(self._chunks, 5)).joined()
         windows = _Windows(*_columns(self._windows, 3))
-        seen = np.unique(chunks.contig)
 
         def places(at: np.ndarray) -> np.ndarray:
-            """Places in the text as tabix has them: where the block begins, and the place in the block."""
+            """Places in the text as htslib has them: where the block begins, and the place in the block."""
             return (block_offsets[at // BLOCK_BYTES] << 16) | (at % BLOCK_BYTES)
 
         contigs = []
-        for number in seen:
+        for number in np.unique(chunks.contig).tolist():
             first, last = np.searchsorted(chunks.contig, [number, number + 1])
             low, high = np.searchsorted(windows.reached >> _CONTIG_SHIFT, [number, number + 1])
             linear = places(_Windows(*(column[low:high] for column in windows)).linear())
-            bins = chunks.bin[first:last]
-            contigs.append(self._contig(bins, places(chunks.begin[first:last]), places(chunks.end[first:last]), linear))
-        names = b"".join(self._names[number].encode() + b"\0" for number in seen)
+            own = _Chunks(*(column[first:last] for column in chunks))
+            own = own._replace(begin=places(own.begin), end=places(own.end))
+            contigs.append((number, self._contig(own, linear)))
+        return self._file(contigs)
+
+    def _file(self, contigs: Sequence[tuple[int, bytes]]) -> bytes:
+        """The file, of what it holds of the contigs that have lines."""
+        names = b"".join(self._names[number].encode() + b"\0" for number, _ in contigs)
         about = _BED + struct.pack("<i", len(names)) + names
         if self.is_wide:
-            head = b"CSI\1" + struct.pack("<3i", _WINDOW_BITS, self._depth, len(about)) + about
-            head += struct.pack("<i", len(seen))
+            head = self._csi_head(about, len(contigs))
         else:
-            head = b"TBI\1" + struct.pack("<i", len(seen)) + about
-        return pack_blocks(head + b"".join(contigs)) + END_BLOCK
+            head = b"TBI\1" + struct.pack("<i", len(contigs)) + about
+        return pack_blocks(head + b"".join(content for _, content in contigs)) + END_BLOCK
 
-    def _contig(self, bins: np.ndarray, begin: np.ndarray, end: np.ndarray, linear: np.ndarray) -> bytes:
-        """What an index holds of one contig."""
-        numbers, firsts, counts = np.unique(bins, return_index=True, return_counts=True)
-        chunks = np.stack([begin, end], axis=1).astype("<u8")
-        parts = [struct.pack("<i", len(numbers))]
+    def _csi_head(self, about: bytes, contigs: int) -> bytes:
+        return b"CSI\1" + struct.pack("<3i", _WINDOW_BITS, self._depth, len(about)) + about + struct.pack("<i", contigs)
+
+    def _contig(self, chunks: _Chunks, linear: np.ndarray) -> bytes:
+        """What an index holds of one contig, of whose chunks the places are as htslib has them."""
+        numbers, firsts, counts = np.unique(chunks.bin, return_index=True, return_counts=True)
+        places = np.stack([chunks.begin, chunks.end], axis=1).astype("<u8")
         lowest = linear[_first_base(numbers, self._depth) >> _WINDOW_BITS]
-        for number, first, count, low in zip(
-            numbers.tolist(), firsts.tolist(), counts.tolist(), lowest.tolist(), strict=True
-        ):
-            parts.append(struct.pack("<IQi", number, low, count) if self.is_wide else struct.pack("<Ii", number, count))
-            parts.append(chunks[first : first + count].tobytes())
+        bins = [
+            self._bin(number, low, places[first : first + count].tobytes())
+            for number, first, count, low in zip(
+                numbers.tolist(), firsts.tolist(), counts.tolist(), lowest.tolist(), strict=True
+            )
+        ] + self._more_bins(chunks)
+        parts = [struct.pack("<i", len(bins)), *bins]
         if not self.is_wide:
             parts += [struct.pack("<i", len(linear)), linear.astype("<u8").tobytes()]
         return b"".join(parts)
+
+    def _bin(self, number: int, lowest: int, places: bytes) -> bytes:
+        """A bin and the places of its chunks, 16 bytes each."""
+        count = len(places) // 16
+        head = struct.pack("<IQi", number, lowest, count) if self.is_wide else struct.pack("<Ii", number, count)
+        return head + places
+
+    def _more_bins(self, chunks: _Chunks) -> list[bytes]:
+        """Bins of a contig that hold no lines."""
+        return []
+
+
+class BamIndex(TabixIndex):
+    """The index of a BAM file in the making, .bai or .csi, with the numbers that ``samtools idxstats`` tells.
+
+    Attributes
+    ----------
+    unplaced : int, records behind those of the contigs
+    """
+
+    unplaced = 0
+
+    def _more_bins(self, chunks: _Chunks) -> list[bytes]:
+        """The bin behind the last one: where the contig's records begin and end, and how many there are."""
+        last = ((1 << 3 * (self._depth + 1)) - 1) // 7
+        numbers = (int(chunks.begin.min()), int(chunks.end.max()), int(chunks.lines.sum()), 0)
+        return [self._bin(last + 1, 0, struct.pack("<4Q", *numbers))]
+
+    def _file(self, contigs: Sequence[tuple[int, bytes]]) -> bytes:
+        # Every contig has its place, those without records too: no bins, and in a .bai no windows.
+        parts = [bytes(4 if self.is_wide else 8)] * len(self._names)
+        for number, content in contigs:
+            parts[number] = content
+        parts.append(struct.pack("<Q", self.unplaced))
+        if self.is_wide:
+            return pack_blocks(self._csi_head(b"", len(self._names)) + b"".join(parts)) + END_BLOCK
+        return b"BAI\1" + struct.pack("<i", len(self._names)) + b"".join(parts)
 
 
 def _columns(parts: Sequence[tuple[np.ndarray, ...]], count: int) -> list[np.ndarray]:

@@ -84,7 +84,7 @@ def open_writer(
     path : file, compressed (BGZF) where its name ends in .gz, or '-' for standard output
     sorted : whether lines are ordered by contig (in the order of the reference), start, end, strand, and query, not
         by query; nothing is written before the end then. A compressed file gets a tabix index beside it where its
-        format can have one.
+        format can have one. What has no order of queries, as BAM, is sorted always.
     threads : for large batches, sorting and compressing
     inputs : files that are being read, which the output must not be
 
@@ -92,7 +92,7 @@ def open_writer(
     ------
     InputError : the file cannot be written, or is one of the inputs
     """
-    if sorted:
+    if sorted or format.maker is not None:
         from warpseed.output.sorted_lines import open_sorted
 
         return open_sorted(path, format, threads=threads, inputs=inputs)

@@ -20,6 +20,7 @@ from warpseed.sequences.parse import (
     EMPTY_SEQUENCE,
     ERROR,
     FULL,
+    KEEPS_LETTERS,
     LINE,
     LONE_RETURN,
     LONG_QUALITY,
@@ -57,6 +58,8 @@ class FastxParser:
     format : {"FASTA", "FASTQ"}
     qualities : bool
         Whether to keep the qualities of a FASTQ file.
+    letters : bool
+        Whether letters for several bases keep codes of their own (`warpseed.sequences.alphabet.KEPT_CODE`).
     lines : bool
         Whether to keep the line of each header of a FASTA file.
     before : (int, int)
@@ -74,6 +77,7 @@ class FastxParser:
         format: str,
         *,
         qualities: bool = False,
+        letters: bool = False,
         lines: bool = False,
         before: tuple[int, int] = (0, 0),
     ) -> None:
@@ -82,6 +86,7 @@ class FastxParser:
         self._parse = parse_fasta if format == "FASTA" else parse_fastq
         self._state = np.zeros(STATE_CELLS, np.int64)
         self._state[LINE] = 1 + before[1]
+        self._state[KEEPS_LETTERS] = letters
         self.keeps_qualities = qualities and format == "FASTQ"
         self.keeps_lines = lines and format == "FASTA"
         self._held = _no_records()

@@ -199,14 +199,14 @@ def standard_output() -> BinaryIO:
 
 @contextmanager
 def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes, as BGZF, which is gzip, when its name ends in ``.gz``.
+    """Open a file for writing bytes, as BGZF, which is gzip, when its name ends in ``.gz`` or ``.bam``.
 
     Equal content gives equal files, for any number of threads, which compress. With more than one, what is not
     compressed goes to a plain file in a thread of its own. An OSError that writing raises, perhaps only with the next
     bytes or at the end, names the file.
     """
     with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
-        if os.fspath(path).endswith(".gz"):
+        if os.fspath(path).endswith((".gz", ".bam")):
             from warpseed.sequences.bgzf import BgzfWriter  # NumPy: what only names files waits for none
 
             with BgzfWriter(raw, threads) as packed:

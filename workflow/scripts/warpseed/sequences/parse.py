@@ -12,7 +12,7 @@ import numpy as np
 
 from warpseed.compute.compiled import scalar
 from warpseed.compute.vectors import WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
-from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC
+from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC, KEPT_CODE
 
 __all__ = ["Records", "format_fasta", "format_fastq", "parse_fasta", "parse_fastq"]
 
@@ -21,7 +21,7 @@ class Records(NamedTuple):
     """The records of a file, back to back, as the state machines fill them."""
 
     codes: np.ndarray
-    """uint8[:], codes 0-4 of all bases"""
+    """uint8[:], codes of all bases: 0-4, or also those of letters that are kept"""
     offsets: np.ndarray
     """int64[:], start of each record in `codes`, and the end of the last"""
     names: np.ndarray
@@ -38,7 +38,7 @@ class Records(NamedTuple):
 NEWLINE, RETURN, INVALID = 5, 6, 7
 
 # Cells of the state array, which is int64[STATE_CELLS].
-MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, TAKEN, STATE_CELLS = range(10)
+MODE, LINE, RECORDS, BASES, NAME_BYTES, QUALITIES, ERROR, BAD_BYTE, TAKEN, KEEPS_LETTERS, STATE_CELLS = range(11)
 
 # Modes: what the next byte is part of. START is the first byte of a line that may open a record.
 START, NAME, COMMENT, SEQUENCE, SEQUENCE_RETURN, PLUS, PLUS_COMMENT, QUALITY, QUALITY_END, QUALITY_RETURN = range(10)
@@ -93,13 +93,13 @@ def _copy_known(piece, i, codes, m):
 
 
 @scalar
-def _copy_others(piece, i, codes, m):
+def _copy_others(piece, i, codes, m, keeps_letters):
     """Copy the code of one base, or of a run of those that are none of A, C, G, T; return the places reached."""
-    codes[m] = CLASSES[piece[i]]
+    codes[m] = KEPT_CODE[piece[i]] if keeps_letters else CLASSES[piece[i]]
     m += 1
     i += 1
     while i < piece.size and CLASSES[piece[i]] == 4:  # N and the like come in runs
-        codes[m] = 4
+        codes[m] = KEPT_CODE[piece[i]] if keeps_letters else np.uint8(4)
         m += 1
         i += 1
     return i, m
@@ -199,7 +199,7 @@ def parse_fasta(piece, state, records):
                 i += 1
                 mode = START
             elif kind <= 4:
-                i, m = _copy_others(piece, i, codes, m)
+                i, m = _copy_others(piece, i, codes, m, state[KEEPS_LETTERS] != 0)
             elif kind == RETURN:
                 i += 1
                 mode = SEQUENCE_RETURN
@@ -310,7 +310,7 @@ def parse_fastq(piece, state, records):
                     error = BAD_BASE
                     break
                 if kind <= 4:
-                    i, m = _copy_others(piece, i, codes, m)
+                    i, m = _copy_others(piece, i, codes, m, state[KEEPS_LETTERS] != 0)
                     continue
                 if m == offsets[r - 1]:
                     error = EMPTY_SEQUENCE

@@ -124,7 +124,7 @@ def open_pieces(
     *,
     threads: int = 1,
     piece_bytes: int = PIECE_BYTES,
-    qualities: bool = False,
+    as_written: bool = False,
     share: tuple[int, int] = (0, 1),
 ) -> Iterator[Pieces]:
     """Open a source of queries, as `iter_queries` takes them, as pieces.
@@ -137,8 +137,8 @@ def open_pieces(
         decompressed in a thread of its own, a few pieces ahead.
     piece_bytes : int
         Uncompressed bytes of a piece, about; a longer record makes a longer piece. In memory, bases.
-    qualities : bool
-        Whether to keep the qualities of a FASTQ file.
+    as_written : bool
+        Whether to keep what a search does not need: the qualities of a FASTQ file, and letters for several bases.
     share : (int, int)
         ``(i, n)``: only the pieces i, i + n, i + 2n, …
 
@@ -155,14 +155,14 @@ def open_pieces(
         raise ValueError(f"threads {threads}, piece_bytes {piece_bytes} or share {share} is out of range")
     _keep_freed_memory()
     if not isinstance(source, str | os.PathLike):
-        queries = source if isinstance(source, Queries) else Queries.from_sequences(source)
+        queries = source if isinstance(source, Queries) else Queries.from_sequences(source, letters=as_written)
         yield _MemoryPieces(queries, piece_bytes, share)
         return
     with open_bytes(source) as stream:
         file = sniffed(stream)
         if share != (0, 1) and not stream.size:
             raise InputError(f"{stream.name}: a pipe cannot be read in shares; give the path of a file.")
-        text = _Text(stream.name, file.format, qualities, piece_bytes)
+        text = _Text(stream.name, file.format, as_written, piece_bytes)
         if stream.size and not stream.packed:
             yield _FilePieces(stream, file, text, share, _Plain(stream))
         elif stream.size and is_bgzf(stream):
@@ -212,13 +212,14 @@ class _Text(NamedTuple):
 
     name: str
     format: str
-    qualities: bool
+    as_written: bool
     piece_bytes: int
 
     def parser(self, before: tuple[int, int] = (0, 0)) -> FastxParser:
         from warpseed.sequences.fastx import FastxParser
 
-        return FastxParser(self.name, self.format, qualities=self.qualities, before=before)
+        kept = self.as_written
+        return FastxParser(self.name, self.format, qualities=kept, letters=kept, before=before)
 
     def next_border(self, read: Reader, begin: int) -> Border | None:
         """Where the piece whose first record begins at a byte ends: behind the next multiple of `piece_bytes`; None at

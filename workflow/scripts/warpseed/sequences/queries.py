@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from warpseed.errors import InputError, say
-from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, show_byte
+from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, KEPT_CODE, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Queries:
     Attributes
     ----------
     codes : uint8[total]
-        Codes 0-4 of all queries.
+        Codes 0-4 of all queries; where letters were kept, those for several bases have codes above 4.
     offsets : int64[n + 1]
         Query i is ``codes[offsets[i]:offsets[i + 1]]``; `offsets` starts at 0 and ends at ``len(codes)``.
     name_bytes : uint8[]
@@ -88,7 +88,7 @@ class Queries:
         return self.name_bytes[self.name_offsets[i] : self.name_offsets[i + 1]].tobytes().decode("utf-8", "replace")
 
     def sequence(self, i: int) -> str:
-        """Return query `i` as upper-case letters, N for every code 4."""
+        """Return query `i` as upper-case letters; what is no base is N, or its letter where letters were kept."""
         i = self._index(i)
         return DECODE[self.codes[self.offsets[i] : self.offsets[i + 1]]].tobytes().decode("ascii")
 
@@ -144,6 +144,7 @@ class Queries:
         names: Iterable[str] | None = None,
         *,
         source: str = "the sequences",
+        letters: bool = False,
     ) -> Queries:
         """Make queries of Python strings.
 
@@ -155,6 +156,8 @@ class Queries:
             One for each sequence; ``"0"``, ``"1"``, … when not given.
         source : str
             What error sentences call them.
+        letters : bool
+            Whether letters for several bases keep codes of their own.
 
         Raises
         ------
@@ -162,7 +165,7 @@ class Queries:
             When a sequence is empty or holds anything but IUPAC letters, or the names are not as many.
         """
         items = list(sequences)
-        codes, offsets = _encode(items, source)
+        codes, offsets = _encode(items, source, KEPT_CODE if letters else BASE_CODE)
         labels = [str(i) for i in range(len(items))] if names is None else list(names)
         if len(labels) != len(items):
             raise InputError(f"{source}: there are {len(items)} sequences but {len(labels)} names; give one each.")
@@ -234,7 +237,7 @@ def write_fasta(queries: Queries, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     queries : Queries
-        Code 4 is written as N.
+        What is no base is written as N, or as its letter where letters were kept.
     path : path-like
         Written under a temporary name and renamed.
     """
@@ -249,7 +252,7 @@ def write_fastq(queries: Queries, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     queries : Queries
-        With qualities. Code 4 is written as N.
+        With qualities. Letters are written as in `write_fasta`.
     path : path-like
         Written under a temporary name and renamed.
 
@@ -288,7 +291,7 @@ def offsets_of(lengths: np.ndarray) -> np.ndarray:
     return offsets
 
 
-def _encode(items: list[str | bytes], source: str) -> tuple[np.ndarray, np.ndarray]:
+def _encode(items: list[str | bytes], source: str, code_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         pieces = [item.encode("ascii") if isinstance(item, str) else bytes(memoryview(item)) for item in items]
     except (UnicodeEncodeError, TypeError):
@@ -307,7 +310,7 @@ def _encode(items: list[str | bytes], source: str) -> tuple[np.ndarray, np.ndarr
             f"{source}, number {number}: found {show_byte(int(letters[place]))} at position "
             f"{place - offsets[number]}; only IUPAC letters (A, C, G, T, N, …) are allowed."
         )
-    return BASE_CODE[letters], offsets
+    return code_of[letters], offsets
 
 
 def _is_plain(item: object) -> bool:
