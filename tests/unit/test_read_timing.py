@@ -23,7 +23,7 @@ from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
 
 SETTINGS = Settings(["paper", "fast"], ["cpu"], [1, 2])
-ON_CPU = ["fixed_slots", "results", "profile", "in_memory", "file_to_file"]
+ON_CPU = ["fixed_slots", "results", "profile", "in_memory", "file_to_file", "file_to_bam"]
 
 
 @pytest.fixture
@@ -61,6 +61,9 @@ def test_every_item_has_its_records_and_the_same_results(made: tuple[Path, Case]
     assert in_memory.groupby(["tier", "threads"]).ngroups == 4
     files = frame[frame["item"] == "file_to_file"]
     assert set(files["tier"]) == {"fast"} and set(files["results"]) == {len(hits)} and files["digest"].nunique() == 1
+    bam = frame[frame["item"] == "file_to_bam"]
+    best = find_reads(made[0], made[1].reads, report="best")
+    assert set(bam["results"]) == {len(best)} and bam["digest"].nunique() == 1 and set(bam["threads"]) == {1, 2}
     # What is the paper's runs on one thread, in the paper tier.
     paper = frame[frame["item"].isin(["fixed_slots", "results", "profile"])]
     assert set(paper["tier"]) == {"paper"} and set(paper["threads"]) == {1}
@@ -160,7 +163,7 @@ def pretended(made: tuple[Path, Case], monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def test_a_gpu_has_the_same_results_and_its_own_stages(made: tuple[Path, Case], tmp_path: Path, pretended: Any) -> None:
-    items = ["fixed_slots", "results", "profile", "in_memory", "file_to_file"]
+    items = ["fixed_slots", "results", "profile", "in_memory", "file_to_file", "file_to_bam"]
     frame = timed(made, items, tmp_path, Settings(["paper", "fast"], ["cpu", "gpu"], [1]))
     digests = defaultdict(set)
     for row in frame.itertuples():

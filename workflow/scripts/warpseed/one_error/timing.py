@@ -1,16 +1,18 @@
 """What is timed of reads with one error: paper 001's Tables 4 and 5 and Figures 5 to 7, and measurements of our own.
 
 `fixed_slots` has reads in memory and results in memory; its `total` is the sum of copies and kernel, as printed.
-`profile` is the paper's way from file to file, `file_to_file` ours, from FASTQ to TSV; how runs are
-timed is `warpseed.measure.timing`'s.
+`profile` is the paper's way from file to file, `file_to_file` and `file_to_bam` ours, from FASTQ to TSV and BAM; how
+runs are timed is `warpseed.measure.timing`'s.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from warpseed.measure.peers.process import HitLines, number_queries, parse_hits
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
 from warpseed.one_error import cpu, read_search
+from warpseed.one_error.bam import bam_format
 from warpseed.one_error.floors import measure_limits, time_blocks
 from warpseed.one_error.output import LINES, PLACEMENT_ROW, make_hits
 from warpseed.one_error.reads import Wanted, pack_reads
@@ -39,12 +42,15 @@ from warpseed.one_error.results import (
 )
 from warpseed.one_error.search import ReadSearch
 from warpseed.output.rows import Found, digest_rows
+from warpseed.sequences.files import sha256_file
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, offsets_of, read_queries, write_fasta, write_fastq
 
 __all__ = ["FIGURE_SLOTS", "ITEMS", "TSV_HITS", "Case", "chosen_reads", "time_dataset", "write_numbered"]
 
 _WARM_UP_READS = 500
+_UNMAPPED = 4
+"""The flag of a BAM record."""
 FIGURE_SLOTS = (1, 2, 4, 8, 16, 25, 32, 50, 64)
 """Slots of Figure 5, besides as many as the read with most results needs."""
 _COPIES_AND_KERNEL = ("search", "host_to_device", "kernel", "device_to_host")
@@ -150,6 +156,15 @@ class _Job:
         on_gpu = gpu.find_fast if tier == "fast" else gpu.find_paper
         return on_gpu(self.index, reads, self.wanted, threads=threads, watch=watch, devices=devices)
 
+    def searched(self, *, best: bool = False) -> ReadSearch:
+        """The search of the command line, from file to file: of every placement, or of the best ones for BAM."""
+        edits, strands = self.wanted
+        report = "best" if best else "all"
+        return read_search(
+            self.index, max_edits=edits, both_strands=strands == 2, report=report, keep_reads=best,
+            **self.options._asdict(),
+        )  # fmt: skip
+
 
 def _of_results(searched: cpu.PaperResults) -> Outcome:
     return Outcome(len(searched.found), int(searched.stored.sum()), digest_results(searched))
@@ -211,11 +226,35 @@ def _file_to_file(job: _Job) -> Run:
         rows = parse_hits(output, TSV_HITS, job.index.names, lengths)
         return Outcome(len(lengths), len(rows), digest_rows(rows))
 
-    def new_search() -> ReadSearch:
-        edits, strands = job.wanted
-        return read_search(job.index, max_edits=edits, both_strands=strands == 2, **job.options._asdict())
+    return file_to_file(job.file, job.searched, job.output, LINES["tsv"], outcome)
 
-    return file_to_file(job.file, new_search, job.output, LINES["tsv"], outcome)
+
+def _mapped_records(path: Path) -> int:
+    """Records of a BAM file that lie somewhere."""
+    with gzip.open(path) as handle:
+        content = handle.read()
+    at = 8 + int.from_bytes(content[4:8], "little")
+    contigs, at = int.from_bytes(content[at : at + 4], "little"), at + 4
+    for _ in range(contigs):
+        at += 8 + int.from_bytes(content[at : at + 4], "little")
+    mapped = 0
+    while at < len(content):
+        mapped += not content[at + 18] & _UNMAPPED
+        at += 4 + int.from_bytes(content[at : at + 4], "little")
+    return mapped
+
+
+def _file_to_bam(job: _Job) -> Run:
+    """FASTQ in, BAM out, the best placement of each locus; the same file, byte by byte, is the same result."""
+    count = len(job.reads)
+
+    def outcome(output: Path) -> Outcome:
+        Path(f"{output}.bai").unlink()
+        return Outcome(count, _mapped_records(output), sha256_file(output))
+
+    return file_to_file(
+        job.file, partial(job.searched, best=True), job.output.with_suffix(".bam"), bam_format(), outcome
+    )
 
 
 _RUNS: dict[str, Callable[[_Job], Run]] = {
@@ -223,6 +262,7 @@ _RUNS: dict[str, Callable[[_Job], Run]] = {
     "profile": _profile,
     "in_memory": _in_memory,
     "file_to_file": _file_to_file,
+    "file_to_bam": _file_to_bam,
 }
 ITEMS = (*_RUNS, "results", "block_sizes", "on_device")
 """Tables 4 and 5, Figure 6, our own; Figures 5 and 7, and what the kernels of a GPU do with reads that lie there."""
@@ -235,7 +275,7 @@ def _applies(item: str, options: Options, fewest: int) -> bool:
         return False
     if item in _OF_THE_PAPER:
         return options.tier == "paper" and (options.device != "cpu" or options.threads == fewest)
-    return item != "file_to_file" or options.tier == "fast"
+    return item not in ("file_to_file", "file_to_bam") or options.tier == "fast"
 
 
 def _slots_of(item: str, case: Case) -> Sequence[int | None]:

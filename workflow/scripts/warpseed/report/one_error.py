@@ -25,7 +25,7 @@ __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
 Drawn = tuple["Figure", "pd.DataFrame"]
 _NOTHING = "Nothing was measured."
-_OURS = ("in_memory", "file_to_file")
+_OURS = ("in_memory", "file_to_file", "file_to_bam")
 """Items that the paper does not print."""
 _QUESTIONS = ("edits", "substitutions")
 """Items that other tools answer too."""
