@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from struct import Struct
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "Intrinsic",
     "cgutils",
     "float64",
+    "inlined",
     "int32",
     "int64",
     "intrinsic",
@@ -99,9 +100,10 @@ class Compiled:
     py_func : the function as it is written
     """
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
+    def __init__(self, py_func: Callable[..., Any], *, inline: bool = False) -> None:
         update_wrapper(self, py_func)
         self.py_func = py_func
+        self._inline = inline
         self.name = f"{py_func.__module__}.{py_func.__qualname__}"
         self._runs: dict[tuple[Any, ...], Callable[[list[Any]], Any]] = {}
 
@@ -117,7 +119,7 @@ class Compiled:
         """What Numba knows it as."""
         from warpseed.compute.compiler import dispatcher_of
 
-        return dispatcher_of(self.py_func)
+        return dispatcher_of(self.py_func, self._inline)
 
     def _load(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[list[Any]], Any]:
         """What runs it with arguments of these kinds: from the disk, or compiled and put there."""
@@ -193,6 +195,9 @@ class Intrinsic:
 scalar: Any = Compiled
 """Decorator of functions that allocate nothing. They are compiled without reference counting, which otherwise costs an
 atomic instruction for every array of every tuple that a function is handed, and run on both targets."""
+inlined: Any = partial(Compiled, inline=True)
+"""As `scalar`, for what is called a million times a second with arrays in tuples: its code becomes part of every
+caller, where a call would hand over seven numbers an array."""
 intrinsic: Any = Intrinsic
 """Decorator of a definition as `numba.extending.intrinsic` takes it, which runs when Numba compiles what uses it."""
 types: Any = _Later(_types)

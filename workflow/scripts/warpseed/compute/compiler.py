@@ -5,6 +5,7 @@ The only file that imports numba for the CPU; it is imported when something has 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -26,8 +27,16 @@ __all__ = ["compile_entry", "dispatcher_of"]
 types: Any = numba.types
 _njit: Any = numba.njit
 
-dispatcher_of = _njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""What Numba compiles a function with: without reference counting, and without what Python could call it by."""
+
+def dispatcher_of(py_func: Callable[..., Any], inline: bool) -> Any:
+    """What Numba compiles a function with: without reference counting, and without what Python could call it by.
+
+    Parameters
+    ----------
+    inline : whether its code becomes part of what calls it
+    """
+    return _njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=inline)(py_func)
+
 
 _I32, _I64, _BYTES = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 _ARRAY_OBJECT = ir.LiteralStructType(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
 __all__ = [
@@ -98,7 +98,7 @@ def segment_of(segments, position):
     return low
 
 
-@scalar
+@inlined
 def inside_segment(segments, position, length):
     """Whether text positions [position, position + length) lie in one segment."""
     if position < int64(0) or position + length > int64(segments.text_start[segments.contig.shape[0]]):

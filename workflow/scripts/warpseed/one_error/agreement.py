@@ -8,13 +8,13 @@ may be up to 31 positions before the text: anything may stand there.
 from __future__ import annotations
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.compiled import inlined, int64, uint64
 from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 
 __all__ = ["agree_from", "agree_until"]
 
 
-@scalar
+@inlined
 def _text_word(text, position):
     """The 32 bases from `position` on."""
     if position >= int64(0):
@@ -22,7 +22,7 @@ def _text_word(text, position):
     return text[0] >> (uint64(-position) << uint64(1))
 
 
-@scalar
+@inlined
 def _differing(text, place, read, word):
     """A bit for each base of word `word` of a read in which it differs from the text; behind the read, any bits."""
     words, marks, first, _ = read
@@ -32,7 +32,7 @@ def _differing(text, place, read, word):
     return differ
 
 
-@scalar
+@inlined
 def agree_until(text, place, read, begin):
     """The first base, from base `begin` on, in which a read at a place differs from the text; its length where none
     does."""
@@ -49,7 +49,7 @@ def agree_until(text, place, read, begin):
     return min(int64(32) * word + (leading_zeros(differ) >> int64(1)), length)
 
 
-@scalar
+@inlined
 def agree_from(text, place, read, end):
     """The first base from which on a read at a place is as the text, up to base `end`; `end` where the last base before
     it differs, or there is none."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.intrinsics import popcount, prefetch
+from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.sink import close_queries
 from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.text import inside_segment
@@ -35,8 +35,10 @@ class How(NamedTuple):
     max_edits: int
     """0 to 2"""
     table_length: int
+    crowded: int
+    """rows of a piece from which on other places of it are looked up"""
     seeds: int
-    """places of a piece that are looked up, of which the one with the fewest rows is taken"""
+    """places of a piece that are looked up at most, of which the one with the fewest rows is taken"""
     pieces: int
     """2, halves, for one edit or none; 3, thirds, for two"""
 
@@ -45,8 +47,12 @@ class Block(NamedTuple):
     """Working arrays of one block of reads. An *owner* is a read in one orientation, an *item* a piece of one: items
     2·o and 2·o + 1 are the left and the right half of owner o, or 4·o to 4·o + 2 its thirds."""
 
-    entry: np.ndarray
-    """int64[items · seeds], table entry of each place that is looked up; -1 behind the last of an item"""
+    begin: np.ndarray
+    """int64[items], the piece's first base, counted from that of owner 0"""
+    bases: np.ndarray
+    """int64[items], bases of the piece; -1 where it is not looked up"""
+    crowded: np.ndarray
+    """int32[items], those of which other places are looked up"""
     low: np.ndarray
     """int64[items], first row of the place that was taken"""
     high: np.ndarray
@@ -76,7 +82,9 @@ def new_block(longest: int, known: bool, how: How) -> Block:
     room = _OWNERS * min(longest, 16) + 2 * longest + 1
     items = _OWNERS << (how.pieces - 1)
     return Block(
-        np.empty(items * how.seeds, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int32),
         np.empty(items, np.int64),
         np.empty(items, np.int64),
         np.empty(items, np.int64),
@@ -98,14 +106,21 @@ def _piece_begin(length, piece, pieces):
 
 
 @scalar
-def _places(how, marks, first, length, piece):
-    """Places of a piece that are looked up: none where it cannot be exact, for a base that is none is an edit."""
+def _may_be_exact(how, marks, first, length, piece):
+    """Whether a piece is looked up: where it has a base that is none, that is an edit."""
     if piece > int64(how.max_edits):
-        return int64(0)  # without an edit the left half is enough
-    begin, end = _piece_begin(length, piece, how.pieces), _piece_begin(length, piece + int64(1), how.pieces)
-    if marks.shape[0] and not known_piece(marks, first, length, (begin, end), how.max_edits):
-        return int64(0)
-    return min(max((end - begin) // int64(how.table_length), int64(1)), int64(how.seeds))
+        return False  # without an edit the left half is enough
+    if marks.shape[0] == 0:
+        return True
+    bounds = _piece_begin(length, piece, how.pieces), _piece_begin(length, piece + int64(1), how.pieces)
+    return known_piece(marks, first, length, bounds, how.max_edits)
+
+
+@scalar
+def _entry(how, block, item, shift):
+    """The table entry of K bases of a piece, `shift` bases behind its first, int64; with A for what is behind it."""
+    word = fetch_word(block.words, block.begin[item] + shift) & prefix_mask(block.bases[item] - shift)
+    return int64(word >> uint64(int64(64) - int64(2) * int64(how.table_length)))
 
 
 @scalar
@@ -132,21 +147,18 @@ def _list_items(fast, reads, how, block, begin, last):
                 item = (owner << int64(how.pieces - 1)) + int64(piece)
                 offset = _piece_begin(length, int64(piece), how.pieces)
                 bases = _piece_begin(length, int64(piece) + int64(1), how.pieces) - offset
-                wanted = fetch_word(block.words, to * int64(32) + offset) & prefix_mask(bases)
+                mask = prefix_mask(bases)
+                wanted = fetch_word(block.words, to * int64(32) + offset) & mask
+                block.begin[item] = to * int64(32) + offset
                 block.wanted[item] = wanted
-                block.mask[item] = prefix_mask(bases)
-                places = _places(how, block.marks, to, length, int64(piece))
-                for seed in range(places):
-                    if seed > 0:
-                        at = to * int64(32) + offset + int64(seed) * int64(how.table_length)
-                        wanted = fetch_word(block.words, at)
-                    entry = int64(wanted >> uint64(int64(64) - int64(2) * int64(how.table_length)))
-                    prefetch(fast.table, entry)
-                    block.entry[item * int64(how.seeds) + int64(seed)] = entry
-                if places < how.seeds:
-                    block.entry[item * int64(how.seeds) + places] = int64(-1)
+                block.mask[item] = mask
+                block.bases[item] = bases
+                if _may_be_exact(how, block.marks, to, length, int64(piece)):
+                    prefetch(fast.table, int64(wanted >> uint64(int64(64) - int64(2) * int64(how.table_length))))
+                else:
+                    block.bases[item] = int64(-1)
             if how.pieces == 3:
-                block.entry[((owner << int64(2)) + int64(3)) * int64(how.seeds)] = int64(-1)  # no fourth piece
+                block.bases[(owner << int64(2)) + int64(3)] = int64(-1)  # no fourth piece
             to += count
             owner += int64(1)
         query += int64(1)
@@ -155,26 +167,56 @@ def _list_items(fast, reads, how, block, begin, last):
 
 @scalar
 def _look_up_items(fast, how, block, items):
-    """Second pass: table entries to rows, the fewest of an item. (A damaged table must not lead behind the last.)"""
+    """Second pass: table entries to rows. Of a piece whose first K bases have many rows other places are looked up, and
+    the one with the fewest is taken. (A damaged table must not lead behind the last.)"""
     rows = int64(fast.suffix_array.shape[0])
     length = int64(how.table_length)
+    crowded = int64(0)
     for number in range(items):
         item = int64(number)
-        block.low[item] = block.high[item] = int64(0)
-        entries = int64(1) << (int64(2) * max(length - (popcount(block.mask[item]) >> int64(1)), int64(0)))
-        fewest = rows + int64(1)
-        for seed in range(how.seeds):
-            entry = block.entry[item * int64(how.seeds) + int64(seed)]
-            if entry < int64(0):
-                break
+        bases = block.bases[item]
+        block.low[item] = block.high[item] = block.shift[item] = int64(0)
+        if bases < int64(0):
+            continue
+        entry = int64(block.wanted[item] >> uint64(int64(64) - int64(2) * length))
+        low = min(int64(fast.table[entry]), rows)
+        high = min(int64(fast.table[entry + (int64(1) << (int64(2) * max(length - bases, int64(0))))]), rows)
+        block.low[item] = low
+        block.high[item] = high
+        prefetch(fast.suffix_array, low)
+        if high - low > int64(how.crowded) and bases >= int64(2) * length:
+            block.crowded[crowded] = item
+            crowded += int64(1)
+            for seed in range(1, min(bases // length, int64(how.seeds))):
+                prefetch(fast.table, _entry(how, block, item, int64(seed) * length))
+    for i in range(crowded):
+        item = int64(block.crowded[i])
+        for seed in range(1, min(block.bases[item] // length, int64(how.seeds))):
+            entry = _entry(how, block, item, int64(seed) * length)
             low = min(int64(fast.table[entry]), rows)
-            high = min(int64(fast.table[entry + entries]), rows)
-            if high - low < fewest:
-                fewest = high - low
+            high = min(int64(fast.table[entry + int64(1)]), rows)
+            if high - low < block.high[item] - block.low[item]:
                 block.low[item] = low
                 block.high[item] = high
                 block.shift[item] = int64(seed) * length
         prefetch(fast.suffix_array, block.low[item])
+
+
+@scalar
+def _like(fast, block, gathered):
+    """Keep the candidates at which the first bases of the piece are, up to 32; returns how many these are.
+
+    (No branch decides: nobody could foresee it.)
+    """
+    kept = int64(0)
+    for c in range(gathered):
+        place = block.place[c]
+        item = block.place_item[c]
+        differ = (fetch_word(fast.text, place) ^ block.wanted[item]) & block.mask[item]
+        block.place[kept] = place
+        block.place_item[kept] = item
+        kept += int64(differ == uint64(0))
+    return kept
 
 
 @scalar
@@ -183,10 +225,8 @@ def _verify(fast, reads, how, block, begin, gathered, sink, stored):
     that had no room."""
     rows = int64(fast.suffix_array.shape[0])
     strands = int64(how.strands)
-    for c in range(gathered):
+    for c in range(_like(fast, block, gathered)):
         item = int64(block.place_item[c])
-        if (fetch_word(fast.text, block.place[c]) ^ block.wanted[item]) & block.mask[item]:
-            continue
         half = item & int64(1)
         owner = item >> int64(1)
         local = item >> strands
@@ -221,10 +261,8 @@ def _verify_two(fast, reads, how, block, begin, gathered, sink, stored):
     """As `_verify`, with two edits."""
     rows = int64(fast.suffix_array.shape[0])
     strands = int64(how.strands)
-    for c in range(gathered):
+    for c in range(_like(fast, block, gathered)):
         item = int64(block.place_item[c])
-        if (fetch_word(fast.text, block.place[c]) ^ block.wanted[item]) & block.mask[item]:
-            continue
         owner, piece = item >> int64(2), item & int64(3)
         local = owner >> (strands - int64(1))
         length = int64(reads.lengths[begin + local])
@@ -264,17 +302,14 @@ def _verify_two(fast, reads, how, block, begin, gathered, sink, stored):
 
 
 @scalar
-def _narrowed(fast, reads, how, block, begin, item):
+def _narrowed(fast, how, block, item):
     """Those rows of a crowded bucket that go on as the piece does."""
-    owner = item >> int64(how.pieces - 1)
-    length = int64(reads.lengths[begin + (owner >> int64(how.strands - 1))])
-    piece = item & ((int64(1) << int64(how.pieces - 1)) - int64(1))
-    begins = _piece_begin(length, piece, how.pieces)
-    bases = min(_piece_begin(length, piece + int64(1), how.pieces) - begins - block.shift[item], int64(32))
+    shift = block.shift[item]
+    bases = min(block.bases[item] - shift, int64(32))
     if bases <= int64(how.table_length):
         return block.low[item], block.high[item]
-    at = block.first[owner] * int64(32) + begins + block.shift[item]
-    return narrow(fast, block.low[item], block.high[item], fetch_word(block.words, at) & prefix_mask(bases), bases)
+    wanted = fetch_word(block.words, block.begin[item] + shift) & prefix_mask(bases)
+    return narrow(fast, block.low[item], block.high[item], wanted, bases)
 
 
 @scalar
@@ -302,7 +337,7 @@ def _gather(fast, reads, how, block, begin, items, sink, so_far):
     items_shift = int64(how.strands + how.pieces - 2)  # log2 of the items of a read
     gathered = int64(0)
     stored, work = so_far
-    work += items * int64(how.seeds)
+    work += items
     for number in range(items):
         item = int64(number)
         begins = item & ((int64(1) << items_shift) - int64(1)) == int64(0)
@@ -312,7 +347,7 @@ def _gather(fast, reads, how, block, begin, items, sink, so_far):
         low = block.low[item]
         high = block.high[item]
         if high - low > int64(NARROW_ABOVE):
-            low, high = _narrowed(fast, reads, how, block, begin, item)
+            low, high = _narrowed(fast, how, block, item)
         work += max(high - low, int64(0))
         for row in range(low, high):
             place = int64(fast.suffix_array[row]) - block.shift[item]

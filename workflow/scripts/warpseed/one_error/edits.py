@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from warpseed.compute.bits import fetch_word
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.one_error.agreement import agree_from, agree_until
 from warpseed.one_error.reads import (
     DELETION,
@@ -42,7 +42,7 @@ def _base(text, position):
     return int64(fetch_word(text, position) >> uint64(62))
 
 
-@scalar
+@inlined
 def one_edit(text, start, length, extra, until, since):
     """The leftmost edit that makes of a read the bases of a placement.
 

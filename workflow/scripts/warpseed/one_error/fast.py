@@ -14,7 +14,7 @@ The functions here are the steps of one read that both targets share; the order 
 from __future__ import annotations
 
 from warpseed.compute.bits import prefix_mask
-from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.compiled import inlined, int64, scalar
 from warpseed.compute.intrinsics import popcount
 from warpseed.one_error.agreement import agree_from, agree_until
 from warpseed.one_error.edits import NO_EDIT, one_edit
@@ -50,7 +50,7 @@ def known_piece(marks, first, length, piece, max_edits):
     return _unknown_bases(marks, first, int64(0), length) <= int64(max_edits)
 
 
-@scalar
+@inlined
 def left_edits(text, place, read):
     """The edits of the placements that begin at `place`, if the left half of the read is there.
 
@@ -76,7 +76,7 @@ def left_edits(text, place, read):
     return shorter, same, longer
 
 
-@scalar
+@inlined
 def _right_edit(text, place, read, extra, since):
     """One of `right_edits`: the read begins at `place - extra`."""
     start = place - extra
@@ -88,7 +88,7 @@ def _right_edit(text, place, read, extra, since):
     return one_edit(text, start, read[3], extra, until, since)
 
 
-@scalar
+@inlined
 def right_edits(text, place, read):
     """As `left_edits`, of the placements that end where a read that begins at `place` does, if the right half of the
     read is there; those whose left half is there, too, are left out. They begin a base behind, at, and a base before

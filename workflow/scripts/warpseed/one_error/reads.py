@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.errors import InputError
 from warpseed.sequences.packed import Packed, base_at, measure, pack
 
@@ -122,7 +122,7 @@ def is_leftmost(reads, query, edit):
     return base_at(reads, query, strand, offset - int64(1)) != base
 
 
-@scalar
+@inlined
 def pack_placement(position, edit):
     """A placement with at most one edit as one word, uint64; ascending words of a read are in output order.
 
