@@ -11,6 +11,7 @@ import yaml
 from warpseed.errors import ConfigError
 from warpseed.workflow.configuration import check_configuration, load_schema
 from warpseed.workflow.kmer_seeds_cases import sample_searches
+from warpseed.workflow.one_error_samples import sample_read_searches
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import References, samples_of
 
@@ -132,6 +133,18 @@ MISTAKES = {
     "a number with a point": (HEADER + "A\ta.fq\t20.0\n", "the column 'k' is 20.0, but it should be: length of"),
     "a word for a number": (HEADER + "A\ta.fq\ttwenty\n", "a k-mer as it is; what stands there is text."),
     "a system that is none": ("sample\treads\tsystem\nA\ta.fq\tkmer\n", "line 2: the column 'system' is 'kmer', but"),
+    "a key of another system": (
+        "sample\treads\tsystem\tk\nA\ta.fq\treads\t20\n",
+        "line 2: the column 'k' is not known: known here are reads, reference, system, max_hits, chunks, max_edits",
+    ),
+    "three edits": (
+        "sample\treads\tsystem\tmax_edits\nA\ta.fq\treads\t3\n",
+        "line 2: the column 'max_edits' is 3, but it should be: substitutions, insertions and deletions allowed, 0, 1",
+    ),
+    "another report": (
+        "sample\treads\tsystem\treport\nA\ta.fq\treads\tfirst\n",
+        "line 2: the column 'report' is 'first', but it should be: 'best' (one placement a locus) or 'all'",
+    ),
     "reads that are not there": (
         HEADER + "A\tnowhere.fq\n",
         "The read file 'nowhere.fq' (s.tsv, line 2, column 'reads') does not exist: give a FASTA or FASTQ file",
@@ -190,6 +203,23 @@ def test_how_the_seeds_of_a_sample_are_found(folder: Path) -> None:
     assert cut == {"every": (20, 5), "drawn": (None, None), "as_it_is": (None, None)}
 
 
+def test_how_the_reads_of_a_sample_are_placed(folder: Path) -> None:
+    samples, places = read(
+        "sample\treads\tsystem\tmax_edits\tmultiple\tk\tmax_hits\n"
+        "A\ta.fq\treads\nB\tb.fq\treads\t2\txa\t\t9\nC\tb.fq\tkmers\t\t\t20\n"
+    )
+    stood = samples_of({"samples": samples, "reads": {}}, References({}), "x", places)
+    searches = sample_read_searches(stood)
+    assert list(searches) == ["A", "B"] and list(sample_searches(stood, places)) == ["C"]
+    assert searches["A"]["parameters"] == {"max_edits": 1, "report": "best", "multiple": "secondary", "max_hits": None}
+    assert searches["B"]["parameters"] == {"max_edits": 2, "report": "best", "multiple": "xa", "max_hits": 9}
+    assert searches["B"]["facts"] == {
+        "sample": "B", "reference": "x", "reads": "b.fq", "system": "reads",
+        "parameters": "edits=2; report=best; multiple=xa; max_hits=9",
+    }  # fmt: skip
+    assert {search["seeds"] for search in searches.values()} == {("bam", "bam.bai")}
+
+
 def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     text = (ROOT / "config" / "README.md").read_text()
     sheet = re.search(r"^```\n(# comment.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -199,4 +229,8 @@ def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
         samples["tumour"]
         == from_yaml(next(iter(re.findall(r"^samples:\n  tumour:.*\n", text, re.MULTILINE))))["tumour"]
     )
-    assert len(samples) == 3
+    mapping = from_yaml("samples:\n" + text.partition("\nsamples:\n")[2].partition("```")[0])
+    assert samples["mapped"] == mapping["mapped"]
+    assert {name: sample["system"] for name, sample in samples.items()} == {
+        "tumour": "kmers", "normal": "kmers", "phage": "kmers", "mapped": "reads",
+    }  # fmt: skip

@@ -41,9 +41,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Several pieces, which are what chunks share.
     write_reads(folder / "many.fq", (folder / "two.fa").read_text().splitlines()[1], 45_000)
     (folder / "samples.tsv").write_text(
-        "# samples of two genomes\nsample\treference\treads\tk\tstep\tcount\tchunks\n"
+        "# samples of two genomes\nsample\treference\treads\t"
+        "k\tstep\tcount\tchunks\tsystem\tmax_edits\tmultiple\treport\n"
         f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}\nsecond\ttwo.fa\tsecond.fq\t{K}\t\t30\n"
         f"whole\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t\nshared\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t3\n"
+        "mapped\ttwo.fa\tmany.fq\t\t\t\t\treads\nparted\ttwo.fa\tmany.fq\t\t\t\t3\treads\n"
+        "listed\tone.fa\tfirst.fq.gz\t\t\t\t\treads\t2\txa\tall\n"
     )
     (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
     return folder
@@ -81,6 +84,7 @@ def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> Non
         "cut_sample_kmers",
         "find_seeds",
         "merge_seeds",
+        "merge_bam",
         "list_samples",
     }
     assert jobs(run) == made | {"seeds"}
@@ -131,9 +135,10 @@ def test_seeds_are_sorted_and_can_be_asked_for_by_place(run: str, folder: Path) 
 def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
     seeds = folder / "results" / "seeds"
     rows = table_of(seeds / "samples.tsv")
-    assert [row["sample"] for row in rows] == ["first", "second", "whole", "shared"]
+    assert [row["sample"] for row in rows] == ["first", "second", "whole", "shared", "mapped", "parted", "listed"]
     for row in rows:
         assert table_of(seeds / f"{row['sample']}.summary.tsv") == [row]
+    for row in (row for row in rows if row["system"] == "kmers"):
         hits = seeds_of(seeds / f"{row['sample']}.bed.gz")
         assert int(row["hits"]) == len(hits)
         bins = table_of(seeds / f"{row['sample']}.density.tsv")
@@ -147,6 +152,38 @@ def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
     )
     assert rows[1]["parameters"] == "k=20; count=30; mismatches=0"
     assert (rows[0]["queries"], rows[0]["found"], rows[1]["queries"]) == ("250", "250", "30")
+
+
+def test_reads_are_placed_as_bam(run: str, folder: Path) -> None:
+    """Every read lies where it was drawn; three jobs make the bytes of one."""
+    seeds = folder / "results" / "seeds"
+    for ending in ("bam", "bam.bai", "density.tsv"):
+        assert (seeds / f"mapped.{ending}").read_bytes() == (seeds / f"parted.{ending}").read_bytes(), ending
+    assert not list(seeds.glob("mapped.bed*"))
+    pysam.quickcheck(str(seeds / "mapped.bam"))
+    with pysam.AlignmentFile(str(seeds / "mapped.bam")) as file:
+        records = list(file.fetch("two"))
+        assert len(list(file.fetch("two", 1000, 1001))) > 100 and file.nocoordinate == 0
+    primary = {record.query_name: record for record in records if not record.is_secondary}
+    assert len(primary) == 45_000
+    for i in range(0, 45_000, 500):
+        record = primary[f"r{i}"]
+        place = (record.reference_start, record.cigarstring, record.flag, record.get_tag("NM"))
+        assert place == (i * 37 % (3000 - READ_LENGTH), f"{READ_LENGTH}M", 0, 0)
+    row = table_of(seeds / "mapped.summary.tsv")[0]
+    assert (int(row["queries"]), int(row["found"]), int(row["hits"])) == (45_000, 45_000, len(records))
+    assert (row["system"], row["parameters"]) == ("reads", "edits=1; report=best; multiple=secondary")
+
+
+def test_placements_that_are_listed_are_counted(run: str, folder: Path) -> None:
+    seeds = folder / "results" / "seeds"
+    with pysam.AlignmentFile(str(seeds / "listed.bam")) as file:
+        records = list(file.fetch(until_eof=True))
+    assert len(records) == 50 and not any(record.is_secondary for record in records)
+    hits = sum(1 + record.get_tag("XA").count(";") for record in records)
+    bins = table_of(seeds / "listed.density.tsv")
+    assert sum(int(bin["plus"]) + int(bin["minus"]) for bin in bins) == hits > 500
+    assert int(table_of(seeds / "listed.summary.tsv")[0]["hits"]) == hits
 
 
 def test_a_second_run_does_nothing(run: str, folder: Path) -> None:

@@ -126,6 +126,7 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     page = (results / "report.html").read_text()
     assert len(page) > 10_000
     assert 'id="figure_samples_smoke"' in page and 'href="seeds/smoke.bed.gz"' in page
+    assert 'href="seeds/placed.bam"' in page and "reads: 2 edits, report = best, multiple = secondary" in page
     # Reads with qualities are FASTQ, those without FASTA; both were cut into k-mers.
     reads = {path.name: path.read_text() for path in (results / "reads" / "simulated").iterdir()}
     assert {name: text[0] for name, text in reads.items()} == {
@@ -348,6 +349,9 @@ def test_the_slurm_profile_names_rules_that_there_are_and_every_timed_one() -> N
     assert {name for name, resource in entries if "--exclusive" in resource} == timed
     # What a rule says is what the machine has that submits, and tells nothing of the nodes.
     with_threads = {name for name, body in bodies.items() if "    threads:" in body}
+    with_threads |= {
+        name for base, name in re.findall(r"^use rule (\w+) as (\w+)", rules, re.MULTILINE) if base in with_threads
+    }
     assert {entry.split("=")[0] for entry in profile["set-threads"]} == with_threads > timed
     assert {name for name, _ in entries} <= set(bodies)
     # Of one run, every timed job runs on the same kind of machine.

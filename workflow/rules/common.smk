@@ -166,6 +166,12 @@ def all_records(wildcards):
     return [INDEX_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
 
 
+def samples_with(ending):
+    """Return a pattern of the samples whose seeds are a file with this ending; one that nothing fits where none are."""
+    named = [name for name, search in SEARCHES.items() if search["seeds"][0] == ending]
+    return "|".join(map(re.escape, named)) or "(?!)"
+
+
 # ------------------------------------------------------------------------------ what jobs ask of a scheduler
 
 LIGHT = needs.Request(lambda wildcards: needs.light())

@@ -1,12 +1,13 @@
-# Paper 001: reads with at most one substitution, insertion or deletion against the index: timed, beside other tools.
+# Paper 001: reads with a few edits against the index: timed, beside other tools, and placed for the user's samples.
 #
-# Needs: an index that has been verified, reads; the configuration's `one_error`, `measure` and `peers`; the tools that
-#        the data sets name on PATH, or --use-conda, for the rows beside ours.
+# Needs: an index that has been verified, reads; the configuration's `one_error`, `measure`, `peers` and `samples`; the
+#        tools that the data sets name on PATH, or --use-conda, for the rows beside ours.
 # Makes: results/measurements/<reference>/one_error/<dataset>.tsv and peers/<dataset>.tsv.
 # Steps: draw the reads (reads.smk); time their search, and the tools with the same reads.
 
 from warpseed.workflow.one_error_cases import index_parts as read_index_parts
 from warpseed.workflow.one_error_cases import timed_datasets as timed_read_sets
+from warpseed.workflow.one_error_samples import sample_read_searches
 from warpseed.workflow.sources import reads_of
 
 ONE_ERROR = config["one_error"]
@@ -18,6 +19,7 @@ READ_SETS = checked(
     lambda programs: is_peer_measured(config["peers"], programs, by_conda=conda_in_use()),
 )
 INDEX_PARTS |= set(read_index_parts(READ_SETS))
+SEARCHES |= sample_read_searches(SAMPLES)
 
 MEASUREMENTS["one_error"] = [
     f"results/measurements/{REFERENCE}/one_error/{name}.tsv"

@@ -2,8 +2,9 @@
 #
 # Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py.
 # Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
-#        results/seeds/<sample>.bed.gz and .bed.gz.tbi (the seeds by coordinates), <sample>.summary.tsv (what they add up
-#        to), <sample>.density.tsv (where they lie); results/seeds/samples.tsv, the summaries of all.
+#        results/seeds/<sample>.bed.gz and .bed.gz.tbi, or .bam and .bam.bai (the seeds by coordinates),
+#        <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie); results/seeds/samples.tsv, the
+#        summaries of all.
 # Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
 SAMPLE_INDEXES = [f"results/seeds/index/{name}.verified" for name in {s["reference"]: None for s in SAMPLES.values()}]
@@ -107,14 +108,16 @@ rule merge_seeds:
         index=sample_index,
         lib=library("merge_seeds.py"),
     output:
-        bed="results/seeds/{sample}.bed.gz",
-        tbi="results/seeds/{sample}.bed.gz.tbi",
+        seeds="results/seeds/{sample}.bed.gz",
+        seeds_index="results/seeds/{sample}.bed.gz.tbi",
         summary="results/seeds/{sample}.summary.tsv",
         density="results/seeds/{sample}.density.tsv",
     log:
         "logs/seeds/samples/{sample}/merged.log",
     benchmark:
         "benchmarks/seeds/samples/{sample}/merged.tsv"
+    wildcard_constraints:
+        sample=samples_with("bed.gz"),
     conda:
         "../../envs/cpu.yaml"
     threads: SEARCH_THREADS
@@ -125,6 +128,16 @@ rule merge_seeds:
         facts=entry(SEARCHES, "sample", "facts"),
     script:
         "../scripts/merge_seeds.py"
+
+
+use rule merge_seeds as merge_bam with:
+    output:
+        seeds="results/seeds/{sample}.bam",
+        seeds_index="results/seeds/{sample}.bam.bai",
+        summary="results/seeds/{sample}.summary.tsv",
+        density="results/seeds/{sample}.density.tsv",
+    wildcard_constraints:
+        sample=samples_with("bam"),
 
 
 rule list_samples:

@@ -1,7 +1,7 @@
 """Merge what was found of all parts of a sample, and count it.
 
-Input: `runs` (run files), `index` (a folder). Params: `facts` (of the sample). Output: `bed` (BGZF), `tbi`, `summary`,
-`density`.
+Input: `runs` (run files), `index` (a folder). Params: `facts` (of the sample). Output: `seeds` (BGZF), `seeds_index`,
+`summary`, `density`.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ def main(snakemake: Any) -> None:
     output = snakemake.output
     index = open_index(snakemake.input.index, check=False)
     density = Density(index.names, index.lengths)
-    # Of a contig that is too long for a .tbi the index is a .csi, and stands under this name as well.
+    # Of a contig that is too long for a .tbi or .bai the index is a .csi, and stands under this name as well.
     totals = merge_run_files(
-        snakemake.input.runs, output.bed, index_path=output.tbi, threads=snakemake.threads, density=density
+        snakemake.input.runs, output.seeds, index_path=output.seeds_index, threads=snakemake.threads, density=density
     )  # fmt: skip
     density.write(output.density)
     write_summary(output.summary, totals, snakemake.params.facts)

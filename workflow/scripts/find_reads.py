@@ -1,0 +1,40 @@
+"""Find the placements of a part of a sample's reads.
+
+Input: `index` (a folder), `queries`. Params: `parameters` (of `read_search`, and `multiple` of `bam_format`), `device`,
+`share` (which of how many parts, from 0). Output: `runs`, a run file of sorted BAM records.
+"""
+
+from typing import Any
+
+from warpseed.batches import write_results
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.one_error import read_search
+from warpseed.one_error.bam import bam_format
+from warpseed.output.sorted_lines import open_run_writer
+from warpseed.workflow.job import rule_log
+from warpseed.workflow.progress import Progress
+
+
+def main(snakemake: Any) -> None:
+    """Search with the fast tier, and write what is found as it comes."""
+    given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
+    wanted = dict(params.parameters)
+    format = bam_format(wanted.pop("multiple"))
+    search = read_search(given.index, keep_reads=True, **wanted, device=params.device, threads=threads)
+    writer = open_run_writer(snakemake.output.runs, format, threads=threads)
+    totals = write_results(
+        given.queries,
+        search,
+        writer,
+        share=(params.share[0], params.share[1]),
+        watch=watch,
+        tell=lambda totals, found: Progress(totals, "reads", watch).told(found),
+    )
+    for name, number in totals.numbers().items():
+        print(f"{name}: {number:,}")
+
+
+if "snakemake" in globals():
+    job = globals()["snakemake"]
+    with rule_log(job):
+        main(job)
