@@ -33,6 +33,7 @@ TSV = """query	contig	start	end	strand	distance	kind	offset
 0	chr1	5	105	+	0	=	0
 0	chr 2	7	108	-	1	D	12
 2	chr1	9	108	+	1	I	99
+2	chr1	9	107	+	2	*	0
 """
 
 
@@ -75,7 +76,8 @@ def test_a_line_that_is_no_alignment_is_refused(tmp_path: Path, line: str) -> No
 def test_our_tsv_is_read_back(tmp_path: Path) -> None:
     rows = parse_hits(write(tmp_path, TSV), TSV_HITS, CONTIGS, LENGTHS)
     assert rows.dtype.names == ("query", "contig", "start", "end", "strand", "distance", "kind", "offset")
-    assert rows.tolist() == [(0, 0, 5, 105, 0, 0, 0, 0), (0, 1, 7, 108, 1, 1, 2, 12), (2, 0, 9, 108, 0, 1, 3, 99)]
+    assert rows.tolist() == [(0, 0, 5, 105, 0, 0, 0, 0), (0, 1, 7, 108, 1, 1, 2, 12), (2, 0, 9, 108, 0, 1, 3, 99),
+                             (2, 0, 9, 107, 0, 2, 4, 0)]  # fmt: skip
     assert len(parse_hits(write(tmp_path, TSV.splitlines()[0] + "\n"), TSV_HITS, CONTIGS, LENGTHS)) == 0
 
 

@@ -73,6 +73,14 @@ def test_every_item_has_its_records_and_the_same_results(made: tuple[Path, Case]
     assert set(seven["item"]) == {"fixed_slots", "profile"}
 
 
+def test_two_edits(made: tuple[Path, Case], tmp_path: Path) -> None:
+    case = made[1]._replace(wanted=Wanted(2, 2))
+    frame = timed((made[0], case), ["in_memory", "file_to_file"], tmp_path, Settings(["fast"], ["cpu"], [1]))
+    hits = find_reads(made[0], case.reads, max_edits=2)
+    assert len(hits) > len(find_reads(made[0], case.reads))
+    assert set(frame["results"]) == {len(hits)} and set(frame["parameters"]) == {"edits=2; strands=2"}
+
+
 def test_each_item_has_the_stages_of_its_way(made: tuple[Path, Case], tmp_path: Path) -> None:
     frame = timed(made, ["fixed_slots", "profile", "in_memory", "file_to_file"], tmp_path)
     assert stages_of(frame, item="fixed_slots") == ["load", "search", "total"]

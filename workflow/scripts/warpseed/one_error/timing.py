@@ -57,7 +57,7 @@ _COPIES_AND_KERNEL = ("search", "host_to_device", "kernel", "device_to_host")
 
 TSV_HITS = HitLines(
     {0: "query", 1: "contig", 2: "start", 3: "end", 4: "strand", 5: "distance", 6: "kind", 7: "offset"},
-    decode={"kind": "=XDI".index},
+    decode={"kind": "=XDI*".index},
     row_type=np.dtype([field for field in PLACEMENT_ROW.descr if field[0] != "base"]),
     heading=1,
     as_long=False,

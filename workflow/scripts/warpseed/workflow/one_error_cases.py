@@ -47,7 +47,7 @@ def timed_datasets(
     Raises
     ------
     ConfigError
-        When the lengths of one are in the wrong order.
+        When the lengths of one are in the wrong order, or a peer does not answer its question.
     """
     datasets = {}
     for name, wanted in block["datasets"].items():
@@ -56,6 +56,12 @@ def timed_datasets(
             raise ConfigError(
                 f"The configuration key 'one_error.datasets.{name}.length' is {length}, but the smallest comes first: "
                 "swap them."
+            )
+        if wanted["edits"] > 1 and "bowtie" in wanted["peers"]:
+            raise ConfigError(
+                f"The configuration key 'one_error.datasets.{name}.peers' has bowtie, which knows substitutions alone, "
+                f"but with {wanted['edits']} edits placements as long as their read may have an insertion and a deletion: "
+                "leave it out, or allow one edit."
             )
         chosen = {
             "tiers": [tier for tier in wanted["tiers"] if tier in measured["tiers"]],
