@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 from collections import Counter
@@ -347,6 +348,20 @@ def test_python_writes_what_the_command_writes(tmp_path: Path, index: str, reads
     assert (tmp_path / "p.tsv").read_text().count("\n") == len(BEST) + 1
 
 
+def test_placements_with_their_reads_are_hits_as_others(index: str) -> None:
+    """They make a frame with both edits, are pickled with their reads, and written by other formats."""
+    read = GENOME["chr10"][500:560]
+    read = changed(changed(read, 40, "I"), 20, "X")
+    hits = warpseed.find_reads(index, [read], max_edits=2, report="best", keep_reads=True)
+    (row,) = hits.to_frame().to_dict("records")
+    assert (row["contig"], row["start"], row["end"], row["kind"]) == ("chr10", 500, 560, 4)
+    edits = [tuple(row[f"{which}_{name}"] for name in ("kind", "offset")) for which in ("first", "second")]
+    assert edits[0] == (1, 20) and edits[1][0] == 3 and edits[1][1] <= 40
+    again = pickle.loads(pickle.dumps(hits))
+    assert again == hits and again.queries is not None and again.queries.sequence(0) == read
+    assert len(hits.digest()) == 64
+
+
 def test_sequences_in_memory_keep_their_letters_and_names(tmp_path: Path, index: str) -> None:
     reads = Queries.from_sequences([UNIT[:60], "ryswkmbdhvnu", UNIT[9:50]], ["a b", "\tx", "c"], letters=True)
     hits = warpseed.find_reads(index, reads, report="best", keep_reads=True)
@@ -374,8 +389,7 @@ def test_no_reads_and_no_placements(tmp_path: Path, index: str) -> None:
 
 def made_up(lengths: dict[str, int], rows: list[tuple[int, ...]], reads: list[str]) -> Hits:
     """Placements that no search found, with the reads they are of."""
-    nothing = ((0, 0), (0, 0), (0, 0))
-    ordered = order_rows(np.array([(*row, *nothing) for row in rows], EDITED_ROW))
+    ordered = order_rows(np.array([(*row, *(0,) * 6) for row in rows], EDITED_ROW))
     counts = np.bincount(ordered["query"], minlength=len(reads)).astype(np.int64)
     names = Names.of([f"q{i}" for i in range(len(reads))])
     bases = np.array(list(lengths.values()), np.int64)

@@ -29,9 +29,8 @@ insertion, one less for a deletion. `offset`: bases of the placement before it; 
 there, 0 for a deletion. Both are 0 where the distance is. At distance 2 `kind` is SEVERAL and they are 0, too:
 `warpseed.one_error.edits` has both edits."""
 
-EDITED_ROW = np.dtype(
-    [*PLACEMENT_ROW.descr, ("kinds", "i1", (2,)), ("offsets", "<i4", (2,)), ("bases", "i1", (2,))]
-)  # fmt: skip
+_EDIT = (("kind", "i1"), ("offset", "<i4"), ("base", "i1"))
+EDITED_ROW = np.dtype([*PLACEMENT_ROW.descr, *((f"{which}_{n}", t) for which in ("first", "second") for n, t in _EDIT)])
 """A placement with its read at hand: as PLACEMENT_ROW, with its edits as `warpseed.one_error.edits.Edits` has them."""
 
 TSV = tab_separated(
@@ -109,7 +108,8 @@ class _EditedPlacements(_PackedPlacements):
         counts = np.diff(np.clip(self._hit_first[begin : end + 1], first, last))
         found = Found(self._found.hits[first:last], counts, 0, 0)
         edits = edits_of(self._text, part_of(self._reads, begin, end), found)
-        rows["kinds"], rows["offsets"], rows["bases"] = edits
+        for column, (name, _) in zip(edits, _EDIT, strict=True):
+            rows[f"first_{name}"], rows[f"second_{name}"] = column.T
         return rows
 
 

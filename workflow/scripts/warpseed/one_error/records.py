@@ -180,8 +180,8 @@ def room_for(records: np.ndarray, reads: Reads, contigs: Contigs) -> int:
 @scalar
 def _edits_of(row):
     """How many edits a placement has, and up to two of them: (kind, bases of the read before it, base)."""
-    first = (int64(row.kinds[0]), int64(row.offsets[0]), int64(row.bases[0]))
-    second = (int64(row.kinds[1]), int64(row.offsets[1]), int64(row.bases[1]))
+    first = (int64(row.first_kind), int64(row.first_offset), int64(row.first_base))
+    second = (int64(row.second_kind), int64(row.second_offset), int64(row.second_base))
     return int64(first[0] != int64(MATCH)) + int64(second[0] != int64(MATCH)), (first, second)
 
 
