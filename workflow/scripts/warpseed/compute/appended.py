@@ -19,13 +19,13 @@ __all__ = [
     "SEGMENTS",
     "Appended",
     "Grouped",
+    "append_word",
     "group_words",
     "place_words",
     "reserve_words",
     "sort_few",
     "sort_many",
     "sort_most",
-    "store_word",
 ]
 
 SEGMENTS = 64
@@ -78,7 +78,7 @@ def reserve_words(lists, most, query, count):
 
     Returns
     -------
-    (at, end, rank) : int64, for `store_word`: where the first word goes, what is behind the last place that there is,
+    (at, end, rank) : int64, for `append_word`: where the first word goes, what is behind the last place that there is,
         and which of its query's words the first is
     """
     lane = int64(cuda.threadIdx.x) & int64(31)
@@ -99,7 +99,7 @@ def reserve_words(lists, most, query, count):
 
 
 @scalar
-def store_word(lists, reserved, number, query, word):
+def append_word(lists, reserved, number, query, word):
     """Store word `number` of those that room was reserved for, if there was."""
     at, end, rank = reserved
     if at + number < end:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.appended import SEGMENTS, Appended, reserve_words, store_word
+from warpseed.compute.appended import SEGMENTS, Appended, append_word, reserve_words
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
@@ -214,13 +214,13 @@ def _try_row(search, row, there):
     reserved = reserve_words(search.found, search.max_hits, query, count)
     number = int64(0)
     if words[0] != none:
-        store_word(search.found, reserved, number, query, words[0])
+        append_word(search.found, reserved, number, query, words[0])
         number += int64(1)
     if words[1] != none:
-        store_word(search.found, reserved, number, query, words[1])
+        append_word(search.found, reserved, number, query, words[1])
         number += int64(1)
     if words[2] != none:
-        store_word(search.found, reserved, number, query, words[2])
+        append_word(search.found, reserved, number, query, words[2])
 
 
 class Dealt(NamedTuple):

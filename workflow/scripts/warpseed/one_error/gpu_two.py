@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpseed.compute.appended import reserve_words, store_word
+from warpseed.compute.appended import append_word, reserve_words
 from warpseed.compute.compiled import int64, scalar, uint32
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import BLOCK
@@ -72,7 +72,7 @@ def _try_start(search, part, start, there):
         if (found >> int64(i)) & int64(1):
             extra = int64(i) - int64(MAX_EDITS)
             word = _word_of(search, part, start, extra, until, distance_of(distances, extra))
-            store_word(search.found, reserved, number, part.query, word)
+            append_word(search.found, reserved, number, part.query, word)
             number += int64(1)
 
 
