@@ -119,10 +119,13 @@ class PretendGpu:
     def __init__(self, index: Any) -> None:
         self.index = index
         self.launched: list[str] = []
+        self.shapes: list[tuple[str, int, int]] = []
+        """name, threads and threads of a block of each launch"""
 
     def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
         name = function.py_func.__name__
         self.launched.append(name)
+        self.shapes.append((name, threads, block))
         getattr(self, name)(*arguments)
 
     def fill_device_table(self, text, segments, suffix_array, table_length, table, disorder) -> None:

@@ -134,6 +134,24 @@ def test_dropped_reads_lose_their_results(index: Any, pretended: Any, reads: Pac
     assert searched.results.low.tolist() == expected.results.low.tolist()
 
 
+@pytest.mark.parametrize("block", [8, 256])
+def test_a_run_on_the_device_has_the_blocks_that_are_asked_for(
+    index: Any, pretended: Any, reads: Packed, block: int
+) -> None:
+    gpu.device_run(index, reads, tier="paper", slots=4, block=block)()
+    assert pretended[1].shapes == [("search_reads", len(reads.lengths), block)]
+
+
+def test_launches_are_as_small_where_reads_are_streamed(
+    index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = named_reads()
+    expected = find_reads(index, names, tier="paper")
+    monkeypatch.setattr(gpu_paper, "READS_A_LAUNCH", 50)
+    assert find_reads(index, names, tier="paper", device="gpu") == expected
+    assert [threads for name, threads, _ in pretended[1].shapes if name == "search_reads"] == [50, 50, 50, 50, 20, 20]
+
+
 @TIERS
 def test_a_run_on_the_device_counts_what_it_finds(index: Any, pretended: Any, reads: Packed, tier: str) -> None:
     found = gpu.device_run(index, reads, tier=tier)()

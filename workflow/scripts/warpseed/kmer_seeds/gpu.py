@@ -7,6 +7,7 @@ search and pairs (j, t) on the device, RSA looked up on the host (paper 000, sec
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,17 +38,17 @@ from warpseed.kmer_seeds.gpu_inexact import (
 )
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
-from warpseed.output.from_device import DeviceHits, Result, Start, stream_results
-from warpseed.output.rows import Found, join_found
+from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
+from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
     "COSTS",
-    "FastSearch",
     "Search",
     "bytes_each",
     "device_run",
     "exact_hits",
+    "fast_batch",
     "find_fast",
     "find_paper",
     "inexact_hits",
@@ -81,8 +82,7 @@ def search_for(max_mismatches: int, max_hits: int | None, count_only: bool = Fal
 
 def bytes_each(kmers: Packed, search: Search) -> int:
     """Device memory that a k-mer and its results take, about."""
-    packed = sum(array.nbytes for array in kmers) // max(1, len(kmers.lengths))
-    return packed + _RESULT_BYTES["inexact" if search.max_mismatches else "exact"]
+    return packed_bytes(kmers) + _RESULT_BYTES["inexact" if search.max_mismatches else "exact"]
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
@@ -149,48 +149,32 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, searc
     return with_room((0 if search.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
 
 
-class FastSearch:
-    """The fast tier's search on the current device, batch by batch; it brings there what batches share.
+def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+    """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
+    output order, without their k-mers above them."""
+    tagged = tagged_on_device(index, watch)
+    # The scheme that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
+    last: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])
 
-    Parameters
-    ----------
-    index : SeedIndex
-    search : Search
-    watch : takes the seconds of each stage
-    """
-
-    def __init__(self, index: SeedIndex, search: Search, watch: Stopwatch) -> None:
-        self._tagged = tagged_on_device(index, watch)
-        self._search = search
-        self._watch = watch
-        # The one that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
-        self._scheme: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])
-
-    def sorted_hits(self, kmers: Packed) -> DeviceHits:
-        """Hits of k-mers that lie on the host, on the device: in output order, without their k-mers above them."""
-        mismatches, watch = self._search.max_mismatches, self._watch
+    def run(kmers: Packed) -> DeviceHits:
         scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
-            if mismatches:
-                scheme = device_scheme(self._tagged, kmers.lengths, mismatches, self._scheme[0])
+            if search.max_mismatches:
+                scheme = device_scheme(tagged, kmers.lengths, search.max_mismatches, last[0])
         with time_on_device(watch, "kernel"):
             if scheme is not None:
-                self._scheme[0] = scheme
-                found = inexact_hits(self._tagged, on_device, scheme, self._search)
+                last[0] = scheme
+                found = inexact_hits(tagged, on_device, scheme, search)
             else:
-                found = exact_hits(self._tagged, on_device, self._search)
+                found = exact_hits(tagged, on_device, search)
         with time_on_device(watch, "sort"):
             ordered = found.hits
             sort(ordered)
             ordered &= cupy().uint64((1 << QUERY_SHIFT) - 1)
         return found
 
-    def found(self, kmers: Packed) -> Found:
-        """The hits of k-mers, from the host's memory to the host's memory."""
-        on_device = self.sorted_hits(kmers)
-        with self._watch.stage("device_to_host"):
-            return on_device.found()
+    return run
 
 
 def find_fast(
@@ -212,13 +196,8 @@ def find_fast(
     devices : numbers of the GPUs that share the k-mers
     """
     search = search_for(max_mismatches, max_hits, count_only)
-
-    def start(watch: Stopwatch) -> Run[Found]:
-        fast = FastSearch(index, search, watch)
-        return lambda first, last: fast.found(part_of(kmers, first, last))
-
-    each = bytes_each(kmers, search)
-    return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))
+    start, each = partial(fast_batch, index, search), bytes_each(kmers, search)
+    return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier
@@ -343,13 +322,8 @@ def find_paper(
     devices : numbers of the GPUs that share the k-mers
     """
     search = search_for(max_mismatches, max_hits, count_only)
-
-    def start(watch: Stopwatch) -> Run[Found]:
-        run = paper_batch(index, search, threads, watch)
-        return lambda first, last: run(part_of(kmers, first, last))
-
-    each = bytes_each(kmers, search)
-    return join_found(run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices))
+    start, each = partial(paper_batch, index, search, threads), bytes_each(kmers, search)
+    return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- both
@@ -370,8 +344,8 @@ def stream_hits(
     `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     search = search_for(max_mismatches, max_hits)
     starts: dict[str, Start] = {
-        "fast": lambda mine: FastSearch(index, search, mine).sorted_hits,
-        "paper": lambda mine: paper_batch(index, search, threads, mine),
+        "fast": partial(fast_batch, index, search),
+        "paper": partial(paper_batch, index, search, threads),
     }
     return stream_results(works, starts[tier], lambda kmers: bytes_each(kmers, search), watch=watch, devices=devices)
 

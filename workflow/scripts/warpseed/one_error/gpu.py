@@ -7,6 +7,7 @@ on the device, into a fixed number of slots a read; rows are located on the host
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from warpseed.compute.gpu import cupy, launch, resident, synchronize, time_on_de
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device
-from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.layout import PaperIndex, SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
 from warpseed.one_error import gpu_paper
 from warpseed.one_error.cpu import PaperResults, join_results, locate_results, settle_results
@@ -30,15 +31,15 @@ from warpseed.one_error.gpu_fast import (
 )
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
 from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
-from warpseed.output.from_device import DeviceHits, Result, Start, stream_results
-from warpseed.output.rows import Found, join_found
+from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
+from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
-    "FastSearch",
     "Search",
     "bytes_each",
     "device_run",
+    "fast_batch",
     "find_fast",
     "find_paper",
     "paper_batch",
@@ -73,8 +74,7 @@ def search_for(wanted: Wanted, max_hits: int | None, count_only: bool = False) -
 
 def bytes_each(reads: Packed) -> int:
     """Device memory that a read and its placements take, about."""
-    packed = sum(array.nbytes for array in reads) // max(1, len(reads.lengths))
-    return 3 * packed + _RESULT_BYTES
+    return 3 * packed_bytes(reads) + _RESULT_BYTES
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
@@ -125,34 +125,19 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 
-class FastSearch:
-    """The fast tier's search on the current device, batch by batch; it brings there what batches share.
+def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+    """What searches one batch that lies on the host; brings text, table and rows to the device. Its placements stay
+    there, in output order."""
+    tagged = tagged_on_device(index, watch)
+    guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
 
-    Parameters
-    ----------
-    index : SeedIndex
-    search : Search
-    watch : takes the seconds of each stage
-    """
-
-    def __init__(self, index: SeedIndex, search: Search, watch: Stopwatch) -> None:
-        self._tagged = tagged_on_device(index, watch)
-        self._search = search
-        self._watch = watch
-        self._guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
-
-    def placements(self, reads: Packed) -> DeviceHits:
-        """Placements of reads that lie on the host, on the device, in output order."""
-        with self._watch.stage("host_to_device", synchronise=synchronize):
+    def run(reads: Packed) -> DeviceHits:
+        with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(reads)
-        with time_on_device(self._watch, "kernel"):
-            return fast_placements(self._tagged, on_device, self._search, self._guess)
+        with time_on_device(watch, "kernel"):
+            return fast_placements(tagged, on_device, search, guess)
 
-    def found(self, reads: Packed) -> Found:
-        """The placements of reads, from the host's memory to the host's memory."""
-        on_device = self.placements(reads)
-        with self._watch.stage("device_to_host"):
-            return on_device.found()
+    return run
 
 
 def find_fast(
@@ -173,14 +158,8 @@ def find_fast(
     threads : as for the other searches; this one leaves nothing to the CPU
     devices : numbers of the GPUs that share the reads
     """
-    search = search_for(wanted, max_hits, count_only)
-
-    def start(watch: Stopwatch) -> Run[Found]:
-        fast = FastSearch(index, search, watch)
-        return lambda first, last: fast.found(part_of(reads, first, last))
-
-    each, watch = bytes_each(reads), watch or Stopwatch()
-    return join_found(run_batches(len(reads.lengths), each, start, watch=watch, devices=devices))
+    start = partial(fast_batch, index, search_for(wanted, max_hits, count_only))
+    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier
@@ -189,6 +168,19 @@ def find_fast(
 def _launches(count: int) -> list[tuple[int, int]]:
     size = gpu_paper.READS_A_LAUNCH
     return [(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def _search_batch(
+    bwt: PaperIndex, reads: Packed, search: Search, slots: int | None, threads: int, watch: Stopwatch
+) -> PaperResults:
+    """The results of one batch, from the host's memory to the host's memory, launch by launch."""
+    parts = []
+    for first, last in _launches(len(reads.lengths)):
+        part = part_of(reads, first, last)
+        searched = gpu_paper.search_launch(bwt, part, search.wanted.strands, slots, watch)
+        with watch.stage("settle"):
+            parts.append(settle_results(part, *searched, max_hits=search.max_hits, threads=threads))
+    return join_results(parts)
 
 
 def search_paper(
@@ -211,20 +203,11 @@ def search_paper(
     watch : takes the seconds of the stages index_to_device, host_to_device, kernel, device_to_host and settle
     devices : numbers of the GPUs that share the reads
     """
+    search = search_for(wanted, max_hits)
 
     def start(watch: Stopwatch) -> Run[PaperResults]:
         bwt = bwt_on_device(index, "forward", watch)
-
-        def run(begin: int, end: int) -> PaperResults:
-            parts = []
-            for first, last in _launches(end - begin):
-                part = part_of(reads, begin + first, begin + last)
-                searched = gpu_paper.search_launch(bwt, part, wanted.strands, slots, watch)
-                with watch.stage("settle"):
-                    parts.append(settle_results(part, *searched, max_hits=max_hits, threads=threads))
-            return join_results(parts)
-
-        return run
+        return lambda first, last: _search_batch(bwt, part_of(reads, first, last), search, slots, threads, watch)
 
     each = bytes_each(reads) + 12 * (slots or 0)
     parts = run_batches(len(reads.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
@@ -236,11 +219,12 @@ def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch
     bwt = bwt_on_device(index, "forward", watch)
 
     def run(reads: Packed) -> Found:
-        searched = gpu_paper.search_launch(bwt, reads, search.wanted.strands, None, watch)
-        with watch.stage("settle"):
-            settled = settle_results(reads, *searched, max_hits=search.max_hits, threads=threads)
+        searched = _search_batch(bwt, reads, search, None, threads, watch)
+        if search.count_only:
+            nothing = np.empty(0, np.uint64)
+            return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
         with watch.stage("locate"):
-            return locate_results(index, reads, settled, threads=threads)
+            return locate_results(index, reads, searched, threads=threads)
 
     return run
 
@@ -258,13 +242,8 @@ def find_paper(
 ) -> Found:
     """All placements of packed reads by the paper tier; with `count_only`, which does not locate, their numbers. Rows
     are located on `threads` CPU threads."""
-    watch = watch or Stopwatch()
-    searched = search_paper(index, reads, wanted, threads=threads, max_hits=max_hits, watch=watch, devices=devices)
-    if count_only:
-        nothing = np.empty(0, np.uint64)
-        return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
-    with watch.stage("locate"):
-        return locate_results(index, reads, searched, threads=threads)
+    start = partial(paper_batch, index, search_for(wanted, max_hits, count_only), threads)
+    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- both
@@ -285,8 +264,8 @@ def stream_placements(
     `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     search = search_for(wanted, max_hits)
     starts: dict[str, Start] = {
-        "fast": lambda mine: FastSearch(index, search, mine).placements,
-        "paper": lambda mine: paper_batch(index, search, threads, mine),
+        "fast": partial(fast_batch, index, search),
+        "paper": partial(paper_batch, index, search, threads),
     }
     return stream_results(works, starts[tier], bytes_each, watch=watch, devices=devices)
 
@@ -302,7 +281,7 @@ def device_run(
     tier: str,
     max_hits: int | None = None,
     slots: int | None = None,
-    block: int | None = None,
+    block: int = gpu_paper.BEST_BLOCK,
 ) -> Callable[[], int]:
     """A search of reads that lie on the current device and whose results stay there; it returns their number.
 
@@ -314,8 +293,7 @@ def device_run(
         parts = [to_device(part_of(reads, first, last)) for first, last in _launches(len(reads.lengths))]
 
         def paper_run() -> int:
-            width = block or gpu_paper.BLOCK
-            found = [gpu_paper.search_on_device(bwt, part, wanted.strands, slots, width).found for part in parts]
+            found = [gpu_paper.search_on_device(bwt, part, wanted.strands, slots, block).found for part in parts]
             return sum(int(each.sum(dtype=np.int64)) for each in found)
 
         return paper_run

@@ -17,11 +17,11 @@ from warpseed.fm_index.layout import PaperIndex
 from warpseed.one_error.paper import Results, search_read
 from warpseed.sequences.packed import Packed
 
-__all__ = ["BLOCK", "READS_A_LAUNCH", "DeviceResults", "search_launch", "search_on_device", "search_reads"]
+__all__ = ["BEST_BLOCK", "READS_A_LAUNCH", "DeviceResults", "search_launch", "search_on_device", "search_reads"]
 
 READS_A_LAUNCH = 256_000
 """Reads of a launch at most (section 6)."""
-BLOCK = 32
+BEST_BLOCK = 32
 """Threads of a block: the best of those that the paper tried (Figure 7)."""
 
 
@@ -71,7 +71,7 @@ class DeviceResults(NamedTuple):
 
 
 def search_on_device(
-    index: PaperIndex, reads: Packed, strands: int, slots: int | None, block: int = BLOCK
+    index: PaperIndex, reads: Packed, strands: int, slots: int | None, block: int = BEST_BLOCK
 ) -> DeviceResults:
     """Search reads that lie on the device; without `slots` they are searched twice, first to count the results."""
     xp = cupy()

@@ -1,4 +1,4 @@
-"""Results that lie on a device, or came from one, as the line takes them: part by part, in the order of the queries."""
+"""What searches on devices find of packed queries: at once, or part by part as the line takes it, in their order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_stream import Run, Share, Source, stream_batches
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.output.rows import Found
+from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, join_packed, part_of
 
-__all__ = ["DeviceHits", "Result", "Start", "stream_results"]
+__all__ = ["DeviceHits", "Result", "Start", "find_results", "packed_bytes", "stream_results"]
 
 _ROOM = 1 << 17
 """Hits that are handed on together at most: what of them is made into lines is made beside the search."""
@@ -128,6 +129,39 @@ def _from_device(found: DeviceHits, sizes: Iterable[int], watch: Stopwatch) -> I
 
 Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Found]]"
 """What brings to the current device what all sets share, and returns what searches a set that lies on the host."""
+
+
+def packed_bytes(queries: Packed) -> int:
+    """Bytes of a packed query, on average."""
+    return sum(array.nbytes for array in queries) // max(1, len(queries.lengths))
+
+
+def find_results(
+    queries: Packed, start: Start, bytes_each: int, *, watch: Stopwatch, devices: Sequence[int] = (0,)
+) -> Found:
+    """What is found of packed queries, from the host's memory to the host's memory.
+
+    Parameters
+    ----------
+    start : Start, called once on each device
+    bytes_each : device memory that a query and its results take, about
+    watch : takes the seconds of each stage (see `run_batches`)
+    devices : numbers of the GPUs that share the queries
+    """
+
+    def begin(watch: Stopwatch) -> Callable[[int, int], Found]:
+        search = start(watch)
+
+        def run(first: int, last: int) -> Found:
+            found = search(part_of(queries, first, last))
+            if isinstance(found, Found):
+                return found
+            with watch.stage("device_to_host"):
+                return found.found()
+
+        return run
+
+    return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
 
 
 def _start(start: Start, watch: Stopwatch) -> Run[Packed, Result]:
