@@ -60,7 +60,7 @@ def timed_datasets(
         if wanted["edits"] > 1 and "bowtie" in wanted["peers"]:
             raise ConfigError(
                 f"The configuration key 'one_error.datasets.{name}.peers' has bowtie, which knows substitutions alone, "
-                f"but with {wanted['edits']} edits a placement as long as its read may have one base more and one less: "
+                f"but with {wanted['edits']} edits a placement as long as its read may have a base more and one less: "
                 "leave it out, or allow one edit."
             )
         chosen = {
