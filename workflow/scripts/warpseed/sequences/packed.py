@@ -13,6 +13,7 @@ import numpy as np
 
 from warpseed.compute.bits import reverse_complement_word
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.intrinsics import load_word
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
@@ -36,6 +37,10 @@ __all__ = [
 
 BASES_A_WORD = 32
 """Bases of a 64-bit word."""
+
+_UNKNOWN = np.uint64(0x0404040404040404)
+"""The bit of code 4, which is no base, in each of eight bytes."""
+_BYTES, _SHORTS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
 class Packed(NamedTuple):
@@ -84,6 +89,14 @@ def measure(queries: Queries) -> Measured:
 
 
 @scalar
+def _eight(codes):
+    """Eight codes, a byte each with the first in the lowest, as 16 bits with the first on top."""
+    codes = ((codes & _BYTES) << uint64(2)) | ((codes >> uint64(8)) & _BYTES)
+    codes = ((codes & _SHORTS) << uint64(4)) | ((codes >> uint64(16)) & _SHORTS)
+    return ((codes << uint64(8)) | (codes >> uint64(32))) & uint64(0xFFFF)
+
+
+@scalar
 def _pack(codes, offsets, first, words, marks):
     for i in range(offsets.shape[0] - 1):
         begin = int64(offsets[i])
@@ -93,10 +106,15 @@ def _pack(codes, offsets, first, words, marks):
             word = uint64(0)
             mark = uint64(0)
             stop = min(begin + int64(32), end)
-            for j in range(begin, stop):
+            j = begin
+            while j + int64(8) <= stop and load_word(codes, j) & _UNKNOWN == uint64(0):
+                word = (word << uint64(16)) | _eight(load_word(codes, j))
+                j += int64(8)
+            while j < stop:
                 code = uint64(codes[j])
                 word = (word << uint64(2)) | (code if code <= uint64(3) else uint64(0))
                 mark = (mark << uint64(2)) | (uint64(0) if code <= uint64(3) else uint64(1))
+                j += int64(1)
             shift = uint64(int64(64) - int64(2) * (stop - begin))
             words[to] = word << shift
             if marks.shape[0]:
