@@ -91,7 +91,7 @@ def find_reads(
     index : SeedIndex, or the folder of one
     reads : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
         Queries; at least one base each. A base that is not A, C, G or T differs from everything.
-    max_edits : int, 0 to 2 (on a GPU 0 or 1, paper tier 1): substitutions, insertions and deletions of one base
+    max_edits : int, 0 to 2 (paper tier 1): substitutions, insertions and deletions of one base
     both_strands : bool, whether reverse complements are searched, too
     report : 'all' placements, or the 'best' one of each locus (docs/one_error.md, "One placement a locus")
     keep_reads : bool, whether the hits have the reads (`hits.queries`), with their qualities and letters, for BAM
