@@ -13,14 +13,19 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
+from warpseed.one_error import cpu as read_cpu
+from warpseed.one_error import cpu_fast as read_cpu_fast
+from warpseed.one_error import peers, reads, results
 from warpseed.one_error import records as read_records
 from warpseed.output import bam, density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from warpseed.compute import appended  # noqa: E402
 from warpseed.fm_index import tagged  # noqa: E402
 from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
+from warpseed.one_error import gpu_fast  # noqa: E402
 from warpseed.output import from_device  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +53,18 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", read_records.MOST_IN_XA),
     ("docs/one_error.md", r"quality\*\* is (\d+) where", read_records.map_quality(0, -1)),
     ("docs/one_error.md", r"Else it is (\d+) for each edit", read_records.map_quality(0, 1)),
+    ("docs/one_error.md", r"reads of 1 to ([\d,]+) bases\.", reads.MAX_LENGTH),
+    ("docs/one_error.md", r"SA interval\), (\d+) bytes", results.RESULT_BYTES),
+    ("docs/one_error.md", r"they have more than (\d+) rows, the places at", read_cpu.CROWDED),
+    ("docs/one_error.md", r"still has more than (\d+) rows is narrowed", read_cpu_fast.NARROW_ABOVE),
+    ("docs/one_error.md", r"(\d+) orientations of reads at once", read_cpu_fast._OWNERS),
+    ("docs/one_error.md", r"hold the (\d+) bases behind the table's K", tagged.TAG_BASES),
+    ("docs/one_error.md", r"piece with more than (\d+) rows is looked up", gpu_fast._MANY_ROWS),
+    ("docs/one_error.md", r"more than (\d+) rows is left to a second kernel", gpu_fast._CROWDED),
+    ("docs/one_error.md", r"whose warps take runs of (\d+)", gpu_fast._RUN),
+    ("docs/one_error.md", r"a thread up to (\d+), by a warp up to (\d+)", (appended._FEW, appended._BY_WARP)),
+    ("docs/one_error.md", r"a thread a read, launches of ([\d,]+) reads", results.LAUNCH),
+    ("docs/one_error.md", r"hits we have within (\d) bases", peers.NEAR),
     ("docs/formats.md", r"gzip in blocks of ([\d,]+) bytes", bgzf.BLOCK_BYTES),
     ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),
     ("docs/fm_index.md", r"about 16 m \+ n / ([\d,]+) ", (1 << layout.HINT_SHIFT) // 4),
