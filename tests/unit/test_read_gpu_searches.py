@@ -16,7 +16,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles.kmers import reverse_complement
 from oracles.pretend_gpu import PretendCupy, PretendGpu, install
 from warpseed import build_index, find_reads
-from warpseed.compute import appended, device_batches
+from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.one_error import cpu, gpu, gpu_paper
@@ -110,10 +110,17 @@ def test_lists_without_room_are_made_again(
     index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu, "_FIRST_GUESS", 0.0)
-    monkeypatch.setattr(appended, "SEGMENTS", 64)
     many = pack_reads(Queries.from_sequences(["GATTACAGATTACA", "A"] * 90))
     assert_same(gpu.find_fast(index, many), cpu.find_fast(index, many))
     assert pretended[1].launched.count("append_placements") == 2
+
+
+def test_the_next_batch_has_the_room_that_the_last_one_needed(index: Any, pretended: Any) -> None:
+    """Placements of reads with too many of them are appended, too, before they go."""
+    many = pack_reads(Queries.from_sequences(["GATTACAGATTACA", "A"] * 90))
+    for launches in (2, 3):
+        assert gpu.find_fast(index, many, max_hits=3).dropped_queries == 180
+        assert pretended[1].launched.count("append_placements") == launches
 
 
 @pytest.mark.parametrize("slots", [None, 0, 1, 4])

@@ -55,7 +55,7 @@ _NO_LIMIT = np.iinfo(np.int64).max
 _RESULT_BYTES = 512
 """Device memory of a read's results, about: a list with room for some 16 placements, and where they are grouped."""
 _FIRST_GUESS = 4.0
-"""Placements of a read that there is room for before any were searched."""
+"""Placements of a read that there is room for before any were searched, and at least."""
 
 
 class Search(NamedTuple):
@@ -96,14 +96,15 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
 
     Parameters
     ----------
-    guess : one number, the placements of a read that room is made for; changed to those that there were
+    guess : one number, the placements of a read that room is made for; changed to those that were appended, of reads
+        with too many as well
     """
     xp = cupy()
     count = len(reads.lengths)
     oriented = _oriented(reads, search.wanted.strands)
     store = not search.count_only
 
-    def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], Appended]:
+    def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], tuple[Appended, int]]:
         columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
         cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint32)
         found = Appended(*map(view, (cursors, *columns, counts)))
@@ -115,13 +116,13 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
         launch(append_crowded, _CROWDED_THREADS, BLOCK, shared)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
-        return (needed if store else 0, needed_crowded), found
+        return (needed if store else 0, needed_crowded), (found, int(used[:SEGMENTS].sum()))
 
     room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
-    found = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
+    found, appended = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
     grouped = group_words(found, search.max_hits)
     results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
-    guess[0] = max(_FIRST_GUESS, results / max(1, count))
+    guess[0] = max(_FIRST_GUESS, appended / max(1, count))
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 
