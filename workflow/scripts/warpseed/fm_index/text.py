@@ -8,6 +8,7 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
 __all__ = [
+    "contig_place",
     "find_segments",
     "inside_segment",
     "make_hint",
@@ -96,6 +97,14 @@ def segment_of(segments, position):
         else:
             high = middle - int64(1)
     return low
+
+
+@inlined
+def contig_place(segments, position):
+    """The contig that a text position lies on, and its place there (0-based): (int64, int64)."""
+    segment = segment_of(segments, position)
+    place = position - int64(segments.text_start[segment]) + int64(segments.contig_start[segment])
+    return int64(segments.contig[segment]), place
 
 
 @inlined

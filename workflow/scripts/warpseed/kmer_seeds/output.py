@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.fm_index.text import segment_of
-from warpseed.output.hits import BED, Hits
-from warpseed.output.lines import Format, Letter, Name, Names, Number, header, tab_separated
-from warpseed.output.rows import HIT_ROW
+from warpseed.fm_index.text import contig_place
+from warpseed.output.hits import BED, Hits, PackedRows
+from warpseed.output.lines import Format, Letter, Name, Number, header, tab_separated
 from warpseed.output.writers import format_of, open_writer, write_batches
 
 if TYPE_CHECKING:
@@ -40,53 +36,20 @@ def _expand(packed, hit_first, query, first, lengths, segments, first_query, row
         while hit_first[query + 1] <= h:
             query += 1
         hit = packed[h]
-        place = int64(hit >> uint64(3))
-        segment = segment_of(segments, place)
-        start = segments.contig_start[segment] + place - int64(segments.text_start[segment])
+        contig, start = contig_place(segments, int64(hit >> uint64(3)))
         row = rows[i]
         row.query = first_query + query
-        row.contig = segments.contig[segment]
+        row.contig = contig
         row.start = start
         row.end = start + lengths[query]
         row.strand = int64((hit >> uint64(2)) & uint64(1))
         row.distance = int64(hit & uint64(3))
 
 
-class _PackedHits:
-    """The rows of packed hits, made when they are asked for; called from several threads."""
-
-    def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
-        self._segments = index.segments
-        self._lengths = queries.lengths
-        self._found = found
-        self._first_query = first_query
-
-    @cached_property
-    def _hit_first(self) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum(self._found.counts)])
-
-    def __call__(self, first: int, last: int) -> np.ndarray:
-        rows = np.empty(last - first, HIT_ROW)
-        query = int(np.searchsorted(self._hit_first, first, side="right")) - 1
-        packed = self._found.hits
-        _expand(packed, self._hit_first, query, first, self._lengths, self._segments, self._first_query, rows)
-        return rows
-
-
 def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0, continues: bool = False) -> Hits:
     """What a search found, as hits; `first_query` is the number of the first query in the whole set, and `continues`
     says that more hits of the last one come."""
-    return Hits(
-        _PackedHits(index, queries, found, first_query),
-        found.counts,
-        Names(queries.name_bytes, queries.name_offsets),
-        tuple(index.names),
-        np.asarray(index.lengths, np.int64),
-        found.dropped_queries,
-        found.dropped_hits,
-        first_query,
-        continues=continues,
-    )
+    return PackedRows(_expand, index, queries, found, first_query).hits(continues)
 
 
 def write_hits(

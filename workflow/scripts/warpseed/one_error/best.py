@@ -13,20 +13,12 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.fm_index.layout import Segments
-from warpseed.fm_index.text import segment_of
+from warpseed.fm_index.text import contig_place
 from warpseed.line import WHOLE_TEXT
 from warpseed.one_error.reads import placement_of
 from warpseed.output.rows import Found, join_found
 
 __all__ = ["BestInOrder", "best_of", "widened"]
-
-
-@scalar
-def _place(segments, position):
-    """Contig and place in it of a text position."""
-    segment = segment_of(segments, position)
-    place = position - int64(segments.text_start[segment]) + int64(segments.contig_start[segment])
-    return int64(segments.contig[segment]), place
 
 
 @scalar
@@ -38,8 +30,8 @@ def _are_near(segments, first, first_length, second, second_length, most):
         return False
     if first < second + second_length and second < first + first_length:
         return True  # they share bases
-    contig, start = _place(segments, first)
-    other_contig, other_start = _place(segments, second)
+    contig, start = contig_place(segments, first)
+    other_contig, other_start = contig_place(segments, second)
     apart = other_start - start
     return contig == other_contig and abs(apart) <= most and abs(apart + second_length - first_length) <= most
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar
-from warpseed.fm_index.text import segment_of
+from warpseed.compute.compiled import scalar
+from warpseed.fm_index.text import contig_place
 from warpseed.one_error.edits import edits_of
 from warpseed.one_error.reads import kind_of, placement_of
-from warpseed.output.hits import BED, Hits
-from warpseed.output.lines import Format, Letter, Name, Names, Number, header, tab_separated
+from warpseed.output.hits import BED, Hits, PackedRows
+from warpseed.output.lines import Format, Letter, Name, Number, header, tab_separated
 from warpseed.output.rows import HIT_ROW, Found
 from warpseed.sequences.packed import Packed, pack, part_of
 
@@ -49,64 +49,38 @@ def _expand(packed, hit_first, query, first, read_lengths, segments, first_query
         while hit_first[query + 1] <= first + i:
             query += 1
         place, strand, extra, distance, offset, base = placement_of(packed[first + i])
-        segment = segment_of(segments, place)
+        contig, start = contig_place(segments, place)
         row = rows[i]
         row.query = first_query + query
-        row.contig = segments.contig[segment]
+        row.contig = contig
         row.strand = strand
         row.distance = distance
         row.kind = kind_of(extra, distance)
         row.offset = offset
         row.base = base
-        start = place - int64(segments.text_start[segment]) + segments.contig_start[segment]
         row.start = start
         row.end = start + read_lengths[query] + extra
 
 
-class _PackedPlacements:
-    """The rows of packed placements, made when they are asked for; called from several threads."""
+class _EditedRows(PackedRows):
+    """The rows of packed placements with the edits of each, of which a packed one holds one."""
 
     def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
-        self._found = found
-        self._expanded = (queries.lengths, index.segments, first_query)
-
-    def __call__(self, first: int, last: int) -> np.ndarray:
-        rows = np.empty(last - first, PLACEMENT_ROW)
-        self._expand(rows, first)
-        return rows
-
-    def _query_of(self, hit: int) -> int:
-        """The read that a placement is of."""
-        return int(np.searchsorted(self._hit_first, hit, side="right")) - 1
-
-    def _expand(self, rows: np.ndarray, first: int) -> None:
-        _expand(self._found.hits, self._hit_first, self._query_of(first), first, *self._expanded, rows)
-
-    @cached_property
-    def _hit_first(self) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum(self._found.counts)])
-
-
-class _EditedPlacements(_PackedPlacements):
-    """The same with the edits of each, of which a packed placement holds one."""
-
-    def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
-        super().__init__(index, queries, found, first_query)
+        super().__init__(_expand, index, queries, found, first_query, EDITED_ROW, keep_queries=True)
         self._text = index.text
-        self._queries = queries
 
     @cached_property
     def _reads(self) -> Packed:
-        return pack(self._queries)
+        assert self.queries is not None
+        return pack(self.queries)
 
     def __call__(self, first: int, last: int) -> np.ndarray:
-        rows = np.empty(last - first, EDITED_ROW)
+        rows = super().__call__(first, last)
         if first == last:
             return rows
-        self._expand(rows, first)
-        begin, end = self._query_of(first), self._query_of(last - 1) + 1
-        counts = np.diff(np.clip(self._hit_first[begin : end + 1], first, last))
-        found = Found(self._found.hits[first:last], counts, 0, 0)
+        begin, end = self.query_of(first), self.query_of(last - 1) + 1
+        counts = np.diff(np.clip(self.hit_first[begin : end + 1], first, last))
+        found = Found(self.found.hits[first:last], counts, 0, 0)
         edits = edits_of(self._text, part_of(self._reads, begin, end), found)
         for column, (name, _) in zip(edits, _EDIT, strict=True):
             rows[f"first_{name}"], rows[f"second_{name}"] = column.T
@@ -124,9 +98,6 @@ def make_hits(
     """What a search found, as hits whose rows are PLACEMENT_ROW; `first_query` is the number of the first query in the
     whole set, and `continues` says that more placements of the last one come. With `keep_reads` they have the reads,
     and their rows are EDITED_ROW."""
-    names = Names(queries.name_bytes, queries.name_offsets)
-    contigs = (tuple(index.names), np.asarray(index.lengths, np.int64))
-    dropped = (found.dropped_queries, found.dropped_hits)
-    rows_of = (_EditedPlacements if keep_reads else _PackedPlacements)(index, queries, found, first_query)
-    dtype, reads = (EDITED_ROW, queries) if keep_reads else (PLACEMENT_ROW, None)
-    return Hits(rows_of, found.counts, names, *contigs, *dropped, first_query, dtype, continues, reads)
+    if keep_reads:
+        return _EditedRows(index, queries, found, first_query).hits(continues)
+    return PackedRows(_expand, index, queries, found, first_query, PLACEMENT_ROW).hits(continues)

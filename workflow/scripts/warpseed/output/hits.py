@@ -15,9 +15,11 @@ from warpseed.output.rows import HIT_ROW, digest_rows
 if TYPE_CHECKING:
     import pandas as pd
 
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["BED", "Hits"]
+__all__ = ["BED", "Hits", "PackedRows"]
 
 BED = tab_separated(
     Name("contig", "contig"), Number("start"), Number("end"), Name("query", "query"), Number("distance"),
@@ -148,3 +150,60 @@ class Hits:
             # (No hits, perhaps no names: an empty column of objects.)
             columns[name] = labels[columns[name] - (self.first_query if name == "query" else 0)]
         return pd.DataFrame(columns)
+
+
+class PackedRows:
+    """The rows of packed hits, made when they are asked for; called from several threads.
+
+    Of the index it keeps what rows are made of, and of the queries their names and lengths, or all of them.
+
+    Parameters
+    ----------
+    expand : compiled function of (packed, hit_first, query, first, lengths, segments, first_query, rows): fills in
+        `rows` for the packed hits from `first` on, which is one of query `query`; `hit_first` is int64[n + 1], where
+        the hits of each query begin, `lengths` int64[n], their bases
+    index : SeedIndex that was searched
+    queries : Queries, the n queries
+    found : Found, their hits, packed
+    first_query : int, number of the first query in the whole set
+    row_type : type of the rows
+    keep_queries : bool, whether the queries are kept
+    """
+
+    def __init__(
+        self,
+        expand: Callable[..., None],
+        index: SeedIndex,
+        queries: Queries,
+        found: Found,
+        first_query: int = 0,
+        row_type: np.dtype = HIT_ROW,
+        keep_queries: bool = False,
+    ) -> None:
+        self.found = found
+        self.queries = queries if keep_queries else None
+        self._expand = expand
+        self._expanded = (queries.lengths, index.segments, first_query)
+        self._row_type = row_type
+        self._query_names = Names(queries.name_bytes, queries.name_offsets)
+        self._contigs = (tuple(index.names), np.asarray(index.lengths, np.int64))
+
+    def __call__(self, first: int, last: int) -> np.ndarray:
+        rows = np.empty(last - first, self._row_type)
+        self._expand(self.found.hits, self.hit_first, self.query_of(first), first, *self._expanded, rows)
+        return rows
+
+    def query_of(self, hit: int) -> int:
+        """The query that a hit is of, from 0."""
+        return int(np.searchsorted(self.hit_first, hit, side="right")) - 1
+
+    @cached_property
+    def hit_first(self) -> np.ndarray:
+        """int64[n + 1], where the hits of each query begin."""
+        return np.concatenate([[0], np.cumsum(self.found.counts)])
+
+    def hits(self, continues: bool) -> Hits:
+        """The same as Hits; `continues` says that more hits of the last query come."""
+        dropped, first_query = (self.found.dropped_queries, self.found.dropped_hits), self._expanded[2]
+        names = (self._query_names, *self._contigs)
+        return Hits(self, self.found.counts, *names, *dropped, first_query, self._row_type, continues, self.queries)
