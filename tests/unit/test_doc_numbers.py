@@ -15,7 +15,7 @@ from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
-from warpseed.one_error import peers, reads, results
+from warpseed.one_error import paper, peers, reads
 from warpseed.one_error import records as read_records
 from warpseed.output import bam, density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
@@ -54,7 +54,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"quality\*\* is (\d+) where", read_records.map_quality(0, -1)),
     ("docs/one_error.md", r"Else it is (\d+) for each edit", read_records.map_quality(0, 1)),
     ("docs/one_error.md", r"reads of 1 to ([\d,]+) bases\.", reads.MAX_LENGTH),
-    ("docs/one_error.md", r"SA interval\), (\d+) bytes", results.RESULT_BYTES),
+    ("docs/one_error.md", r"SA interval\), (\d+) bytes", paper.RESULT_BYTES),
     ("docs/one_error.md", r"they have more than (\d+) rows, the places at", read_cpu.CROWDED),
     ("docs/one_error.md", r"still has more than (\d+) rows is narrowed", read_cpu_fast.NARROW_ABOVE),
     ("docs/one_error.md", r"(\d+) orientations of reads at once", read_cpu_fast._OWNERS),
@@ -63,7 +63,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"more than (\d+) rows is left to a second kernel", gpu_fast._CROWDED),
     ("docs/one_error.md", r"whose warps take runs of (\d+)", gpu_fast._RUN),
     ("docs/one_error.md", r"a thread up to (\d+), by a warp up to (\d+)", (appended._FEW, appended._BY_WARP)),
-    ("docs/one_error.md", r"a thread a read, launches of ([\d,]+) reads", results.LAUNCH),
+    ("docs/one_error.md", r"a thread a read, launches of ([\d,]+) reads", paper.READS_A_LAUNCH),
     ("docs/one_error.md", r"hits we have within (\d) bases", peers.NEAR),
     ("docs/formats.md", r"gzip in blocks of ([\d,]+) bytes", bgzf.BLOCK_BYTES),
     ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),

@@ -19,7 +19,7 @@ from warpseed import build_index, find_reads
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.one_error import cpu, gpu, gpu_paper
+from warpseed.one_error import cpu, gpu
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.output import from_device
 from warpseed.sequences.packed import Packed
@@ -127,8 +127,8 @@ def test_the_next_batch_has_the_room_that_the_last_one_needed(index: Any, preten
 def test_slots(index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch, slots: int | None) -> None:
     """The same results have slots as on the CPU, in launches of a few reads, too; the others are counted."""
     expected = cpu.search_paper(index, reads, slots=slots)
-    for size in (gpu_paper.READS_A_LAUNCH, 50):
-        monkeypatch.setattr(gpu_paper, "READS_A_LAUNCH", size)
+    for size in (gpu.READS_A_LAUNCH, 50):
+        monkeypatch.setattr(gpu, "READS_A_LAUNCH", size)
         searched = gpu.search_paper(index, reads, slots=slots)
         for mine, true in zip((*searched.results, *searched[1:4]), (*expected.results, *expected[1:4]), strict=True):
             assert mine.dtype == true.dtype and mine.tolist() == true.tolist()
@@ -154,7 +154,7 @@ def test_launches_are_as_small_where_reads_are_streamed(
 ) -> None:
     names = named_reads()
     expected = find_reads(index, names, tier="paper")
-    monkeypatch.setattr(gpu_paper, "READS_A_LAUNCH", 50)
+    monkeypatch.setattr(gpu, "READS_A_LAUNCH", 50)
     assert find_reads(index, names, tier="paper", device="gpu") == expected
     assert [threads for name, threads, _ in pretended[1].shapes if name == "search_reads"] == [50, 50, 50, 50, 20, 20]
 

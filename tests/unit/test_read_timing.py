@@ -15,8 +15,9 @@ from warpseed.errors import InputError
 from warpseed.fm_index.store import open_index
 from warpseed.measure.records import read_records, split_parameters, write_records
 from warpseed.one_error import cpu, floors, timing
+from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import Wanted, pack_reads
-from warpseed.one_error.results import LAUNCH, RESULT_BYTES, fullest_launch, stored_in, write_results
+from warpseed.one_error.results import fullest_launch, stored_in, write_results
 from warpseed.one_error.timing import Case, chosen_reads, time_dataset
 from warpseed.sequences.queries import read_queries, write_fastq
 from warpseed.sequences.reference import read_reference
@@ -106,8 +107,8 @@ def test_figure_5_is_what_searches_with_so_many_slots_keep(made: tuple[Path, Cas
 
 
 def test_memory_of_results_is_that_of_the_fullest_launch() -> None:
-    found = np.zeros(2 * LAUNCH + 10, np.int64)
-    found[:5], found[LAUNCH : LAUNCH + 3], found[-1] = 4, 9, 100
+    found = np.zeros(2 * READS_A_LAUNCH + 10, np.int64)
+    found[:5], found[READS_A_LAUNCH : READS_A_LAUNCH + 3], found[-1] = 4, 9, 100
     assert fullest_launch(found, 50) == 50 and fullest_launch(found, 5) == 20 and fullest_launch(found, 1) == 5
     assert stored_in(found, 5) == 20 + 15 + 5 and fullest_launch(found[:0], 5) == 0
 
@@ -210,13 +211,6 @@ def test_blocks_and_reads_on_the_device(
     assert floor == pytest.approx(sum(sectors[name] / rates[name] for name in rates))
     assert "floor" not in set(limits.loc[limits["tier"] == "paper", "metric"])
     assert set(limits["parameters"]) == {"edits=1; strands=2; count=120"}
-
-
-def test_a_launch_is_as_large_everywhere() -> None:
-    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from warpseed.one_error.gpu_paper import READS_A_LAUNCH
-
-    assert LAUNCH == READS_A_LAUNCH
 
 
 def test_what_needs_a_gpu_has_no_records_without_one(made: tuple[Path, Case], tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from warpseed.one_error.gpu_fast import (
     orient_reads,
 )
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
+from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
 from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found
@@ -52,7 +53,7 @@ _KERNELS = [(append_placements, append_crowded_placements)] * 2 + [(append_two, 
 """Kernels by the most edits."""
 _CROWDED_THREADS = 1 << 18
 _NO_LIMIT = np.iinfo(np.int64).max
-_RESULT_BYTES = 512
+_LIST_BYTES = 512
 """Device memory of a read's results, about: a list with room for some 16 placements, and where they are grouped."""
 _FIRST_GUESS = 4.0
 """Placements of a read that there is room for before any were searched, and at least."""
@@ -74,7 +75,7 @@ def search_for(wanted: Wanted, max_hits: int | None, count_only: bool = False) -
 
 def bytes_each(reads: Packed) -> int:
     """Device memory that a read and its placements take, about."""
-    return 3 * packed_bytes(reads) + _RESULT_BYTES
+    return 3 * packed_bytes(reads) + _LIST_BYTES
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
@@ -167,8 +168,7 @@ def find_fast(
 
 
 def _launches(count: int) -> list[tuple[int, int]]:
-    size = gpu_paper.READS_A_LAUNCH
-    return [(first, min(first + size, count)) for first in range(0, count, size)]
+    return [(first, min(first + READS_A_LAUNCH, count)) for first in range(0, count, READS_A_LAUNCH)]
 
 
 def _search_batch(
@@ -210,7 +210,7 @@ def search_paper(
         bwt = bwt_on_device(index, "forward", watch)
         return lambda first, last: _search_batch(bwt, part_of(reads, first, last), search, slots, threads, watch)
 
-    each = bytes_each(reads) + 12 * (slots or 0)
+    each = bytes_each(reads) + RESULT_BYTES * (slots or 0)
     parts = run_batches(len(reads.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
     return join_results(parts)
 

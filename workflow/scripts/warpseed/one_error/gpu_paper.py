@@ -17,10 +17,8 @@ from warpseed.fm_index.layout import PaperIndex
 from warpseed.one_error.paper import Results, search_read
 from warpseed.sequences.packed import Packed
 
-__all__ = ["BEST_BLOCK", "READS_A_LAUNCH", "DeviceResults", "search_launch", "search_on_device", "search_reads"]
+__all__ = ["BEST_BLOCK", "DeviceResults", "search_launch", "search_on_device", "search_reads"]
 
-READS_A_LAUNCH = 256_000
-"""Reads of a launch at most (section 6)."""
 BEST_BLOCK = 32
 """Threads of a block: the best of those that the paper tried (Figure 7)."""
 

@@ -16,7 +16,12 @@ from warpseed.fm_index.search import step
 from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
 from warpseed.sequences.packed import base_at
 
-__all__ = ["Results", "exact_search", "search_read"]
+__all__ = ["READS_A_LAUNCH", "RESULT_BYTES", "Results", "exact_search", "search_read"]
+
+READS_A_LAUNCH = 256_000
+"""Reads that are given to a kernel at once, at most (section 6)."""
+RESULT_BYTES = 12
+"""Bytes of a result: two borders of an interval, and an edit."""
 
 
 class Results(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpseed.one_error.paper import READS_A_LAUNCH
 from warpseed.output.lines import Format, Formatter, Letter, Name, Names, Number, format_rows, header, tab_separated
 from warpseed.output.opening import open_output
 
@@ -15,12 +16,8 @@ if TYPE_CHECKING:
     from warpseed.one_error.cpu import PaperResults
     from warpseed.sequences.queries import Queries
 
-__all__ = ["LAUNCH", "RESULT_BYTES", "digest_results", "fullest_launch", "stored_in", "write_results"]
+__all__ = ["digest_results", "fullest_launch", "stored_in", "write_results"]
 
-RESULT_BYTES = 12
-"""Bytes of a result: two borders of an interval, and an edit."""
-LAUNCH = 256_000
-"""Reads that paper 001 gives to a kernel at once."""
 RESULT_ROW = np.dtype(
     [
         ("read", "<i8"),
@@ -56,8 +53,8 @@ def stored_in(found: np.ndarray, slots: int) -> int:
 
 def fullest_launch(found: np.ndarray, slots: int) -> int:
     """The most results that the reads of one launch keep."""
-    kept = np.minimum(found, slots)
-    return max((int(kept[first : first + LAUNCH].sum()) for first in range(0, len(kept), LAUNCH)), default=0)
+    kept, firsts = np.minimum(found, slots), range(0, len(found), READS_A_LAUNCH)
+    return max((int(kept[first : first + READS_A_LAUNCH].sum()) for first in firsts), default=0)
 
 
 def write_results(path: str | os.PathLike[str], reads: Queries, searched: PaperResults, *, threads: int = 1) -> None:

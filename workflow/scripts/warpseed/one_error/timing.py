@@ -31,10 +31,9 @@ from warpseed.one_error import cpu, read_search
 from warpseed.one_error.bam import bam_format
 from warpseed.one_error.floors import measure_limits, time_blocks
 from warpseed.one_error.output import LINES, PLACEMENT_ROW, make_hits
+from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.one_error.results import (
-    LAUNCH,
-    RESULT_BYTES,
     digest_results,
     fullest_launch,
     stored_in,
@@ -310,7 +309,7 @@ def _result_rows(job: _Job, fields: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for slots in (*(slots for slots in FIGURE_SLOTS if slots < most), most):
         kept = fullest_launch(found, slots)
-        launch = min(len(found), LAUNCH)
+        launch = min(len(found), READS_A_LAUNCH)
         named = join_parameters({"slots": slots, "all": int(slots == most), "launch": launch})
         shared = {**fields, **what, "parameters": f"{named}; {parameters}"}
         rows += [
