@@ -9,7 +9,14 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.ranges import sort_range
 
-__all__ = ["Sink", "close_queries"]
+__all__ = ["NO_LIMIT", "Sink", "close_queries", "limit_of"]
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+def limit_of(number: int | None) -> int:
+    """A limit as compiled code takes it; None is none."""
+    return NO_LIMIT if number is None else number
 
 
 class Sink(NamedTuple):

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
-from warpseed.compute.sink import Sink
+from warpseed.compute.sink import NO_LIMIT, Sink, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import FastIndex, SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
 from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
 from warpseed.kmer_seeds.paper import Work
 from warpseed.line import WHOLE_TEXT, Room
-from warpseed.output.collect import Searcher, collect_found, joined_parts
+from warpseed.output.collect import Searcher, collect_first, collect_found, first_that_fit, joined_parts
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
@@ -32,7 +32,6 @@ __all__ = [
 
 COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=cpu_fast.NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
-_NO_LIMIT = np.iinfo(np.int64).max
 _MOST_WORK = 1 << 23
 """Look-ups and candidates of `find_first_fast`, besides what its last k-mer has: a fraction of a second."""
 _MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
@@ -75,11 +74,10 @@ class _FastWork(NamedTuple):
         max_hits: int | None,
         *,
         store: bool = True,
-        most_work: int = _NO_LIMIT,
+        most_work: int = NO_LIMIT,
     ) -> _FastWork:
-        limit = _NO_LIMIT if max_hits is None else max_hits
         scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
-        return cls(index.fast, kmers, scheme, limit, store, most_work)
+        return cls(index.fast, kmers, scheme, limit_of(max_hits), store, most_work)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
@@ -134,17 +132,15 @@ def find_first_fast(
     # A part of the text does not show all hits of a k-mer: whether it is dropped was decided in the whole of it.
     limit = max_hits if room.text == WHOLE_TEXT else None
     work = _FastWork.of(index, kmers, max_mismatches, limit, most_work=_MOST_WORK)
-    counts, dropped = np.zeros(len(kmers.lengths), np.int64), np.zeros(2, np.int64)
     with watch.stage("search"):
-        stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
-    return Found(hits if 2 * len(hits) > room.results else hits.copy(), counts[:stop], *map(int, dropped))
+        return collect_first(len(kmers.lengths), room.results, partial(work.search, work.block(), window=room.text))
 
 
 def search_paper(
     index: SeedIndex, kmers: Packed, max_mismatches: int, *, threads: int = 1, max_hits: int | None = None
 ) -> Intervals:
     """Paper tier, search only (paper 000, Table II): exact on bwt, inexact on rbwt."""
-    limit = _NO_LIMIT if max_hits is None else max_hits
+    limit = limit_of(max_hits)
     longest = int(kmers.lengths.max(initial=1))
     bwts = index.forward, index.reverse
 
@@ -200,7 +196,7 @@ def find_first_paper(
     kmers = part_of(kmers, 0, min(len(kmers.lengths), _MOST_QUERIES[max_mismatches]))
     with watch.stage("search"):
         found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
-        stop = max(1, int(np.searchsorted(np.cumsum(found.hits), room.results, side="right")))
+        stop = first_that_fit(found.hits, room.results)
         if stop < len(found.hits):
             # Those behind are searched again in the next batch, and dropped there.
             kmers = part_of(kmers, 0, stop)

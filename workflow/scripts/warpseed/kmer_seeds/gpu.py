@@ -16,6 +16,7 @@ from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import Run, run_batches
 from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.ranges import run_ranges, sort_groups
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device
@@ -61,7 +62,6 @@ __all__ = [
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
 """Measured on an H200 with a genome of 100 Mbp."""
 _CROWDED_THREADS = 1 << 18
-_NO_LIMIT = np.iinfo(np.int64).max
 _RESULT_BYTES = {"exact": 256, "inexact": 512}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take."""
 
@@ -77,7 +77,7 @@ class Search(NamedTuple):
 
 def search_for(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Search:
     """What users ask for, as kernels take it."""
-    return Search(max_mismatches, _NO_LIMIT if max_hits is None else max_hits, count_only)
+    return Search(max_mismatches, limit_of(max_hits), count_only)
 
 
 def bytes_each(kmers: Packed, search: Search) -> int:

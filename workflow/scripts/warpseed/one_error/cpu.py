@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
-from warpseed.compute.sink import Sink
+from warpseed.compute.sink import NO_LIMIT, Sink, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import FastIndex, SeedIndex
 from warpseed.line import WHOLE_TEXT, Room
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
-from warpseed.output.collect import Searcher, collect_found, joined_parts
+from warpseed.output.collect import Searcher, collect_first, collect_found, first_that_fit, joined_parts
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
@@ -38,7 +38,6 @@ CROWDED, SEEDS = 8, 3
 """Where the first K bases of a piece have more rows, others are looked up, and of three places the one with the fewest
 rows is taken: real genomes repeat themselves. On 4.6 Mbp few pieces are crowded; on 100 Mbp reads are as fast with 8 as
 with 16, and slower with 4 and 32."""
-_NO_LIMIT = np.iinfo(np.int64).max
 _MOST_WORK = 1 << 23
 """Look-ups and candidates of `find_first_fast`, besides what its last read has: a fraction of a second."""
 _MOST_BASES = 1 << 17
@@ -78,11 +77,11 @@ class _FastWork(NamedTuple):
         max_hits: int | None,
         *,
         store: bool = True,
-        most_work: int = _NO_LIMIT,
+        most_work: int = NO_LIMIT,
     ) -> _FastWork:
         pieces = max(wanted.max_edits, 1) + 1
         how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, CROWDED, SEEDS, pieces)
-        return cls(index.fast, reads, how, _NO_LIMIT if max_hits is None else max_hits, store, most_work)
+        return cls(index.fast, reads, how, limit_of(max_hits), store, most_work)
 
     def block(self) -> cpu_fast.Block:
         """Working arrays for one thread."""
@@ -139,10 +138,8 @@ def find_first_fast(
     # A part of the text does not show all placements of a read: whether it is dropped was decided in the whole of it.
     limit = max_hits if room.text == WHOLE_TEXT else None
     work = _FastWork.of(index, reads, wanted, limit, most_work=_MOST_WORK)
-    counts, dropped = np.zeros(len(reads.lengths), np.int64), np.zeros(2, np.int64)
     with watch.stage("search"):
-        stop, hits, _ = work.search(work.block(), 0, len(counts), room.results, (counts, dropped), room.text)
-    return Found(hits if 2 * len(hits) > room.results else hits.copy(), counts[:stop], *map(int, dropped))
+        return collect_first(len(reads.lengths), room.results, partial(work.search, work.block(), window=room.text))
 
 
 def search_paper(
@@ -155,7 +152,7 @@ def search_paper(
     max_hits: int | None = None,
 ) -> PaperResults:
     """Paper tier, search only (paper 001, Algorithm 3): of each read at most `slots` results, or all."""
-    most, limit = (_NO_LIMIT if number is None else number for number in (slots, max_hits))
+    most, limit = limit_of(slots), limit_of(max_hits)
     bwt = index.forward
 
     def task(first: int, last: int) -> tuple[list[Results], np.ndarray, np.ndarray]:
@@ -207,7 +204,7 @@ def settle_results(
         threads,
         lambda first, last: cpu_paper.count_range(reads, first, last, results, borders, placements),
     )
-    over = placements > (_NO_LIMIT if max_hits is None else max_hits)
+    over = placements > limit_of(max_hits)
     if not over.any():
         return PaperResults(results, found, stored, placements, 0, 0)
     kept = np.repeat(~over, stored)
@@ -238,7 +235,7 @@ def find_first_paper(
     reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
     with watch.stage("search"):
         searched = search_paper(index, reads, wanted, max_hits=max_hits)
-        stop = max(1, int(np.searchsorted(np.cumsum(searched.placements), room.results, side="right")))
+        stop = first_that_fit(searched.placements, room.results)
         if stop < len(searched.placements):
             # Those behind are searched again in the next batch, and dropped there.
             reads = part_of(reads, 0, stop)

@@ -15,6 +15,7 @@ import numpy as np
 from warpseed.compute.appended import SEGMENTS, Appended, group_words
 from warpseed.compute.device_batches import Run, run_batches
 from warpseed.compute.gpu import cupy, launch, resident, synchronize, time_on_device, to_device, view, with_room
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device
@@ -52,7 +53,6 @@ __all__ = [
 _KERNELS = [(append_placements, append_crowded_placements)] * 2 + [(append_two, append_crowded_two)]
 """Kernels by the most edits."""
 _CROWDED_THREADS = 1 << 18
-_NO_LIMIT = np.iinfo(np.int64).max
 _LIST_BYTES = 512
 """Device memory of a read's results, about: a list with room for some 16 placements, and where they are grouped."""
 _FIRST_GUESS = 4.0
@@ -70,7 +70,7 @@ class Search(NamedTuple):
 
 def search_for(wanted: Wanted, max_hits: int | None, count_only: bool = False) -> Search:
     """What users ask for, as kernels take it."""
-    return Search(wanted, _NO_LIMIT if max_hits is None else max_hits, count_only)
+    return Search(wanted, limit_of(max_hits), count_only)
 
 
 def bytes_each(reads: Packed) -> int:

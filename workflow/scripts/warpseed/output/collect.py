@@ -10,7 +10,7 @@ import numpy as np
 from warpseed.compute.ranges import fill_in_parts, run_ranges
 from warpseed.output.rows import Found
 
-__all__ = ["Searcher", "collect_found", "joined_parts"]
+__all__ = ["Searcher", "collect_first", "collect_found", "first_that_fit", "joined_parts"]
 
 Searcher: TypeAlias = "Callable[[int, int, int, tuple[np.ndarray, np.ndarray]], tuple[int, np.ndarray, int]]"
 """``search(first, last, room, (counts, dropped))`` searches the queries [first, last) as far as there is room; it fills
@@ -21,6 +21,19 @@ the hits, and the room that this query needs."""
 def joined_parts(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     """Arrays one behind the other; an empty one where there are none."""
     return np.concatenate([np.empty(0, dtype), *parts])
+
+
+def first_that_fit(counts: np.ndarray, room: int) -> int:
+    """How many of the first queries have their hits (int64[n], of each) in so much room; at least one."""
+    return max(1, int(np.searchsorted(np.cumsum(counts), room, side="right")))
+
+
+def collect_first(count: int, room: int, search: Searcher) -> Found:
+    """The hits of the first of `count` queries, as many as `search` does at once with room for so many hits; of none
+    where those of the very first have no room."""
+    counts, dropped = np.zeros(count, np.int64), np.zeros(2, np.int64)
+    stop, hits, _ = search(0, count, room, (counts, dropped))
+    return Found(hits if 2 * len(hits) > room else hits.copy(), counts[:stop], *map(int, dropped))
 
 
 def collect_found(count: int, threads: int, room: int, new_searcher: Callable[[], Searcher]) -> Found:
