@@ -36,7 +36,10 @@ def test_both_sides_are_repeated_and_find_the_same(beside: tuple[Beside, Case], 
     rows = time_beside_bowtie(given, case, item="whole", threads=[1, 2], repeats=2)
     write_records(tmp_path / "a.tsv", rows)
     frame = read_records(tmp_path / "a.tsv")
-    processes = frame[frame["stage"] == "process"]
+    processes = frame[(frame["stage"] == "process") & (frame["metric"] == "time")]
+    memory = frame[frame["metric"] == "memory"]
+    assert memory["tool"].tolist() == processes["tool"].tolist() and memory["value"].min() > 1e6
+    frame = frame[frame["metric"] == "time"]
     assert processes.groupby(["tool", "tier", "threads"])["repeat"].apply(list).to_dict() == {
         ("bowtie", "-", 1): [0, 1],
         ("bowtie", "-", 2): [0, 1],

@@ -50,8 +50,8 @@ def kmers_of(reference: Any, k: int, count: int) -> Queries:
 def bowtie_rows(prefix: Path, contigs: Sequence[str], kmers: Queries, folder: Path, **options: Any) -> np.ndarray:
     """What bowtie finds, as our rows."""
     write_fasta(kmers, folder / "kmers.fa")
-    run = run_bowtie(prefix, folder / "kmers.fa", output=folder / "hits.tsv", **options)
-    assert run.load_seconds > 0 and run.seconds > 0
+    took = run_bowtie(prefix, folder / "kmers.fa", output=folder / "hits.tsv", **options)
+    assert took.seconds > 0 and took.peak_bytes > 1e6
     return parse_bowtie(folder / "hits.tsv", contigs, kmers.lengths)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds.timing import Case
 from warpseed.measure.peers.bowtie import parse_bowtie, run_bowtie
-from warpseed.measure.peers.process import BED_HITS, number_queries, parse_hits, run_warpseed
+from warpseed.measure.peers.process import BED_HITS, Process, number_queries, parse_hits, run_warpseed
+from warpseed.measure.processes import process_run, tool_run
 from warpseed.measure.timing import Outcome, Side, side_fields, time_sides
 from warpseed.output.rows import digest_rows
 from warpseed.sequences.queries import read_queries, write_fasta
@@ -49,11 +50,11 @@ def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarr
     if max_hits is not None:
         arguments += ["--max-hits", str(max_hits)]
 
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+    def start() -> Process:
         output.unlink(missing_ok=True)
-        watch.add("process", run_warpseed(arguments).seconds)
-        return lambda: _outcome(parse_hits(output, BED_HITS, beside.contigs, lengths), lengths)
+        return run_warpseed(arguments)
 
+    run = process_run(start, lambda: _outcome(parse_hits(output, BED_HITS, beside.contigs, lengths), lengths))
     return Side(run, run, side_fields("kmer_seeds", tier=tier, device=device, threads=threads))
 
 
@@ -61,18 +62,15 @@ def _bowtie(beside: Beside, case: Case, threads: int, lengths: np.ndarray) -> Si
     """Bowtie's process, its loading, and as `total` the one less the other."""
     output = beside.folder / "bowtie.tsv"
 
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        took = run_bowtie(
-            beside.bowtie_index, case.kmers, max_mismatches=case.max_mismatches, threads=threads, output=output,
-            max_hits=case.max_hits,
-        )  # fmt: skip
-        watch.add("load", took.load_seconds)
-        watch.add("process", took.seconds)
-        # On tiny inputs the run that only loads may take longer: such a difference is noise, and no time.
-        if took.seconds > took.load_seconds:
-            watch.add("total", took.seconds - took.load_seconds)
-        return lambda: _outcome(parse_bowtie(output, beside.contigs, lengths), lengths)
+    start = partial(
+        run_bowtie, beside.bowtie_index, case.kmers, max_mismatches=case.max_mismatches, threads=threads,
+        output=output, max_hits=case.max_hits,
+    )  # fmt: skip
 
+    def outcome() -> Outcome:
+        return _outcome(parse_bowtie(output, beside.contigs, lengths), lengths)
+
+    run = tool_run(partial(start, first_only=True), start, outcome)
     fields = side_fields("kmer_seeds", tier="-", device="cpu", threads=threads) | {"tool": "bowtie"}
     return Side(run, run, fields)
 

@@ -13,7 +13,8 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.measure.peers.bwa import build_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
-from warpseed.measure.timing import PEAK, Outcome, Run, Side, side_fields, time_sides
+from warpseed.measure.processes import process_run
+from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
 
 __all__ = ["time_builds"]
 
@@ -32,13 +33,7 @@ def _in_process(fasta: str, threads: int) -> Run:
 
 
 def _as_process(start: Callable[[], Process]) -> Run:
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        took = start()
-        watch.add("process", took.seconds)
-        watch.count(PEAK, took.peak_bytes)
-        return lambda: _NOTHING_FOUND
-
-    return run
+    return process_run(start, lambda: _NOTHING_FOUND)
 
 
 def _our_process(fasta: str, folder: str, threads: int) -> Process:

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import PeerError
 from warpseed.fm_index.store import open_index
 from warpseed.measure.files import file_to_file
 from warpseed.measure.peers import bowtie, bwa, razers3, yara
 from warpseed.measure.peers.process import Process, parse_hits, run_warpseed
+from warpseed.measure.processes import process_run, tool_run
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import PEAK, Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
 from warpseed.one_error import read_search
 from warpseed.one_error.output import LINES
 from warpseed.one_error.timing import TSV_HITS, Case, chosen_reads, write_numbered
@@ -90,9 +90,7 @@ class _Tool(NamedTuple):
 
 
 def _run_bowtie(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
-    return bowtie.align_with_bowtie(
-        prefix, reads, max_mismatches=work.edits, threads=threads, output=output, fastq=work.fastq
-    )
+    return bowtie.run_bowtie(prefix, reads, max_mismatches=work.edits, threads=threads, output=output, fastq=work.fastq)
 
 
 def _run_razers3(beside: Beside, prefix: str, work: _Work, reads: str, threads: int, output: str) -> Process:
@@ -169,17 +167,13 @@ def _peer(beside: Beside, name: str, work: _Work, threads: int, found: _Found) -
     tool, output = _TOOLS[name], str(beside.folder / f"{name}.out")
     prefix = str(beside.folder / name)
 
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        load = tool.run(beside, prefix, work, work.few, threads, output).seconds
-        took = tool.run(beside, prefix, work, work.reads, threads, output)
-        watch.add("load", load)
-        watch.add("process", took.seconds)
-        watch.count(PEAK, took.peak_bytes)
-        # On tiny inputs the run that only loads may take longer: such a difference is noise, and no time.
-        if took.seconds > load:
-            watch.add("total", took.seconds - load)
-        return lambda: found.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+    def start(reads: str) -> Process:
+        return tool.run(beside, prefix, work, reads, threads, output)
 
+    def outcome() -> Outcome:
+        return found.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+
+    run = tool_run(partial(start, work.few), partial(start, work.reads), outcome)
     fields = side_fields("one_error", tier="-", device="cpu", threads=threads) | {"tool": name}
     return Side(run, run, fields)
 
@@ -190,15 +184,15 @@ def _our_process(beside: Beside, work: _Work, threads: int, found: _Found) -> Si
     arguments = ["reads", beside.our_index, work.reads, "-o", str(output)]
     arguments += ["--max-edits", str(work.edits), "--threads", str(threads)]
 
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+    def start() -> Process:
         output.unlink(missing_ok=True)
-        took = run_warpseed(arguments)
-        watch.add("process", took.seconds)
-        watch.count(PEAK, took.peak_bytes)
-        return lambda: found.told(
-            "warpseed", lambda: parse_hits(output, TSV_HITS, beside.contigs, work.lengths), work.lengths
-        )
+        return run_warpseed(arguments)
 
+    def outcome() -> Outcome:
+        parse = partial(parse_hits, output, TSV_HITS, beside.contigs, work.lengths)
+        return found.told("warpseed", parse, work.lengths)
+
+    run = process_run(start, outcome)
     return Side(run, run, side_fields("one_error", tier="fast", device="cpu", threads=threads))
 
 

@@ -20,7 +20,6 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from warpseed.measure.peers.process import HitLines, Process, find_program, pars
 from warpseed.output.rows import order_rows
 from warpseed.sequences.files import atomic_path
 
-__all__ = ["BowtieRun", "align_with_bowtie", "bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
+__all__ = ["bowtie_version", "build_bowtie_index", "parse_bowtie", "run_bowtie"]
 
 ALIGNER, BUILDER = "bowtie-align-s", "bowtie-build"
 _ADVICE = "install bowtie 1.3 (with apt-get, or envs/peers.yaml and conda)"
@@ -40,13 +39,6 @@ _HITS = HitLines(
     tool="bowtie",
 )
 _MOST_MISMATCHES = 3
-
-
-class BowtieRun(NamedTuple):
-    """Seconds of bowtie's whole process, and of one that stops after its first query."""
-
-    seconds: float
-    load_seconds: float
 
 
 def bowtie_version() -> str | None:
@@ -90,21 +82,23 @@ def build_bowtie_index(
 
 def run_bowtie(
     prefix: str | os.PathLike[str],
-    kmers_path: str | os.PathLike[str],
+    queries: str | os.PathLike[str],
     *,
     max_mismatches: int,
     threads: int = 1,
     output: str | os.PathLike[str],
     max_hits: int | None = None,
-) -> BowtieRun:
-    """Run ``bowtie-align-s -f -v D -a -p T`` from file to file, and once more for its first query only.
+    fastq: bool = False,
+    first_only: bool = False,
+) -> Process:
+    """Run ``bowtie-align-s -v D -a -p T`` from file to file.
 
     Parameters
     ----------
     prefix
         Index from `build_bowtie_index`.
-    kmers_path
-        FASTA, plain or gzip; named by number where the hits are to be parsed.
+    queries
+        FASTA or FASTQ, plain or gzip; named by number where the hits are to be parsed.
     max_mismatches
         0 to 3.
     threads
@@ -113,52 +107,23 @@ def run_bowtie(
         Bowtie's own format: name, strand, contig, 0-based start, bases, qualities, count, mismatches.
     max_hits
         Bowtie's ``-m``; None keeps all.
-
-    Returns
-    -------
-    BowtieRun
-        The hits are in `output`.
+    fastq
+        Whether the queries are FASTQ (``-q``) and not FASTA (``-f``).
+    first_only
+        Whether it stops after the first query (``-u 1``): what it takes then is loading.
 
     Raises
     ------
     PeerError
         If bowtie is missing or fails, or `max_mismatches` is beyond what it can do.
     """
-    command = _command(prefix, max_mismatches, threads, max_hits)
-    load_seconds = run_process([*command, "-u", "1", str(kmers_path), os.devnull]).seconds
-    with atomic_path(output) as temporary:
-        seconds = run_process([*command, str(kmers_path), str(temporary)]).seconds
-    return BowtieRun(seconds, load_seconds)
-
-
-def _command(
-    prefix: str | os.PathLike[str], max_mismatches: int, threads: int, max_hits: int | None = None, kind: str = "-f"
-) -> list[str]:
     if not 0 <= max_mismatches <= _MOST_MISMATCHES:
         raise PeerError(f"bowtie allows 0 to {_MOST_MISMATCHES} mismatches, not {max_mismatches}")
-    command = [find_program(ALIGNER, _ADVICE), "--quiet", kind, "-v", str(max_mismatches), "-a", "-p", str(threads)]
-    return [*command, *([] if max_hits is None else ["-m", str(max_hits)]), "-x", str(prefix)]
-
-
-def align_with_bowtie(
-    prefix: str | os.PathLike[str],
-    reads: str | os.PathLike[str],
-    *,
-    max_mismatches: int,
-    threads: int = 1,
-    output: str | os.PathLike[str],
-    fastq: bool,
-) -> Process:
-    """Run ``bowtie-align-s -v D -a -p T`` with reads, from file to file; parameters and errors as of `run_bowtie`.
-
-    Parameters
-    ----------
-    fastq
-        Whether the reads are FASTQ (``-q``) and not FASTA (``-f``).
-    """
-    command = _command(prefix, max_mismatches, threads, kind="-q" if fastq else "-f")
+    command = [find_program(ALIGNER, _ADVICE), "--quiet", "-q" if fastq else "-f", "-v", str(max_mismatches), "-a"]
+    command += ["-p", str(threads), *([] if max_hits is None else ["-m", str(max_hits)])]
+    command += [*(["-u", "1"] if first_only else []), "-x", str(prefix)]
     with atomic_path(output) as temporary:
-        return run_process([*command, str(reads), str(temporary)])
+        return run_process([*command, str(queries), str(temporary)])
 
 
 def parse_bowtie(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
