@@ -80,3 +80,16 @@ def test_a_mistake_in_a_data_set_is_one_sentence(text: str, sentence: str) -> No
     with pytest.raises(ConfigError) as raised:
         datasets_of(f"one_error: {{datasets: {text}}}")
     assert sentence in str(raised.value)
+
+
+def test_items_and_tools_are_the_same_in_every_list() -> None:
+    """What the configuration offers is what is timed; each tool has programs, a way to run it, a name on the page."""
+    from warpseed.one_error import peers, timing
+    from warpseed.report import one_error as page
+
+    schema = yaml.safe_load((SCHEMAS / "one_error.schema.yaml").read_text())
+    keys = schema["properties"]["datasets"]["additionalProperties"]["properties"]
+    assert set(keys["items"]["items"]["enum"]) == set(timing.ITEMS)
+    tools = set(keys["peers"]["items"]["enum"])
+    assert tools == set(PEER_PROGRAMS) == set(peers._TOOLS) == set(page._PEERS)
+    assert sorted(tools) == sorted(tool for each in peers._QUESTIONS.values() for tool in each)
