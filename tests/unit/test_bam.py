@@ -18,7 +18,7 @@ from warpseed import batches, cli, line
 from warpseed.batches import write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.one_error import bam, read_search, records
+from warpseed.one_error import bam, bam_records, read_search
 from warpseed.one_error.output import EDITED_ROW
 from warpseed.output.density import Density
 from warpseed.output.hits import Hits
@@ -165,7 +165,7 @@ def check(
         assert record.mapping_quality == (60 if nearest is None else 20 * (nearest - first[5]))
         assert record.get_tag("NH") == len(rows) and record.flag in (0, 16)
         if in_xa:
-            is_listed = 0 < len(others) <= records.MOST_IN_XA
+            is_listed = 0 < len(others) <= bam_records.MOST_IN_XA
             assert record.has_tag("XA") == is_listed
             listed = record.get_tag("XA").rstrip(";").split(";") if is_listed else []
             for entry, row in zip(listed, others if is_listed else [], strict=True):
@@ -250,7 +250,7 @@ def test_placements_in_xa(tmp_path: Path, index: str, reads: str) -> None:
     found = written(index, reads, tmp_path / "x.bam", "--multiple", "xa")
     check(found, BEST, in_xa=True)
     most = next(record for record in found if record.query_name == "one")
-    assert most.get_tag("NH") > records.MOST_IN_XA and len(found) == len(READS)
+    assert most.get_tag("NH") > bam_records.MOST_IN_XA and len(found) == len(READS)
 
 
 def test_reads_without_qualities(tmp_path: Path, index: str) -> None:

@@ -13,10 +13,9 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
+from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
-from warpseed.one_error import paper, peers, reads
-from warpseed.one_error import records as read_records
 from warpseed.output import bam, density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow.configuration import load_schema
@@ -50,9 +49,9 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"name of more than (\d+) bytes is refused", bam.LONGEST_NAME),
     ("docs/formats.md", r"with `\*` or `=`; more than ([\d,]+) bases", bam.LONGEST_CONTIG),
-    ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", read_records.MOST_IN_XA),
-    ("docs/one_error.md", r"quality\*\* is (\d+) where", read_records.map_quality(0, -1)),
-    ("docs/one_error.md", r"Else it is (\d+) for each edit", read_records.map_quality(0, 1)),
+    ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
+    ("docs/one_error.md", r"quality\*\* is (\d+) where", bam_records.map_quality(0, -1)),
+    ("docs/one_error.md", r"Else it is (\d+) for each edit", bam_records.map_quality(0, 1)),
     ("docs/one_error.md", r"reads of 1 to ([\d,]+) bases\.", reads.MAX_LENGTH),
     ("docs/one_error.md", r"SA interval\), (\d+) bytes", paper.RESULT_BYTES),
     ("docs/one_error.md", r"they have more than (\d+) rows, the places at", read_cpu.CROWDED),

@@ -16,8 +16,7 @@ import numpy as np
 from warpseed.compute.letters import SLACK, bytes_of, read_only
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
-from warpseed.one_error.output import EDITED_ROW, LINES
-from warpseed.one_error.records import (
+from warpseed.one_error.bam_records import (
     HIDDEN,
     MOST_IN_XA,
     PLANNED,
@@ -31,6 +30,7 @@ from warpseed.one_error.records import (
     plan,
     room_for,
 )
+from warpseed.one_error.output import EDITED_ROW, LINES
 from warpseed.output.bam import LONGEST_NAME, check_contigs
 from warpseed.output.lines import Format, Names
 from warpseed.output.sorted_lines import LINES_AT_ONCE
