@@ -57,7 +57,7 @@ def test_more_data_and_another_attempt_ask_for_more() -> None:
         (resources.find_seeds, (1000, 1e-5)),
         (resources.time_searches, (1000, 12)),
         (resources.time_gpu_limits, (1000, 12)),
-        (resources.time_bowtie, (1000, 12)),
+        (resources.time_peers, (1000, 12)),
         (resources.time_builds, (9,)),
     ]:
         assert function(large, *more).mem_mb > function(small, *more).mem_mb + 1000

@@ -59,7 +59,7 @@ TIME_GPU_LIMITS = needs.Request(
     )
 )
 TIME_BOWTIE = needs.Request(
-    lambda wildcards: needs.time_bowtie(
+    lambda wildcards: needs.time_peers(
         index_size(wildcards.reference),
         sum(DATASETS[name]["count"] for name in BOWTIE_DATASETS),
         (1 + REPEATS) * len(config["measure"]["threads"]),

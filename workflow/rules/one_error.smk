@@ -51,7 +51,7 @@ TIME_READS = needs.Request(
 )
 
 TIME_READ_PEERS = needs.Request(
-    lambda wildcards: needs.time_bowtie(
+    lambda wildcards: needs.time_peers(
         index_size(wildcards.reference),
         timed_read_count(wildcards),
         (1 + REPEATS) * len(config["measure"]["threads"]) * (1 + len(READ_SETS[wildcards.read_set]["peers"])),

@@ -30,9 +30,9 @@ __all__ = [
     "reference_bases",
     "simulate_reads",
     "simulate_reference",
-    "time_bowtie",
     "time_builds",
     "time_gpu_limits",
+    "time_peers",
     "time_searches",
     "timed_runs",
 ]
@@ -224,8 +224,8 @@ def time_gpu_limits(index: IndexSize, queries: int, runs: int) -> Needs:
     return _needs(index.bytes + _BATCHES + 200 * queries, 3_600 + queries * runs * 1e-5)
 
 
-def time_bowtie(index: IndexSize, queries: int, runs: int) -> Needs:
-    """Of building bowtie's index and timing both tools, `queries` of all data sets together."""
+def time_peers(index: IndexSize, queries: int, runs: int) -> Needs:
+    """Of building the indexes of other tools and timing all sides, `queries` of all data sets together."""
     return _needs(index.bytes + _BATCHES + 4 * index.bases, 1_800 + index.bases / 1.5e5 + queries * runs * 1e-3)
 
 
