@@ -138,6 +138,9 @@ use rule merge_seeds as merge_bam with:
         density="results/seeds/{sample}.density.tsv",
     wildcard_constraints:
         sample=samples_with("bam"),
+    resources:
+        mem_mb=MERGE_SEEDS.mem_mb,
+        runtime=MERGE_SEEDS.runtime,
 
 
 rule list_samples:
