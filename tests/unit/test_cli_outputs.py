@@ -419,3 +419,13 @@ def test_an_atomic_file_is_named_by_its_final_name(tmp_path: Path) -> None:
     with pytest.raises(OSError) as caught, atomic_path(tmp_path / "final.fa") as temporary:
         raise OSError(errno.ENOSPC, "No space left on device", str(temporary))
     assert caught.value.filename == str(tmp_path / "final.fa")
+
+
+def test_a_read_only_file_system_is_told_of_the_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)  # as the system does, of what is not there, too
+    with pytest.raises(OSError) as caught, atomic_path(tmp_path / "final.fa") as temporary:
+        raise OSError(errno.EROFS, "Read-only file system", str(temporary))
+    assert caught.value.filename == str(tmp_path / "final.fa")

@@ -128,6 +128,18 @@ def test_bam_is_written_where_the_name_says_so(tmp_path: Path, index: str, capsy
     assert flags == {name: {"back": 16, "nowhere": 4}.get(name, 0) for name in READS}
 
 
+def test_a_name_that_is_all_ending_is_compressed_as_others(tmp_path: Path, index: str) -> None:
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    for name in ("x.bam", ".bam"):
+        with program("reads", index, reads, "-q", "-o", str(tmp_path / name)) as process:
+            try:
+                assert process.communicate(timeout=60) == (None, b"") and process.returncode == 0
+            finally:
+                process.kill()
+    for ending in ("", ".bai"):
+        assert (tmp_path / f".bam{ending}").read_bytes() == (tmp_path / f"x.bam{ending}").read_bytes()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_command_that_is_ended_leaves_no_bam(tmp_path: Path, index: str, number: int) -> None:
     folder = tmp_path / "out"

@@ -65,7 +65,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
-    suffix = final.suffix[:16]
+    _, point, ending = final.name.rpartition(".")
+    suffix = f".{ending}"[:16] if point else ""  # pathlib's is empty for a name that is all ending, such as .bam
     remove_leftovers(final, suffix)
     temporary = final.parent / temporary_name(final, suffix)
     try:
@@ -76,7 +77,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             error.filename = os.fspath(final)
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        if os.path.lexists(temporary):  # on a read-only file system what is not there cannot be removed either
+            temporary.unlink()
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:
