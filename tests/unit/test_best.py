@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,3 +142,10 @@ def test_max_hits_counts_what_was_found(index: SeedIndex) -> None:
 def test_another_report_is_a_sentence(index: SeedIndex) -> None:
     with pytest.raises(InputError, match=r"^report is 'first', but 'all' or 'best' was expected\.$"):
         warpseed.find_reads(index, ["ACGT"], report="first")
+
+
+@pytest.mark.parametrize("wanted", [{"both_strands": "no"}, {"keep_reads": None}, {"both_strands": 2}])
+def test_what_is_neither_true_nor_false_is_a_sentence(index: SeedIndex, wanted: dict[str, Any]) -> None:
+    (name, value), *_ = wanted.items()
+    with pytest.raises(InputError, match=rf"^{name} is {value!r}, but True or False was expected\.$"):
+        warpseed.find_reads(index, ["ACGT"], **wanted)
