@@ -51,9 +51,12 @@ SKIPPED_PEERS = pytest.StashKey[Counter[str]]()
 
 
 def pytest_configure() -> None:
-    """Heed Ctrl-C, which a shell has ignored by what it starts in the background: what tests start inherits that."""
+    """Heed Ctrl-C and hang-ups, which a shell, or nohup, has ignored by what it starts in the background: what tests
+    start inherits that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

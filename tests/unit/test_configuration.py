@@ -98,7 +98,7 @@ MISTAKES = {
     "no number": ("kmer_seeds: {count: infinity}", "at least 1; what stands there is text."),
     "a sample of a system that there is not": (
         "samples: {a: {reads: r.fq, system: kmer, min_length: 19}}",
-        "'samples.a.system' is 'kmer', but it should be: the system that finds the seeds: kmers.",
+        "'samples.a.system' is 'kmer', but it should be: what finds the seeds: kmers (k-mers of the reads) or reads",
     ),
     "a path in place of a sample": (
         "samples: {a: r.fq}", "'samples.a' is 'r.fq', but it should hold further keys: a sample, e.g. {reads: "
@@ -224,6 +224,10 @@ def described(node: dict[str, Any], schema: dict[str, Any], path: tuple[str, ...
         child = shared | child
         yield (*path, key), child
         yield from described(child, schema, (*path, key))
+    if not path:
+        for name, sample in schema["$defs"].items():
+            if name.startswith("sample_"):
+                yield from described(sample, schema, ("samples", "<name>"))
 
 
 def test_the_schema_is_strict_and_describes_every_key() -> None:
