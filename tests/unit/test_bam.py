@@ -345,6 +345,9 @@ def test_python_writes_what_the_command_writes(tmp_path: Path, index: str, reads
     assert warpseed.write_placements(tmp_path / "b.bam", batches) == len(BEST)
     assert contents(tmp_path / "a.bam") == contents(tmp_path / "b.bam") == contents(tmp_path / "x.bam")
     assert warpseed.write_placements(tmp_path / "p.tsv", at_once) == len(BEST)
+    with pytest.raises(InputError, match="multiple='xa' says what becomes of records in BAM"):
+        warpseed.write_placements(tmp_path / "q.tsv", at_once, multiple="xa")
+    assert not (tmp_path / "q.tsv").exists()
     assert (tmp_path / "p.tsv").read_text().count("\n") == len(BEST) + 1
 
 

@@ -93,3 +93,9 @@ def test_names_are_decoded_all_at_once() -> None:
     assert Names.of(["a", "", "число"]).decoded().tolist() == ["a", "", "число"]
     assert Names.of([]).decoded().tolist() == []
     assert Names(np.frombuffer(b"na\xefve", np.uint8), np.array([0, 5])).decoded().tolist() == ["na\ufffdve"]
+
+
+def test_rows_without_a_field_of_the_line_are_refused() -> None:
+    rows = np.dtype([("start", "<i8"), ("end", "<i8")])
+    with pytest.raises(InputError, match="no field 'kind', which the format writes; they have start, end"):
+        Formatter(tab_separated(Number("start"), Letter("kind", b"=XDI")), rows, {})

@@ -91,7 +91,10 @@ def write_placements(
         without their reads, or BAM has no room for a name
     """
     formats = {**LINES, "bam": bam_format(multiple)}
-    writer = open_writer(path, format_of(path, formats), sorted=sorted, threads=threads, inputs=inputs)
+    format = format_of(path, formats)
+    if multiple != MULTIPLE[0] and format is not formats["bam"]:
+        raise InputError(f"{path}: multiple={multiple!r} says what becomes of records in BAM; name a file.bam.")
+    writer = open_writer(path, format, sorted=sorted, threads=threads, inputs=inputs)
     return write_batches(writer, batches)
 
 

@@ -171,6 +171,9 @@ def _plan(line: Line, dtype: np.dtype) -> _Plan:
             parts.append((text, b"", _END, 0, 0, 0))
             break
         kind = _FIRST_TABLE + _TABLES.index(part.table) if isinstance(part, Name) else _KINDS[type(part).__name__]
+        if part.field not in (dtype.names or ()):
+            known = ", ".join(dtype.names or ())
+            raise InputError(f"these hits have no field '{part.field}', which the format writes; they have {known}.")
         field, offset = dtype.fields[part.field][:2]  # type: ignore[index]
         if field.kind not in "iu" or field != field.newbyteorder("<"):
             raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
