@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from warpseed.compute.compiled import scalar, uint64
-from warpseed.errors import InputError
-from warpseed.sequences.packed import Packed, measure, pack
+from warpseed.sequences.packed import Packed, pack_bounded
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
@@ -27,15 +24,7 @@ def pack_kmers(queries: Queries, first: int = 0) -> Packed:
     ------
     InputError : a query is empty or longer than MAX_LENGTH
     """
-    measured = measure(queries)
-    if measured.longest > MAX_LENGTH or (measured.shortest < 1 and len(queries)):
-        lengths = queries.lengths
-        worst = int(np.argmax((lengths > MAX_LENGTH) | (lengths < 1)))
-        raise InputError(
-            f"{queries.source}: k-mer number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
-            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected; cut longer reads by naming k (--k 20)."
-        )
-    return pack(queries, measured)
+    return pack_bounded(queries, "k-mer", MAX_LENGTH, first, "; cut longer reads by naming k (--k 20)")
 
 
 @scalar

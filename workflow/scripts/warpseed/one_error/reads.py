@@ -18,11 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
-from warpseed.errors import InputError
-from warpseed.sequences.packed import Packed, base_at, measure, pack
+from warpseed.sequences.packed import Packed, base_at, pack_bounded
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
@@ -75,15 +72,7 @@ def pack_reads(queries: Queries, first: int = 0) -> Packed:
     ------
     InputError : a query is empty or longer than MAX_LENGTH
     """
-    measured = measure(queries)
-    if measured.longest > MAX_LENGTH or (measured.shortest < 1 and len(queries)):
-        lengths = queries.lengths
-        worst = int(np.argmax((lengths > MAX_LENGTH) | (lengths < 1)))
-        raise InputError(
-            f"{queries.source}: read number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
-            f"{int(lengths[worst])} bases, but 1 to {MAX_LENGTH} were expected."
-        )
-    return pack(queries, measured)
+    return pack_bounded(queries, "read", MAX_LENGTH, first)
 
 
 @scalar

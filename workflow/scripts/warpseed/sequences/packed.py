@@ -14,6 +14,7 @@ import numpy as np
 from warpseed.compute.bits import reverse_complement_word
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import load_word
+from warpseed.errors import InputError
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
@@ -31,6 +32,7 @@ __all__ = [
     "oriented_marks",
     "oriented_word",
     "pack",
+    "pack_bounded",
     "part_of",
 ]
 
@@ -165,6 +167,30 @@ def pack(queries: Queries, measured: Measured | None = None) -> Packed:
     marks = np.empty(known.words if queries.codes.max(initial=0) > 3 else 0, np.uint64)
     _pack(queries.codes, queries.offsets, first, words, marks)
     return Packed(words, marks, first, known.lengths)
+
+
+def pack_bounded(queries: Queries, kind: str, longest: int, first: int = 0, advice: str = "") -> Packed:
+    """Pack queries of 1 to `longest` bases.
+
+    Parameters
+    ----------
+    kind : what a query is, for the sentence
+    first : number of the first query in its source
+    advice : what the sentence ends with
+
+    Raises
+    ------
+    InputError : a query is empty or longer
+    """
+    measured = measure(queries)
+    if measured.longest > longest or (measured.shortest < 1 and len(queries)):
+        lengths = queries.lengths
+        worst = int(np.argmax((lengths > longest) | (lengths < 1)))
+        raise InputError(
+            f"{queries.source}: {kind} number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
+            f"{int(lengths[worst])} bases, but 1 to {longest} were expected{advice}."
+        )
+    return pack(queries, measured)
 
 
 def part_of(packed: Packed, start: int, stop: int) -> Packed:
