@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 from warpseed.kmer_seeds.output import TSV_HEADER
+from warpseed.one_error.output import EDITED_ROW
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Names
 from warpseed.output.rows import HIT_ROW, order_rows
+from warpseed.sequences.queries import Queries
 
 CONTIGS = {"chr2": 3000, "chr10": 40, "a|b;c=1,2": 500, "empty": 0, "chr1:10-20": 5_000_000}
 """In an order that no sorting by name gives."""
@@ -25,6 +27,17 @@ def hits_of(
     counts = np.bincount(ordered["query"] - first, minlength=len(queries)).astype(np.int64)
     lengths = np.array(list(contigs.values()), np.int64)
     return Hits(lambda a, b: ordered[a:b], counts, Names.of(queries), tuple(contigs), lengths, first_query=first)
+
+
+def placements_of(lengths: dict[str, int], rows: list[tuple[int, ...]], reads: list[str]) -> Hits:
+    """Placements that no search found, with the reads they are of."""
+    ordered = order_rows(np.array([(*row, *(0,) * 6) for row in rows], EDITED_ROW))
+    counts = np.bincount(ordered["query"], minlength=len(reads)).astype(np.int64)
+    names = Names.of([f"q{i}" for i in range(len(reads))])
+    bases, queries = np.array(list(lengths.values()), np.int64), Queries.from_sequences(reads, names.decoded())
+    return Hits(
+        lambda a, b: ordered[a:b], counts, names, tuple(lengths), bases, dtype=EDITED_ROW, queries=queries
+    )  # fmt: skip
 
 
 def draw_hits(seed: int, queries: int = 400, hits: int = 3000, places: int = 10**7) -> Hits:

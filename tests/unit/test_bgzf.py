@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from warpseed.errors import InputError
 from warpseed.sequences import bgzf
-from warpseed.sequences.bgzf import BLOCK_BYTES, BgzfWriter, pack_blocks
+from warpseed.sequences.bgzf import BLOCK_BYTES, BgzfWriter, block_offsets, pack_blocks
 from warpseed.sequences.bgzf_format import END_BLOCK
 from warpseed.sequences.files import open_for_writing
 
@@ -91,6 +92,28 @@ def test_what_fails_is_raised_and_the_file_does_not_end_as_a_whole_one(
     monkeypatch.setattr(bgzf, "_pack_block", lambda data: 1 / 0)
     with pytest.raises(ZeroDivisionError), BgzfWriter(io.BytesIO(), threads) as writer:
         writer.write(LINES)
+
+
+@pytest.mark.parametrize(
+    ("data", "at"),
+    [
+        (b"", 0),
+        (b"plain text, and more of it than a header has", 0),
+        (gzip.compress(LINES), 0),
+        (pack_blocks(LINES)[:-1], None),
+        (pack_blocks(b"a") + b"\x1f\x8b", len(pack_blocks(b"a"))),
+    ],
+)
+def test_a_file_that_is_no_bgzf_has_no_blocks(tmp_path: Path, data: bytes, at: int | None) -> None:
+    path = tmp_path / "x.gz"
+    path.write_bytes(data)
+    where = r"\d+" if at is None else str(at)
+    with pytest.raises(InputError, match=f"x.gz: from byte {where} on it is no BGZF, .*; compress it with bgzip"):
+        block_offsets(path)
+    whole = packed(LINES, iter([len(LINES)]))
+    path.write_bytes(whole)
+    assert [whole[offset:][:4] for offset in block_offsets(path)] == [block[:4] for block in blocks_of(whole)]
+    assert block_offsets(path)[-1] == len(whole) - len(END_BLOCK)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

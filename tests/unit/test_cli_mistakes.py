@@ -128,7 +128,8 @@ def test_nothing_on_standard_input(
         (("--k", "256"), "k is 256, but 1 to 255 was expected."),
         (("--k", "20", "--step", "0"), "step is 0, but 1 or more was expected."),
         (("--step", "5"), "step is 5, but there is no k; name both, or none where the sequences are k-mers."),
-        (("--max-hits", "-1"), "max_hits is -1, but 0 or more, or None for all hits, was expected."),
+        (("--max-hits", "-1"), "max_hits is -1, but 1 or more, or None for all hits, was expected."),
+        (("--max-hits", "0"), "max_hits is 0, but 1 or more, or None for all hits, was expected."),
     ],
 )
 def test_numbers_out_of_range(

@@ -266,6 +266,22 @@ def test_the_output_is_not_an_input(tmp_path: Path, index: str, refused: Callabl
     assert kmers.read_bytes() == before and link.is_symlink()
 
 
+@pytest.mark.parametrize(
+    ("output", "ending", "order"),
+    [("h.bed.gz", ".tbi", ["--sorted"]), ("h.bed.gz", ".csi", ["--sorted"]), ("h.bed.gz", ".tbi", [])],
+)
+def test_a_folder_where_the_index_goes(
+    tmp_path: Path, index: str, kmers: str, refused: Callable[..., str], output: str, ending: str, order: list[str]
+) -> None:
+    folder = tmp_path / "out"
+    (folder / (output + ending)).mkdir(parents=True)
+    (folder / output).write_bytes(b"the old one")
+    sentence = refused("kmers", index, kmers, "-o", str(folder / output), *order)
+    path = folder / output
+    assert sentence == f"{path}{ending}: this is a folder, but the index of {path} is a file; remove it, or rename it."
+    assert path.read_bytes() == b"the old one" and len(list(folder.iterdir())) == 2
+
+
 def test_a_link_leads_to_what_is_written(tmp_path: Path, index: str, kmers: str) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -169,6 +169,24 @@ def test_a_format_by_name(tmp_path: Path, many: Hits) -> None:
     assert (tmp_path / "hits").read_bytes() == rows(many, "tsv")
     with pytest.raises(InputError, match="format is 'bam', but 'bed' or 'tsv' was expected"):
         write_hits(tmp_path / "hits", many, format="bam")
+
+
+@pytest.mark.parametrize("write", [warpseed.write_hits, warpseed.write_placements])
+def test_what_nothing_can_be_written_with_is_a_sentence(tmp_path: Path, write: Callable[..., int]) -> None:
+    for threads, said in ((0, "1 or more"), (-1, "1 or more"), (None, "a whole number"), (1.5, "a whole number")):
+        for name in ("h.tsv", "h.bed.gz"):
+            for sorted in (False, True):
+                with pytest.raises(InputError, match=f"^threads is {threads}, but {said} was expected"):
+                    write(tmp_path / name, [], threads=threads, sorted=sorted)
+    for path in (None, 5, b"h.tsv", ["h.tsv"]):
+        with pytest.raises(InputError, match="^path is .*, but the name of a file was expected, or '-' for standard"):
+            write(path, [])
+    with pytest.raises(InputError, match="^path is None, but the name of a file was expected"):
+        warpseed.write_hits(None, [], format="tsv")  # type: ignore[arg-type]
+    for given in (None, 5, "hits", [None], [b"x"]):
+        with pytest.raises(InputError, match="^what is to be written is .*, but Hits were expected, or batches of"):
+            write(tmp_path / "h.tsv", given)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["h.bed", "h.tsv", "h.bed.gz", "h.tsv.gz"])

@@ -135,7 +135,11 @@ MISTAKES = {
     "a system that is none": ("sample\treads\tsystem\nA\ta.fq\tkmer\n", "line 2: the column 'system' is 'kmer', but"),
     "a key of another system": (
         "sample\treads\tsystem\tk\nA\ta.fq\treads\t20\n",
-        "line 2: the column 'k' is not known: known here are reads, reference, system, max_hits, chunks, max_edits",
+        "s.tsv, line 2: the column 'k' is a setting of samples with 'system: kmers', which this one has not: remove it",
+    ),
+    "a key of another system than the usual one": (
+        "sample\treads\tmax_edits\nA\ta.fq\t1\n",
+        "line 2: the column 'max_edits' is a setting of samples with 'system: reads', which this one has not",
     ),
     "three edits": (
         "sample\treads\tsystem\tmax_edits\nA\ta.fq\treads\t3\n",

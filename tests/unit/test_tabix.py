@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 import struct
+from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -128,9 +129,14 @@ def test_no_index_of_an_older_file_is_left(tmp_path: Path, contigs: dict[str, in
 
 
 def test_an_index_that_cannot_go_is_named(tmp_path: Path) -> None:
-    (tmp_path / "h.bed.gz.csi").mkdir()
+    """A folder that was there before is refused before; this one comes while hits are written."""
+
+    def batches() -> Iterator[Hits]:
+        (tmp_path / "h.bed.gz.csi").mkdir()
+        yield draw(NARROW, 6, 20)
+
     with pytest.raises(InputError, match=r"h\.bed\.gz\.csi: this index of an older file cannot be removed \("):
-        write_hits(tmp_path / "h.bed.gz", draw(NARROW, 6, 20))
+        write_hits(tmp_path / "h.bed.gz", batches())
 
 
 @pytest.mark.parametrize(("contigs", "names"), [(NARROW, {".tbi"}), (WIDE, {".tbi", ".csi"})])

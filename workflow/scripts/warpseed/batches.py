@@ -7,13 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import InputError
+from warpseed.errors import InputError, check_number
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.line import Batch, Line, Search
 from warpseed.output.rows import Found, join_found
@@ -30,7 +29,6 @@ __all__ = [
     "Options",
     "Settings",
     "Source",
-    "check_number",
     "checked_options",
     "find_all",
     "iter_batches",
@@ -78,8 +76,8 @@ class Options(NamedTuple):
             raise InputError(f"tier is {self.tier!r}, but 'fast' or 'paper' was expected.")
         target_of(self.device)
         threads = check_number("threads", self.threads, 1)
-        expected = "0 or more, or None for all hits, was expected"
-        limit = None if self.max_hits is None else check_number("max_hits", self.max_hits, 0, expected=expected)
+        expected = "1 or more, or None for all hits, was expected"
+        limit = None if self.max_hits is None else check_number("max_hits", self.max_hits, 1, expected=expected)
         # No query has as many hits; what is beyond 64 bits would not fit the searches.
         limit = None if limit is None else min(limit, _MOST_HITS)
         return Options(str(self.tier), str(self.device), threads, limit)
@@ -133,17 +131,6 @@ def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
             f"device is {device!r}, but 'cpu' or 'gpu' was expected, or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'."
         )
     return "gpu", tuple(map(int, numbers))
-
-
-def check_number(name: str, value: Any, low: int, high: int | None = None, expected: str = "") -> int:
-    """A whole number in its range as an int; InputError, naming it and what was `expected`, for anything else."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}, but a whole number was expected.")
-    number = int(value)
-    if number < low or (high is not None and number > high):
-        limits = f"{low} or more was" if high is None else f"{low} to {high} was"
-        raise InputError(f"{name} is {number}, but {expected or limits + ' expected'}.")
-    return number
 
 
 def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:

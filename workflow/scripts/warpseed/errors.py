@@ -10,6 +10,8 @@ from __future__ import annotations
 import errno
 import sys
 from contextlib import suppress
+from numbers import Integral
+from typing import Any
 
 __all__ = [
     "ConfigError",
@@ -21,6 +23,7 @@ __all__ = [
     "PeerError",
     "WarpseedError",
     "advice_for",
+    "check_number",
     "explain",
     "say",
 ]
@@ -56,6 +59,17 @@ class ConfigError(WarpseedError):
 
 class PeerError(WarpseedError):
     """Another tool that is missing, failed, or printed something unexpected."""
+
+
+def check_number(name: str, value: Any, low: int, high: int | None = None, expected: str = "") -> int:
+    """A whole number in its range as an int; InputError, naming it and what was `expected`, for anything else."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}, but a whole number was expected.")
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        limits = f"{low} or more was" if high is None else f"{low} to {high} was"
+        raise InputError(f"{name} is {number}, but {expected or limits + ' expected'}.")
+    return number
 
 
 _ADVICE = {

@@ -6,14 +6,13 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from warpseed.compute.machine import available_memory
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import InputError, MemoryLimitError
+from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.bwt import make_bwt
 from warpseed.fm_index.layout import Parameters, SeedIndex
 from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, choose_parts, part_bytes
@@ -182,11 +181,11 @@ def build_index(
     MemoryLimitError : less memory is available than the build needs, said before the work starts
     """
     chosen = choose_parts(parts)
-    threads = whole_number("threads", threads, 1)
-    occ_interval = whole_number("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
-    sa_interval = whole_number("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
+    threads = check_number("threads", threads, 1)
+    occ_interval = _parameter("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
+    sa_interval = _parameter("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
     if table_length is not None:
-        table_length = whole_number("table_length", table_length, 1, 15)
+        table_length = _parameter("table_length", table_length, 1, 15)
     watch, began = Stopwatch(), time.perf_counter()
     with watch.stage("read"):
         reference = _read(reference, chosen)
@@ -205,15 +204,13 @@ def build_index(
     return SeedIndex(names, lengths, digest, parameters, packed, segments, arrays, seconds)
 
 
-def whole_number(name: str, value: object, smallest: int, largest: int | None = None, *, power: bool = False) -> int:
-    """A parameter as int (NumPy's integers count, booleans and 1.5 do not)."""
+def _parameter(name: str, value: object, smallest: int, largest: int, *, power: bool = False) -> int:
+    """A parameter of an index as int."""
     kind = "a power of two" if power else "a whole number"
-    span = f"{smallest} or more" if largest is None else f"{kind} from {smallest} to {largest}"
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}, but {kind} was expected.")
-    number = int(value)
-    if number < smallest or (largest is not None and number > largest) or (power and number & (number - 1)):
-        raise InputError(f"{name} is {number}, but {span} was expected.")
+    expected = f"{kind} from {smallest} to {largest} was expected"
+    number = check_number(name, value, smallest, largest, expected)
+    if power and number & (number - 1):
+        raise InputError(f"{name} is {number}, but {expected}.")
     return number
 
 

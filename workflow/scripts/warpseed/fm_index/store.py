@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import IndexFormatError, InputError
+from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index import checks
 from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
@@ -75,10 +75,10 @@ def add_parts(
     InputError : names that are no parts, or `threads` that is no whole number
     MemoryLimitError : less memory is available than is needed
     """
-    from warpseed.fm_index.build import make_parts, whole_number
+    from warpseed.fm_index.build import make_parts
 
     chosen = choose_parts(parts)
-    threads = whole_number("threads", threads, 1)
+    threads = check_number("threads", threads, 1)
     watch, began = watch or Stopwatch(), time.perf_counter()
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):

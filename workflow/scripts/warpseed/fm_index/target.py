@@ -35,11 +35,12 @@ def check_target(folder: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    IndexFormatError : an empty name; something that is neither an empty folder nor an index with nothing beside it;
-        a place where nothing can be written
+    IndexFormatError : no name, or an empty one; something that is neither an empty folder nor an index with nothing
+        beside it; a place where nothing can be written
     """
-    name = os.fspath(folder)
-    if not name.strip():
+    if not isinstance(folder, str | os.PathLike):
+        raise IndexFormatError(f"the index's folder is {folder!r:.60}, but the name of a new folder was expected.")
+    if not os.fspath(folder).strip():
         raise IndexFormatError("the name of the index's folder is empty; name a new folder.")
     target = Path(folder)
     if os.path.lexists(target):

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Unpack
 from warpseed.batches import (
     OptionArguments,
     Source,
-    check_number,
     checked_options,
     find_all,
     iter_hits,
     opened,
 )
-from warpseed.errors import InputError
+from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch

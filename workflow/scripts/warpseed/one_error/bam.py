@@ -31,7 +31,7 @@ from warpseed.one_error.bam_records import (
     room_for,
 )
 from warpseed.one_error.output import EDITED_ROW, LINES
-from warpseed.output.bam import LONGEST_NAME, check_contigs
+from warpseed.output.bam import check_contigs, check_names
 from warpseed.output.lines import Format, Names
 from warpseed.output.sorted_lines import LINES_AT_ONCE
 from warpseed.output.sorting import SortedLines, arrange, contig_places, unplaced
@@ -88,7 +88,7 @@ def write_placements(
     Raises
     ------
     InputError : the ending says no format, or the file cannot be written or is an input; in BAM, placements come
-        without their reads, or BAM has no room for a name
+        without their reads, or a name is none for BAM
     """
     formats = {**LINES, "bam": bam_format(multiple)}
     format = format_of(path, formats)
@@ -111,15 +111,9 @@ def _reads_of(queries: Queries) -> Reads:
 
     Raises
     ------
-    InputError : a name is too long
+    InputError : a name is none for BAM
     """
-    lengths = np.diff(queries.name_offsets)
-    if int(lengths.max(initial=0)) > LONGEST_NAME:
-        worst = int(np.argmax(lengths > LONGEST_NAME))
-        raise InputError(
-            f"{queries.source}: the name of the read '{queries.name(worst)[:60]}…' has {int(lengths[worst])} bytes, "
-            f"but in BAM at most {LONGEST_NAME}; shorten it, or write .tsv."
-        )
+    check_names(queries)
     qualities = np.empty(0, np.uint8) if queries.qualities is None else queries.qualities
     names = (bytes_of(queries.name_bytes), read_only(queries.name_offsets))
     return Reads(read_only(queries.codes), read_only(queries.offsets), read_only(qualities), *names)
@@ -212,7 +206,7 @@ class BamRecords:
 
     def check(self, hits: Hits) -> None:
         """Refuse contigs that BAM cannot have."""
-        check_contigs(hits.contig_names, hits.contig_lengths)
+        check_contigs(hits.contig_names, hits.contig_lengths, self._in_xa)
 
     def make(self, hits: Hits) -> SortedLines:
         """The records of a batch, as if all its reads were whole; queries are numbered from its first one."""

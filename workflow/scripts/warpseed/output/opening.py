@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
@@ -23,9 +23,9 @@ def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
 
     Raises
     ------
-    InputError : another ending, or an empty name
+    InputError : another ending, an empty name, or none
     """
-    name = os.fspath(path)
+    name = _name_of(path)
     if name == "-":
         return formats[0]
     for ending in formats:
@@ -38,6 +38,13 @@ def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
     raise InputError(f"{name}: the ending says no output format; end it in {plain}, or .gz behind these{packed}.")
 
 
+def _name_of(path: Any) -> str:
+    """The name of an output; InputError where it is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path is {path!r:.60}, but the name of a file was expected, or '-' for standard output.")
+    return str(os.fspath(path))
+
+
 def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | None:
     """What a file is, links followed; of '-' what descriptor `standard` is; None where there is none."""
     try:
@@ -47,7 +54,8 @@ def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | Non
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Refuse, before any work, an output that is a folder, or one of the files that are being read.
+    """Refuse, before any work, an output that is a folder, or one of the files that are being read; and one beside
+    which a folder stands where its index goes, or one of an older file goes away.
 
     Links are followed, and '-' is what standard input or output was sent to.
 
@@ -55,15 +63,27 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
     ------
     InputError
     """
+    _name_of(path)
     target = _status(path, 1)
-    if target is None:
-        return
-    if stat.S_ISDIR(target.st_mode):
-        raise InputError(f"{path}: this is a folder, but results go to a file; name a file.")
-    for each in inputs:
-        source = _status(each, 0)
-        if source is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(source, target):
-            raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
+    if target is not None:
+        if stat.S_ISDIR(target.st_mode):
+            raise InputError(f"{path}: this is a folder, but results go to a file; name a file.")
+        for each in inputs:
+            source = _status(each, 0)
+            if source is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(source, target):
+                raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
+        if not stat.S_ISREG(target.st_mode):
+            return
+    for index in _indexes_of(path):
+        if os.path.isdir(index):
+            raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+
+
+def _indexes_of(path: str | os.PathLike[str]) -> list[str]:
+    """Every name that an index of a .gz or .bam file may have, beside a link and beside what it leads to."""
+    name = os.fspath(path)
+    kinds = (".csi", ".bai") if name.endswith(".bam") else (".csi", ".tbi") if name.endswith(".gz") else ()
+    return sorted({f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in kinds})
 
 
 def refusal(where: str | os.PathLike[str], error: OSError) -> InputError:
@@ -167,12 +187,10 @@ def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()
     InputError : one of them cannot be removed
     """
     name = os.fspath(path)
-    if not name.endswith((".gz", ".bam")) or not Path(name).is_file():
+    if not Path(name).is_file():
         return
-    kinds = (".csi", ".bai") if name.endswith(".bam") else (".csi", ".tbi")
     new = set(map(os.path.realpath, written))
-    # Beside a link, and beside what it leads to.
-    for index in {f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in kinds}:
+    for index in _indexes_of(name):
         if os.path.realpath(index) not in new:
             try:
                 Path(index).unlink(missing_ok=True)

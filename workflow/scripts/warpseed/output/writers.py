@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, BinaryIO, Protocol
 
-from warpseed.errors import InputError
+from warpseed.errors import InputError, check_number
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Line
 from warpseed.output.opening import open_output, output_format, remove_old_indexes
@@ -90,8 +90,9 @@ def open_writer(
 
     Raises
     ------
-    InputError : the file cannot be written, or is one of the inputs
+    InputError : the file cannot be written, or is one of the inputs; threads is no number from 1 on
     """
+    threads = check_number("threads", threads, 1)
     if sorted or format.maker is not None:
         from warpseed.output.sorted_lines import open_sorted
 
@@ -118,8 +119,15 @@ def write_batches(writer: AbstractContextManager[Writer], batches: Hits | Iterab
     Returns
     -------
     int, hits written
+
+    Raises
+    ------
+    InputError : something that is no hits
     """
+    given: Iterable[Any] = [batches] if isinstance(batches, Hits) or not isinstance(batches, Iterable) else batches
     with writer as opened:
-        for hits in [batches] if isinstance(batches, Hits) else batches:
+        for hits in given:
+            if not isinstance(hits, Hits):
+                raise InputError(f"what is to be written is {hits!r:.60}, but Hits were expected, or batches of them.")
             opened.put(hits)
     return opened.totals.hits

@@ -5,12 +5,14 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from contextlib import nullcontext
 from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
 
 from warpseed.compute.pipeline import Ahead
+from warpseed.errors import InputError
 from warpseed.sequences.bgzf_format import (
     END_BLOCK,
     HEADER_BYTES,
@@ -50,13 +52,24 @@ def pack_blocks(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def block_offsets(path: str | os.PathLike[str]) -> np.ndarray:
-    """Where each block of a whole BGZF file begins, the one that ends it included; int64[b]."""
+    """Where each block of a whole BGZF file begins, the one that ends it included; int64[b].
+
+    Raises
+    ------
+    InputError : it is no such file: empty, plain, gzip without blocks, or cut off
+    """
     offsets = []
-    with open(path, "rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        at, size = 0, len(data)
-        while at < size:
+    at, size = 0, os.path.getsize(path)
+    # An empty file cannot be mapped.
+    with (
+        open(path, "rb") as handle,
+        mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) if size else nullcontext(b"") as data,
+    ):
+        while at < size and (length := block_bytes(data[at : at + HEADER_BYTES])):
             offsets.append(at)
-            at += block_bytes(data[at : at + HEADER_BYTES])
+            at += length
+    if at != size or not offsets:
+        raise InputError(f"{path}: from byte {at} on it is no BGZF, which has an index; compress it with bgzip.")
     return np.array(offsets, np.int64)
 
 

@@ -11,7 +11,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +255,7 @@ def _sentence(error: Any, config: Mapping[str, Any], schema: Schema, places: Pla
     """One finding of jsonschema as one sentence: what was found, where, and what was expected."""
     path = list(error.absolute_path)
     if error.validator == "additionalProperties":
-        return _unknown_key(error, places)
+        return _unknown_key(error, schema, places)
     if "propertyNames" in error.absolute_schema_path:
         where = places.subject([*path, error.instance] if places.sheet and path == ["samples"] else path)
         names = _resolved(_node_at(schema, path)["propertyNames"], schema)
@@ -272,15 +272,29 @@ def _sentence(error: Any, config: Mapping[str, Any], schema: Schema, places: Pla
     return f"{where} is {value!r}, but it should be: {node['description']}{_hint(value, node)}."
 
 
-def _unknown_key(error: Any, places: Places) -> str:
+def _unknown_key(error: Any, schema: Schema, places: Places) -> str:
     """Say which key is not known, and which one was perhaps meant."""
     known = list(error.schema.get("properties", {}))
     unknown = sorted(str(key) for key in error.instance if key not in known)[0]
     guesses = difflib.get_close_matches(unknown, known, n=1)
     hint = f"did you mean '{guesses[0]}'" if guesses else f"known here are {', '.join(known)}"
+    owner = _owner(unknown, error.absolute_path, schema)
+    if owner:
+        return (
+            f"{places.subject([*error.absolute_path, unknown])} is a setting of samples with 'system: {owner}', which "
+            f"this one has not: remove it, or write that. {_LISTED}."
+        )
     if unknown.isdecimal():
         hint = "did you write a number with commas, 100,000 for 100000"
     return f"{places.subject([*error.absolute_path, unknown])} is not known: {hint}? {_LISTED}."
+
+
+def _owner(key: str, path: Sequence[Any], schema: Schema) -> str | None:
+    """The system whose samples have a key that another sample, at `path`, was given."""
+    if len(path) != 2 or path[0] != "samples":
+        return None
+    systems = {name.removeprefix(_SAMPLE): node for name, node in schema["$defs"].items() if name.startswith(_SAMPLE)}
+    return next((system for system, node in systems.items() if key in node["properties"]), None)
 
 
 def _value_at(config: Any, path: Iterable[Any]) -> Any:
