@@ -52,7 +52,6 @@ PAPER = [
     pytest.param({"device": "gpu", "tier": "paper", "max_edits": 1}, marks=pytest.mark.gpu),
 ]
 SEARCHES = pytest.mark.parametrize("how", [*FAST, *PAPER])
-FAST_SEARCHES = pytest.mark.parametrize("how", FAST)
 
 # ---- the oracles
 
@@ -281,7 +280,7 @@ def test_longer_genomes(built: Callable[..., Any], how: dict[str, Any]) -> None:
         assert_true(built(contigs, **layout), contigs, queries, **how)
 
 
-@FAST_SEARCHES
+@SEARCHES
 def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any], how: dict[str, Any]) -> None:
     draw = random.Random(8)
     contigs = ["".join(draw.choices("ACGT", k=10_200))]
@@ -297,7 +296,7 @@ def test_reads_of_ten_thousand_bases_beside_short_ones(built: Callable[..., Any]
     assert_true(built(contigs, **LAYOUTS[-1]), contigs, queries, **how)
 
 
-@FAST_SEARCHES
+@SEARCHES
 def test_reads_with_very_many_placements(built: Callable[..., Any], how: dict[str, Any]) -> None:
     """Crowded halves, and more placements of a read than are sorted at once; beside reads that have few."""
     draw = random.Random(12)

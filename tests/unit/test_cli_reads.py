@@ -108,6 +108,32 @@ def test_what_cannot_be_is_a_sentence(
     assert capsys.readouterr().err == f"Error: {sentence}\n"
 
 
+def test_paired_files_are_single_reads(tmp_path: Path, index: str) -> None:
+    """Mates have one name: each is searched, and told, by itself, in a file of its own, behind the others or beside."""
+    pairs = {"a": (BASES, reverse_complement(CHROMOSOME[300:370])), "b": (READS["back"], READS["nowhere"])}
+    mates = [
+        [f"@{name} {mate + 1}:N:0\n{pair[mate]}\n+\n{'I' * len(pair[mate])}\n" for mate in range(2)]
+        for name, pair in pairs.items()
+    ]
+    first, second = ("".join(pair[mate] for pair in mates) for mate in range(2))
+    both = tmp_path / "both.fq.gz"
+    both.write_bytes(gzip.compress(first.encode()) + gzip.compress(second.encode()))
+    texts = {"R1": first, "R2": second, "interleaved": "".join(map("".join, mates))}
+    lines = {}
+    files = {name: save(tmp_path, f"{name}.fq", text) for name, text in texts.items()} | {"both": str(both)}
+    for name, reads in files.items():
+        output = tmp_path / f"{name}.tsv"
+        assert cli.main(["reads", index, reads, "-o", str(output), "-q"]) == 0
+        lines[name] = output.read_text().splitlines()[1:]
+    assert lines["both"] == lines["R1"] + lines["R2"] and sorted(lines["interleaved"]) == sorted(lines["both"])
+    assert [{line.split("\t")[0] for line in lines[name]} for name in ("R1", "R2")] == [{"a", "b"}, {"a"}]
+    assert cli.main(["reads", index, str(both), "-o", str(tmp_path / "both.bam"), "-q"]) == 0
+    with pytest.importorskip("pysam").AlignmentFile(str(tmp_path / "both.bam")) as file:
+        records = [(record.query_name, record.flag, record.pos) for record in file.fetch(until_eof=True)]
+    # Nothing of a pair: no flag 1, no mate; of the two with a name each is primary.
+    assert sorted(records) == [("a", 0, 200), ("a", 16, 300), ("b", 4, -1), ("b", 16, 200)]
+
+
 def test_reads_come_from_a_pipe_and_go_to_one(tmp_path: Path, index: str) -> None:
     with program("reads", index, "-", "-q", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         out, said = process.communicate(fasta(READS).encode())
