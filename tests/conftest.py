@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, settings
 from warpseed import cli
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-REAL_GENOME = "ecoli_k12_mg1655.fa.gz"
+REAL_GENOME, REAL_READS = "ecoli_k12_mg1655.fa.gz", "ecoli_k12_first10kb_R1.fq.gz"
 
 COMMON = {
     # The first call of a function compiles it: no example may be called slow for that.
@@ -151,6 +151,23 @@ def real_genome(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     path = tmp_path_factory.mktemp("genome") / "simulated.fa"
     simulate_reference(path, size=4_641_652, contigs=3, seed=11)
+    return path
+
+
+@pytest.fixture(scope="session")
+def real_reads(real_genome: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Illumina reads of K-12, of 30 to 100 bases, where the data folder has them, else simulated reads of `real_genome`
+    that are as unlike in length, with insertions and deletions."""
+    if (real_genome.parent / REAL_READS).is_file():
+        return real_genome.parent / REAL_READS
+    from warpseed.sequences.queries import write_fastq
+    from warpseed.sequences.reference import read_reference
+    from warpseed.sequences.simulate import simulate_reads
+
+    path = tmp_path_factory.mktemp("reads") / "simulated.fq"
+    rates = {"error_rate": 0.005, "insertion_rate": 0.002, "deletion_rate": 0.002}
+    reference = read_reference(real_genome)
+    write_fastq(simulate_reads(reference, count=20_000, length=[30, 100], **rates, qualities=True, seed=5), path)
     return path
 
 

@@ -14,7 +14,7 @@ from warpseed.errors import PeerError
 from warpseed.measure.peers.bowtie import bowtie_version, build_bowtie_index, parse_bowtie, run_bowtie
 from warpseed.measure.peers.process import number_queries
 from warpseed.sequences.cutting import cut_kmers
-from warpseed.sequences.queries import Queries, write_fasta
+from warpseed.sequences.queries import Queries, read_queries, write_fasta
 from warpseed.sequences.reference import read_reference
 
 pytestmark = pytest.mark.peer("bowtie")
@@ -69,19 +69,26 @@ def test_real_genome_hit_by_hit(genome: tuple[Any, Any, Path], tmp_path: Path, d
         assert np.array_equal(ours.rows(), theirs), tier
 
 
-def test_reads_with_a_substitution_or_none(genome: tuple[Any, Any, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("reads", ["simulated", "real"])
+def test_reads_with_a_substitution_or_none(
+    genome: tuple[Any, Any, Path], real_reads: Path, tmp_path: Path, reads: str
+) -> None:
     """Of the placements of reads those as long as the read are what bowtie -v 1 -a finds."""
     from warpseed import find_reads
     from warpseed.sequences.simulate import simulate_reads
 
     reference, index, prefix = genome
-    reads = number_queries(simulate_reads(reference, count=2000, length=100, error_rate=0.01, seed=1))
-    theirs = bowtie_rows(prefix, reference.names, reads, tmp_path, max_mismatches=1, threads=2)
-    assert len(theirs) > 1000
-    for tier, count in (("fast", 2000), ("paper", 300)):
-        rows = find_reads(index, reads.slice(0, count), tier=tier, threads=2).rows()
-        ours = rows[rows["end"] - rows["start"] == 100][list(theirs.dtype.names or ())]
-        assert np.array_equal(ours.astype(theirs.dtype), theirs[theirs["query"] < count]), tier
+    if reads == "real":
+        queries = number_queries(read_queries(real_reads))
+    else:
+        queries = number_queries(simulate_reads(reference, count=2000, length=100, error_rate=0.01, seed=1))
+    theirs = bowtie_rows(prefix, reference.names, queries, tmp_path, max_mismatches=1, threads=2)
+    assert len(theirs) > len(queries) / 2
+    for tier, count in (("fast", len(queries)), ("paper", 300)):
+        rows = find_reads(index, queries.slice(0, count), tier=tier, threads=2).rows()
+        as_long = rows["end"] - rows["start"] == queries.lengths[rows["query"]]
+        ours = rows[as_long][list(theirs.dtype.names or ())].astype(theirs.dtype)
+        assert len(rows) > len(ours) and np.array_equal(ours, theirs[theirs["query"] < count]), tier
 
 
 @TIERS
