@@ -82,3 +82,29 @@ def test_a_process_that_loses_a_read_has_another_digest(
     process = process[process["item"] == "edits"]
     assert process.loc["warpseed", "digest"] != process.loc["yara", "digest"]
     assert process.loc["warpseed", "results"] == process.loc["yara", "results"] - 1
+
+
+def test_what_yara_leaves_out(write_reference: Callable[..., Path], tmp_path: Path) -> None:
+    """A base more or less in the middle of a read whose halves have more than 300 hits together; we, and razers3, place
+    it."""
+    draw = random.Random(1)
+    unit = "".join(draw.choices("ACGT", k=101))
+    read = unit[:50] + unit[51:]
+    changed = unit[:40] + {"A": "C", "C": "G", "G": "T", "T": "A"}[unit[40]] + unit[41:100]
+    placed = {}
+    for copies in (150, 151):
+        folder = tmp_path / str(copies)
+        (folder / "work").mkdir(parents=True)
+        contig = "".join(unit + "".join(draw.choices("ACGT", k=60)) for _ in range(copies))
+        fasta, reads = write_reference([contig]), folder / "reads.fq"
+        build_index(fasta).save(folder / "index")
+        reads.write_text("".join(f"@{bases[:60]}\n{bases}\n+\n{'I' * 100}\n" for bases in (read, changed)))
+        given = Beside(str(fasta), str(folder / "index"), ["c0"], folder / "work")
+        case = Case("r100", str(reads), None, None, Wanted(1, 2), [], [])
+        frame = timed((given, case), tmp_path, tools=["razers3", "yara"], threads=[1], repeats=1)
+        sides = frame[(frame["stage"] == "process") & (frame["metric"] == "time") & (frame["item"] == "edits")]
+        placed[copies] = sides.set_index("tool")["results"].to_dict()
+    assert placed == {
+        150: {"razers3": 2, "yara": 2, "warpseed": 2},
+        151: {"razers3": 2, "yara": 1, "warpseed": 2},
+    }

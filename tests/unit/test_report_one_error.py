@@ -236,6 +236,17 @@ def test_other_tools_stand_beside_ours(tmp_path: Path) -> None:
     assert "Beside razers3" in text and "Beside bowtie" in text and "None of razers3" not in text
 
 
+def test_how_far_results_differ_stands_beside_both_times(tmp_path: Path) -> None:
+    rows = [row | {"results": 14_999, "digest": "e" * 64} if row["tool"] == "razers3" else row for row in peer_rows()]
+    given = load(tmp_path, local_rows() + rows, published=[PUBLISHED], papers=[PAPER]).of("one_error")
+    over = one_error.TABLES["peers"](given).set_index(["numerator_tool", "scope"]).loc[("razers3", "index_open")]
+    assert over[["numerator_results", "denominator_results", "status"]].tolist() == [14_999, 15_000, "results differ"]
+    write_page(tmp_path / "report.html", given, {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    assert "800 ms 40.0 ms results differ 14,999 and 15,000 1.40 s 640 ms results differ 14,999 and 15,000" in text
+    assert "400 ms 40.0 ms 10.0 1.00 s 640 ms 1.56" in text  # bowtie's, as before
+
+
 def test_without_other_tools_the_page_says_so(tmp_path: Path, measured: Measurements) -> None:
     write_page(tmp_path / "report.html", measured, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")

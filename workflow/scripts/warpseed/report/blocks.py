@@ -152,10 +152,15 @@ def as_printed(value: float) -> str:
 
 
 def shown_speedup(row: Mapping[str, Any] | None) -> Cell:
-    """A cell of a speedup, or of the reason why there is none; empty where nothing was measured."""
+    """A cell of a speedup, or of the reason why there is none, and how many results both sides have where that is it;
+    empty where nothing was measured."""
     if row is None:
         return Cell("")
-    return Cell(speedup_cell(row), css="" if row["status"] == "ok" else "differ")
+    if row["status"] == "ok":
+        return Cell(speedup_cell(row))
+    both = [int(row[f"{side}_results"]) for side in ("numerator", "denominator")]
+    counted = f"{both[0]:,} and {both[1]:,}" if both[0] != both[1] and min(both) >= 0 else ""
+    return Cell(speedup_cell(row), counted, "differ")
 
 
 def figures(measurements: Measurements, files: Files, stems: Iterable[str]) -> list[Block]:

@@ -318,7 +318,7 @@ def _pairs(methods: Iterable[Method]) -> list[tuple[str, Method, Method]]:
 
 _SIDES = [f"{side}_{key}" for side in ("numerator", "denominator") for key in ("item", *Method._fields, "stage")]
 SPEEDUP_COLUMNS = [*_CASE, "comparison", "scope", *_SIDES, "queries", "numerator_s", "denominator_s"]
-SPEEDUP_COLUMNS += ["speedup", "status"]
+SPEEDUP_COLUMNS += ["numerator_results", "denominator_results", "speedup", "status"]
 
 
 def _speedup_row(
@@ -328,6 +328,7 @@ def _speedup_row(
     row = {**{key: denominator[key] for key in (*_CASE, "queries")}, "comparison": comparison, "scope": scope}
     for side, entry in (("numerator", numerator), ("denominator", denominator)):
         named = {**method_of(entry)._asdict(), "item": entry["item"], "stage": entry["stage"], "s": entry["median_s"]}
+        named["results"] = entry["results"]
         row |= {f"{side}_{key}": value for key, value in named.items()}
     speedup = math.nan if status else numerator["median_s"] / denominator["median_s"]
     return {**row, "speedup": speedup, "status": status or "ok"}
@@ -340,7 +341,7 @@ def speedups(measurements: Measurements, items: Iterable[str]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         `comparison` is gpu_over_cpu, threads, gpus, fast_over_paper or fast_over_peer; `scope` is index_open or
-        process; each side has its item, tool, tier, device, gpus, threads, stage and seconds. `speedup` is
+        process; each side has its item, tool, tier, device, gpus, threads, stage, seconds and results. `speedup` is
         numerator_s / denominator_s, or NaN with `status` "results differ" or "results not checked".
     """
     table = times(measurements, items)

@@ -57,8 +57,8 @@ def peers(
     heads.append([Cell("Case"), *[Cell(name) for name in (peer, "warpseed", "speedup")] * 2])
     note = (
         f"{command} in the same run on the same {measurements.paper.queries_name}; a speedup stands only where "
-        f"{same}. Index open: our stages with the index open against {peer}'s wall time less its loading. "
-        "Process: both as whole processes."
+        f'{same}; below "results differ" stands how many {peer} has, and how many we. Index open: our stages with the '
+        f"index open against {peer}'s wall time less its loading. Process: both as whole processes."
     )
     return [Heading(f"Beside {peer}"), Text(note, soft=True), Table(heads, groups, 7)]
 

@@ -182,7 +182,7 @@ def summary_table(speedups: pd.DataFrame) -> pd.DataFrame:
         how many cases are in it and `differ` how many were left out because results differed or were not checked.
     """
     sides = [column for column in speedups.columns if column.startswith(("numerator_", "denominator_"))]
-    sides = [column for column in sides if not column.endswith("_s")]
+    sides = [column for column in sides if not column.endswith(("_s", "_results"))]
     keys = ["system", *_MACHINE, "item", "comparison", "scope", *sides]
     rows = []
     for key, group in speedups.groupby(keys, sort=False):

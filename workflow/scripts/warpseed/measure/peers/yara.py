@@ -1,7 +1,10 @@
 """yara (seqan-apps): reads against an FM-index, every place within a share of edits, one alignment a place.
 
 What yara_mapper 0.9.11 does with our inputs (each tried): ``-e 1 -s 1 -y full -sa record`` prints reads of 100 to 199
-bases with one edit, all places as records of their own.
+bases with one edit, all places as records of their own. Where the pieces of a read (halves with one edit, thirds with
+two) have more than 300 exact hits together, it takes larger ones (the whole read, its halves) in which it allows a
+substitution: a place that has an insertion or deletion in each of these is left out, whatever the sensitivity, and no
+option moves the limit.
 """
 
 from __future__ import annotations
