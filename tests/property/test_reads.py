@@ -218,7 +218,7 @@ def test_placements_for_which_there_is_little_room(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warpseed.line._ROOM", rooms[0])
         patch.setattr("warpseed.line._LARGE_ROOM", large)
-        patch.setattr("warpseed.one_error.cpu._MOST_WORK", work)
+        patch.setattr("warpseed.output.collect._MOST_WORK", work)
         patch.setattr("warpseed.one_error.cpu._MOST_BASES", work)
         options: dict[str, Any] = {"max_edits": max_edits, "threads": threads}
         assert_true(index, contigs, queries, tier=tier, **options)

@@ -63,9 +63,10 @@ def test_threads_share_a_piece_where_there_are_few(
 
 def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:
     kmers = pack(Queries.from_sequences([KMER] * 100))
-    work = cpu._FastWork.of(poly_a, kmers, 0, None)
-    block, counts = work.block(), np.zeros(100, np.int64)
-    stop, hits, needed = work.search(block, 0, 100, 5000, (counts, np.zeros(2, np.int64)))
+    search = cpu._range_search(poly_a, kmers, 0)
+    block, counts = search.new_block(), np.zeros(100, np.int64)
+    searcher = search._replace(new_block=lambda: block)._searcher(None)
+    stop, hits, needed = searcher(0, 100, 5000, (counts, np.zeros(2, np.int64)))
     assert (stop, len(hits), needed) == (2, 2 * HITS, HITS)
     assert block.found[:3].tolist() == [HITS] * 3 and not block.found[3:100].any()
 
@@ -73,7 +74,7 @@ def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None
 def test_a_search_ends_when_much_is_done(poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal waits for the search: of 100 k-mers, all of which are dropped, a few are done in one call."""
     kmers = pack(Queries.from_sequences([KMER] * 100))
-    monkeypatch.setattr(cpu, "_MOST_WORK", 5000)
+    monkeypatch.setattr("warpseed.output.collect._MOST_WORK", 5000)
     found = cpu.find_first_fast(poly_a, kmers, 0, Room(1 << 17), max_hits=1, watch=Stopwatch())
     assert len(found.counts) == found.dropped_queries == 3 and found.dropped_hits == 3 * HITS
     monkeypatch.setattr(cpu, "_MOST_QUERIES", (7, 5, 3))

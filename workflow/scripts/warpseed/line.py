@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from warpseed.compute.pipeline import fed, ordered
+from warpseed.compute.sink import WHOLE_TEXT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
     from warpseed.sequences.pieces import Piece, Pieces
     from warpseed.sequences.queries import Queries
 
-__all__ = ["WHOLE_TEXT", "Batch", "Done", "Line", "Room", "Search", "Sequences"]
-
-WHOLE_TEXT = (0, 1 << 62)
-"""Every position of a text."""
+__all__ = ["Batch", "Done", "Line", "Room", "Search", "Sequences"]
 
 _QUERIES_AT_ONCE = 1 << 17
 """Queries that a thread prepares and searches at most."""

@@ -9,9 +9,11 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.ranges import sort_range
 
-__all__ = ["NO_LIMIT", "Sink", "close_queries", "limit_of"]
+__all__ = ["NO_LIMIT", "WHOLE_TEXT", "Sink", "close_queries", "limit_of"]
 
 NO_LIMIT = np.iinfo(np.int64).max
+WHOLE_TEXT = (0, 1 << 62)
+"""Every position of a text."""
 
 
 def limit_of(number: int | None) -> int:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
-from warpseed.compute.sink import NO_LIMIT, Sink, limit_of
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.layout import FastIndex, SeedIndex
+from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
-from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
+from warpseed.kmer_seeds.fast import Costs, make_scheme
 from warpseed.kmer_seeds.paper import Work
-from warpseed.line import WHOLE_TEXT, Room
-from warpseed.output.collect import Searcher, collect_first, collect_found, first_that_fit, joined_parts
+from warpseed.line import Room
+from warpseed.output.collect import RangeSearch, joined_parts, search_first
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
@@ -32,10 +32,8 @@ __all__ = [
 
 COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=cpu_fast.NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
-_MOST_WORK = 1 << 23
-"""Look-ups and candidates of `find_first_fast`, besides what its last k-mer has: a fraction of a second."""
 _MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
-"""k-mers of `find_first_paper`, by mismatches, for the same reason."""
+"""k-mers of `find_first_paper`, by mismatches: as many as take a fraction of a second."""
 
 
 class Intervals(NamedTuple):
@@ -55,53 +53,12 @@ class Intervals(NamedTuple):
     dropped_hits: int
 
 
-class _FastWork(NamedTuple):
-    """k-mers to be searched by the fast tier, and how."""
-
-    fast: FastIndex
-    kmers: Packed
-    scheme: Scheme
-    max_hits: int
-    store: bool
-    most_work: int
-
-    @classmethod
-    def of(
-        cls,
-        index: SeedIndex,
-        kmers: Packed,
-        max_mismatches: int,
-        max_hits: int | None,
-        *,
-        store: bool = True,
-        most_work: int = NO_LIMIT,
-    ) -> _FastWork:
-        scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
-        return cls(index.fast, kmers, scheme, limit_of(max_hits), store, most_work)
-
-    def block(self) -> cpu_fast.Block:
-        """Working arrays for one thread."""
-        longest = int(self.kmers.lengths.max(initial=1))
-        stride = -(-longest // BASES_A_WORD) + 1
-        return cpu_fast.new_block(stride, int(self.scheme.look_ups.max()))
-
-    def search(
-        self,
-        block: cpu_fast.Block,
-        first: int,
-        last: int,
-        room: int,
-        into: tuple[np.ndarray, np.ndarray],
-        window: tuple[int, int] = WHOLE_TEXT,
-    ) -> tuple[int, np.ndarray, int]:
-        """The k-mers [first, last), as far as there is room: where it stopped, the hits, the room the next one needs.
-
-        It stops behind `most_work`, too; the next one then needs none. `into` are the counts of these k-mers and the
-        numbers that were dropped (see `Sink`).
-        """
-        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
-        stop, used, needed = cpu_fast.search_range(self.fast, self.kmers, self.scheme, block, first, last, sink)
-        return stop, sink.hits[:used], needed
+def _range_search(index: SeedIndex, kmers: Packed, max_mismatches: int) -> RangeSearch:
+    """The fast tier's search of packed k-mers."""
+    scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
+    stride = -(-int(kmers.lengths.max(initial=1)) // BASES_A_WORD) + 1
+    new_block = partial(cpu_fast.new_block, stride, int(scheme.look_ups.max()))
+    return RangeSearch(cpu_fast.search_range, (index.fast, kmers, scheme), new_block, len(kmers.lengths))
 
 
 def find_fast(
@@ -115,13 +72,9 @@ def find_fast(
     watch: Stopwatch | None = None,
 ) -> Found:
     """All hits of packed k-mers, or with `count_only` their numbers; see `warpseed.kmer_seeds.find_kmers`."""
-    work = _FastWork.of(index, kmers, max_mismatches, max_hits, store=not count_only)
-
-    def new_searcher() -> Searcher:
-        return partial(work.search, work.block())
-
+    search = _range_search(index, kmers, max_mismatches)
     with (watch or Stopwatch()).stage("search"):
-        return collect_found(len(kmers.lengths), threads, 0 if count_only else 2, new_searcher)
+        return search.all(threads, max_hits=max_hits, guess=2, count_only=count_only)
 
 
 def find_first_fast(
@@ -129,11 +82,9 @@ def find_first_fast(
 ) -> Found:
     """The hits of the first k-mers of a set, as many as have room and are soon done; of none where those of the very
     first have no room."""
-    # A part of the text does not show all hits of a k-mer: whether it is dropped was decided in the whole of it.
-    limit = max_hits if room.text == WHOLE_TEXT else None
-    work = _FastWork.of(index, kmers, max_mismatches, limit, most_work=_MOST_WORK)
+    search = _range_search(index, kmers, max_mismatches)
     with watch.stage("search"):
-        return collect_first(len(kmers.lengths), room.results, partial(work.search, work.block(), window=room.text))
+        return search.first(room.results, room.text, max_hits=max_hits)
 
 
 def search_paper(
@@ -194,13 +145,9 @@ def find_first_paper(
     looked at, since the line asks for a part of the text only where the first k-mer had no room.
     """
     kmers = part_of(kmers, 0, min(len(kmers.lengths), _MOST_QUERIES[max_mismatches]))
+    search = partial(search_paper, index, max_mismatches=max_mismatches, max_hits=max_hits)
     with watch.stage("search"):
-        found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
-        stop = first_that_fit(found.hits, room.results)
-        if stop < len(found.hits):
-            # Those behind are searched again in the next batch, and dropped there.
-            kmers = part_of(kmers, 0, stop)
-            found = search_paper(index, kmers, max_mismatches, max_hits=max_hits)
+        kmers, found = search_first(kmers, room.results, search, lambda found: found.hits)
     with watch.stage("locate"):
         return locate_intervals(index, kmers, found, max_mismatches)
 

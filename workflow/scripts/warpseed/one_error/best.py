@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.sink import WHOLE_TEXT
 from warpseed.fm_index.layout import Segments
 from warpseed.fm_index.text import contig_place
-from warpseed.line import WHOLE_TEXT
 from warpseed.one_error.reads import placement_of
 from warpseed.output.rows import Found, join_found
 

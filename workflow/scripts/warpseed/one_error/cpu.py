@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
-from warpseed.compute.sink import NO_LIMIT, Sink, limit_of
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.layout import FastIndex, SeedIndex
-from warpseed.line import WHOLE_TEXT, Room
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.line import Room
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
-from warpseed.output.collect import Searcher, collect_first, collect_found, first_that_fit, joined_parts
+from warpseed.output.collect import RangeSearch, joined_parts, search_first
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 
@@ -38,10 +38,8 @@ CROWDED, SEEDS = 8, 3
 """Where the first K bases of a piece have more rows, others are looked up, and of three places the one with the fewest
 rows is taken: real genomes repeat themselves. On 4.6 Mbp few pieces are crowded; on 100 Mbp reads are as fast with 8 as
 with 16, and slower with 4 and 32."""
-_MOST_WORK = 1 << 23
-"""Look-ups and candidates of `find_first_fast`, besides what its last read has: a fraction of a second."""
 _MOST_BASES = 1 << 17
-"""Bases of the reads of `find_first_paper`, besides its first, for the same reason."""
+"""Bases of the reads of `find_first_paper`, besides its first: as many as take a fraction of a second."""
 
 
 class PaperResults(NamedTuple):
@@ -58,50 +56,13 @@ class PaperResults(NamedTuple):
     dropped_hits: int
 
 
-class _FastWork(NamedTuple):
-    """Reads to be searched by the fast tier, and how."""
-
-    fast: FastIndex
-    reads: Packed
-    how: cpu_fast.How
-    max_hits: int
-    store: bool
-    most_work: int
-
-    @classmethod
-    def of(
-        cls,
-        index: SeedIndex,
-        reads: Packed,
-        wanted: Wanted,
-        max_hits: int | None,
-        *,
-        store: bool = True,
-        most_work: int = NO_LIMIT,
-    ) -> _FastWork:
-        pieces = max(wanted.max_edits, 1) + 1
-        how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, CROWDED, SEEDS, pieces)
-        return cls(index.fast, reads, how, limit_of(max_hits), store, most_work)
-
-    def block(self) -> cpu_fast.Block:
-        """Working arrays for one thread."""
-        longest = int(self.reads.lengths.max(initial=1))
-        return cpu_fast.new_block(-(-longest // BASES_A_WORD), len(self.reads.marks) == 0, self.how)
-
-    def search(
-        self,
-        block: cpu_fast.Block,
-        first: int,
-        last: int,
-        room: int,
-        into: tuple[np.ndarray, np.ndarray],
-        window: tuple[int, int] = WHOLE_TEXT,
-    ) -> tuple[int, np.ndarray, int]:
-        """The reads [first, last), as far as there is room, and not begun behind `most_work`; as
-        `warpseed.output.collect.Searcher`."""
-        sink = Sink(np.empty(room, np.uint64), *into, self.max_hits, self.store, *window, self.most_work)
-        stop, used, needed = cpu_fast.search_range(self.fast, self.reads, self.how, block, first, last, sink)
-        return stop, sink.hits[:used], needed
+def _range_search(index: SeedIndex, reads: Packed, wanted: Wanted) -> RangeSearch:
+    """The fast tier's search of packed reads."""
+    pieces = max(wanted.max_edits, 1) + 1
+    how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, CROWDED, SEEDS, pieces)
+    longest = int(reads.lengths.max(initial=1))
+    new_block = partial(cpu_fast.new_block, -(-longest // BASES_A_WORD), len(reads.marks) == 0, how)
+    return RangeSearch(cpu_fast.search_range, (index.fast, reads, how), new_block, len(reads.lengths))
 
 
 def find_fast(
@@ -115,13 +76,9 @@ def find_fast(
     watch: Stopwatch | None = None,
 ) -> Found:
     """All placements of packed reads, or with `count_only` their numbers; see `warpseed.one_error.find_reads`."""
-    work = _FastWork.of(index, reads, wanted, max_hits, store=not count_only)
-
-    def new_searcher() -> Searcher:
-        return partial(work.search, work.block())
-
+    search = _range_search(index, reads, wanted)
     with (watch or Stopwatch()).stage("search"):
-        return collect_found(len(reads.lengths), threads, 0 if count_only else 6, new_searcher)
+        return search.all(threads, max_hits=max_hits, guess=6, count_only=count_only)
 
 
 def find_first_fast(
@@ -135,11 +92,9 @@ def find_first_fast(
 ) -> Found:
     """The placements of the first reads of a set, as many as have room and are soon done; of none where those of the
     very first have no room."""
-    # A part of the text does not show all placements of a read: whether it is dropped was decided in the whole of it.
-    limit = max_hits if room.text == WHOLE_TEXT else None
-    work = _FastWork.of(index, reads, wanted, limit, most_work=_MOST_WORK)
+    search = _range_search(index, reads, wanted)
     with watch.stage("search"):
-        return collect_first(len(reads.lengths), room.results, partial(work.search, work.block(), window=room.text))
+        return search.first(room.results, room.text, max_hits=max_hits)
 
 
 def search_paper(
@@ -233,13 +188,9 @@ def find_first_paper(
     whole text and held at once: `room.text` is asked for only where a first read had no room."""
     soon = int(np.searchsorted(np.cumsum(reads.lengths, dtype=np.int64), _MOST_BASES, side="right"))
     reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
+    search = partial(search_paper, index, wanted=wanted, max_hits=max_hits)
     with watch.stage("search"):
-        searched = search_paper(index, reads, wanted, max_hits=max_hits)
-        stop = first_that_fit(searched.placements, room.results)
-        if stop < len(searched.placements):
-            # Those behind are searched again in the next batch, and dropped there.
-            reads = part_of(reads, 0, stop)
-            searched = search_paper(index, reads, wanted, max_hits=max_hits)
+        reads, searched = search_first(reads, room.results, search, lambda found: found.placements)
     with watch.stage("locate"):
         return locate_results(index, reads, searched)
 

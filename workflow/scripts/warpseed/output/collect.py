@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
+from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.output.rows import Found
+from warpseed.sequences.packed import Packed, part_of
 
-__all__ = ["Searcher", "collect_first", "collect_found", "first_that_fit", "joined_parts"]
+__all__ = ["RangeSearch", "Searcher", "collect_first", "collect_found", "joined_parts", "search_first"]
+
+_MOST_WORK = 1 << 23
+"""Look-ups and candidates of `RangeSearch.first`, besides what its last query has: a fraction of a second."""
+_Result = TypeVar("_Result")
 
 Searcher: TypeAlias = "Callable[[int, int, int, tuple[np.ndarray, np.ndarray]], tuple[int, np.ndarray, int]]"
 """``search(first, last, room, (counts, dropped))`` searches the queries [first, last) as far as there is room; it fills
@@ -21,11 +27,6 @@ the hits, and the room that this query needs."""
 def joined_parts(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     """Arrays one behind the other; an empty one where there are none."""
     return np.concatenate([np.empty(0, dtype), *parts])
-
-
-def first_that_fit(counts: np.ndarray, room: int) -> int:
-    """How many of the first queries have their hits (int64[n], of each) in so much room; at least one."""
-    return max(1, int(np.searchsorted(np.cumsum(counts), room, side="right")))
 
 
 def collect_first(count: int, room: int, search: Searcher) -> Found:
@@ -61,3 +62,68 @@ def collect_found(count: int, threads: int, room: int, new_searcher: Callable[[]
         int(sum(dropped[0] for _, _, dropped in results)),
         int(sum(dropped[1] for _, _, dropped in results)),
     )
+
+
+class RangeSearch(NamedTuple):
+    """A compiled search of ranges of queries, whose hits go to a Sink."""
+
+    run: Callable[..., tuple[int, int, int]]
+    """``run(*shared, block, first, last, sink)`` searches the queries [first, last) as far as there is room and work is
+    left, and returns the query it stopped at, the hits used, and the room that this query needs"""
+    shared: tuple[Any, ...]
+    """what all threads read"""
+    new_block: Callable[[], Any]
+    """makes the working arrays of one thread"""
+    queries: int
+    """how many there are"""
+
+    def _searcher(
+        self,
+        max_hits: int | None,
+        *,
+        store: bool = True,
+        window: tuple[int, int] = WHOLE_TEXT,
+        most_work: int = NO_LIMIT,
+    ) -> Searcher:
+        block = self.new_block()
+
+        def search(
+            first: int, last: int, room: int, into: tuple[np.ndarray, np.ndarray]
+        ) -> tuple[int, np.ndarray, int]:
+            sink = Sink(np.empty(room, np.uint64), *into, limit_of(max_hits), store, *window, most_work)
+            stop, used, needed = self.run(*self.shared, block, first, last, sink)
+            return stop, sink.hits[:used], needed
+
+        return search
+
+    def all(self, threads: int, *, max_hits: int | None, guess: int, count_only: bool = False) -> Found:
+        """The hits of all queries, or with `count_only` their numbers; `guess` is how many a query has, about."""
+        return collect_found(
+            self.queries, threads, 0 if count_only else guess, lambda: self._searcher(max_hits, store=not count_only)
+        )
+
+    def first(self, room: int, window: tuple[int, int], *, max_hits: int | None) -> Found:
+        """The hits of the first queries that begin in these positions of the text, as many as have room and are soon
+        done; of none where those of the very first have no room."""
+        # A part of the text does not show all hits of a query: whether it is dropped was decided in the whole of it.
+        limit = max_hits if window == WHOLE_TEXT else None
+        return collect_first(self.queries, room, self._searcher(limit, window=window, most_work=_MOST_WORK))
+
+
+def search_first(
+    queries: Packed, room: int, search: Callable[[Packed], _Result], counts_of: Callable[[_Result], np.ndarray]
+) -> tuple[Packed, _Result]:
+    """The first queries whose hits have so much room, at least one, and what a search of them finds: one that holds all
+    hits of its queries at once.
+
+    Parameters
+    ----------
+    counts_of : function of what was found that gives the hits of each query, int64[n]
+    """
+    found = search(queries)
+    stop = max(1, int(np.searchsorted(np.cumsum(counts_of(found)), room, side="right")))
+    if stop >= len(queries.lengths):
+        return queries, found
+    # Those behind are searched again in the next batch, and dropped there.
+    queries = part_of(queries, 0, stop)
+    return queries, search(queries)
