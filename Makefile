@@ -56,7 +56,7 @@ smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@echo "The report is $$PWD/results/smoke/results/report.html"
 
 test: $(DEV_STAMP) $(COMMAND) | $(LINK)
-	@$(PY) -m pytest -m "not gpu and not slurm" $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not gpu and not slurm" $(ARGS)
 
 test-damage: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_DAMAGE=20 $(PY) -m pytest tests/unit/test_index_damage.py $(ARGS)

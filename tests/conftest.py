@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import signal
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -47,7 +46,17 @@ PEERS = {
     "tabix": ("bgzip", "tabix"),
 }
 """Tools that tests marked `peer("bowtie")` compare with, and their programs."""
-SKIPPED_PEERS = pytest.StashKey[Counter[str]]()
+MISSING_PEER = "missing peer"
+"""The property of a skipped test that names its peer: properties reach the process that prints the summary."""
+MOST_WORKERS = 4
+LONG = ("property", "workflow")
+"""Folders whose files take minutes."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: a process for each CPU that we may use, and no more than the few large files keep busy."""
+    return min(MOST_WORKERS, len(os.sched_getaffinity(0)))
 
 
 def pytest_configure() -> None:
@@ -67,17 +76,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             continue
         if os.environ.get("WARPSEED_REQUIRE_PEERS") == "1":
             pytest.fail(f"{peer} is not installed, and WARPSEED_REQUIRE_PEERS=1", pytrace=False)
-        item.config.stash.setdefault(SKIPPED_PEERS, Counter())[peer] += 1
+        item.user_properties.append((MISSING_PEER, peer))
         pytest.skip(f"{peer} is not installed")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Which peers were missing, and how to get them, in one line."""
-    skipped = config.stash.get(SKIPPED_PEERS, Counter())
+    skipped = [
+        peer
+        for report in terminalreporter.stats.get("skipped", [])
+        for name, peer in getattr(report, "user_properties", ())
+        if name == MISSING_PEER
+    ]
     if skipped:
-        missing = " ".join(sorted(skipped))
+        missing = " ".join(sorted(set(skipped)))
         terminalreporter.write_line(
-            f"{skipped.total()} tests that compare with other tools were skipped; to run them: "
+            f"{len(skipped)} tests that compare with other tools were skipped; to run them: "
             f"apt-get install {missing}, or the conda packages of these names (bioconda)."
         )
 
@@ -93,7 +107,9 @@ def gpu_answers() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip GPU tests where no GPU answers, unless one is required."""
+    """Begin with the folders whose files take long, so that no process is left with one at the end, and skip GPU tests
+    where no GPU answers, unless one is required."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
     if os.environ.get("WARPSEED_REQUIRE_GPU") == "1" or gpu_answers():
         return
     for item in items:
@@ -110,7 +126,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     from warpseed.measure.provenance import commit
 
     # A test that needs two GPUs is collected and skipped where there is one: it has not passed.
-    outcomes = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:  # one of several processes, for which another counts
+        return
+    outcomes = reporter.stats
     counts = {outcome: len(outcomes.get(outcome, [])) for outcome in ("passed", "skipped")}
     record = {"date": f"{date.today():%Y-%m-%d}", "commit": commit(), **counts, **gpu_description()}
     path = Path(folder) / machine_name() / "gpu_tests.json"

@@ -13,7 +13,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Hit", "codes_of", "find_kmers", "find_kmers_plainly", "reverse_complement"]
+__all__ = [
+    "Hit",
+    "codes_of",
+    "differences",
+    "find_kmers",
+    "find_kmers_plainly",
+    "in_contigs",
+    "one_behind_the_other",
+    "reverse_complement",
+]
 
 Hit = tuple[int, int, int, int, int, int]
 """query, contig, start, end, strand (0 '+', 1 '-'), distance; 0-based, half-open, on the forward strand."""
@@ -35,6 +44,19 @@ def codes_of(sequence: str, hole: int) -> np.ndarray:
     for code, base in enumerate("ACGT"):
         table[ord(base)] = table[ord(base.lower())] = code
     return table[np.frombuffer(sequence.encode("ascii"), np.uint8)]
+
+
+def one_behind_the_other(contigs: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of all contigs, each with a border behind it, and where each begins there (one more than contigs)."""
+    border = np.array([BETWEEN_CONTIGS], np.uint8)
+    text = np.concatenate([part for contig in contigs for part in (codes_of(contig, TEXT_HOLE), border)])
+    return text, np.cumsum([0] + [len(contig) + 1 for contig in contigs])
+
+
+def in_contigs(firsts: np.ndarray, places: np.ndarray) -> tuple[list[int], list[int]]:
+    """Contigs, and places in them, of places in the text of all."""
+    contigs = np.searchsorted(firsts, places, side="right") - 1
+    return contigs.tolist(), (places - firsts[contigs]).tolist()
 
 
 def _in_output_order(hits: list[Hit], max_hits: int | None) -> list[Hit]:
@@ -59,9 +81,7 @@ def find_kmers(
     max_hits
         A query with more hits than this, both strands together, has none. None keeps all.
     """
-    border = np.array([BETWEEN_CONTIGS], np.uint8)
-    text = np.concatenate([part for contig in contigs for part in (codes_of(contig, TEXT_HOLE), border)])
-    firsts = np.cumsum([0] + [len(contig) + 1 for contig in contigs])
+    text, firsts = one_behind_the_other(contigs)
     hits: list[Hit] = []
     for number, query in enumerate(queries):
         k = len(query)
@@ -72,10 +92,12 @@ def find_kmers(
         for strand, spelled in enumerate((query, reverse_complement(query))):
             distances = (windows[only_bases] != codes_of(spelled, QUERY_HOLE)).sum(axis=1)
             near = distances <= max_mismatches
-            for place, distance in zip(only_bases[near].tolist(), distances[near].tolist(), strict=True):
-                contig = int(np.searchsorted(firsts, place, side="right")) - 1
-                start = place - int(firsts[contig])
-                hits.append((number, contig, start, start + k, strand, distance))
+            hits += [
+                (number, contig, start, start + k, strand, distance)
+                for contig, start, distance in zip(
+                    *in_contigs(firsts, only_bases[near]), distances[near].tolist(), strict=True
+                )
+            ]
     return _in_output_order(hits, max_hits)
 
 
@@ -96,3 +118,8 @@ def find_kmers_plainly(
                     if distance <= max_mismatches:
                         hits.append((number, contig, start, start + k, strand, distance))
     return _in_output_order(hits, max_hits)
+
+
+def differences(found: Sequence[tuple[int, ...]], true: Sequence[tuple[int, ...]]) -> dict[str, list[tuple[int, ...]]]:
+    """The first rows that are missing, and the first that there should not be."""
+    return {"missing": sorted(set(true) - set(found))[:5], "invented": sorted(set(found) - set(true))[:5]}

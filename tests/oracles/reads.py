@@ -22,7 +22,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from oracles.kmers import BETWEEN_CONTIGS, QUERY_HOLE, TEXT_HOLE, codes_of, reverse_complement
+from oracles.kmers import (
+    BETWEEN_CONTIGS,
+    QUERY_HOLE,
+    codes_of,
+    in_contigs,
+    one_behind_the_other,
+    reverse_complement,
+)
 from oracles.suffix_array import NaiveIndex
 
 __all__ = [
@@ -57,26 +64,35 @@ def in_output_order(placements: list[Placement], max_hits: int | None) -> list[P
 # ---- all placements
 
 
-def _distances(text: np.ndarray, read: np.ndarray, most: int) -> np.ndarray:
-    """Edit distances, cut to most + 1, of a read to text[s : s + L + k - most], for each k (rows) and each s."""
+def _distances(text: np.ndarray, reads: Sequence[np.ndarray], most: int) -> np.ndarray:
+    """Edit distances, cut to most + 1, of each read, of L bases, to text[s : s + L + k - most], by k, read and s.
+
+    They are given for every s behind which there is enough of the text for the shortest read.
+    """
     far = most + 1
-    starts = len(text)
-    padded = np.concatenate([text, np.full(len(read) + 2 * most + 1, BETWEEN_CONTIGS, np.uint8)])
-    # Row k + 1: the first i bases of the read against the first i + k - most of the text from s on. Those at the rims
+    lengths = np.array([len(read) for read in reads])
+    starts = max(len(text) + most + 1 - lengths.min(), 0)
+    padded = np.concatenate([text, np.full(lengths.max() + 2 * most + 1, BETWEEN_CONTIGS, np.uint8)])
+    letters = np.full((lengths.max(), len(reads), 1), QUERY_HOLE, np.uint8)
+    for number, read in enumerate(reads):
+        letters[: len(read), number, 0] = read
+    # Row k + 1: the first i bases of the reads against the first i + k - most of the text from s on. Those at the rims
     # stay too far.
-    band = np.full((2 * most + 3, starts), far, np.int8)
+    band = np.full((2 * most + 3, len(reads), starts), far, np.int8)
     for k in range(most, 2 * most + 1):
         band[k + 1] = k - most
-    for i, base in enumerate(read, 1):
+    whole = np.empty_like(band[1:-1])
+    for i, bases in enumerate(letters, 1):
         after = np.full_like(band, far)
         for k in range(max(most - i, 0), 2 * most + 1):
             j = i + k - most
             costs = np.minimum(band[k + 2], after[k]) + 1
             if j > 0:
-                costs = np.minimum(costs, band[k + 1] + (padded[j - 1 : j - 1 + starts] != base))
+                costs = np.minimum(costs, band[k + 1] + (padded[j - 1 : j - 1 + starts] != bases))
             after[k + 1] = np.minimum(costs, far)
         band = after
-    return band[1:-1]
+        whole[:, lengths == i] = band[1:-1, lengths == i]
+    return whole
 
 
 def find_reads(
@@ -86,7 +102,7 @@ def find_reads(
     max_hits: int | None = None,
     strands: Sequence[int] = (0, 1),
 ) -> list[Placement]:
-    """All placements, by the band of the dynamic programming table, for all starts of a contig at once.
+    """All placements, by the band of the dynamic programming table, for all starts and reads of like length at once.
 
     Parameters
     ----------
@@ -99,21 +115,28 @@ def find_reads(
     strands
         0 for the read as it is given, 1 for its reverse complement.
     """
-    placements: list[Placement] = []
+    text, firsts = one_behind_the_other(contigs)
+    holes = np.concatenate([[0], np.cumsum(text > 3)])
+    alike: dict[int, list[tuple[int, int, np.ndarray]]] = {}
     for number, query in enumerate(queries):
-        for strand in strands:
+        for strand in strands if query else ():
             read = codes_of(reverse_complement(query) if strand else query, QUERY_HOLE)
-            for contig, sequence in enumerate(contigs):
-                text = codes_of(sequence, TEXT_HOLE)
-                holes = np.concatenate([[0], np.cumsum(text > 3)])
-                for k, distances in enumerate(_distances(text, read, max_edits)):
-                    length = len(query) + k - max_edits
-                    if length < 1 or not query:
-                        continue
-                    starts = np.arange(max(len(text) - length + 1, 0))
-                    whole = holes[starts + length] == holes[starts]
-                    for start in np.flatnonzero(whole & (distances[: len(starts)] <= max_edits)).tolist():
-                        placements.append((number, contig, start, start + length, strand, int(distances[start])))
+            alike.setdefault(len(read).bit_length(), []).append((number, strand, read))
+    placements: list[Placement] = []
+    for oriented in alike.values():
+        distances = _distances(text, [read for _, _, read in oriented], max_edits)
+        for row, (number, strand, read) in enumerate(oriented):
+            for k in range(max(max_edits + 1 - len(read), 0), 2 * max_edits + 1):
+                length = len(read) + k - max_edits
+                starts = np.arange(max(len(text) - length + 1, 0))
+                near = distances[k, row, : len(starts)] <= max_edits
+                places = np.flatnonzero(near & (holes[starts + length] == holes[starts]))
+                placements += [
+                    (number, contig, start, start + length, strand, distance)
+                    for contig, start, distance in zip(
+                        *in_contigs(firsts, places), distances[k, row, places].tolist(), strict=True
+                    )
+                ]
     return in_output_order(placements, max_hits)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from made_up_genomes import LAYOUTS, cases, near_queries
-from oracles.kmers import find_kmers, reverse_complement
+from oracles.kmers import differences, find_kmers, reverse_complement
 from oracles.reads import (
     KINDS,
     Placement,
@@ -138,8 +138,7 @@ def assert_true(index: Any, contigs: Sequence[str], queries: Sequence[str], **op
     hits = search(index, queries, **options)
     found = [tuple(row) for row in hits.rows().tolist()]
     rows = true_rows(contigs, queries, true)
-    report = {"missing": sorted(set(rows) - set(found))[:5], "invented": sorted(set(found) - set(rows))[:5]}
-    assert found == rows, (report, contigs, queries, options)
+    assert found == rows, (differences(found, rows), contigs, queries, options)
     assert hits.counts.tolist() == np.bincount([hit[0] for hit in true], minlength=len(queries)).tolist()
     everything = truth(*asked, None, strands)
     assert hits.dropped_queries == len({hit[0] for hit in everything} - {hit[0] for hit in true})
