@@ -98,7 +98,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
     ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
-    ("docs/kmer_seeds.md", r"set aside in pieces of ([\d,]+)\s+rows", gpu_inexact._PIECE),
+    ("docs/kmer_seeds.md", r"set aside in runs of ([\d,]+)\s+rows", gpu_inexact._RUN),
     (
         "docs/kmer_seeds.md",
         r"in the (\d+) bits above the (\d+) of a packed hit",

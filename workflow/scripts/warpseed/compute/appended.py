@@ -2,7 +2,7 @@
 
 Nobody knows beforehand how many results a query has. Threads append them to lists in any order and count them; prefix
 sums of the counts say where each query's results begin; they are moved there, and sorted where they lie. So memory
-follows the results.
+follows the results. What one thread has too much of it sets aside in such a list, too, for whole warps.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ __all__ = [
     "group_words",
     "place_words",
     "reserve_words",
+    "run_at",
+    "runs_of_warp",
+    "set_aside",
     "sort_few",
     "sort_many",
     "sort_most",
@@ -106,6 +109,47 @@ def append_word(lists, reserved, number, query, word):
         lists.words[at + number] = word
         lists.queries[at + number] = uint32(query)
         lists.ranks[at + number] = uint32(rank + number)
+
+
+@scalar
+def set_aside(cursors, crowded, item, rows, run):
+    """Leave the rows of a crowded bucket to whole warps, in runs.
+
+    Parameters
+    ----------
+    cursors : uint64[2·SEGMENTS or more]; behind SEGMENTS those of `crowded`
+    crowded : uint32[…, 4], cut into SEGMENTS parts: two words of an item, first row, row behind the last
+    item : (int64, int64), these two words
+    rows : (int64 first, int64 behind the last)
+    run : int64, rows of a run at most
+    """
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(crowded.shape[0]) // int64(SEGMENTS)
+    for first in range(rows[0], rows[1], run):
+        slot = int64(cuda.atomic.add(cursors, int64(SEGMENTS) + segment, uint64(1)))
+        if slot < room:
+            entry = segment * room + slot
+            crowded[entry, 0] = uint32(item[0])
+            crowded[entry, 1] = uint32(item[1])
+            crowded[entry, 2] = uint32(first)
+            crowded[entry, 3] = uint32(min(int64(first) + run, rows[1]))
+
+
+@scalar
+def runs_of_warp(cursors, crowded):
+    """The runs set aside that this warp takes, as a range: (int64 first, int64 behind the last, int64 step)."""
+    warp = int64(cuda.grid(1)) >> int64(5)
+    warps = int64(cuda.gridsize(1)) >> int64(5)
+    segment = warp & int64(SEGMENTS - 1)
+    room = int64(crowded.shape[0]) // int64(SEGMENTS)
+    used = min(int64(cursors[int64(SEGMENTS) + segment]), room)
+    return segment * room + warp // int64(SEGMENTS), segment * room + used, warps // int64(SEGMENTS)
+
+
+@scalar
+def run_at(crowded, entry):
+    """A run set aside: the two words of its item, first row, row behind the last; int64 each."""
+    return int64(crowded[entry, 0]), int64(crowded[entry, 1]), int64(crowded[entry, 2]), int64(crowded[entry, 3])
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.appended import SEGMENTS, run_at, runs_of_warp, set_aside
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
@@ -39,8 +39,8 @@ LANES_SHIFT = 1
 _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
 _CROWDED = 64
-"""A bucket with more rows is left to whole warps, in pieces of _PIECE rows."""
-_PIECE = 1024
+"""A bucket with more rows is left to whole warps, in runs of _RUN rows."""
+_RUN = 1024
 _NEST = 64
 _BLOCK_NEST = _NEST * WARPS
 """Hits that a warp, and a block, keep in shared memory before they are appended."""
@@ -227,21 +227,6 @@ def _try_row(search, nest, look_up, row):
         _append(lists, hit)
 
 
-@scalar
-def _set_aside(lists, owner, pattern, low, high):
-    """Leave a crowded bucket to whole warps, in pieces."""
-    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
-    room = int64(lists.crowded.shape[0]) // int64(SEGMENTS)
-    for first in range(low, high, _PIECE):
-        slot = int64(cuda.atomic.add(lists.cursors, int64(SEGMENTS) + segment, uint64(1)))
-        if slot < room:
-            entry = segment * room + slot
-            lists.crowded[entry, 0] = uint32(owner)
-            lists.crowded[entry, 1] = uint32(pattern)
-            lists.crowded[entry, 2] = uint32(first)
-            lists.crowded[entry, 3] = uint32(min(int64(first) + int64(_PIECE), high))
-
-
 @kernel
 def append_inexact(search, rounds):
     """Matches with mismatches: 2 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
@@ -289,7 +274,7 @@ def append_inexact(search, rounds):
                 exact = min(scheme.length[length, window], int64(32)) - int64(index.table_length)
                 low, high = exact_tag_range(index, low, high, bases, exact)
                 if high - low > int64(_CROWDED):
-                    _set_aside(lists, owner, pattern, low, high)
+                    set_aside(lists.cursors, lists.crowded, (owner, pattern), (low, high), int64(_RUN))
                     high = low
             tag, mask = _tag_of(index, length, int64(scheme.pattern_offset[pattern]), bases)
         if cuda.any_sync(0xFFFFFFFF, low < high):
@@ -314,31 +299,24 @@ def append_inexact(search, rounds):
 
 @kernel
 def append_crowded(search):
-    """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn, a lane every 32nd row."""
+    """The rows of the buckets set aside: a warp takes runs of a part of the list in turn, a lane every 32nd row."""
     nest = _Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
     index, kmers, scheme, lists = search.tagged, search.kmers, search.scheme, search.lists
     t = int64(cuda.grid(1))
     if t & int64(31) == int64(0):
         nest.filled[int64(cuda.threadIdx.x) >> int64(5)] = uint32(0)
     cuda.syncwarp()
-    warp = t >> int64(5)
-    warps = int64(cuda.gridsize(1)) >> int64(5)
-    segment = warp & int64(SEGMENTS - 1)
-    room = int64(lists.crowded.shape[0]) // int64(SEGMENTS)
-    used = min(int64(lists.cursors[int64(SEGMENTS) + segment]), room)
-    for i in range(warp // int64(SEGMENTS), used, warps // int64(SEGMENTS)):
-        entry = segment * room + int64(i)
-        owner = int64(lists.crowded[entry, 0])
+    start, end, step = runs_of_warp(lists.cursors, lists.crowded)
+    for entry in range(start, end, step):
+        owner, pattern, begin, last = run_at(lists.crowded, entry)
         query = owner >> int64(1)
         strand = owner & int64(1)
-        pattern = int64(lists.crowded[entry, 1])
         offset = int64(scheme.pattern_offset[pattern])
         first_word = oriented_word(kmers, query, strand, int64(0))
         bases = _oriented_bases(kmers, query, strand, first_word, offset)
         tag, mask = _tag_of(index, int64(kmers.lengths[query]), offset, bases)
         look_up = _LookUp(owner, pattern, first_word, tag, mask)
-        first = int64(lists.crowded[entry, 2]) + (t & int64(31))
-        for row in range(first, int64(lists.crowded[entry, 3]), 32):
+        for row in range(begin + (t & int64(31)), last, 32):
             _try_row(search, nest, look_up, int64(row))
         _flush(lists, nest, int64(32))
     _flush(lists, nest, int64(1))

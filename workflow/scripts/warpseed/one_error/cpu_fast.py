@@ -15,7 +15,7 @@ from warpseed.fm_index.text import inside_segment
 from warpseed.one_error.agreement import agree_from
 from warpseed.one_error.edits import NO_EDIT, one_edit
 from warpseed.one_error.fast import LEFT, known_piece, left_edits, left_half, right_edits
-from warpseed.one_error.fast_two import FAR, distance_of, end_distances, first_own_start, is_anchor, third
+from warpseed.one_error.fast_two import FAR, distance_of, end_distances, first_own_start, is_anchor, piece_begin, third
 from warpseed.one_error.reads import MATCH, MAX_EDITS, pack_placement, pack_two_edits
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
@@ -100,19 +100,13 @@ def new_block(longest: int, known: bool, how: How) -> Block:
 
 
 @scalar
-def _piece_begin(length, piece, pieces):
-    """The first base of a piece of a read; of the piece behind the last one, its length."""
-    return (length * piece) >> int64(1) if pieces == 2 else third(length, piece)
-
-
-@scalar
 def _may_be_exact(how, marks, first, length, piece):
     """Whether a piece is looked up: where it has a base that is none, that is an edit."""
     if piece > int64(how.max_edits):
         return False  # without an edit the left half is enough
     if marks.shape[0] == 0:
         return True
-    bounds = _piece_begin(length, piece, how.pieces), _piece_begin(length, piece + int64(1), how.pieces)
+    bounds = piece_begin(length, piece, how.max_edits), piece_begin(length, piece + int64(1), how.max_edits)
     return known_piece(marks, first, length, bounds, how.max_edits)
 
 
@@ -145,8 +139,8 @@ def _list_items(fast, reads, how, block, begin, last):
                     block.marks[to + w] = oriented_marks(reads, query, int64(strand), int64(w))
             for piece in range(how.pieces):
                 item = (owner << int64(how.pieces - 1)) + int64(piece)
-                offset = _piece_begin(length, int64(piece), how.pieces)
-                bases = _piece_begin(length, int64(piece) + int64(1), how.pieces) - offset
+                offset = piece_begin(length, int64(piece), how.max_edits)
+                bases = piece_begin(length, int64(piece) + int64(1), how.max_edits) - offset
                 mask = prefix_mask(bases)
                 wanted = fetch_word(block.words, to * int64(32) + offset) & mask
                 block.begin[item] = to * int64(32) + offset

@@ -18,7 +18,7 @@ from warpseed.fm_index.text import inside_segment
 from warpseed.one_error.agreement import agree_until
 from warpseed.one_error.reads import MAX_EDITS
 
-__all__ = ["FAR", "distance_of", "end_distances", "first_own_start", "is_anchor", "third"]
+__all__ = ["FAR", "distance_of", "end_distances", "first_own_start", "is_anchor", "piece_begin", "third"]
 
 FAR = 0x3FF
 """`end_distances` where there is no placement: each of the five is 3."""
@@ -28,6 +28,13 @@ FAR = 0x3FF
 def third(length, piece):
     """The first base of a piece, 0 to 2, of a read; of 3 its length: int64."""
     return int64((length * piece) // int64(3))
+
+
+@scalar
+def piece_begin(length, piece, max_edits):
+    """The first base of a piece of a read, a third with two edits, else a half; of the piece behind the last one, its
+    length: int64."""
+    return third(length, piece) if max_edits == MAX_EDITS else (length * piece) >> int64(1)
 
 
 @scalar

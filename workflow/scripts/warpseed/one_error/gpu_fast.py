@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.appended import SEGMENTS, Appended, append_word, reserve_words
+from warpseed.compute.appended import Appended, append_word, reserve_words, run_at, runs_of_warp, set_aside
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
@@ -20,8 +20,8 @@ from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, decided_bases, exact_rows, position_of
 from warpseed.fm_index.text import inside_segment
 from warpseed.one_error.fast import LEFT, NO_EDIT, known_piece, left_edits, right_edits
-from warpseed.one_error.fast_two import third
-from warpseed.one_error.reads import MATCH, MAX_EDITS, pack_placement
+from warpseed.one_error.fast_two import piece_begin
+from warpseed.one_error.reads import MATCH, pack_placement
 from warpseed.sequences.packed import Packed, first_word, oriented_marks, oriented_word
 
 __all__ = [
@@ -31,13 +31,13 @@ __all__ = [
     "ReadLookUps",
     "append_crowded_placements",
     "append_placements",
-    "crowded_runs",
     "dealt_row",
     "look_up_rows",
     "orient_reads",
     "oriented_read",
     "piece_of",
     "place_of",
+    "row_of_run",
 ]
 
 _CROWDED = 64
@@ -86,7 +86,7 @@ class ReadLookUps(NamedTuple):
     found: Appended
     """cursors behind SEGMENTS are those of `crowded`"""
     crowded: np.ndarray
-    """uint32[…, 4], item, first row, row behind the last, bases of the piece before the place that was looked up"""
+    """uint32[…, 4], item, bases of the piece before the place that was looked up, first row, row behind the last"""
 
 
 class Piece(NamedTuple):
@@ -121,18 +121,12 @@ def piece_of(search, item):
 
 
 @scalar
-def _piece_begin(search, length, piece):
-    """The first base of a piece of a read; of the piece behind the last one, its length."""
-    return third(length, piece) if search.max_edits == MAX_EDITS else (length * piece) >> int64(1)
-
-
-@scalar
 def _look_up(search, item):
     """The rows of a piece that are to be tried, and the bases of the piece before the place that was looked up."""
     part = piece_of(search, item)
     nothing = int64(0), int64(0), int64(0)
-    begin = _piece_begin(search, part.length, part.piece)
-    end = _piece_begin(search, part.length, part.piece + int64(1))
+    begin = piece_begin(part.length, part.piece, search.max_edits)
+    end = piece_begin(part.length, part.piece + int64(1), search.max_edits)
     if part.piece > int64(search.max_edits):
         return nothing
     marks = search.oriented.marks
@@ -155,7 +149,7 @@ def _look_up(search, item):
 @scalar
 def place_of(search, part, row, shift):
     """Where a read begins in the text if its piece is where a row and the place that was looked up say."""
-    return position_of(search.tagged, row) - shift - _piece_begin(search, part.length, part.piece)
+    return position_of(search.tagged, row) - shift - piece_begin(part.length, part.piece, search.max_edits)
 
 
 @scalar
@@ -245,7 +239,7 @@ def look_up_rows(search, dealt):
     if t < (int64(search.reads.lengths.shape[0]) * int64(search.strands)) << pieces_shift(search):
         low, high, shift = _look_up(search, t)
         if high - low > int64(_CROWDED):
-            _set_aside(search, t, low, high, shift)
+            set_aside(search.found.cursors, search.crowded, (t, shift), (low, high), int64(_RUN))
             high = low
     place, total = warp_places(max(high - low, int64(0)))
     dealt.places[me] = uint32(place)
@@ -257,39 +251,22 @@ def look_up_rows(search, dealt):
 
 @scalar
 def dealt_row(dealt, begin, total):
-    """The row that this lane has of those from `begin` on, as (item, row, shift); of the last one behind the last."""
+    """The row that this lane has of those from `begin` on, as (item, row, shift), and whether there is one; else the
+    last one."""
     me = int64(cuda.threadIdx.x)
     lane = me & int64(31)
     number = min(begin + lane, total - int64(1))
     owner = lane_of(dealt.places, me - lane, number)
     row = int64(dealt.lows[owner]) + number - int64(dealt.places[owner])
-    return int64(cuda.grid(1)) - me + owner, row, int64(dealt.shifts[owner])
+    return (int64(cuda.grid(1)) - me + owner, row, int64(dealt.shifts[owner])), begin + lane < total
 
 
 @scalar
-def _set_aside(search, item, low, high, shift):
-    """Leave a crowded piece to whole warps, in runs of rows."""
-    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
-    room = int64(search.crowded.shape[0]) // int64(SEGMENTS)
-    for first in range(low, high, _RUN):
-        slot = int64(cuda.atomic.add(search.found.cursors, int64(SEGMENTS) + segment, uint64(1)))
-        if slot < room:
-            entry = segment * room + slot
-            search.crowded[entry, 0] = uint32(item)
-            search.crowded[entry, 1] = uint32(first)
-            search.crowded[entry, 2] = uint32(min(int64(first) + int64(_RUN), high))
-            search.crowded[entry, 3] = uint32(shift)
-
-
-@scalar
-def crowded_runs(search):
-    """The runs of rows set aside that this warp takes, as a range: (int64 first, int64 behind the last, int64 step)."""
-    warp = int64(cuda.grid(1)) >> int64(5)
-    warps = int64(cuda.gridsize(1)) >> int64(5)
-    segment = warp & int64(SEGMENTS - 1)
-    room = int64(search.crowded.shape[0]) // int64(SEGMENTS)
-    used = min(int64(search.found.cursors[int64(SEGMENTS) + segment]), room)
-    return segment * room + warp // int64(SEGMENTS), segment * room + used, warps // int64(SEGMENTS)
+def row_of_run(run, first):
+    """The row that this lane has of those of a run from `first` on, as (item, row, shift), and whether there is one."""
+    item, shift, _, last = run
+    row = first + (int64(cuda.threadIdx.x) & int64(31))
+    return (item, row, shift), row < last
 
 
 @bounded_kernel(48)
@@ -301,19 +278,15 @@ def append_placements(search):
     """
     dealt = Dealt(cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32))
     total = look_up_rows(search, dealt)
-    lane = int64(cuda.threadIdx.x) & int64(31)
     for begin in range(0, total, 32):
-        _try_row(search, dealt_row(dealt, int64(begin), total), int64(begin) + lane < total)
+        _try_row(search, *dealt_row(dealt, int64(begin), total))
 
 
 @kernel
 def append_crowded_placements(search):
     """The rows of the halves set aside: a warp takes runs of a part of the list in turn, a lane every 32nd row."""
-    lane = int64(cuda.threadIdx.x) & int64(31)
-    start, end, step = crowded_runs(search)
+    start, end, step = runs_of_warp(search.found.cursors, search.crowded)
     for entry in range(start, end, step):
-        item = int64(search.crowded[entry, 0])
-        last = int64(search.crowded[entry, 2])
-        for first in range(int64(search.crowded[entry, 1]), last, 32):
-            row = int64(first) + lane
-            _try_row(search, (item, row, int64(search.crowded[entry, 3])), row < last)
+        run = run_at(search.crowded, entry)
+        for first in range(run[2], run[3], 32):
+            _try_row(search, *row_of_run(run, int64(first)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpseed.compute.appended import append_word, reserve_words
+from warpseed.compute.appended import append_word, reserve_words, run_at, runs_of_warp
 from warpseed.compute.compiled import int64, scalar, uint32
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import BLOCK
@@ -10,7 +10,7 @@ from warpseed.fm_index.text import inside_segment
 from warpseed.one_error.agreement import agree_from
 from warpseed.one_error.edits import one_edit
 from warpseed.one_error.fast_two import FAR, distance_of, end_distances, first_own_start, is_anchor
-from warpseed.one_error.gpu_fast import Dealt, crowded_runs, dealt_row, look_up_rows, oriented_read, piece_of, place_of
+from warpseed.one_error.gpu_fast import Dealt, dealt_row, look_up_rows, oriented_read, piece_of, place_of, row_of_run
 from warpseed.one_error.reads import MAX_EDITS, pack_placement, pack_two_edits
 
 __all__ = ["append_crowded_two", "append_two"]
@@ -94,18 +94,15 @@ def append_two(search):
     """Placements with at most two edits, one thread a third of a read in one orientation (and one in four idle)."""
     dealt = Dealt(cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32))
     total = look_up_rows(search, dealt)
-    lane = int64(cuda.threadIdx.x) & int64(31)
     for begin in range(0, total, 32):
-        _try_row(search, dealt_row(dealt, int64(begin), total), int64(begin) + lane < total)
+        _try_row(search, *dealt_row(dealt, int64(begin), total))
 
 
 @kernel
 def append_crowded_two(search):
     """The rows of the thirds set aside."""
-    lane = int64(cuda.threadIdx.x) & int64(31)
-    start, end, step = crowded_runs(search)
+    start, end, step = runs_of_warp(search.found.cursors, search.crowded)
     for entry in range(start, end, step):
-        last = int64(search.crowded[entry, 2])
-        for first in range(int64(search.crowded[entry, 1]), last, 32):
-            row = int64(first) + lane
-            _try_row(search, (int64(search.crowded[entry, 0]), row, int64(search.crowded[entry, 3])), row < last)
+        run = run_at(search.crowded, entry)
+        for first in range(run[2], run[3], 32):
+            _try_row(search, *row_of_run(run, int64(first)))
