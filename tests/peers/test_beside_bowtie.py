@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from warpseed import build_index, find_kmers
-from warpseed.kmer_seeds import peers
 from warpseed.kmer_seeds.peers import Beside, time_beside_bowtie
 from warpseed.kmer_seeds.timing import Case
+from warpseed.measure import processes
 from warpseed.measure.peers.bowtie import build_bowtie_index
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
@@ -62,7 +62,7 @@ def test_a_process_that_loses_hits_has_another_digest(
     beside: tuple[Beside, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No digest is borrowed: ours comes from the file that this very process wrote."""
-    run_warpseed = peers.run_warpseed
+    run_warpseed = processes.run_warpseed
 
     def lose_a_hit(arguments: list[str]) -> Process:
         took = run_warpseed(arguments)
@@ -70,7 +70,7 @@ def test_a_process_that_loses_hits_has_another_digest(
         output.write_text("".join(output.read_text().splitlines(keepends=True)[:-1]))
         return took
 
-    monkeypatch.setattr(peers, "run_warpseed", lose_a_hit)
+    monkeypatch.setattr(processes, "run_warpseed", lose_a_hit)
     rows = time_beside_bowtie(*beside, item="whole", threads=[1], repeats=1)
     digests = {row["tool"]: (row["digest"], row["results"]) for row in rows}
     assert digests["warpseed"][0] != digests["bowtie"][0]

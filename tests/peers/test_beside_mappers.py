@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from warpseed import build_index
+from warpseed.measure import processes
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
-from warpseed.one_error import peers
 from warpseed.one_error.peers import Beside, time_beside_peers
 from warpseed.one_error.reads import Wanted
 from warpseed.one_error.timing import Case
@@ -66,7 +66,7 @@ def test_all_sides_find_the_same(beside: tuple[Beside, Case], tmp_path: Path) ->
 def test_a_process_that_loses_a_read_has_another_digest(
     beside: tuple[Beside, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_warpseed = peers.run_warpseed
+    run_warpseed = processes.run_warpseed
 
     def lose_the_last_read(arguments: list[str]) -> Process:
         took = run_warpseed(arguments)
@@ -76,7 +76,7 @@ def test_a_process_that_loses_a_read_has_another_digest(
         output.write_text("".join(line for line in lines if line.split("\t")[0] != last))
         return took
 
-    monkeypatch.setattr(peers, "run_warpseed", lose_the_last_read)
+    monkeypatch.setattr(processes, "run_warpseed", lose_the_last_read)
     frame = timed(beside, tmp_path, tools=["yara"], threads=[1], repeats=1)
     process = frame[(frame["stage"] == "process") & (frame["metric"] == "time")].set_index("tool")
     process = process[process["item"] == "edits"]

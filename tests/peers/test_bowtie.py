@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from oracles.kmers import find_kmers as true_hits
 from warpseed.errors import PeerError
+from warpseed.measure.numbered import number_queries
 from warpseed.measure.peers.bowtie import bowtie_version, build_bowtie_index, parse_bowtie, run_bowtie
-from warpseed.measure.peers.process import number_queries
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import Queries, read_queries, write_fasta
 from warpseed.sequences.reference import read_reference

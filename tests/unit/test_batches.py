@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
-from warpseed.batches import Options, find_all, iter_batches, target_of, write_results
+from warpseed.batches import Options, devices_of, find_all, iter_batches, target_of, write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
@@ -247,6 +247,14 @@ def test_a_file_in_the_place_of_an_index(tmp_path: Path) -> None:
 )
 def test_names_of_devices(device: str, target: tuple[str, tuple[int, ...]]) -> None:
     assert target_of(device) == target
+
+
+def test_the_numbers_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only to know which all are, the GPUs are asked for."""
+    assert [devices_of(name) for name in ("cpu", "gpu", "gpu:2", "gpu:1,0")] == [(), (0,), (2,), (1, 0)]
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    monkeypatch.setattr("warpseed.compute.gpu.device_count", lambda: 3)
+    assert devices_of("gpu:all") == (0, 1, 2)
 
 
 @pytest.mark.parametrize("device", ["tpu", "", "gpu:", "gpu:0,0", "gpu:-1", "gpu:0,", "GPU", None, 0])

@@ -12,7 +12,7 @@ import pytest
 from warpseed import build_index, find_kmers
 from warpseed.batches import Settings
 from warpseed.kmer_seeds.timing import ITEMS, Case, time_dataset
-from warpseed.measure import files
+from warpseed.measure import searches
 from warpseed.measure.records import read_records, write_records
 from warpseed.sequences.cutting import cut_kmers
 from warpseed.sequences.queries import write_fasta
@@ -78,7 +78,7 @@ def test_the_digest_of_file_to_file_is_of_the_file(
     made: tuple[Path, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is lost on the way to the file is missing in the record."""
-    opened = files.open_writer
+    opened = searches.open_writer
 
     @contextmanager
     def lose_the_last_hit(path: Path, *arguments: Any, **options: Any) -> Iterator[Any]:
@@ -88,7 +88,7 @@ def test_the_digest_of_file_to_file_is_of_the_file(
         Path(path).write_text("".join(lines[:-1]))
 
     whole = timed(made, ["whole"], tmp_path)
-    monkeypatch.setattr(files, "open_writer", lose_the_last_hit)
+    monkeypatch.setattr(searches, "open_writer", lose_the_last_hit)
     lost = timed(made, ["file_to_file"], tmp_path)
     assert set(lost["results"]) == {whole["results"].iloc[0] - 1}
     assert not set(lost["digest"]) & set(whole["digest"])

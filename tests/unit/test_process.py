@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from warpseed.errors import PeerError
+from warpseed.kmer_seeds.timing import BED_HITS
 from warpseed.measure.peers import process
-from warpseed.measure.peers.process import BED_HITS, find_program, parse_hits, program_version, run_process
+from warpseed.measure.peers.process import find_program, parse_hits, program_version, run_process
 from warpseed.output.rows import HIT_ROW
 
 LENGTHS = np.array([4, 5])

@@ -13,6 +13,7 @@ from warpseed import build_index, find_reads
 from warpseed.batches import Settings
 from warpseed.errors import InputError
 from warpseed.fm_index.store import open_index
+from warpseed.measure import searches
 from warpseed.measure.records import read_records, split_parameters, write_records
 from warpseed.one_error import cpu, floors, timing
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
@@ -132,7 +133,7 @@ def test_the_digest_of_file_to_file_is_of_the_file(
     made: tuple[Path, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stands otherwise in the file has another digest."""
-    parse = timing.parse_hits
+    parse = searches.parse_hits
 
     def altered(path: Path, *arguments: Any) -> np.ndarray:
         text = path.read_text().splitlines(keepends=True)
@@ -142,7 +143,7 @@ def test_the_digest_of_file_to_file_is_of_the_file(
         return parse(path, *arguments)
 
     whole = timed(made, ["file_to_file"], tmp_path)
-    monkeypatch.setattr(timing, "parse_hits", altered)
+    monkeypatch.setattr(searches, "parse_hits", altered)
     changed = timed(made, ["file_to_file"], tmp_path)
     assert set(changed["results"]) == set(whole["results"]) and not set(changed["digest"]) & set(whole["digest"])
 
@@ -190,6 +191,21 @@ def test_a_gpu_has_the_same_results_and_its_own_stages(made: tuple[Path, Case], 
     for _, run in fixed.groupby("repeat"):
         seconds = run.set_index("stage")["value"]
         assert seconds["total"] == pytest.approx(seconds[["host_to_device", "kernel", "device_to_host"]].sum())
+
+
+@pytest.mark.parametrize(("device", "gpus"), [("gpu:all", 2), ("gpu:1", 1), ("gpu:1,0", 2)])
+def test_gpus_by_number_are_those_that_work(
+    made: tuple[Path, Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, gpus: int
+) -> None:
+    """Each item runs on them, finds what one finds, and its records say how many they are."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from oracles.pretend_gpu import install
+
+    install(monkeypatch, open_index(made[0]), devices=2)
+    frame = timed(made, ["fixed_slots", "in_memory"], tmp_path, Settings(["paper", "fast"], ["cpu", device], [1]))
+    own = frame[frame["device"] == "gpu"]
+    assert set(own["gpus"]) == {gpus} and own.groupby(["item", "tier"]).ngroups == 3
+    assert (frame.groupby(["item", "parameters"])["digest"].nunique() == 1).all()
 
 
 def test_blocks_and_reads_on_the_device(

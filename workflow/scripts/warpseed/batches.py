@@ -30,6 +30,7 @@ __all__ = [
     "Settings",
     "Source",
     "checked_options",
+    "devices_of",
     "find_all",
     "iter_batches",
     "iter_hits",
@@ -131,6 +132,22 @@ def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
             f"device is {device!r}, but 'cpu' or 'gpu' was expected, or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'."
         )
     return "gpu", tuple(map(int, numbers))
+
+
+def devices_of(device: str) -> tuple[int, ...]:
+    """The numbers of the GPUs that a device's name stands for; none for the CPU.
+
+    Raises
+    ------
+    InputError : it is no device's name
+    DeviceError : all that are visible are asked for, and no GPU answers
+    """
+    target, numbers = target_of(device)
+    if target == "cpu" or numbers:
+        return numbers
+    from warpseed.compute.gpu import visible_devices
+
+    return visible_devices()
 
 
 def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:

@@ -7,7 +7,7 @@ thread that calls it, which `on_device` chooses; device_batches.py shares work a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "argsort",
     "bounded_kernel",
-    "chosen_devices",
     "cuda",
     "cupy",
     "device_count",
@@ -194,9 +193,9 @@ def device_count() -> int:
         return len(cuda.gpus)
 
 
-def chosen_devices(numbers: Sequence[int]) -> tuple[int, ...]:
-    """The devices of these numbers, or all that are visible where none is named."""
-    return tuple(numbers) or tuple(range(device_count()))
+def visible_devices() -> tuple[int, ...]:
+    """The numbers of all devices that are visible."""
+    return tuple(range(device_count()))
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from warpseed.batches import (
     OptionArguments,
     Source,
     checked_options,
+    devices_of,
     find_all,
     iter_hits,
     opened,
-    target_of,
 )
 from warpseed.errors import InputError, check_number
 
@@ -38,16 +38,14 @@ def find_function(tier: str, device: str) -> Callable[..., Found]:
     find(index, kmers, max_mismatches, *, threads, max_hits, count_only, watch) -> Found, of packed k-mers
     """
     # Each module by its name: the rules take what a script depends on from the imports that are written down.
-    target, numbers = target_of(device)
-    if target == "cpu":
+    if device == "cpu":
         from warpseed.kmer_seeds import cpu
 
         return {"fast": cpu.find_fast, "paper": cpu.find_paper}[tier]
-    from warpseed.compute.gpu import chosen_devices
     from warpseed.kmer_seeds import gpu
 
     find: Callable[..., Found] = {"fast": gpu.find_fast, "paper": gpu.find_paper}[tier]
-    return partial(find, devices=chosen_devices(numbers))
+    return partial(find, devices=devices_of(device))
 
 
 def _check_mismatches(max_mismatches: int, tier: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.kmer_seeds.timing import Case
+from warpseed.kmer_seeds.timing import BED_HITS, Case
+from warpseed.measure.numbered import number_queries, write_numbered
 from warpseed.measure.peers.bowtie import parse_bowtie, run_bowtie
-from warpseed.measure.peers.process import BED_HITS, Process, number_queries, parse_hits, run_warpseed
-from warpseed.measure.processes import process_run, tool_run
-from warpseed.measure.timing import Outcome, Side, side_fields, time_sides
-from warpseed.output.rows import digest_rows
-from warpseed.sequences.queries import read_queries, write_fasta
+from warpseed.measure.processes import our_process, tool_run, tool_side
+from warpseed.measure.searches import outcome_of_file, outcome_of_rows
+from warpseed.measure.timing import Outcome, Side, time_sides
+from warpseed.sequences.queries import read_queries
 
 __all__ = ["Beside", "time_beside_bowtie"]
 
@@ -35,27 +34,12 @@ class Beside(NamedTuple):
     """an empty folder, for k-mers and hits"""
 
 
-def _outcome(rows: np.ndarray, lengths: np.ndarray) -> Outcome:
-    return Outcome(len(lengths), len(rows), digest_rows(rows))
-
-
 def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarray) -> Side:
     """Our command line: index opened, FASTA read, BED written, and that BED read back."""
     output = beside.folder / "hits.bed"
-    tier, device, threads, max_hits = options
-    arguments = [
-        "kmers", beside.our_index, case.kmers, "-o", str(output),
-        "--max-mismatches", str(case.max_mismatches), "--tier", tier, "--device", device, "--threads", str(threads),
-    ]  # fmt: skip
-    if max_hits is not None:
-        arguments += ["--max-hits", str(max_hits)]
-
-    def start() -> Process:
-        output.unlink(missing_ok=True)
-        return run_warpseed(arguments)
-
-    run = process_run(start, lambda: _outcome(parse_hits(output, BED_HITS, beside.contigs, lengths), lengths))
-    return Side(run, run, side_fields("kmer_seeds", tier=tier, device=device, threads=threads))
+    command = ["kmers", beside.our_index, case.kmers, "--max-mismatches", str(case.max_mismatches)]
+    outcome = partial(outcome_of_file, output, BED_HITS, beside.contigs, lengths)
+    return our_process("kmer_seeds", command, options, output, outcome)
 
 
 def _bowtie(beside: Beside, case: Case, threads: int, lengths: np.ndarray) -> Side:
@@ -68,11 +52,9 @@ def _bowtie(beside: Beside, case: Case, threads: int, lengths: np.ndarray) -> Si
     )  # fmt: skip
 
     def outcome() -> Outcome:
-        return _outcome(parse_bowtie(output, beside.contigs, lengths), lengths)
+        return outcome_of_rows(parse_bowtie(output, beside.contigs, lengths), lengths)
 
-    run = tool_run(partial(start, first_only=True), start, outcome)
-    fields = side_fields("kmer_seeds", tier="-", device="cpu", threads=threads) | {"tool": "bowtie"}
-    return Side(run, run, fields)
+    return tool_side("kmer_seeds", "bowtie", threads, tool_run(partial(start, first_only=True), start, outcome))
 
 
 def time_beside_bowtie(
@@ -93,10 +75,8 @@ def time_beside_bowtie(
     list of records: stage `process` of both sides, each with the digest of what it wrote itself; of bowtie also `load`
     and, as `total`, the difference
     """
-    queries = read_queries(case.kmers)
-    numbered = beside.folder / "kmers.fa"
-    write_fasta(number_queries(queries), numbered)
-    case = case._replace(kmers=os.fspath(numbered))
+    queries = number_queries(read_queries(case.kmers))
+    case = case._replace(kmers=write_numbered(queries, beside.folder))
     named = {"item": item, "case": case.name, "parameters": case.parameters}
     rows: list[dict[str, Any]] = []
     for count in threads:
@@ -104,5 +84,5 @@ def time_beside_bowtie(
             _bowtie(beside, case, count, queries.lengths),
             _our_process(beside, case, Options("fast", "cpu", count, case.max_hits), queries.lengths),
         ]
-        rows += time_sides([Side(side.run, side.warm_up, {**side.fields, **named}) for side in sides], repeats)
+        rows += time_sides(sides, repeats, named)
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from warpseed.batches import Options, target_of
+from warpseed.batches import Options, devices_of, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
@@ -75,11 +75,10 @@ class KmerSearch:
 
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The hits of sets of k-mers, on the devices."""
-        from warpseed.compute.gpu import chosen_devices
         from warpseed.kmer_seeds.gpu import stream_hits
 
         tier, device, threads, limit = self.options
-        devices = chosen_devices(target_of(device)[1])
+        devices = devices_of(device)
         return stream_hits(
             self._index, sets, self._max_mismatches, tier=tier, threads=threads, max_hits=limit, watch=watch,
             devices=devices,

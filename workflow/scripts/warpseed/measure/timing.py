@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from warpseed.batches import devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import measured_rows
 
@@ -50,10 +51,10 @@ class Side:
     """with a unit such as 'k-mers/s', each repeat has a record of metric `throughput`: queries over its total"""
 
 
-def side_fields(system: str, *, tier: str, device: str, threads: int, gpus: int | None = None) -> dict[str, Any]:
-    """The columns that say where our own code runs."""
-    gpus = int(device == "gpu") if gpus is None else gpus
-    return {"system": system, "tool": "warpseed", "tier": tier, "device": device, "gpus": gpus, "threads": threads}
+def side_fields(system: str, *, tier: str, device: str, threads: int) -> dict[str, Any]:
+    """The columns that say where our own code runs; `device` as users name it, such as 'gpu:0,1'."""
+    kind, gpus = target_of(device)[0], len(devices_of(device))
+    return {"system": system, "tool": "warpseed", "tier": tier, "device": kind, "gpus": gpus, "threads": threads}
 
 
 def add_total(run: Run) -> Run:
@@ -68,7 +69,7 @@ def add_total(run: Run) -> Run:
     return timed
 
 
-def time_sides(sides: Sequence[Side], repeats: int) -> list[dict[str, Any]]:
+def time_sides(sides: Sequence[Side], repeats: int, fields: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """Time sides in turns, so that a machine whose speed drifts drifts for all of them.
 
     Parameters
@@ -77,12 +78,15 @@ def time_sides(sides: Sequence[Side], repeats: int) -> list[dict[str, Any]]:
         Each is warmed up once, right before its first run.
     repeats : int
         Runs of each side.
+    fields : mapping or None
+        Columns of the records of all sides, which take the place of their own.
 
     Returns
     -------
     list of dict
         Records, one for each side, repeat and stage, in the order in which they were measured.
     """
+    sides = [replace(side, fields={**side.fields, **(fields or {})}) for side in sides]
     rows: list[dict[str, Any]] = []
     before: list[dict[str, float]] = []
     for repeat in range(repeats):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from warpseed.batches import (
     OptionArguments,
     Source,
     checked_options,
+    devices_of,
     find_all,
     iter_hits,
     opened,
@@ -21,10 +23,28 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.search import ReadSearch
     from warpseed.output.hits import Hits
+    from warpseed.output.rows import Found
 
-__all__ = ["find_reads", "iter_read_hits", "read_search"]
+__all__ = ["find_function", "find_reads", "iter_read_hits", "read_search"]
 
 _REPORTS = ("all", "best")
+
+
+def find_function(tier: str, device: str) -> Callable[..., Found]:
+    """The search of a tier on a device, or on several GPUs that share the reads ('gpu:0,1').
+
+    Returns
+    -------
+    find(index, reads, wanted, *, threads, max_hits, count_only, watch) -> Found, of packed reads
+    """
+    if device == "cpu":
+        from warpseed.one_error import cpu
+
+        return {"fast": cpu.find_fast, "paper": cpu.find_paper}[tier]
+    from warpseed.one_error import gpu
+
+    find: Callable[..., Found] = {"fast": gpu.find_fast, "paper": gpu.find_paper}[tier]
+    return partial(find, devices=devices_of(device))
 
 
 def read_search(

@@ -18,16 +18,17 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.errors import PeerError
 from warpseed.fm_index.store import open_index
-from warpseed.measure.files import file_to_file
+from warpseed.measure.numbered import write_numbered
 from warpseed.measure.peers import bowtie, bwa, razers3, yara
-from warpseed.measure.peers.process import Process, parse_hits, run_warpseed
-from warpseed.measure.processes import process_run, tool_run
+from warpseed.measure.peers.process import Process, parse_hits
+from warpseed.measure.processes import our_process, tool_run, tool_side
 from warpseed.measure.records import join_parameters
+from warpseed.measure.searches import file_to_file, outcome_of_rows
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
 from warpseed.one_error import read_search
 from warpseed.one_error.output import LINES
-from warpseed.one_error.timing import TSV_HITS, Case, chosen_reads, write_numbered
-from warpseed.output.rows import HIT_ROW, digest_rows
+from warpseed.one_error.timing import TSV_HITS, Case, chosen_reads
+from warpseed.output.rows import HIT_ROW
 from warpseed.sequences.queries import Queries
 
 __all__ = ["NEAR", "Beside", "error_percent", "hits_near", "time_beside_peers"]
@@ -128,7 +129,7 @@ def _outcome(item: str, rows: np.ndarray, lengths: np.ndarray) -> Outcome:
         own = np.empty(len(same), HIT_ROW)
         for name in HIT_ROW.names or ():
             own[name] = same[name]
-        return Outcome(len(lengths), len(own), digest_rows(own))
+        return outcome_of_rows(own, lengths)
     placed = np.zeros(len(lengths), np.bool_)
     placed[rows["query"]] = True
     return Outcome(len(lengths), int(placed.sum()), hashlib.sha256(np.packbits(placed).tobytes()).hexdigest())
@@ -173,27 +174,21 @@ def _peer(beside: Beside, name: str, work: _Work, threads: int, found: _Found) -
     def outcome() -> Outcome:
         return found.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
 
-    run = tool_run(partial(start, work.few), partial(start, work.reads), outcome)
-    fields = side_fields("one_error", tier="-", device="cpu", threads=threads) | {"tool": name}
-    return Side(run, run, fields)
+    return tool_side(
+        "one_error", name, threads, tool_run(partial(start, work.few), partial(start, work.reads), outcome)
+    )
 
 
 def _our_process(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
     """Our command line: index opened, reads read, TSV written, and that TSV read back."""
     output = beside.folder / "placements.tsv"
-    arguments = ["reads", beside.our_index, work.reads, "-o", str(output)]
-    arguments += ["--max-edits", str(work.edits), "--threads", str(threads)]
-
-    def start() -> Process:
-        output.unlink(missing_ok=True)
-        return run_warpseed(arguments)
+    command = ["reads", beside.our_index, work.reads, "--max-edits", str(work.edits)]
 
     def outcome() -> Outcome:
         parse = partial(parse_hits, output, TSV_HITS, beside.contigs, work.lengths)
         return found.told("warpseed", parse, work.lengths)
 
-    run = process_run(start, outcome)
-    return Side(run, run, side_fields("one_error", tier="fast", device="cpu", threads=threads))
+    return our_process("one_error", command, Options("fast", "cpu", threads), output, outcome)
 
 
 def _our_stages(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
@@ -271,7 +266,7 @@ def time_beside_peers(
             found = _Found(item, {})
             sides = [_peer(beside, name, work, count, found) for name in chosen]
             sides += [_our_process(beside, work, count, found), _our_stages(beside, work, count, found)]
-            rows += time_sides([Side(side.run, side.warm_up, {**side.fields, **named}) for side in sides], repeats)
+            rows += time_sides(sides, repeats, named)
             fields = side_fields("one_error", tier="-", device="cpu", threads=count) | named
             rows += _hit_rows(found, fields | {"queries": len(work.lengths)})
     return rows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options, target_of
+from warpseed.batches import Options, devices_of, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ class ReadSearch:
 
     def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
         """The placements of sets of reads, on the devices."""
-        from warpseed.compute.gpu import chosen_devices
         from warpseed.one_error.gpu import stream_placements
 
         tier, device, threads, limit = self.options
-        devices = chosen_devices(target_of(device)[1])
+        devices = devices_of(device)
 
         def found(sets: Generator[Packed, None, None]) -> Iterator[tuple[Found, bool]]:
             return stream_placements(

@@ -2,50 +2,45 @@
 
 `fixed_slots` has reads in memory and results in memory; its `total` is the sum of copies and kernel, as printed.
 `profile` is the paper's way from file to file, `file_to_file` and `file_to_bam` ours, from FASTQ to TSV and BAM; how
-runs are timed is `warpseed.measure.timing`'s.
+runs are timed is `warpseed.measure`'s.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, target_of
+from warpseed.batches import Options, Settings, devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
-from warpseed.measure.files import file_to_file
-from warpseed.measure.peers.process import HitLines, number_queries, parse_hits
+from warpseed.measure.cells import Cell, DataSet, time_cells
+from warpseed.measure.numbered import number_queries
+from warpseed.measure.peers.process import HitLines
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
-from warpseed.one_error import cpu, read_search
+from warpseed.measure.searches import file_to_file, in_memory, outcome_of_file
+from warpseed.measure.timing import Outcome, Run, Side, time_sides
+from warpseed.one_error import cpu, find_function, read_search
 from warpseed.one_error.bam import bam_format
 from warpseed.one_error.floors import measure_limits, time_blocks
 from warpseed.one_error.output import LINES, PLACEMENT_ROW, make_hits
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import Wanted, pack_reads
-from warpseed.one_error.results import (
-    digest_results,
-    fullest_launch,
-    stored_in,
-    write_results,
-)
+from warpseed.one_error.results import digest_results, fullest_launch, stored_in, write_results
 from warpseed.one_error.search import ReadSearch
-from warpseed.output.rows import Found, digest_rows
 from warpseed.sequences.files import sha256_file
 from warpseed.sequences.packed import Packed
-from warpseed.sequences.queries import Queries, offsets_of, read_queries, write_fasta, write_fastq
+from warpseed.sequences.queries import Queries, offsets_of, read_queries
 
-__all__ = ["FIGURE_SLOTS", "ITEMS", "TSV_HITS", "Case", "chosen_reads", "time_dataset", "write_numbered"]
+__all__ = ["FIGURE_SLOTS", "ITEMS", "TSV_HITS", "Case", "chosen_reads", "time_dataset"]
 
 _WARM_UP_READS = 500
 _UNMAPPED = 4
@@ -62,6 +57,14 @@ TSV_HITS = HitLines(
     as_long=False,
 )
 """Our TSV of placements; the base of an edit does not stand there."""
+
+
+class _Asked(NamedTuple):
+    """What is asked of every read."""
+
+    wanted: Wanted
+    slots: int | None = None
+    """results that it has room for, in the paper tier; None for all"""
 
 
 class Case(NamedTuple):
@@ -107,125 +110,78 @@ def _picked(reads: Queries, chosen: np.ndarray) -> Queries:
     return Queries(reads.codes[bases], offsets, np.empty(0, np.uint8), nameless, reads.source, qualities)
 
 
-def write_numbered(reads: Queries, folder: Path) -> str:
-    """Write reads as FASTQ, or without qualities as FASTA; the path."""
-    path = folder / ("reads.fa" if reads.qualities is None else "reads.fq")
-    (write_fasta if reads.qualities is None else write_fastq)(reads, path)
-    return str(path)
+def _searched(cell: Cell, index: SeedIndex, reads: Packed, asked: _Asked, watch: Stopwatch) -> cpu.PaperResults:
+    """What the paper tier finds before it locates."""
+    (wanted, slots), threads = asked, cell.options.threads
+    if cell.options.device == "cpu":
+        with watch.stage("search"):
+            return cpu.search_paper(index, reads, wanted, slots=slots, threads=threads)
+    from warpseed.one_error import gpu
+
+    devices = devices_of(cell.options.device)
+    return gpu.search_paper(index, reads, wanted, slots=slots, threads=threads, watch=watch, devices=devices)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One cell of a table: what is run, and where."""
-
-    index: SeedIndex
-    folder: str
-    """of the index"""
-    reads: Queries
-    file: str | Queries
-    """where the same reads are read from"""
-    wanted: Wanted
-    options: Options
-    output: Path
-    """the files of what writes some: a number goes behind the stem of the name"""
-    slots: int | None = None
-
-    def search(self, index: SeedIndex, reads: Packed, watch: Stopwatch) -> Any:
-        """What the paper tier finds before it locates."""
-        threads = self.options.threads
-        kind, devices = target_of(self.options.device)
-        if kind == "cpu":
-            with watch.stage("search"):
-                return cpu.search_paper(index, reads, self.wanted, slots=self.slots, threads=threads)
-        from warpseed.one_error import gpu
-
-        return gpu.search_paper(
-            index, reads, self.wanted, slots=self.slots, threads=threads, watch=watch, devices=devices
-        )
-
-    def find(self, reads: Packed, watch: Stopwatch) -> Found:
-        """The placements that the tier finds on this device."""
-        tier, device, threads, _ = self.options
-        kind, devices = target_of(device)
-        if kind == "cpu":
-            on_cpu = cpu.find_fast if tier == "fast" else cpu.find_paper
-            return on_cpu(self.index, reads, self.wanted, threads=threads, watch=watch)
-        from warpseed.one_error import gpu
-
-        on_gpu = gpu.find_fast if tier == "fast" else gpu.find_paper
-        return on_gpu(self.index, reads, self.wanted, threads=threads, watch=watch, devices=devices)
-
-    def searched(self, *, best: bool = False) -> ReadSearch:
-        """The search of the command line, from file to file: of every placement, or of the best ones for BAM."""
-        edits, strands = self.wanted
-        report = "best" if best else "all"
-        return read_search(
-            self.index, max_edits=edits, both_strands=strands == 2, report=report, keep_reads=best,
-            **self.options._asdict(),
-        )  # fmt: skip
+def _new_search(cell: Cell, asked: _Asked, *, best: bool = False) -> ReadSearch:
+    """The search of the command line, from file to file: of every placement, or of the best ones for BAM."""
+    edits, strands = asked.wanted
+    report = "best" if best else "all"
+    return read_search(
+        cell.index, max_edits=edits, both_strands=strands == 2, report=report, keep_reads=best,
+        **cell.options._asdict(),
+    )  # fmt: skip
 
 
 def _of_results(searched: cpu.PaperResults) -> Outcome:
     return Outcome(len(searched.found), int(searched.stored.sum()), digest_results(searched))
 
 
-def _fixed_slots(job: _Job) -> Run:
+def _fixed_slots(cell: Cell, asked: _Asked) -> Run:
     """Algorithm 3 for reads in memory, results to memory; `total` is what the paper adds up."""
-    packed = pack_reads(job.reads)
+    packed = pack_reads(cell.queries)
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        searched = job.search(job.index, packed, watch)
+        searched = _searched(cell, cell.index, packed, asked, watch)
         watch.add("total", sum(watch.seconds.get(stage, 0.0) for stage in _COPIES_AND_KERNEL))
         return lambda: _of_results(searched)
 
     return run
 
 
-def _profile(job: _Job) -> Run:
+def _profile(cell: Cell, asked: _Asked) -> Run:
     """All that the paper's program does, one step after the other; its O is our forward BWT."""
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         with watch.stage("read_index"):
-            mapped = open_index(job.folder, check=False)
+            mapped = open_index(cell.folder, check=False)
             arrays = {name: np.array(array) for name, array in mapped.arrays_of["forward"].items()}
             index = replace(mapped, arrays_of={"forward": arrays})
         with watch.stage("read"):
-            reads = job.file if isinstance(job.file, Queries) else read_queries(job.file)
+            reads = cell.source if isinstance(cell.source, Queries) else read_queries(cell.source)
         with watch.stage("pack"):
             packed = pack_reads(reads)
-        searched = job.search(index, packed, watch)
+        searched = _searched(cell, index, packed, asked, watch)
         with watch.stage("write"):
-            write_results(job.output, reads, searched, threads=job.options.threads)
+            write_results(cell.output.with_suffix(".tsv"), reads, searched, threads=cell.options.threads)
         return lambda: _of_results(searched)
 
     return run
 
 
-def _in_memory(job: _Job) -> Run:
+def _in_memory(cell: Cell, asked: _Asked) -> Run:
     """Reads that are packed already, placements to memory."""
-    packed = pack_reads(job.reads)
-
-    def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        found = job.find(packed, watch)
-
-        def outcome() -> Outcome:
-            hits = make_hits(job.index, job.reads, found)
-            return Outcome(len(hits.counts), len(hits), hits.digest())
-
-        return outcome
-
-    return run
+    packed = pack_reads(cell.queries)
+    return in_memory(
+        lambda watch: cell.find(find_function, packed, asked.wanted, watch),
+        lambda found: make_hits(cell.index, cell.queries, found),
+    )
 
 
-def _file_to_file(job: _Job) -> Run:
+def _file_to_file(cell: Cell, asked: _Asked) -> Run:
     """FASTQ in, TSV out."""
-    lengths = job.reads.lengths
-
-    def outcome(output: Path) -> Outcome:
-        rows = parse_hits(output, TSV_HITS, job.index.names, lengths)
-        return Outcome(len(lengths), len(rows), digest_rows(rows))
-
-    return file_to_file(job.file, job.searched, job.output, LINES["tsv"], outcome)
+    outcome = partial(outcome_of_file, lines=TSV_HITS, contigs=cell.index.names, lengths=cell.queries.lengths)
+    search = partial(_new_search, cell, asked)
+    return file_to_file(cell.source, search, cell.output.with_suffix(".tsv"), LINES["tsv"], outcome)
 
 
 def _mapped_records(path: Path) -> int:
@@ -243,20 +199,18 @@ def _mapped_records(path: Path) -> int:
     return mapped
 
 
-def _file_to_bam(job: _Job) -> Run:
+def _file_to_bam(cell: Cell, asked: _Asked) -> Run:
     """FASTQ in, BAM out, the best placement of each locus; the same file, byte by byte, is the same result."""
-    count = len(job.reads)
 
     def outcome(output: Path) -> Outcome:
         Path(f"{output}.bai").unlink()
-        return Outcome(count, _mapped_records(output), sha256_file(output))
+        return Outcome(len(cell.queries), _mapped_records(output), sha256_file(output))
 
-    return file_to_file(
-        job.file, partial(job.searched, best=True), job.output.with_suffix(".bam"), bam_format(), outcome
-    )
+    search = partial(_new_search, cell, asked, best=True)
+    return file_to_file(cell.source, search, cell.output.with_suffix(".bam"), bam_format(), outcome)
 
 
-_RUNS: dict[str, Callable[[_Job], Run]] = {
+_RUNS: dict[str, Callable[[Cell, _Asked], Run]] = {
     "fixed_slots": _fixed_slots,
     "profile": _profile,
     "in_memory": _in_memory,
@@ -284,34 +238,31 @@ def _slots_of(item: str, case: Case) -> Sequence[int | None]:
     return [case.slots[-1] if item in _OF_THE_PAPER else None]
 
 
-def _side(item: str, job: _Job, load: float, fields: dict[str, Any]) -> Side:
-    """One cell; a device is warmed up with all reads, as memory is taken then, the CPU with a few."""
-    few = job
-    if job.options.device == "cpu":
-        some = job.reads.slice(0, _WARM_UP_READS)
-        few = replace(job, reads=some, file=some)
-    run, warm_up = _RUNS[item](job), _RUNS[item](few)
-    if item == "profile":  # which brings an index of its own to the device, each time
-        return Side(run, lambda _: warm_up(Stopwatch()), fields)
-    if item not in _OF_THE_PAPER:
-        run = add_total(run)
-    rate = "reads/s" if item == "in_memory" else ""
-    return Side(run, warm_up, fields, once={"load": load}, rate_unit=rate)
+def _side(cell: Cell, asked: _Asked) -> Side:
+    def run_of(each: Cell) -> Run:
+        return _RUNS[cell.item](each, asked)
+
+    rate = "reads/s" if cell.item == "in_memory" else ""
+    side = cell.side(run_of, _WARM_UP_READS, rate_unit=rate, has_total=cell.item in _OF_THE_PAPER)
+    if cell.item != "profile":
+        return side
+    # It brings an index of its own to the device each time, and opens it.
+    return replace(side, warm_up=lambda _: side.warm_up(Stopwatch()), once={})
 
 
-def _result_rows(job: _Job, fields: dict[str, Any]) -> list[dict[str, Any]]:
+def _result_rows(cell: Cell, asked: _Asked) -> list[dict[str, Any]]:
     """Figure 5: of each number of slots the results that it keeps, and the memory for those of a launch of reads."""
-    searched = job.search(job.index, pack_reads(job.reads), Stopwatch())
+    searched = _searched(cell, cell.index, pack_reads(cell.queries), asked, Stopwatch())
     found = searched.found
     most = int(found.max(initial=1))
-    parameters = fields["parameters"]
+    parameters = cell.fields["parameters"]
     what = {"stage": "-", "queries": len(found), "results": int(found.sum()), "digest": digest_results(searched)}
     rows = []
     for slots in (*(slots for slots in FIGURE_SLOTS if slots < most), most):
         kept = fullest_launch(found, slots)
         launch = min(len(found), READS_A_LAUNCH)
         named = join_parameters({"slots": slots, "all": int(slots == most), "launch": launch})
-        shared = {**fields, **what, "parameters": f"{named}; {parameters}"}
+        shared = {**cell.fields, **what, "parameters": f"{named}; {parameters}"}
         rows += [
             {**shared, "metric": "count", "value": stored_in(found, slots), "unit": "results"},
             {**shared, "metric": "memory", "value": slots * RESULT_BYTES * launch, "unit": "bytes"},
@@ -337,33 +288,26 @@ def time_dataset(
     -------
     list of records (see `warpseed.measure.records.RECORD_COLUMNS`), one for each stage and repeat
     """
-    watch = Stopwatch()
-    with watch.stage("load"):
-        opened = open_index(index)
-    reads = chosen_reads(case.reads, case.most, case.length)
     searched = {"edits": case.wanted.max_edits, "strands": case.wanted.strands}
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        file = write_numbered(reads, Path(folder))
-        for item in items:
-            for options in settings.options(None):
-                if not _applies(item, options, min(settings.threads)):
-                    continue
-                tier, device, threads, _ = options
-                own = side_fields("one_error", tier=tier, device=device, threads=threads)
-                own |= {"item": item, "case": case.name, "parameters": join_parameters(searched)}
-                job = _Job(opened, os.fspath(index), reads, file, case.wanted, options, Path(folder) / "results.tsv")
-                if item == "on_device":
-                    rows += measure_limits(opened, reads, case.wanted, repeats, own)
-                elif item == "block_sizes":
-                    last, sizes = case.slots[-1], case.block_sizes
-                    rows += time_blocks(opened, reads, case.wanted, repeats, own, slots=last, sizes=sizes)
-                elif item == "results":
-                    rows += _result_rows(replace(job, slots=max(case.slots)), own)
-                else:
-                    for slots in _slots_of(item, case):
-                        named = searched if slots is None else {"slots": slots, **searched}
-                        fields = own | {"parameters": join_parameters(named)}
-                        side = _side(item, replace(job, slots=slots), watch.seconds["load"], fields)
-                        rows += time_sides([side], repeats)
-    return rows
+    reads = chosen_reads(case.reads, case.most, case.length)
+    data = DataSet("one_error", case.name, join_parameters(searched), reads)
+
+    def rows_of(cell: Cell) -> list[dict[str, Any]]:
+        if cell.item == "on_device":
+            return measure_limits(cell.index, reads, case.wanted, repeats, cell.fields)
+        if cell.item == "block_sizes":
+            last, sizes = case.slots[-1], case.block_sizes
+            return time_blocks(cell.index, reads, case.wanted, repeats, cell.fields, slots=last, sizes=sizes)
+        if cell.item == "results":
+            return _result_rows(cell, _Asked(case.wanted, max(case.slots)))
+        rows: list[dict[str, Any]] = []
+        for slots in _slots_of(cell.item, case):
+            named = join_parameters(searched if slots is None else {"slots": slots, **searched})
+            rows += time_sides([_side(cell, _Asked(case.wanted, slots))], repeats, {"parameters": named})
+        return rows
+
+    fewest = min(settings.threads)
+    return time_cells(
+        data, index, settings, items=items, rows_of=rows_of,
+        applies=lambda item, options: _applies(item, options, fewest),
+    )  # fmt: skip

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,14 +26,10 @@ from warpseed.sequences.files import open_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from warpseed.sequences.queries import Queries
-
 __all__ = [
-    "BED_HITS",
     "HitLines",
     "Process",
     "find_program",
-    "number_queries",
     "parse_hits",
     "plain_copy",
     "program_version",
@@ -77,10 +72,6 @@ class HitLines(NamedTuple):
     """who writes such lines, for the error"""
 
 
-BED_HITS = HitLines({0: "contig", 1: "start", 2: "end", 3: "query", 4: "distance", 5: "strand"})
-"""Our BED of k-mers."""
-
-
 class Process(NamedTuple):
     """What running a process took."""
 
@@ -119,16 +110,6 @@ def program_version(command: Sequence[str], pattern: str) -> str | None:
         return None
     found = re.search(pattern, done.stdout.decode(errors="replace"), re.MULTILINE)
     return found.group(1) if found else None
-
-
-def number_queries(queries: Queries) -> Queries:
-    """The same queries, named 0, 1, 2, …: what a tool prints back then says which query a hit is of."""
-    names = np.arange(len(queries)).astype("S")
-    width = names.dtype.itemsize
-    letters = names.view(np.uint8).reshape(len(queries), width)
-    used = letters != 0
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1), dtype=np.int64)])
-    return replace(queries, name_bytes=letters[used], name_offsets=offsets)
 
 
 def plain_copy(path: str | os.PathLike[str], to: Path) -> Path:

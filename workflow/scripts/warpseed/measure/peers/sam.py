@@ -36,7 +36,7 @@ def parse_sam(path: str | os.PathLike[str], contigs: Sequence[str], queries: int
     Parameters
     ----------
     path
-        SAM of reads named by number (`warpseed.measure.peers.process.number_queries`).
+        SAM of reads named by number (`warpseed.measure.numbered.number_queries`).
     contigs
         Names of the contigs, in the order of the reference.
     queries
