@@ -17,6 +17,8 @@ import warpseed
 from warpseed.errors import WarpseedError
 from warpseed.kmer_seeds import find_kmers
 from warpseed.kmer_seeds.output import write_hits
+from warpseed.one_error import find_reads
+from warpseed.one_error.bam import write_placements
 
 from damage.cases import Case, damage
 
@@ -37,6 +39,12 @@ def outcome(folder: Path, case: Case, kmers: list[str]) -> str:
                 write_hits(folder / "hits.bed", [hits])
             except WarpseedError:
                 continue
+    for tier, max_edits in (("fast", 1), ("fast", 2), ("paper", 1)):
+        try:
+            found = find_reads(index, kmers, tier=tier, max_edits=max_edits, max_hits=1000, keep_reads=True)
+            write_placements(folder / "placements.bam", [found])
+        except WarpseedError:
+            continue
     return "finished"
 
 

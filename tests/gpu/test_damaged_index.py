@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from gpu_systems import KMERS, READS, SYSTEMS, Genome, System
 from warpseed import build_index
 from warpseed.compute import gpu as device
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds import gpu
-from warpseed.kmer_seeds.floors import draw_kmers
+from warpseed.output.rows import Found
+from warpseed.sequences.reference import read_reference
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
+def genome(tmp_path_factory: pytest.TempPathFactory) -> Genome:
     draw = np.random.default_rng(1)
     fasta = tmp_path_factory.mktemp("genome") / "genome.fa"
     contigs = ["".join(np.array(list("ACGT"))[draw.integers(0, 4, 60_000)]) for _ in range(3)]
-    Path(fasta).write_text("".join(f">c{i}\n{contig}\n" for i, contig in enumerate(contigs)))
-    return build_index(fasta, parts=("fast", "paper"))
+    fasta.write_text("".join(f">c{i}\n{contig}\n" for i, contig in enumerate(contigs)))
+    reference = read_reference(fasta)
+    return Genome(reference, build_index(reference, parts=("fast", "paper")), False)
 
 
 def with_array(index: SeedIndex, part: str, name: str, array: np.ndarray) -> SeedIndex:
@@ -52,45 +52,64 @@ def replacements(array: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
+def assert_within(index: SeedIndex, system: System, found: Found) -> None:
+    """Hits are as many as was counted, and begin somewhere in the text."""
+    assert len(found.hits) == int(found.counts.sum())
+    assert int(system.places(found.hits).max(initial=0)) < index.rows
+
+
+def assert_in_order(genome: Genome, system: System, tier: str) -> None:
+    """The device answers, and rightly."""
+    found = system.find(genome.index, system.draw(genome, 100, 1), tier, 1)
+    expected = getattr(system.on_cpu, f"find_{tier}")(genome.index, system.draw(genome, 100, 1), system.asked(1))
+    assert np.array_equal(found.hits, expected.hits) and len(found.hits) > 50
+
+
 KINDS = pytest.mark.parametrize("kind", ["largest", "random", "reversed", "zeros", "shuffled", "three bits"])
 
 
 @KINDS
 @pytest.mark.parametrize("name", ["suffix_array", "table"])
-def test_fast_tier(index: SeedIndex, name: str, kind: str) -> None:
+@pytest.mark.parametrize(("system", "most"), [(KMERS, 3), (READS, 2)], ids=["kmers", "reads"])
+def test_fast_tier(genome: Genome, system: System, most: int, name: str, kind: str) -> None:
     """The search ends, with hits somewhere in the text, or the index is refused."""
-    kmers = draw_kmers(index, 20, 20_000, 0.02, seed=1)
+    index = genome.index
+    queries = system.draw(genome, 20_000, 1)
     damaged = with_array(index, "fast", name, replacements(index.arrays_of["fast"][name])[kind])
-    for mismatches in range(4):
+    for distance in range(most + 1):
         try:
-            found = gpu.find_fast(damaged, kmers, mismatches, max_hits=1000)
+            found = system.find(damaged, queries, "fast", distance, max_hits=1000)
         except IndexFormatError as error:
             assert name == "suffix_array" and "damaged" in str(error)
         else:
-            assert int((found.hits >> np.uint64(3)).max(initial=0)) < index.rows
-    # The device is in order: it answers, and rightly.
-    assert int(gpu.find_fast(index, draw_kmers(index, 20, 100, 0.0, seed=1), 0).counts.min()) > 0
+            assert_within(index, system, found)
+    assert_in_order(genome, system, "fast")
 
 
 @KINDS
 @pytest.mark.parametrize("name", ["rocc", "bwt", "rsa"])
-@pytest.mark.parametrize("direction", ["forward", "reverse"])
-def test_paper_tier(index: SeedIndex, direction: str, name: str, kind: str) -> None:
-    kmers = draw_kmers(index, 20, 500, 0.02, seed=1)
-    damaged: Any = with_array(index, direction, name, replacements(index.arrays_of[direction][name])[kind])
-    for mismatches in range(3):
-        found = gpu.find_paper(damaged, kmers, mismatches, max_hits=200)
-        assert len(found.hits) == int(found.counts.sum())
-    assert int(gpu.find_paper(index, draw_kmers(index, 20, 100, 0.0, seed=1), 0).counts.min()) > 0
+@pytest.mark.parametrize(
+    ("system", "direction"),
+    [(KMERS, "forward"), (KMERS, "reverse"), (READS, "forward")],
+    ids=["kmers-forward", "kmers-reverse", "reads-forward"],
+)
+def test_paper_tier(genome: Genome, system: System, direction: str, name: str, kind: str) -> None:
+    index = genome.index
+    queries = system.draw(genome, 500, 1)
+    damaged = with_array(index, direction, name, replacements(index.arrays_of[direction][name])[kind])
+    for distance in system.tiers["paper"]:
+        assert_within(index, system, system.find(damaged, queries, "paper", distance, max_hits=200))
+    assert_in_order(genome, system, "paper")
 
 
-def test_a_refused_index_leaves_no_memory_taken(index: SeedIndex) -> None:
-    pool = device.cupy().get_default_memory_pool()
+@SYSTEMS
+def test_a_refused_index_leaves_no_memory_taken(genome: Genome, system: System) -> None:
+    index, pool = genome.index, device.cupy().get_default_memory_pool()
     with device.on_device(0):
         before = pool.used_bytes()
     damaged = with_array(index, "fast", "suffix_array", index.fast.suffix_array[::-1].copy())
     with pytest.raises(IndexFormatError):
-        gpu.find_fast(damaged, draw_kmers(index, 20, 10, 0.0, seed=1), 0)
+        system.find(damaged, system.draw(genome, 10, 1), "fast", 1)
     del damaged
     gc.collect()
     with device.on_device(0):

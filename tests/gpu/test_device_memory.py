@@ -1,218 +1,337 @@
-"""On a GPU: small batches, little memory, several devices give the same hits; what lies there is shared and freed."""
+"""Small batches, little memory, several devices give the same hits; what lies on a device is shared and freed.
+
+On a GPU; what does not depend on a device's own memory also on one that the CPU plays, with fewer queries.
+"""
 
 from __future__ import annotations
 
 import gc
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 import pytest
 import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from warpseed import build_index, find_kmers
+from gpu_systems import KMERS, READS, SEARCHES, SYSTEMS, Genome, System, assert_same
+from oracles.pretend_gpu import PretendCupy, install
+from warpseed import build_index, cli
 from warpseed.compute import device_batches, device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device, text_on_device
 from warpseed.kmer_seeds import cpu, gpu
-from warpseed.kmer_seeds.floors import draw_kmers
-from warpseed.kmer_seeds.gpu import stream_hits
-from warpseed.output.rows import Found, join_found
-from warpseed.sequences.packed import Packed, part_of
+from warpseed.output.rows import Found
+from warpseed.sequences.packed import Packed
+from warpseed.sequences.queries import write_fasta
+from warpseed.sequences.reference import read_reference
+from warpseed.sequences.simulate import simulate_reads
 
-pytestmark = pytest.mark.gpu
-
-SEARCHES = [(tier, mismatches) for tier in ("fast", "paper") for mismatches in (0, 1, 2)]
-
-
-@pytest.fixture(scope="module")
-def index(real_genome: Path) -> Any:
-    return build_index(real_genome, parts=("fast", "paper"), threads=2)
+real = pytest.mark.gpu
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing has been said of short memory yet."""
-    monkeypatch.setattr(device_batches, "_told", set())
+@pytest.fixture(scope="module", params=["played", pytest.param("real", marks=real)])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Genome:
+    """A genome of some thousand bases for a GPU that is played, a real one for a GPU."""
+    played = request.param == "played"
+    if played:
+        draw = random.Random(7)
+        path = tmp_path_factory.mktemp("genome") / "genome.fa"
+        bases = "".join(draw.choices("ACGT", k=6000))
+        path.write_text(f">a\n{bases[:4200]}NN{bases[4200:]}{bases[300:720]}\n>b\n{'GATTACA' * 30}\n")
+    else:
+        path = request.getfixturevalue("real_genome")
+    reference = read_reference(path)
+    return Genome(reference, build_index(reference, parts=("fast", "paper"), threads=2), played)
 
 
 @pytest.fixture
-def short_memory(index: Any) -> Iterator[Any]:
-    """A function that leaves so many bytes of device memory beside what the fast tier has brought there."""
+def played(built: Genome, monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendCupy | None]:
+    """What plays CuPy, with two devices, where one is played. Nothing has been said of short memory yet."""
+    monkeypatch.setattr(device_batches, "_told", set())
+    if not built.played:
+        yield None
+        return
+    package, _ = install(monkeypatch, built.index, devices=2)
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    yield package
+    for number in range(2):
+        with device.on_device(number):
+            device.release(built.index)
+
+
+@pytest.fixture
+def genome(built: Genome, played: PretendCupy | None) -> Genome:
+    """A genome that can be searched."""
+    return built
+
+
+@pytest.fixture
+def leave(built: Genome, played: PretendCupy | None) -> Iterator[Callable[[int], None]]:
+    """A function that leaves so many bytes of device memory beside what is brought there once. (One that is played
+    refuses arrays which alone have more.)"""
     pool = device.cupy().get_default_memory_pool()
 
-    def leave(size: int) -> None:
+    def limit(size: int) -> None:
         with device.on_device(0):
-            tagged_on_device(index, Stopwatch())
+            tagged_on_device(built.index, Stopwatch())
+            bwt_on_device(built.index, "forward", Stopwatch())
+            if played is not None:
+                played.free = played.largest = size
+                return
             device.give_back_memory()
             pool.set_limit(size=pool.total_bytes() + size)
 
-    yield leave
-    pool.set_limit(size=0)
+    yield limit
+    if played is None:
+        pool.set_limit(size=0)
 
 
-def assert_same(found: Found, expected: Found) -> None:
-    assert np.array_equal(found.counts, expected.counts) and np.array_equal(found.hits, expected.hits)
-    assert found.dropped_queries == expected.dropped_queries
-
-
-def find(index: Any, kmers: Packed, tier: str, mismatches: int, **options: Any) -> Found:
-    return (gpu.find_fast if tier == "fast" else gpu.find_paper)(index, kmers, mismatches, **options)
-
-
-@pytest.mark.parametrize(("tier", "mismatches"), SEARCHES)
-def test_small_batches_find_the_same(index: Any, monkeypatch: pytest.MonkeyPatch, tier: str, mismatches: int) -> None:
-    kmers = draw_kmers(index, 24, 20_000, 0.02, seed=mismatches)
+@SEARCHES
+def test_small_batches_find_the_same(
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, system: System, tier: str, distance: int
+) -> None:
+    count = 300 if genome.played else 20_000
+    queries = system.draw(genome, count, distance)
     for options in ({}, {"max_hits": 3}, {"count_only": True}):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", 1 << 25)
-        whole = find(index, kmers, tier, mismatches, **options)
-        for largest in (9_999, 777):
+        whole = system.find(genome.index, queries, tier, distance, **options)
+        for largest in (count // 2 - 1, count // 25):
             monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
-            assert_same(find(index, kmers, tier, mismatches, **options), whole)
+            assert_same(system.find(genome.index, queries, tier, distance, **options), whole)
 
 
 @pytest.mark.parametrize("mismatches", [0, 1, 2])
 def test_intervals_of_small_batches_locate_to_the_same(
-    index: Any, monkeypatch: pytest.MonkeyPatch, mismatches: int
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, mismatches: int
 ) -> None:
-    kmers = draw_kmers(index, 24, 5_000, 0.02, seed=3)
+    index, kmers = genome.index, KMERS.draw(genome, 500 if genome.played else 5_000, 3)
     expected = cpu.find_paper(index, kmers, mismatches, max_hits=50)
-    for largest in (1 << 25, 999):
+    for largest in (1 << 25, 99 if genome.played else 999):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
         intervals = gpu.search_paper(index, kmers, mismatches, max_hits=50)
         assert_same(cpu.locate_intervals(index, kmers, intervals, mismatches), expected)
 
 
-def streamed(index: Any, kmers: Packed, tier: str, mismatches: int, size: int, **options: Any) -> Found:
-    """The hits of pieces of `size` k-mers, joined; a k-mer's hits may come in several parts."""
-    works = (
-        part_of(kmers, first, min(first + size, len(kmers.lengths))) for first in range(0, len(kmers.lengths), size)
-    )
-    options.setdefault("watch", Stopwatch())
-    parts: list[Found] = []
-    continued = False
-    for found, continues in stream_hits(index, works, mismatches, tier=tier, **options):
-        hits, counts = found.hits.copy(), found.counts.copy()
-        if continued:
-            before = parts.pop()
-            counts = np.concatenate([before.counts[:-1], [before.counts[-1] + counts[0]], counts[1:]])
-            hits = np.concatenate([before.hits, hits])
-        parts.append(found._replace(hits=hits, counts=counts))
-        continued = continues
-    return join_found(parts)
-
-
-@pytest.mark.parametrize(("tier", "mismatches"), SEARCHES)
-def test_streamed_kmers_find_the_same(index: Any, monkeypatch: pytest.MonkeyPatch, tier: str, mismatches: int) -> None:
+@SEARCHES
+def test_streamed_queries_find_the_same(
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, system: System, tier: str, distance: int
+) -> None:
     """Pieces of several sizes on one and more devices; many small batches, so that two are always in flight."""
-    kmers = draw_kmers(index, 24, 100_000, 0.02, seed=mismatches)
+    count = 400 if genome.played else 100_000 if system is KMERS else 20_000
+    queries = system.draw(genome, count, distance)
     device_numbers = {(0,), tuple(range(device.device_count()))}
     for options in ({"max_hits": None}, {"max_hits": 3}):
-        whole = find(index, kmers, tier, mismatches, **options)
-        for least, largest in ((1 << 18, 1 << 20), (500, 2000)):
+        whole = system.find(genome.index, queries, tier, distance, **options)
+        for least, largest in ((1 << 18, 1 << 20), (count // 200, count // 50)):
             monkeypatch.setattr(device_stream, "LEAST_BATCH", least)
             monkeypatch.setattr(device_stream, "LARGEST_BATCH", largest)
-            for size, devices in ((100_000, (0,)), (30_011, (0,)), *((997, numbers) for numbers in device_numbers)):
-                assert_same(streamed(index, kmers, tier, mismatches, size, devices=devices, **options), whole)
+            pieces = [(count, (0,)), (count // 3 - 11, (0,)), *((count // 100 - 3, each) for each in device_numbers)]
+            for size, devices in pieces:
+                found = system.streamed(genome.index, queries, tier, distance, size, devices=devices, **options)
+                assert_same(found, whole)
 
 
-def test_streamed_kmers_in_little_memory(
-    index: Any, short_memory: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The estimate sees plenty; CuPy refuses memory to one batch beside another, then to one alone."""
-    kmers = draw_kmers(index, 20, 3_000_000, 0.01, seed=7)
-    whole = find(index, kmers, "fast", 1, max_hits=128)
-    capsys.readouterr()
-    short_memory(200 << 20)
-    monkeypatch.setattr(device_stream, "free_memory", lambda: 1 << 40)
-    assert_same(streamed(index, kmers, "fast", 1, 100_000, max_hits=128), whole)
-    assert capsys.readouterr().err.count("\n") == 1
+class Short(NamedTuple):
+    """A search, and queries with bytes that hold what some of them need, not all."""
+
+    system: System
+    tier: str
+    distance: int
+    on_gpu: tuple[int, int]
+    on_played: tuple[int, int]
+    """of these, where the CPU plays the GPU"""
+
+    def of(self, genome: Genome) -> tuple[int, int]:
+        """The number of queries, and the bytes."""
+        return self.on_played if genome.played else self.on_gpu
+
+    def find(self, genome: Genome, queries: Packed) -> Found:
+        return self.system.find(genome.index, queries, self.tier, self.distance, max_hits=128)
 
 
-def test_four_million_kmers_in_one_gigabyte(index: Any, short_memory: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The estimate says that they do not fit together: batches are smaller, and one line says so."""
-    kmers = draw_kmers(index, 20, 4_000_000, 0.01, seed=1)
-    whole = gpu.find_fast(index, kmers, 1, max_hits=128)
-    assert capsys.readouterr().err == ""
-    short_memory(1 << 30)
-    assert_same(gpu.find_fast(index, kmers, 1, max_hits=128), whole)
+def shorts(*shorts: Short) -> pytest.MarkDecorator:
+    ids = [f"{short.system.name}-{short.tier}-{short.distance}" for short in shorts]
+    return pytest.mark.parametrize("short", shorts, ids=ids)
+
+
+LITTLE = shorts(
+    Short(KMERS, "fast", 0, (3_000_000, 64 << 20), (4000, 40_000)),
+    Short(KMERS, "fast", 1, (3_000_000, 200 << 20), (4000, 90_000)),
+    Short(READS, "fast", 1, (500_000, 20 << 20), (4000, 90_000)),
+    Short(READS, "fast", 2, (500_000, 20 << 20), (4000, 90_000)),
+    Short(READS, "paper", 1, (300_000, 12 << 20), (500, 5_000)),
+)
+
+
+def assert_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "GPU 0 is short of memory" in told
 
 
-@pytest.mark.parametrize("mismatches", [0, 1])
+@LITTLE
+def test_streamed_queries_in_little_memory(
+    genome: Genome,
+    leave: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    short: Short,
+) -> None:
+    """The estimate sees plenty; CuPy refuses memory to one batch beside another, then to one alone."""
+    count, size = short.of(genome)
+    queries = short.system.draw(genome, count, 7)
+    whole = short.find(genome, queries)
+    capsys.readouterr()
+    leave(size)
+    monkeypatch.setattr(device_stream, "free_memory", lambda: 1 << 40)
+    streamed = short.system.streamed(genome.index, queries, short.tier, short.distance, count // 2, max_hits=128)
+    assert_same(streamed, whole)
+    assert_told_once(capsys)
+
+
+@LITTLE
 def test_batches_that_fail_are_halved(
-    index: Any, short_memory: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mismatches: int
+    genome: Genome,
+    leave: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    short: Short,
 ) -> None:
     """CuPy refuses memory in the middle of a batch, since the estimate is made to see plenty."""
-    kmers = draw_kmers(index, 20, 2_000_000, 0.01, seed=2)
-    whole = gpu.find_fast(index, kmers, mismatches, max_hits=128)
+    count, size = short.of(genome)
+    queries = short.system.draw(genome, count, 2)
+    whole = short.find(genome, queries)
     capsys.readouterr()
-    short_memory(200 << 20)
+    leave(size)
     monkeypatch.setattr(device_batches, "free_memory", lambda: 1 << 40)
-    assert_same(gpu.find_fast(index, kmers, mismatches, max_hits=128), whole)
-    assert capsys.readouterr().err.count("\n") == 1
+    assert_same(short.find(genome, queries), whole)
+    assert_told_once(capsys)
 
 
-def test_several_devices_find_the_same(index: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@shorts(
+    Short(KMERS, "fast", 1, (4_000_000, 1 << 30), (4000, 400_000)),
+    Short(READS, "fast", 1, (500_000, 1 << 28), (4000, 400_000)),
+)
+def test_batches_are_as_large_as_the_estimate_says(
+    genome: Genome, leave: Callable[[int], None], capsys: pytest.CaptureFixture[str], short: Short
+) -> None:
+    """It says that they do not fit together: batches are smaller, and one line says so."""
+    count, size = short.of(genome)
+    queries = short.system.draw(genome, count, 1)
+    whole = short.find(genome, queries)
+    assert capsys.readouterr().err == ""
+    leave(size)
+    assert_same(short.find(genome, queries), whole)
+    assert_told_once(capsys)
+
+
+def two_devices() -> None:
     if device.device_count() < 2:
         pytest.skip("one GPU is visible, and this needs two")
-    kmers = draw_kmers(index, 24, 300_000, 0.02, seed=4)
-    for largest in (1 << 25, 10_000):
+
+
+@SYSTEMS
+def test_several_devices_find_the_same(genome: Genome, monkeypatch: pytest.MonkeyPatch, system: System) -> None:
+    two_devices()
+    count = 900 if genome.played else 300_000 if system is KMERS else 50_000
+    queries = system.draw(genome, count, 4)
+    for largest in (1 << 25, count // 30):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
-        for tier, mismatches in (("fast", 0), ("fast", 2), ("paper", 1)):
-            one = find(index, kmers, tier, mismatches)
-            assert_same(find(index, kmers, tier, mismatches, devices=(0, 1)), one)
-            assert_same(find(index, kmers, tier, mismatches, devices=(1,)), one)
-    # By the public call, which names them.
-    words = ["ACGTTGCAAGCTTACGGATC", "TTTTTTTT", "GATTACA"] * 1000
-    one = warpseed.find_kmers(index, words, device="gpu", max_hits=1000)
-    for name in ("gpu:1", "gpu:0,1", "gpu:all"):
-        assert warpseed.find_kmers(index, words, device=name, max_hits=1000) == one
+        for tier, distance in (("fast", 0), ("fast", 2), ("paper", 1)):
+            one = system.find(genome.index, queries, tier, distance)
+            for devices in ((0, 1), (1,)):
+                assert_same(system.find(genome.index, queries, tier, distance, devices=devices), one)
 
 
+def test_the_public_call_names_devices(genome: Genome) -> None:
+    two_devices()
+    words = ["ACGTTGCAAGCTTACGGATC", "TTTTTTTT", "GATTACA"] * (30 if genome.played else 1000)
+    for find in (warpseed.find_kmers, warpseed.find_reads):
+        one = find(genome.index, words, device="gpu", max_hits=1000)
+        for name in ("gpu:1", "gpu:0,1", "gpu:all"):
+            assert find(genome.index, words, device=name, max_hits=1000) == one
+
+
+@pytest.mark.parametrize("name", ["gpu", "gpu:0,1"])
+@pytest.mark.parametrize(("command", "ending"), [("kmers", "bed"), ("reads", "tsv"), ("reads", "bam")])
+def test_files_have_the_bytes_that_they_have_from_the_cpu(
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, command: str, ending: str
+) -> None:
+    """Batches of a few queries, in turns on the devices."""
+    if "," in name:
+        two_devices()
+    genome.index.save(tmp_path / "index")
+    count, queries = 700 if genome.played else 60_000, tmp_path / "queries.fa"
+    length = 20 if command == "kmers" else [30, 130]
+    write_fasta(simulate_reads(genome.reference, count=count, length=length, error_rate=0.004, seed=3), queries)
+    monkeypatch.setattr(device_stream, "LEAST_BATCH", count // 50)
+    monkeypatch.setattr(device_stream, "LARGEST_BATCH", count // 20)
+    for target in ("cpu", name):
+        output = str(tmp_path / f"{target}.{ending}")
+        assert cli.main([command, str(tmp_path / "index"), str(queries), "-o", output, "--device", target, "-q"]) == 0
+    assert (tmp_path / f"{name}.{ending}").read_bytes() == (tmp_path / f"cpu.{ending}").read_bytes()
+
+
+@real
 def test_what_lies_on_a_device_is_shared_and_freed(real_genome: Path) -> None:
     pool = device.cupy().get_default_memory_pool()
     with device.on_device(0):
         before, watch = pool.used_bytes(), Stopwatch()
-        index = build_index(real_genome, parts=("fast", "paper"), threads=2)
-        tagged, (text, segments) = tagged_on_device(index, watch), text_on_device(index, watch)
+        reference = read_reference(real_genome)
+        genome = Genome(reference, build_index(reference, parts=("fast", "paper"), threads=2), False)
+        tagged, (text, segments) = tagged_on_device(genome.index, watch), text_on_device(genome.index, watch)
         assert tagged.text is text and tagged.segments is segments
-        assert tagged_on_device(index, watch) is tagged
-        assert bwt_on_device(index, "forward", watch) is bwt_on_device(index, "forward", watch)
+        assert tagged_on_device(genome.index, watch) is tagged
+        assert bwt_on_device(genome.index, "forward", watch) is bwt_on_device(genome.index, "forward", watch)
+        for system in (KMERS, READS):
+            for tier in system.tiers:
+                assert len(system.find(genome.index, system.draw(genome, 1000, 1), tier, 1).hits) > 500
+        gc.collect()
         held = pool.used_bytes()
-        device.release(index, "forward")
+        device.release(genome.index, "forward")
         assert before < pool.used_bytes() < held
-        del tagged, text, segments, index
+        del tagged, text, segments, genome
         gc.collect()
         assert pool.used_bytes() == before
 
 
-def test_few_kmers_warn_of_nothing(index: Any) -> None:
+@real
+@SYSTEMS
+def test_few_queries_warn_of_nothing(write_reference: Callable[..., Path], system: System) -> None:
     from numba.cuda.core.errors import NumbaPerformanceWarning
 
+    reference = read_reference(write_reference(["".join(random.Random(1).choices("ACGT", k=5_000))]))
+    genome = Genome(reference, build_index(reference, parts=("fast", "paper")), False)
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumbaPerformanceWarning)
-        kmers = draw_kmers(index, 24, 3, 0.0, seed=5)
-        for tier, mismatches in SEARCHES:
-            assert int(find(index, part_of(kmers, 0, 3), tier, mismatches).counts.min()) > 0
+        for tier, distances in system.tiers.items():
+            for distance in distances:
+                found = system.find(genome.index, system.draw(genome, 3, 5), tier, distance)
+                assert found.counts.sum() == len(found.hits) > 0
 
 
-def test_a_crowded_kmer_among_many(tmp_path: Path) -> None:
-    """A k-mer with many more hits than there is room for at first, in both lists."""
+@real
+@SYSTEMS
+def test_a_crowded_query_among_many(tmp_path: Path, system: System) -> None:
+    """One with many more hits than there is room for at first, in both lists."""
     draw = random.Random(6)
     unit = "".join(draw.choices("ACGT", k=171))
     copies = ["".join(draw.choice("ACGT") if draw.random() < 0.01 else base for base in unit) for _ in range(4000)]
     fasta = tmp_path / "satellite.fa"
     fasta.write_text(">satellite\n" + "".join(copies) + "\n")
     index = build_index(fasta)
-    kmers = [unit[i : i + 20] for i in range(0, 150, 5)] + ["".join(draw.choices("ACGT", k=20)) for _ in range(500)]
-    for mismatches in range(4):
-        on_cpu, on_gpu = (find_kmers(index, kmers, max_mismatches=mismatches, device=name) for name in ("cpu", "gpu"))
-        assert on_gpu.digest() == on_cpu.digest() and len(on_cpu) > 20 * len(kmers)
+    length, most = (20, 3) if system is KMERS else (70, 2)
+    queries = [unit[i : i + length] for i in range(0, 171 - length, 5)]
+    queries += ["".join(draw.choices("ACGT", k=length)) for _ in range(500)]
+    for distance in range(most + 1):
+        on_cpu, on_gpu = (
+            warpseed.find_kmers(index, queries, max_mismatches=distance, device=name)
+            if system is KMERS
+            else warpseed.find_reads(index, queries, max_edits=distance, device=name)
+            for name in ("cpu", "gpu")
+        )
+        assert on_gpu.digest() == on_cpu.digest() and len(on_cpu) > 20 * len(queries)

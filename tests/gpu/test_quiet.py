@@ -29,13 +29,24 @@ def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
     return done.stdout, done.stderr.decode()
 
 
-@pytest.mark.parametrize("arguments", [[], ["--max-mismatches", "2"], ["--max-mismatches", "1", "--tier", "paper"]])
-def test_libraries_say_nothing(tmp_path: Path, arguments: list[str]) -> None:
-    """Four k-mers make the smallest of grids, of which Numba would warn."""
-    genome, kmers = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
-    index = str(tmp_path / "index")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["kmers"],
+        ["kmers", "--max-mismatches", "2"],
+        ["kmers", "--max-mismatches", "1", "--tier", "paper"],
+        ["reads"],
+        ["reads", "--max-edits", "2"],
+        ["reads", "--tier", "paper"],
+    ],
+    ids=" ".join,
+)
+def test_libraries_say_nothing(tmp_path: Path, command: list[str]) -> None:
+    """A few queries make the smallest of grids, of which Numba would warn."""
+    genome, queries = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
+    index, (name, *arguments) = str(tmp_path / "index"), command
     run("index", genome, "-o", index, "--parts", "fast,paper", cache=tmp_path)
-    on_cpu, _ = run("kmers", index, kmers, "-o", "-", *arguments, cache=tmp_path)
-    on_gpu, told = run("kmers", index, kmers, "-o", "-", "--device", "gpu", *arguments, cache=tmp_path)
+    on_cpu, _ = run(name, index, queries, "-o", "-", *arguments, cache=tmp_path)
+    on_gpu, told = run(name, index, queries, "-o", "-", "--device", "gpu", *arguments, cache=tmp_path)
     assert on_gpu == on_cpu and on_gpu.count(b"\n") >= 2
     assert not re.search("warning|numba|cupy", told, re.IGNORECASE), told
