@@ -168,3 +168,21 @@ def test_intervals_are_the_cpus(index: Any, pretended: Any, monkeypatch: pytest.
 def test_a_run_on_the_device_counts_its_hits(index: Any, pretended: Any, tier: str, mismatches: int) -> None:
     expected = both(tier)[1](index, kmers(28), mismatches)
     assert gpu.device_run(index, kmers(28), mismatches, tier=tier)() == len(expected.hits)
+
+
+def test_a_kmer_of_a_base_has_more_hits_than_32_bits_count(
+    index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a mismatch on more than 2 Gbp, where it is a hit everywhere, on both strands."""
+    append = PretendGpu.append_inexact
+
+    def append_many(self: PretendGpu, search: Any, rounds: int) -> None:
+        append(self, search, rounds)
+        search.lists.counts[1] += 1 << 32
+
+    many = cpu.find_fast(index, kmers(28), 1).counts.copy()
+    many[1] += 1 << 32
+    monkeypatch.setattr(PretendGpu, "append_inexact", append_many)
+    assert gpu.find_fast(index, kmers(28), 1, count_only=True).counts.tolist() == many.tolist()
+    limited = gpu.find_fast(index, kmers(28), 1, max_hits=1 << 30)
+    assert (limited.dropped_queries, limited.dropped_hits) == (1, int(many[1]))

@@ -80,10 +80,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     words, rows, quadruples = np.zeros(8, np.uint64), np.zeros(8, np.uint32), np.zeros((8, 4), np.uint32)
     tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
-    lists = Lists(words, words, quadruples, rows)
+    lists = Lists(words, words, quadruples, words)
     search = InexactSearch(tagged, kmers, scheme, 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
-    found = Appended(words, words, rows, rows, rows)
+    found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
     borders = np.zeros(8, np.int64)
     return {

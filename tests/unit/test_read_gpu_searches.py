@@ -19,6 +19,7 @@ from warpseed import build_index, find_reads
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
 from warpseed.one_error import cpu, gpu
 from warpseed.one_error.reads import Wanted, pack_reads
 from warpseed.output import from_device
@@ -93,6 +94,28 @@ def test_both_devices_find_the_same(
     counted = on_gpu(index, reads, wanted, max_hits=max_hits, count_only=True)
     assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
     assert {"index_to_device", "host_to_device", "kernel", "device_to_host"} <= set(watch.seconds)
+
+
+def test_a_read_of_a_base_has_more_placements_than_32_bits_count(
+    index: Any, pretended: Any, reads: Packed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on more than 2 Gbp, where it is a placement everywhere, on both strands, with a base more and less."""
+    append = PretendGpu.append_placements
+
+    def append_many(self: PretendGpu, search: Any) -> None:
+        append(self, search)
+        search.found.counts[1] += 1 << 32
+
+    many = cpu.find_fast(index, reads).counts.copy()
+    many[1] += 1 << 32
+    monkeypatch.setattr(PretendGpu, "append_placements", append_many)
+    assert gpu.find_fast(index, reads, count_only=True).counts.tolist() == many.tolist()
+    limited = gpu.find_fast(index, reads, max_hits=1 << 30)
+    assert (limited.dropped_queries, limited.dropped_hits) == (1, int(many[1]))
+    with pytest.raises(
+        MemoryLimitError, match=r"^One query has more than 4,294,967,295 results, .*set max_hits, or use"
+    ):
+        gpu.find_fast(index, reads)
 
 
 @TIERS

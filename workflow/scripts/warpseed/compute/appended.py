@@ -14,6 +14,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
 from warpseed.compute.warp import BLOCK, WARPS, warp_places
+from warpseed.errors import MemoryLimitError
 
 __all__ = [
     "SEGMENTS",
@@ -33,6 +34,8 @@ __all__ = [
 
 SEGMENTS = 64
 """Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
+_MOST_RANKED = 0xFFFF_FFFF
+"""Words of a query that have ranks."""
 _PLACING_BLOCKS = 32 * SEGMENTS
 _FEW = 12
 """Words of a query that one thread sorts."""
@@ -57,7 +60,7 @@ class Appended(NamedTuple):
     ranks: np.ndarray
     """uint32[room], which of its query's words it is, in no order"""
     counts: np.ndarray
-    """uint32[n], words of each query"""
+    """uint64[n], words of each query: one of a base has more than 2^32 placements in a large text"""
 
 
 class Grouped(NamedTuple):
@@ -66,7 +69,7 @@ class Grouped(NamedTuple):
     words: Any
     """uint64[w]"""
     counts: Any
-    """uint32[n], words of each query, 0 for one that was dropped"""
+    """uint64[n], words of each query, 0 for one that was dropped"""
     dropped_queries: int
     dropped_words: int
 
@@ -87,7 +90,7 @@ def reserve_words(lists, most, query, count):
     lane = int64(cuda.threadIdx.x) & int64(31)
     rank = int64(0)
     if count > int64(0):
-        rank = int64(cuda.atomic.add(lists.counts, query, uint32(count)))
+        rank = int64(cuda.atomic.add(lists.counts, query, uint64(count)))
         if rank > most:
             count = int64(0)
     place, total = warp_places(count)
@@ -314,6 +317,10 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
     Parameters
     ----------
     lists : Appended, device arrays of which each part had room, or of which none was to be kept (room for none)
+
+    Raises
+    ------
+    MemoryLimitError : one query has more words than ranks can number
     """
     xp = cupy()
     counts = xp.asarray(lists.counts)
@@ -327,6 +334,11 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
     borders = xp.zeros(len(counts) + 1, xp.int64)
     xp.cumsum(counts, out=borders[1:])
     total = int(borders[-1])
+    if total > _MOST_RANKED and int(counts.max()) > _MOST_RANKED:
+        raise MemoryLimitError(
+            f"One query has more than {_MOST_RANKED:,} results, which no GPU puts in order; set max_hits, or use "
+            "device='cpu'."
+        )
     grouped, cursors = xp.empty(total, xp.uint64), xp.zeros(2, xp.uint64)
     many, most = (view(xp.empty(total // (least + 1) + 1, xp.uint32)) for least in (_FEW, _BY_WARP))
     if total:

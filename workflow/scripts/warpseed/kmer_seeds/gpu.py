@@ -130,7 +130,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, searc
     count, limit = len(kmers.lengths), search.max_hits
 
     def append(room: int, crowded_room: int) -> tuple[tuple[int, ...], DeviceHits]:
-        found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint32)
+        found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint64)
         crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(KEPT + 3, xp.uint64)
         hits = xp.empty(max(room, 1), xp.uint64)
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))

@@ -90,7 +90,7 @@ class Lists(NamedTuple):
     crowded: np.ndarray
     """uint32[…, 4], 2·q + s, pattern, first row, row behind the last"""
     counts: np.ndarray
-    """uint32[n], hits of each k-mer"""
+    """uint64[n], hits of each k-mer: one of a base has more than 2^32 in a large text"""
 
 
 @scalar
@@ -215,7 +215,7 @@ def _try_row(search, nest, look_up, row):
         if distance < int64(0):
             return
     known = int64(lists.counts[query])
-    cuda.atomic.add(lists.counts, query, uint32(1))
+    cuda.atomic.add(lists.counts, query, uint64(1))
     if known > search.max_hits:
         return
     warp = int64(cuda.threadIdx.x) >> int64(5)
@@ -353,5 +353,5 @@ def settle_counts(lists, max_hits):
     query = int64(cuda.grid(1))
     if query < int64(lists.counts.shape[0]) and int64(lists.counts[query]) > max_hits:
         cuda.atomic.add(lists.cursors, KEPT + 1, uint64(1))
-        cuda.atomic.add(lists.cursors, KEPT + 2, uint64(lists.counts[query]))
-        lists.counts[query] = uint32(0)
+        cuda.atomic.add(lists.cursors, KEPT + 2, lists.counts[query])
+        lists.counts[query] = uint64(0)

@@ -107,7 +107,7 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
 
     def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], tuple[Appended, int]]:
         columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
-        cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint32)
+        cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint64)
         found = Appended(*map(view, (cursors, *columns, counts)))
         crowded = view(xp.empty((crowded_room, 4), xp.uint32))
         wanted = search.wanted

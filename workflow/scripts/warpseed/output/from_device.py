@@ -32,7 +32,7 @@ class DeviceHits(NamedTuple):
     hits: Any
     """uint64[h], as their system packs them; empty where only counts were asked for"""
     counts: Any
-    """uint32[n], hits of each query, 0 for one that was dropped"""
+    """uint32[n] or uint64[n], hits of each query, 0 for one that was dropped"""
     results: int
     dropped_queries: int
     dropped_hits: int
@@ -123,7 +123,7 @@ def _from_device(found: DeviceHits, sizes: Iterable[int], watch: Stopwatch) -> I
         return hits
 
     with watch.stage("device_to_host"):
-        counts = found.counts.get(out=pinned(len(found.counts), np.uint32)).astype(np.int64)
+        counts = found.counts.get(out=pinned(len(found.counts), found.counts.dtype)).astype(np.int64)
     return _in_parts(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of)
 
 
