@@ -16,7 +16,7 @@ from warpseed.kmer_seeds import gpu as kmer_gpu
 from warpseed.kmer_seeds.floors import draw_kmers
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import gpu as read_gpu
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.output.from_device import Result
 from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, part_of
@@ -89,7 +89,7 @@ KMERS = System(
     {"fast": (0, 1, 2), "paper": (0, 1, 2)},
 )  # fmt: skip
 READS = System(
-    "reads", read_cpu, read_gpu, read_gpu.stream_placements, lambda edits: Wanted(edits, 2), _draw_reads, 32,
+    "reads", read_cpu, read_gpu, read_gpu.stream_placements, lambda edits: Criteria(edits, 2), _draw_reads, 32,
     {"fast": (0, 1, 2), "paper": (1,)},
 )  # fmt: skip
 SYSTEMS = pytest.mark.parametrize("system", [KMERS, READS], ids=["kmers", "reads"])

@@ -21,7 +21,7 @@ from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.one_error import cpu as one_error_cpu
-from warpseed.one_error.reads import Wanted
+from warpseed.one_error.reads import Criteria
 
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -221,8 +221,8 @@ class PretendGpu:
 
     def append_placements(self, search) -> None:
         found, room = search.found, len(search.found.words) // SEGMENTS
-        wanted = Wanted(int(search.max_edits), int(search.strands))
-        placements = one_error_cpu.find_fast(self.index, _plain(search.reads), wanted)
+        criteria = Criteria(int(search.max_edits), int(search.strands))
+        placements = one_error_cpu.find_fast(self.index, _plain(search.reads), criteria)
         found.counts[...] = placements.counts
         query = np.repeat(np.arange(len(placements.counts)), placements.counts)
         # The last of a read's are appended first, as if its lanes had come so.
@@ -262,7 +262,7 @@ class PretendGpu:
         assert not cursors.any()
 
     def search_reads(self, index, reads, strands, slots, borders, results, found) -> None:
-        whole = one_error_cpu.search_paper(self.index, _plain(reads), Wanted(1, int(strands)))
+        whole = one_error_cpu.search_paper(self.index, _plain(reads), Criteria(1, int(strands)))
         found[...] = whole.found
         ends = np.cumsum(whole.found)
         for query, end in enumerate(ends.tolist()):

@@ -13,7 +13,7 @@ from warpseed.measure import processes
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
 from warpseed.one_error.peers import Beside, time_beside_peers
-from warpseed.one_error.reads import Wanted
+from warpseed.one_error.reads import Criteria
 from warpseed.one_error.timing import Case
 from warpseed.sequences.queries import write_fastq
 from warpseed.sequences.reference import read_reference
@@ -34,7 +34,7 @@ def beside(write_reference: Callable[..., Path], tmp_path: Path) -> tuple[Beside
     write_fastq(reads, tmp_path / "reads.fq")
     (tmp_path / "work").mkdir()
     given = Beside(str(fasta), str(tmp_path / "index"), ["c0", "c1"], tmp_path / "work")
-    return given, Case("r100", str(tmp_path / "reads.fq"), None, (100, 199), Wanted(1, 2), [], [])
+    return given, Case("r100", str(tmp_path / "reads.fq"), None, (100, 199), Criteria(1, 2), [], [])
 
 
 def timed(beside: tuple[Beside, Case], tmp_path: Path, **options: Any) -> Any:
@@ -100,7 +100,7 @@ def test_what_yara_leaves_out(write_reference: Callable[..., Path], tmp_path: Pa
         build_index(fasta).save(folder / "index")
         reads.write_text("".join(f"@{bases[:60]}\n{bases}\n+\n{'I' * 100}\n" for bases in (read, changed)))
         given = Beside(str(fasta), str(folder / "index"), ["c0"], folder / "work")
-        case = Case("r100", str(reads), None, None, Wanted(1, 2), [], [])
+        case = Case("r100", str(reads), None, None, Criteria(1, 2), [], [])
         frame = timed((given, case), tmp_path, tools=["razers3", "yara"], threads=[1], repeats=1)
         sides = frame[(frame["stage"] == "process") & (frame["metric"] == "time") & (frame["item"] == "edits")]
         placed[copies] = sides.set_index("tool")["results"].to_dict()

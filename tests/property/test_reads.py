@@ -36,7 +36,7 @@ from warpseed.one_error.cpu import find_fast
 from warpseed.one_error.edits import edits_of
 from warpseed.one_error.output import make_hits
 from warpseed.one_error.paper import Results
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.sequences.queries import Queries
 
 TIERS = pytest.mark.parametrize(("tier", "max_edits"), [("paper", 1), ("fast", 1), ("fast", 2)])
@@ -314,7 +314,7 @@ def test_edits_of_placements(
     contigs, queries = case
     index, records = built(contigs, **layout), Queries.from_sequences(queries)
     reads = pack_reads(records)
-    found = find_fast(index, reads, Wanted(2, 2))
+    found = find_fast(index, reads, Criteria(2, 2))
     rows, edits = make_hits(index, records, found).rows(), edits_of(index.text, reads, found)
     for i in range(0, len(rows), max(1, len(rows) // 100)):
         query, contig, start, end, strand, distance, *told = rows[i].tolist()
@@ -342,8 +342,8 @@ def test_results_of_algorithm_3(
     naive = NaiveIndex.of(joined([bases for _, _, bases in segments_of(contigs)]))
     reads = pack_reads(Queries.from_sequences(queries))
     search_paper = import_module(f"warpseed.one_error.{device}").search_paper
-    whole = search_paper(index, reads, Wanted(1, strands))
-    searched = search_paper(index, reads, Wanted(1, strands), slots=slots)
+    whole = search_paper(index, reads, Criteria(1, strands))
+    searched = search_paper(index, reads, Criteria(1, strands), slots=slots)
     assert searched.found.tolist() == whole.found.tolist() == whole.stored.tolist()
     assert searched.stored.tolist() == [found if slots is None else min(found, slots) for found in searched.found]
     first = kept = 0

@@ -17,7 +17,7 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.one_error import cpu
 from warpseed.one_error.best import BestInOrder, best_of
 from warpseed.one_error.output import make_hits
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.output.rows import Found
 from warpseed.sequences.queries import Queries
 
@@ -85,7 +85,7 @@ def test_a_read_that_is_searched_in_parts_of_the_text(
 def test_placements_that_come_in_parts(index: SeedIndex, max_edits: int, seed: int) -> None:
     """As a device hands them on: cut between reads and within those of one, anywhere."""
     draw, reads = random.Random(seed), pack_reads(Queries.from_sequences(READS))
-    whole = cpu.find_fast(index, reads, Wanted(max_edits, 2))
+    whole = cpu.find_fast(index, reads, Criteria(max_edits, 2))
     ends = np.concatenate([[0], np.cumsum(whole.counts)])
     best, parts, begin, low = BestInOrder(index.segments, max_edits), [], 0, 0
     while begin < len(READS):

@@ -21,7 +21,7 @@ from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.one_error import cpu, gpu
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.output import from_device
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
@@ -78,7 +78,7 @@ def both(tier: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("edits", [0, 2])
 def test_other_numbers_of_edits(index: Any, pretended: Any, reads: Packed, edits: int) -> None:
-    assert_same(gpu.find_fast(index, reads, Wanted(edits, 2)), cpu.find_fast(index, reads, Wanted(edits, 2)))
+    assert_same(gpu.find_fast(index, reads, Criteria(edits, 2)), cpu.find_fast(index, reads, Criteria(edits, 2)))
 
 
 @TIERS
@@ -88,10 +88,10 @@ def test_both_devices_find_the_same(
     index: Any, pretended: Any, reads: Packed, tier: str, strands: int, max_hits: int | None
 ) -> None:
     on_gpu, on_cpu = both(tier)
-    wanted, watch = Wanted(1, strands), Stopwatch()
-    expected = on_cpu(index, reads, wanted, max_hits=max_hits)
-    assert_same(on_gpu(index, reads, wanted, threads=2, max_hits=max_hits, watch=watch), expected)
-    counted = on_gpu(index, reads, wanted, max_hits=max_hits, count_only=True)
+    criteria, watch = Criteria(1, strands), Stopwatch()
+    expected = on_cpu(index, reads, criteria, max_hits=max_hits)
+    assert_same(on_gpu(index, reads, criteria, threads=2, max_hits=max_hits, watch=watch), expected)
+    counted = on_gpu(index, reads, criteria, max_hits=max_hits, count_only=True)
     assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
     assert {"index_to_device", "host_to_device", "kernel", "device_to_host"} <= set(watch.seconds)
 

@@ -17,7 +17,7 @@ from warpseed.measure import searches
 from warpseed.measure.records import read_records, split_parameters, write_records
 from warpseed.one_error import cpu, floors, timing
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.one_error.results import fullest_launch, stored_in, write_results
 from warpseed.one_error.timing import Case, chosen_reads, time_dataset
 from warpseed.sequences.queries import read_queries, write_fastq
@@ -38,7 +38,7 @@ def made(write_reference: Callable[..., Path], tmp_path: Path) -> tuple[Path, Ca
         qualities=True, seed=1,
     )  # fmt: skip
     write_fastq(reads, tmp_path / "reads.fq")
-    return tmp_path / "index", Case("mixed", str(tmp_path / "reads.fq"), None, None, Wanted(1, 2), [3, 7], [8, 32])
+    return tmp_path / "index", Case("mixed", str(tmp_path / "reads.fq"), None, None, Criteria(1, 2), [3, 7], [8, 32])
 
 
 def timed(made: tuple[Path, Case], items: list[str], tmp_path: Path, settings: Settings = SETTINGS) -> Any:
@@ -76,7 +76,7 @@ def test_every_item_has_its_records_and_the_same_results(made: tuple[Path, Case]
 
 
 def test_two_edits(made: tuple[Path, Case], tmp_path: Path) -> None:
-    case = made[1]._replace(wanted=Wanted(2, 2))
+    case = made[1]._replace(criteria=Criteria(2, 2))
     frame = timed((made[0], case), ["in_memory", "file_to_file"], tmp_path, Settings(["fast"], ["cpu"], [1]))
     hits = find_reads(made[0], case.reads, max_edits=2)
     assert len(hits) > len(find_reads(made[0], case.reads))
@@ -221,7 +221,7 @@ def test_blocks_and_reads_on_the_device(
     assert set(blocks["digest"]) == {f"count={results}"} and set(blocks["stage"]) == {"kernel"}
     limits = frame[frame["item"] == "limits"]
     found = cpu.find_fast(index, reads)
-    sectors = floors.least_sectors(found, reads.lengths, Wanted(1, 2))
+    sectors = floors.least_sectors(found, reads.lengths, Criteria(1, 2))
     assert limits.groupby("tier")["results"].first().to_dict() == {"fast": len(found.hits), "paper": results}
     floor = limits.set_index(["tier", "metric"])["value"]["fast", "floor"]
     assert floor == pytest.approx(sum(sectors[name] / rates[name] for name in rates))
@@ -237,7 +237,7 @@ def test_the_floor_counts_what_must_be_read(made: tuple[Path, Case]) -> None:
     """Two halves in two orientations, a row for each place, and the text there; four rows share a sector."""
     reads = pack_reads(read_queries(made[1].reads))
     found = cpu.find_fast(open_index(made[0]), reads)
-    sectors = floors.least_sectors(found, reads.lengths, Wanted(1, 2))
+    sectors = floors.least_sectors(found, reads.lengths, Criteria(1, 2))
     assert sectors["table"] == 4 * 120
     places = defaultdict(list)
     for query in range(120):
@@ -252,6 +252,6 @@ def test_the_floor_counts_what_must_be_read(made: tuple[Path, Case]) -> None:
         text += loci * -(-int(reads.lengths[query]) // 128)
     assert (sectors["rows"], sectors["text"]) == (rows, text)
     nothing = floors.least_sectors(
-        found._replace(hits=found.hits[:0], counts=0 * found.counts), reads.lengths, Wanted(1, 1)
+        found._replace(hits=found.hits[:0], counts=0 * found.counts), reads.lengths, Criteria(1, 1)
     )
     assert nothing == {"table": 240, "rows": 0, "text": 0}

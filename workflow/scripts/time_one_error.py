@@ -9,7 +9,7 @@ from typing import Any
 from warpseed.batches import Settings
 from warpseed.compute.machine import usable_cores
 from warpseed.measure.records import write_records
-from warpseed.one_error.reads import Wanted
+from warpseed.one_error.reads import Criteria
 from warpseed.one_error.timing import Case, time_dataset
 from warpseed.workflow.job import rule_log, thread_counts
 
@@ -18,9 +18,10 @@ def main(snakemake: Any) -> None:
     """Time, and write the records."""
     params = snakemake.params
     chosen = params.case
-    wanted = Wanted(chosen["edits"], 2 if params.both_strands else 1)
+    criteria = Criteria(chosen["edits"], 2 if params.both_strands else 1)
     case = Case(
-        params.name, snakemake.input.reads, chosen["count"], chosen["length"], wanted, params.slots, params.block_sizes
+        params.name, snakemake.input.reads, chosen["count"], chosen["length"], criteria, params.slots,
+        params.block_sizes,
     )  # fmt: skip
     settings = Settings(chosen["tiers"], chosen["devices"], thread_counts(chosen["threads"], usable_cores()))
     records = time_dataset(snakemake.input.index, case, settings, items=chosen["items"], repeats=params.repeats)

@@ -12,7 +12,7 @@ from warpseed.compute.machine import usable_cores
 from warpseed.measure.peers.process import plain_copy
 from warpseed.measure.records import write_records
 from warpseed.one_error.peers import Beside, time_beside_peers
-from warpseed.one_error.reads import Wanted
+from warpseed.one_error.reads import Criteria
 from warpseed.one_error.timing import Case
 from warpseed.sequences.reference import read_reference
 from warpseed.workflow.job import rule_log, thread_counts
@@ -22,7 +22,7 @@ def main(snakemake: Any) -> None:
     """Time every tool of the data set, and write the records."""
     given, chosen = snakemake.input, snakemake.params.case
     case = Case(
-        snakemake.params.name, given.reads, chosen["count"], chosen["length"], Wanted(chosen["edits"], 2), [], []
+        snakemake.params.name, given.reads, chosen["count"], chosen["length"], Criteria(chosen["edits"], 2), [], []
     )  # fmt: skip
     threads = thread_counts(chosen["threads"], usable_cores())
     with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
 
 _Result = TypeVar("_Result")
-Run: TypeAlias = Callable[[int, int], _Result]
+BatchRun: TypeAlias = Callable[[int, int], _Result]
 """What runs the queries [first, last) on the current device, copies included, and returns their result on the host."""
 
 _told: set[int] = set()
@@ -69,7 +69,7 @@ def refuse_one_query(error: Exception) -> NoReturn:
     ) from error
 
 
-def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tuple[int, list[tuple[int, _Result]]]:
+def _run_shrinking(device: int, first: int, last: int, run: BatchRun[_Result]) -> tuple[int, list[tuple[int, _Result]]]:
     """Run the queries [first, last), in halves of halves where memory does not suffice.
 
     Returns
@@ -101,7 +101,7 @@ def _run_shrinking(device: int, first: int, last: int, run: Run[_Result]) -> tup
 def run_batches(
     count: int,
     bytes_each: int,
-    start: Callable[[Stopwatch], Run[_Result]],
+    start: Callable[[Stopwatch], BatchRun[_Result]],
     *,
     watch: Stopwatch,
     devices: Sequence[int] = (0,),

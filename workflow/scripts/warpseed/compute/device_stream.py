@@ -39,7 +39,7 @@ class Share(NamedTuple, Generic[_Work]):
     end: int
 
 
-Run: TypeAlias = "Callable[[list[Share[_Work]]], Iterable[Sequence[_Result]]]"
+StreamRun: TypeAlias = "Callable[[list[Share[_Work]]], Iterable[Sequence[_Result]]]"
 """What runs shares of works on the current device and stream. When it returns, the device has nothing left to
 allocate; as its results are asked for, they come to the host chunk by chunk, in the order of the queries."""
 
@@ -84,7 +84,7 @@ class _Device:
 
 def stream_batches(
     source: Source[_Work],
-    start: Callable[[Stopwatch], Run[_Work, _Result]],
+    start: Callable[[Stopwatch], StreamRun[_Work, _Result]],
     *,
     watch: Stopwatch,
     devices: Sequence[int] = (0,),
@@ -137,7 +137,7 @@ class _Line(Generic[_Work, _Result]):
     """Works that wait for a device, and batches in their order until their results are taken."""
 
     def __init__(
-        self, source: Source[_Work], start: Callable[[Stopwatch], Run[_Work, _Result]], devices: list[_Device]
+        self, source: Source[_Work], start: Callable[[Stopwatch], StreamRun[_Work, _Result]], devices: list[_Device]
     ) -> None:
         self.devices = devices
         self._source = source
@@ -288,7 +288,7 @@ class _Line(Generic[_Work, _Result]):
         return shares
 
     def _run_fitting(
-        self, device: _Device, batch: _Batch[_Work, _Result], run: Run[_Work, _Result]
+        self, device: _Device, batch: _Batch[_Work, _Result], run: StreamRun[_Work, _Result]
     ) -> Iterator[Sequence[_Result]]:
         """The results of a batch; where memory does not suffice, alone on the device, then in halves of halves."""
         todo = [batch.shares]

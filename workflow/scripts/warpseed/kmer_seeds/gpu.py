@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.appended import SEGMENTS
-from warpseed.compute.device_batches import Run, run_batches
+from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.ranges import run_ranges, sort_groups
 from warpseed.compute.sink import limit_of
@@ -45,7 +45,7 @@ from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
     "COSTS",
-    "Search",
+    "Request",
     "bytes_each",
     "device_run",
     "exact_hits",
@@ -54,7 +54,7 @@ __all__ = [
     "find_paper",
     "inexact_hits",
     "paper_batch",
-    "search_for",
+    "request_for",
     "search_paper",
     "stream_hits",
 ]
@@ -66,7 +66,7 @@ _RESULT_BYTES = {"exact": 256, "inexact": 512}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take."""
 
 
-class Search(NamedTuple):
+class Request(NamedTuple):
     """What is asked of every k-mer."""
 
     max_mismatches: int
@@ -75,14 +75,14 @@ class Search(NamedTuple):
     count_only: bool = False
 
 
-def search_for(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Search:
+def request_for(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Request:
     """What users ask for, as kernels take it."""
-    return Search(max_mismatches, limit_of(max_hits), count_only)
+    return Request(max_mismatches, limit_of(max_hits), count_only)
 
 
-def bytes_each(kmers: Packed, search: Search) -> int:
+def bytes_each(kmers: Packed, request: Request) -> int:
     """Device memory that a k-mer and its results take, about."""
-    return packed_bytes(kmers) + _RESULT_BYTES["inexact" if search.max_mismatches else "exact"]
+    return packed_bytes(kmers) + _RESULT_BYTES["inexact" if request.max_mismatches else "exact"]
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
@@ -106,17 +106,17 @@ def device_scheme(
     return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)), scheme)
 
 
-def exact_hits(tagged: TaggedIndex, kmers: Packed, search: Search) -> DeviceHits:
+def exact_hits(tagged: TaggedIndex, kmers: Packed, request: Request) -> DeviceHits:
     """Exact search of k-mers on the device: append in one pass."""
     xp = cupy()
     count = len(kmers.lengths)
     counts = xp.empty(count, xp.uint32)
-    store = not search.count_only
+    store = not request.count_only
 
     def append(room: int) -> tuple[tuple[int, ...], DeviceHits]:
         hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(3, xp.uint64)
         outputs = (view(cursor), view(counts), view(hits))
-        launch(append_exact, 2 * count, BLOCK, tagged, kmers, search.max_hits, store, *outputs)
+        launch(append_exact, 2 * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
         total, dropped_queries, dropped_hits = map(int, cursor.get())
         stored = total if store else 0
         return (stored,), DeviceHits(hits[:stored], counts, total, dropped_queries, dropped_hits)
@@ -124,10 +124,10 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, search: Search) -> DeviceHits
     return with_room((16 * count + 1024 if store else 0,), append)
 
 
-def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, search: Search) -> DeviceHits:
+def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, request: Request) -> DeviceHits:
     """Search with mismatches of k-mers on the device: append, then move together."""
     xp = cupy()
-    count, limit = len(kmers.lengths), search.max_hits
+    count, limit = len(kmers.lengths), request.max_hits
 
     def append(room: int, crowded_room: int) -> tuple[tuple[int, ...], DeviceHits]:
         found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint64)
@@ -142,14 +142,14 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, searc
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:KEPT]))
         kept, dropped_queries, dropped_hits = map(int, used[KEPT:])
-        results = int(counts.sum(dtype=xp.int64)) if search.count_only else kept
+        results = int(counts.sum(dtype=xp.int64)) if request.count_only else kept
         found_here = DeviceHits(hits[:kept], counts, results, dropped_queries, dropped_hits)
-        return (0 if search.count_only else needed, needed_crowded), found_here
+        return (0 if request.count_only else needed, needed_crowded), found_here
 
-    return with_room((0 if search.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
+    return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
 
 
-def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
     output order, without their k-mers above them."""
     tagged = tagged_on_device(index, watch)
@@ -160,14 +160,14 @@ def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[
         scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
-            if search.max_mismatches:
-                scheme = device_scheme(tagged, kmers.lengths, search.max_mismatches, last[0])
+            if request.max_mismatches:
+                scheme = device_scheme(tagged, kmers.lengths, request.max_mismatches, last[0])
         with time_on_device(watch, "kernel"):
             if scheme is not None:
                 last[0] = scheme
-                found = inexact_hits(tagged, on_device, scheme, search)
+                found = inexact_hits(tagged, on_device, scheme, request)
             else:
-                found = exact_hits(tagged, on_device, search)
+                found = exact_hits(tagged, on_device, request)
         with time_on_device(watch, "sort"):
             ordered = found.hits
             sort(ordered)
@@ -195,8 +195,8 @@ def find_fast(
     threads : as for the other searches; this one leaves nothing to the CPU
     devices : numbers of the GPUs that share the k-mers
     """
-    search = search_for(max_mismatches, max_hits, count_only)
-    start, each = partial(fast_batch, index, search), bytes_each(kmers, search)
+    request = request_for(max_mismatches, max_hits, count_only)
+    start, each = partial(fast_batch, index, request), bytes_each(kmers, request)
     return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
 
 
@@ -210,19 +210,21 @@ def _bwts_on_device(index: SeedIndex, max_mismatches: int, watch: Stopwatch) -> 
 
 
 def _paper_intervals(
-    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, search: Search, watch: Stopwatch
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: Request, watch: Stopwatch
 ) -> DeviceIntervals:
     """The intervals of one batch, on the device."""
     with watch.stage("host_to_device", synchronise=synchronize):
         on_device = to_device(kmers)
     longest = int(kmers.lengths.max(initial=1))
     with time_on_device(watch, "kernel"):
-        return search_intervals(bwts, on_device, longest, search.max_mismatches, search.max_hits)
+        return search_intervals(bwts, on_device, longest, request.max_mismatches, request.max_hits)
 
 
-def _intervals_batch(bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, search: Search, watch: Stopwatch) -> Intervals:
+def _intervals_batch(
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: Request, watch: Stopwatch
+) -> Intervals:
     """The intervals of one batch, on the host."""
-    found = _paper_intervals(bwts, kmers, search, watch)
+    found = _paper_intervals(bwts, kmers, request, watch)
     with watch.stage("device_to_host"):
         kind = found.kind.get()
         counts = np.bincount((kind >> np.uint64(3)).astype(np.int64), minlength=len(kmers.lengths))
@@ -251,13 +253,13 @@ def search_paper(
     devices: Sequence[int] = (0,),
 ) -> Intervals:
     """Paper tier, search only: the intervals, on the host, for locating on the CPU (Figure 5)."""
-    search = search_for(max_mismatches, max_hits)
+    request = request_for(max_mismatches, max_hits)
 
-    def start(watch: Stopwatch) -> Run[Intervals]:
+    def start(watch: Stopwatch) -> BatchRun[Intervals]:
         bwts = _bwts_on_device(index, max_mismatches, watch)
-        return lambda first, last: _intervals_batch(bwts, part_of(kmers, first, last), search, watch)
+        return lambda first, last: _intervals_batch(bwts, part_of(kmers, first, last), request, watch)
 
-    each = bytes_each(kmers, search)
+    each = bytes_each(kmers, request)
     parts = run_batches(len(kmers.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
     return _join_intervals(parts)
 
@@ -277,24 +279,24 @@ def _look_up(index: PaperIndex, lengths: np.ndarray, on_reverse: bool, pairs: tu
     return hits
 
 
-def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
     """What runs one batch, from the host's memory to the host's memory; brings the BWTs to the device."""
-    bwts = _bwts_on_device(index, search.max_mismatches, watch)
-    on_host = index.reverse if search.max_mismatches else index.forward
+    bwts = _bwts_on_device(index, request.max_mismatches, watch)
+    on_host = index.reverse if request.max_mismatches else index.forward
 
     def run(kmers: Packed) -> Found:
-        found = _paper_intervals(bwts, kmers, search, watch)
+        found = _paper_intervals(bwts, kmers, request, watch)
         dropped = found.dropped_queries, found.dropped_hits
-        if search.count_only:
+        if request.count_only:
             with watch.stage("device_to_host"):
                 return Found(np.empty(0, np.uint64), found.totals.get(), *dropped)
         with time_on_device(watch, "locate"):
-            entry, steps = locate_pairs(bwts[1], found, search.max_mismatches)
+            entry, steps = locate_pairs(bwts[1], found, request.max_mismatches)
         with watch.stage("device_to_host"):
             pairs = (found.size.get(), found.kind.get(), entry.get(), steps.get())
             counts = found.totals.get()
         with watch.stage("lookup"):
-            hits = _look_up(on_host, kmers.lengths, search.max_mismatches > 0, pairs, threads)
+            hits = _look_up(on_host, kmers.lengths, request.max_mismatches > 0, pairs, threads)
         with watch.stage("sort"):
             sort_groups(hits, counts)
         return Found(hits, counts, *dropped)
@@ -321,8 +323,8 @@ def find_paper(
     count_only : numbers of hits alone, which the search knows without locating
     devices : numbers of the GPUs that share the k-mers
     """
-    search = search_for(max_mismatches, max_hits, count_only)
-    start, each = partial(paper_batch, index, search, threads), bytes_each(kmers, search)
+    request = request_for(max_mismatches, max_hits, count_only)
+    start, each = partial(paper_batch, index, request, threads), bytes_each(kmers, request)
     return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
 
 
@@ -342,12 +344,12 @@ def stream_hits(
 ) -> Iterator[Result]:
     """All hits of sets of packed k-mers, in their order; `works` and what is yielded as of
     `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
-    search = search_for(max_mismatches, max_hits)
+    request = request_for(max_mismatches, max_hits)
     starts: dict[str, Start] = {
-        "fast": partial(fast_batch, index, search),
-        "paper": partial(paper_batch, index, search, threads),
+        "fast": partial(fast_batch, index, request),
+        "paper": partial(paper_batch, index, request, threads),
     }
-    return stream_results(works, starts[tier], lambda kmers: bytes_each(kmers, search), watch=watch, devices=devices)
+    return stream_results(works, starts[tier], lambda kmers: bytes_each(kmers, request), watch=watch, devices=devices)
 
 
 # ------------------------------------------------------------------------------------------------- on the device
@@ -360,17 +362,17 @@ def device_run(
 
     The fast tier's hits are compacted and complete; the paper tier's are pairs (j, t).
     """
-    watch, search, on_device = Stopwatch(), search_for(max_mismatches, max_hits), to_device(kmers)
+    watch, request, on_device = Stopwatch(), request_for(max_mismatches, max_hits), to_device(kmers)
     if tier == "paper":
         bwts, longest = _bwts_on_device(index, max_mismatches, watch), int(kmers.lengths.max(initial=1))
 
         def paper_run() -> int:
-            found = search_intervals(bwts, on_device, longest, max_mismatches, search.max_hits)
+            found = search_intervals(bwts, on_device, longest, max_mismatches, request.max_hits)
             return len(locate_pairs(bwts[1], found, max_mismatches)[0])
 
         return paper_run
     tagged = tagged_on_device(index, watch)
     if max_mismatches == 0:
-        return lambda: exact_hits(tagged, on_device, search).results
+        return lambda: exact_hits(tagged, on_device, request).results
     scheme = device_scheme(tagged, kmers.lengths, max_mismatches)
-    return lambda: inexact_hits(tagged, on_device, scheme, search).results
+    return lambda: inexact_hits(tagged, on_device, scheme, request).results

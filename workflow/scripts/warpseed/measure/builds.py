@@ -11,7 +11,7 @@ from typing import Any
 
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
-from warpseed.measure.peers.bwa import build_bwa_index
+from warpseed.measure.peers.bwa import time_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
@@ -68,7 +68,7 @@ def time_builds(
         for count in threads:
             ours = {"item": "index", "case": "build", **side_fields(system, tier="fast", device="cpu", threads=count)}
             process = _as_process(partial(_our_process, fasta, folder, count))
-            bwa = _as_process(partial(build_bwa_index, fasta, folder))
+            bwa = _as_process(partial(time_bwa_index, fasta, folder))
             sides = [
                 Side(_in_process(fasta, count), _in_process(tiny, count), ours),
                 Side(process, _as_process(partial(_our_process, tiny, folder, count)), ours),

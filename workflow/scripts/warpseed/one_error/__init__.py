@@ -35,7 +35,7 @@ def find_function(tier: str, device: str) -> Callable[..., Found]:
 
     Returns
     -------
-    find(index, reads, wanted, *, threads, max_hits, count_only, watch) -> Found, of packed reads
+    find(index, reads, criteria, *, threads, max_hits, count_only, watch) -> Found, of packed reads
     """
     if device == "cpu":
         from warpseed.one_error import cpu
@@ -57,7 +57,7 @@ def read_search(
     **options: Unpack[OptionArguments],
 ) -> ReadSearch:
     """A search of reads for `warpseed.batches`; parameters and errors are those of `find_reads`."""
-    from warpseed.one_error.reads import MAX_EDITS, Wanted
+    from warpseed.one_error.reads import MAX_EDITS, Criteria
     from warpseed.one_error.search import ReadSearch
 
     checked = checked_options(options, ("max_edits", "both_strands", "report", "keep_reads", "watch"))
@@ -70,8 +70,8 @@ def read_search(
     if checked.tier == "paper":
         least, most, takes = 1, 1, "the paper tier takes 1 alone"
     edits = check_number("max_edits", max_edits, least, most, takes)
-    wanted = Wanted(edits, 2 if both_strands else 1)
-    return ReadSearch(opened(index), wanted, checked, best=report == "best", keep_reads=keep_reads)
+    criteria = Criteria(edits, 2 if both_strands else 1)
+    return ReadSearch(opened(index), criteria, checked, best=report == "best", keep_reads=keep_reads)
 
 
 def iter_read_hits(

@@ -15,7 +15,7 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.line import Room
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
-from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
+from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
 from warpseed.output.collect import RangeSearch, joined_parts, search_first
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
@@ -56,10 +56,10 @@ class PaperResults(NamedTuple):
     dropped_hits: int
 
 
-def _range_search(index: SeedIndex, reads: Packed, wanted: Wanted) -> RangeSearch:
+def _range_search(index: SeedIndex, reads: Packed, criteria: Criteria) -> RangeSearch:
     """The fast tier's search of packed reads."""
-    pieces = max(wanted.max_edits, 1) + 1
-    how = cpu_fast.How(wanted.strands, wanted.max_edits, index.table_length, CROWDED, SEEDS, pieces)
+    pieces = max(criteria.max_edits, 1) + 1
+    how = cpu_fast.How(criteria.strands, criteria.max_edits, index.table_length, CROWDED, SEEDS, pieces)
     longest = int(reads.lengths.max(initial=1))
     new_block = partial(cpu_fast.new_block, -(-longest // BASES_A_WORD), len(reads.marks) == 0, how)
     return RangeSearch(cpu_fast.search_range, (index.fast, reads, how), new_block, len(reads.lengths))
@@ -68,7 +68,7 @@ def _range_search(index: SeedIndex, reads: Packed, wanted: Wanted) -> RangeSearc
 def find_fast(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     threads: int = 1,
     max_hits: int | None = None,
@@ -76,7 +76,7 @@ def find_fast(
     watch: Stopwatch | None = None,
 ) -> Found:
     """All placements of packed reads, or with `count_only` their numbers; see `warpseed.one_error.find_reads`."""
-    search = _range_search(index, reads, wanted)
+    search = _range_search(index, reads, criteria)
     with (watch or Stopwatch()).stage("search"):
         return search.all(threads, max_hits=max_hits, guess=6, count_only=count_only)
 
@@ -84,7 +84,7 @@ def find_fast(
 def find_first_fast(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted,
+    criteria: Criteria,
     room: Room,
     *,
     max_hits: int | None,
@@ -92,7 +92,7 @@ def find_first_fast(
 ) -> Found:
     """The placements of the first reads of a set, as many as have room and are soon done; of none where those of the
     very first have no room."""
-    search = _range_search(index, reads, wanted)
+    search = _range_search(index, reads, criteria)
     with watch.stage("search"):
         return search.first(room.results, room.text, max_hits=max_hits)
 
@@ -100,7 +100,7 @@ def find_first_fast(
 def search_paper(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     slots: int | None = None,
     threads: int = 1,
@@ -117,7 +117,7 @@ def search_paper(
             results = Results(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32))
             found, stored, placements = columns[:, begin - first :]
             sink = cpu_paper.ResultSink(results, found, stored, placements, dropped, most, limit)
-            stop, used, needed = cpu_paper.search_range(bwt, reads, wanted.strands, begin, last, sink)
+            stop, used, needed = cpu_paper.search_range(bwt, reads, criteria.strands, begin, last, sink)
             return stop, Results(*(column[:used] for column in results)), needed
 
         return fill_in_parts(first, last, 16 * (last - first) + 64, fill), columns, dropped
@@ -182,13 +182,13 @@ def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, t
 
 
 def find_first_paper(
-    index: SeedIndex, reads: Packed, wanted: Wanted, room: Room, *, max_hits: int | None, watch: Stopwatch
+    index: SeedIndex, reads: Packed, criteria: Criteria, room: Room, *, max_hits: int | None, watch: Stopwatch
 ) -> Found:
     """The placements of the first reads of a set, as many as have room and are soon done; at least those of one, in the
     whole text and held at once: `room.text` is asked for only where a first read had no room."""
     soon = int(np.searchsorted(np.cumsum(reads.lengths, dtype=np.int64), _MOST_BASES, side="right"))
     reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
-    search = partial(search_paper, index, wanted=wanted, max_hits=max_hits)
+    search = partial(search_paper, index, criteria=criteria, max_hits=max_hits)
     with watch.stage("search"):
         reads, searched = search_first(reads, room.results, search, lambda found: found.placements)
     with watch.stage("locate"):
@@ -198,7 +198,7 @@ def find_first_paper(
 def find_paper(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     slots: int | None = None,
     threads: int = 1,
@@ -210,7 +210,7 @@ def find_paper(
     which does not locate, their numbers."""
     watch = watch or Stopwatch()
     with watch.stage("search"):
-        searched = search_paper(index, reads, wanted, slots=slots, threads=threads, max_hits=max_hits)
+        searched = search_paper(index, reads, criteria, slots=slots, threads=threads, max_hits=max_hits)
     if count_only:
         nothing = np.empty(0, np.uint64)
         return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)

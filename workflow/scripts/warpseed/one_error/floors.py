@@ -17,7 +17,7 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure.floors import SECTOR, floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.records import join_parameters, split_parameters
 from warpseed.one_error.cpu import find_fast
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.output.rows import Found
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ _SAME_PLACE = 2
 """Placements of a read whose starts are no further apart belong to one place: an edit moves a start by one."""
 
 
-def least_sectors(found: Found, lengths: np.ndarray, wanted: Wanted) -> dict[str, int]:
+def least_sectors(found: Found, lengths: np.ndarray, criteria: Criteria) -> dict[str, int]:
     """Sectors that a search which finds these placements must read at least, by array.
 
     Parameters
     ----------
     found : placements, packed as `warpseed.one_error.reads.pack_placement` does
     lengths : uint32[n], bases of each read
-    wanted : Wanted
+    criteria : Criteria
     """
     query = np.repeat(np.arange(len(found.counts)), found.counts)
     oriented = 2 * query + ((found.hits >> np.uint64(31)) & np.uint64(1)).astype(np.int64)
@@ -54,14 +54,14 @@ def least_sectors(found: Found, lengths: np.ndarray, wanted: Wanted) -> dict[str
     rows = np.bincount(owner) if len(owner) else np.zeros(1, np.int64)
     text = -(-lengths.astype(np.int64)[owner // 2] // _BASES_A_SECTOR)
     return {
-        "table": _HALVES * wanted.strands * len(lengths),
+        "table": _HALVES * criteria.strands * len(lengths),
         "rows": int((-(-rows // _ROWS_A_SECTOR)).sum()),
         "text": int(text.sum()),
     }
 
 
 def measure_limits(
-    index: SeedIndex, reads: Queries, wanted: Wanted, repeats: int, fields: Mapping[str, Any]
+    index: SeedIndex, reads: Queries, criteria: Criteria, repeats: int, fields: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Time a tier's kernels with reads on the device, beside the floor of the fast tier's.
 
@@ -87,9 +87,9 @@ def measure_limits(
             tagged = tagged_on_device(index, Stopwatch())
             arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
             rates, rows = gather_rates(arrays, repeats, fields)
-            found = find_fast(index, packed, wanted, threads=fields["threads"])
-            floor = floor_seconds(least_sectors(found, packed.lengths, wanted), rates)
-        run = gpu.device_run(index, packed, wanted, tier=fields["tier"])
+            found = find_fast(index, packed, criteria, threads=fields["threads"])
+            floor = floor_seconds(least_sectors(found, packed.lengths, criteria), rates)
+        run = gpu.device_run(index, packed, criteria, tier=fields["tier"])
         parameters = {**split_parameters(fields["parameters"]), "count": len(reads)}
         found_there = {"queries": len(reads), "results": run(), "parameters": join_parameters(parameters)}
         seconds = kernel_seconds(run, repeats)
@@ -100,7 +100,7 @@ def measure_limits(
 def time_blocks(
     index: SeedIndex,
     reads: Queries,
-    wanted: Wanted,
+    criteria: Criteria,
     repeats: int,
     fields: Mapping[str, Any],
     *,
@@ -126,7 +126,7 @@ def time_blocks(
     rows: list[dict[str, Any]] = []
     with on_device(0):
         for threads in sizes:
-            run = gpu.device_run(index, packed, wanted, tier="paper", slots=slots, block=threads)
+            run = gpu.device_run(index, packed, criteria, tier="paper", slots=slots, block=threads)
             parameters = {"slots": slots, "block": threads, **split_parameters(fields["parameters"])}
             results = run()
             own = {"queries": len(reads), "results": results, "digest": f"count={results}"}

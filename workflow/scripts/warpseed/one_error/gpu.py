@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.appended import SEGMENTS, Appended, group_words
-from warpseed.compute.device_batches import Run, run_batches
+from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.gpu import cupy, launch, resident, synchronize, time_on_device, to_device, view, with_room
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -32,20 +32,20 @@ from warpseed.one_error.gpu_fast import (
 )
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
-from warpseed.one_error.reads import EVERY_PLACEMENT, Wanted
+from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
 from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 
 __all__ = [
-    "Search",
+    "Request",
     "bytes_each",
     "device_run",
     "fast_batch",
     "find_fast",
     "find_paper",
     "paper_batch",
-    "search_for",
+    "request_for",
     "search_paper",
     "stream_placements",
 ]
@@ -59,18 +59,18 @@ _FIRST_GUESS = 4.0
 """Placements of a read that there is room for before any were searched, and at least."""
 
 
-class Search(NamedTuple):
+class Request(NamedTuple):
     """What is asked of every read."""
 
-    wanted: Wanted
+    criteria: Criteria
     max_hits: int
     """a read with more placements loses them all"""
     count_only: bool = False
 
 
-def search_for(wanted: Wanted, max_hits: int | None, count_only: bool = False) -> Search:
+def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = False) -> Request:
     """What users ask for, as kernels take it."""
-    return Search(wanted, limit_of(max_hits), count_only)
+    return Request(criteria, limit_of(max_hits), count_only)
 
 
 def bytes_each(reads: Packed) -> int:
@@ -92,7 +92,7 @@ def _oriented(reads: Packed, strands: int) -> Oriented:
     return oriented
 
 
-def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: list[float]) -> DeviceHits:
+def fast_placements(tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]) -> DeviceHits:
     """The placements of reads that lie on the device, which stay there: append, then group.
 
     Parameters
@@ -102,18 +102,20 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
     """
     xp = cupy()
     count = len(reads.lengths)
-    oriented = _oriented(reads, search.wanted.strands)
-    store = not search.count_only
+    oriented = _oriented(reads, request.criteria.strands)
+    store = not request.count_only
 
     def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], tuple[Appended, int]]:
         columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
         cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint64)
         found = Appended(*map(view, (cursors, *columns, counts)))
         crowded = view(xp.empty((crowded_room, 4), xp.uint32))
-        wanted = search.wanted
-        shared = ReadLookUps(tagged, reads, oriented, wanted.strands, wanted.max_edits, search.max_hits, found, crowded)
-        append, append_crowded = _KERNELS[wanted.max_edits]
-        launch(append, (count * wanted.strands) << wanted.max_edits, BLOCK, shared)
+        criteria = request.criteria
+        shared = ReadLookUps(
+            tagged, reads, oriented, criteria.strands, criteria.max_edits, request.max_hits, found, crowded
+        )
+        append, append_crowded = _KERNELS[criteria.max_edits]
+        launch(append, (count * criteria.strands) << criteria.max_edits, BLOCK, shared)
         launch(append_crowded, _CROWDED_THREADS, BLOCK, shared)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
@@ -121,13 +123,13 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, search: Search, guess: l
 
     room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
     found, appended = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
-    grouped = group_words(found, search.max_hits)
+    grouped = group_words(found, request.max_hits)
     results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
     guess[0] = max(_FIRST_GUESS, appended / max(1, count))
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 
-def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its placements stay
     there, in output order."""
     tagged = tagged_on_device(index, watch)
@@ -137,7 +139,7 @@ def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(reads)
         with time_on_device(watch, "kernel"):
-            return fast_placements(tagged, on_device, search, guess)
+            return fast_placements(tagged, on_device, request, guess)
 
     return run
 
@@ -145,7 +147,7 @@ def fast_batch(index: SeedIndex, search: Search, watch: Stopwatch) -> Callable[[
 def find_fast(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     threads: int = 1,
     max_hits: int | None = None,
@@ -160,7 +162,7 @@ def find_fast(
     threads : as for the other searches; this one leaves nothing to the CPU
     devices : numbers of the GPUs that share the reads
     """
-    start = partial(fast_batch, index, search_for(wanted, max_hits, count_only))
+    start = partial(fast_batch, index, request_for(criteria, max_hits, count_only))
     return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
@@ -172,22 +174,22 @@ def _launches(count: int) -> list[tuple[int, int]]:
 
 
 def _search_batch(
-    bwt: PaperIndex, reads: Packed, search: Search, slots: int | None, threads: int, watch: Stopwatch
+    bwt: PaperIndex, reads: Packed, request: Request, slots: int | None, threads: int, watch: Stopwatch
 ) -> PaperResults:
     """The results of one batch, from the host's memory to the host's memory, launch by launch."""
     parts = []
     for first, last in _launches(len(reads.lengths)):
         part = part_of(reads, first, last)
-        searched = gpu_paper.search_launch(bwt, part, search.wanted.strands, slots, watch)
+        searched = gpu_paper.search_launch(bwt, part, request.criteria.strands, slots, watch)
         with watch.stage("settle"):
-            parts.append(settle_results(part, *searched, max_hits=search.max_hits, threads=threads))
+            parts.append(settle_results(part, *searched, max_hits=request.max_hits, threads=threads))
     return join_results(parts)
 
 
 def search_paper(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     slots: int | None = None,
     threads: int = 1,
@@ -204,24 +206,24 @@ def search_paper(
     watch : takes the seconds of the stages index_to_device, host_to_device, kernel, device_to_host and settle
     devices : numbers of the GPUs that share the reads
     """
-    search = search_for(wanted, max_hits)
+    request = request_for(criteria, max_hits)
 
-    def start(watch: Stopwatch) -> Run[PaperResults]:
+    def start(watch: Stopwatch) -> BatchRun[PaperResults]:
         bwt = bwt_on_device(index, "forward", watch)
-        return lambda first, last: _search_batch(bwt, part_of(reads, first, last), search, slots, threads, watch)
+        return lambda first, last: _search_batch(bwt, part_of(reads, first, last), request, slots, threads, watch)
 
     each = bytes_each(reads) + RESULT_BYTES * (slots or 0)
     parts = run_batches(len(reads.lengths), each, start, watch=watch or Stopwatch(), devices=devices)
     return join_results(parts)
 
 
-def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
     """What runs one batch, from the host's memory to the host's memory; brings the BWT to the device."""
     bwt = bwt_on_device(index, "forward", watch)
 
     def run(reads: Packed) -> Found:
-        searched = _search_batch(bwt, reads, search, None, threads, watch)
-        if search.count_only:
+        searched = _search_batch(bwt, reads, request, None, threads, watch)
+        if request.count_only:
             nothing = np.empty(0, np.uint64)
             return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)
         with watch.stage("locate"):
@@ -233,7 +235,7 @@ def paper_batch(index: SeedIndex, search: Search, threads: int, watch: Stopwatch
 def find_paper(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     threads: int = 1,
     max_hits: int | None = None,
@@ -243,7 +245,7 @@ def find_paper(
 ) -> Found:
     """All placements of packed reads by the paper tier; with `count_only`, which does not locate, their numbers. Rows
     are located on `threads` CPU threads."""
-    start = partial(paper_batch, index, search_for(wanted, max_hits, count_only), threads)
+    start = partial(paper_batch, index, request_for(criteria, max_hits, count_only), threads)
     return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
@@ -253,7 +255,7 @@ def find_paper(
 def stream_placements(
     index: SeedIndex,
     works: Generator[Packed, None, None],
-    wanted: Wanted,
+    criteria: Criteria,
     *,
     tier: str,
     threads: int = 1,
@@ -263,10 +265,10 @@ def stream_placements(
 ) -> Iterator[Result]:
     """All placements of sets of packed reads, in their order; `works` and what is yielded as of
     `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
-    search = search_for(wanted, max_hits)
+    request = request_for(criteria, max_hits)
     starts: dict[str, Start] = {
-        "fast": partial(fast_batch, index, search),
-        "paper": partial(paper_batch, index, search, threads),
+        "fast": partial(fast_batch, index, request),
+        "paper": partial(paper_batch, index, request, threads),
     }
     return stream_results(works, starts[tier], bytes_each, watch=watch, devices=devices)
 
@@ -277,7 +279,7 @@ def stream_placements(
 def device_run(
     index: SeedIndex,
     reads: Packed,
-    wanted: Wanted = EVERY_PLACEMENT,
+    criteria: Criteria = EVERY_PLACEMENT,
     *,
     tier: str,
     max_hits: int | None = None,
@@ -288,15 +290,15 @@ def device_run(
 
     The fast tier's are all placements, grouped by read and in order; the paper tier's are intervals.
     """
-    watch, search = Stopwatch(), search_for(wanted, max_hits)
+    watch, request = Stopwatch(), request_for(criteria, max_hits)
     if tier == "paper":
         bwt = bwt_on_device(index, "forward", watch)
         parts = [to_device(part_of(reads, first, last)) for first, last in _launches(len(reads.lengths))]
 
         def paper_run() -> int:
-            found = [gpu_paper.search_on_device(bwt, part, wanted.strands, slots, block).found for part in parts]
+            found = [gpu_paper.search_on_device(bwt, part, criteria.strands, slots, block).found for part in parts]
             return sum(int(each.sum(dtype=np.int64)) for each in found)
 
         return paper_run
     tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
-    return lambda: fast_placements(tagged, on_device, search, guess).results
+    return lambda: fast_placements(tagged, on_device, request, guess).results

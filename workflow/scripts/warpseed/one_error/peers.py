@@ -111,7 +111,7 @@ def _run_bwa(beside: Beside, prefix: str, work: _Work, reads: str, threads: int,
 _TOOLS = {
     "razers3": _Tool(None, _run_razers3, razers3.parse_razers3),
     "yara": _Tool(lambda b, prefix, _: yara.build_yara_index(b.reference, prefix), _run_yara, yara.parse_yara),
-    "bwa": _Tool(lambda b, prefix, _: bwa.index_with_bwa(b.reference, prefix), _run_bwa, bwa.parse_bwa),
+    "bwa": _Tool(lambda b, prefix, _: bwa.build_bwa_index(b.reference, prefix), _run_bwa, bwa.parse_bwa),
     "bowtie": _Tool(
         lambda b, prefix, threads: bowtie.build_bowtie_index(b.reference, prefix, threads),
         _run_bowtie,
@@ -227,7 +227,7 @@ def _work_of(case: Case, folder: Path) -> _Work:
     first = folder / "first"
     first.mkdir()
     few = write_numbered(reads.slice(0, 2), first)
-    return _Work(whole, few, reads.lengths, case.wanted.max_edits, reads.qualities is not None)
+    return _Work(whole, few, reads.lengths, case.criteria.max_edits, reads.qualities is not None)
 
 
 def time_beside_peers(
@@ -250,7 +250,7 @@ def time_beside_peers(
     hits are the same; of item 'index' what the tools' indexes took
     """
     work = _work_of(case, beside.folder)
-    parameters = join_parameters({"edits": case.wanted.max_edits, "strands": 2})
+    parameters = join_parameters({"edits": case.criteria.max_edits, "strands": 2})
     rows: list[dict[str, Any]] = []
     for name in tools:
         build = _TOOLS[name].build

@@ -33,7 +33,7 @@ __all__ = [
     "MAX_LENGTH",
     "MISMATCH",
     "SEVERAL",
-    "Wanted",
+    "Criteria",
     "edit_word",
     "extra_bases",
     "is_leftmost",
@@ -53,7 +53,7 @@ MAX_LENGTH = (1 << 24) - 2
 """Bases of the longest read: a placement keeps an offset in 24 bits."""
 
 
-class Wanted(NamedTuple):
+class Criteria(NamedTuple):
     """Which placements are searched for."""
 
     max_edits: int
@@ -62,7 +62,7 @@ class Wanted(NamedTuple):
     """1 for those of reads as they are given, 2 for those of their reverse complements too"""
 
 
-EVERY_PLACEMENT = Wanted(1, 2)
+EVERY_PLACEMENT = Criteria(1, 2)
 
 
 def pack_reads(queries: Queries, first: int = 0) -> Packed:

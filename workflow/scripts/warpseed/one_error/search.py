@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
-    from warpseed.one_error.reads import Wanted
+    from warpseed.one_error.reads import Criteria
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
     from warpseed.sequences.packed import Packed
@@ -30,7 +30,7 @@ class ReadSearch:
     Parameters
     ----------
     index : SeedIndex
-    wanted : Wanted
+    criteria : Criteria
     options : Options
     best : bool
         Whether only the best placement of each locus is kept (`warpseed.one_error.best`).
@@ -39,14 +39,14 @@ class ReadSearch:
     """
 
     def __init__(
-        self, index: SeedIndex, wanted: Wanted, options: Options, *, best: bool = False, keep_reads: bool = False
+        self, index: SeedIndex, criteria: Criteria, options: Options, *, best: bool = False, keep_reads: bool = False
     ) -> None:
         self.options = options
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
         self.as_written = keep_reads
         self._index = index
-        self._wanted = wanted
+        self._criteria = criteria
         self._best = best
 
     def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
@@ -64,13 +64,13 @@ class ReadSearch:
         from warpseed.one_error import cpu
 
         find = {"fast": cpu.find_first_fast, "paper": cpu.find_first_paper}[self.options.tier]
-        limit, edits = self.options.max_hits, self._wanted.max_edits
+        limit, edits = self.options.max_hits, self._criteria.max_edits
         if not self._best:
-            return find(self._index, queries, self._wanted, room, max_hits=limit, watch=watch)
+            return find(self._index, queries, self._criteria, room, max_hits=limit, watch=watch)
         from warpseed.one_error.best import best_of, widened
 
         wide = room._replace(text=widened(room.text, edits))
-        found = find(self._index, queries, self._wanted, wide, max_hits=limit, watch=watch)
+        found = find(self._index, queries, self._criteria, wide, max_hits=limit, watch=watch)
         with watch.stage("search"):
             return best_of(found, queries.lengths, self._index.segments, edits, room.text)
 
@@ -83,7 +83,7 @@ class ReadSearch:
 
         def found(sets: Generator[Packed, None, None]) -> Iterator[tuple[Found, bool]]:
             return stream_placements(
-                self._index, sets, self._wanted, tier=tier, threads=threads, max_hits=limit, watch=watch,
+                self._index, sets, self._criteria, tier=tier, threads=threads, max_hits=limit, watch=watch,
                 devices=devices,
             )  # fmt: skip
 
@@ -98,7 +98,7 @@ class ReadSearch:
         from warpseed.one_error.best import BestInOrder
 
         waiting: deque[np.ndarray] = deque()
-        best = BestInOrder(self._index.segments, self._wanted.max_edits)
+        best = BestInOrder(self._index.segments, self._criteria.max_edits)
         begin = 0
 
         def noted() -> Generator[Packed, None, None]:

@@ -33,7 +33,7 @@ from warpseed.one_error.bam import bam_format
 from warpseed.one_error.floors import measure_limits, time_blocks
 from warpseed.one_error.output import LINES, PLACEMENT_ROW, make_hits
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
-from warpseed.one_error.reads import Wanted, pack_reads
+from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.one_error.results import digest_results, fullest_launch, stored_in, write_results
 from warpseed.one_error.search import ReadSearch
 from warpseed.sequences.files import sha256_file
@@ -62,7 +62,7 @@ TSV_HITS = HitLines(
 class _Asked(NamedTuple):
     """What is asked of every read."""
 
-    wanted: Wanted
+    criteria: Criteria
     slots: int | None = None
     """results that it has room for, in the paper tier; None for all"""
 
@@ -77,7 +77,7 @@ class Case(NamedTuple):
     """the first so many reads; None for all"""
     length: tuple[int, int] | None
     """only reads of so many bases, the smallest and the largest number; None for all"""
-    wanted: Wanted
+    criteria: Criteria
     slots: Sequence[int]
     """of Tables 4 and 5; the profile has the last"""
     block_sizes: Sequence[int]
@@ -95,8 +95,8 @@ def chosen_reads(path: str, count: int | None, length: tuple[int, int] | None) -
     if length is not None:
         reads = _picked(reads, np.flatnonzero((reads.lengths >= length[0]) & (reads.lengths <= length[1])))
     if len(reads) == 0:
-        wanted = "no reads" if length is None else f"no reads of {length[0]} to {length[1]} bases"
-        raise InputError(f"{path}: there are {wanted} to be timed; name another read set or other lengths.")
+        none = "no reads" if length is None else f"no reads of {length[0]} to {length[1]} bases"
+        raise InputError(f"{path}: there are {none} to be timed; name another read set or other lengths.")
     return number_queries(reads.slice(0, len(reads) if count is None else count))
 
 
@@ -112,19 +112,19 @@ def _picked(reads: Queries, chosen: np.ndarray) -> Queries:
 
 def _searched(cell: Cell, index: SeedIndex, reads: Packed, asked: _Asked, watch: Stopwatch) -> cpu.PaperResults:
     """What the paper tier finds before it locates."""
-    (wanted, slots), threads = asked, cell.options.threads
+    (criteria, slots), threads = asked, cell.options.threads
     if cell.options.device == "cpu":
         with watch.stage("search"):
-            return cpu.search_paper(index, reads, wanted, slots=slots, threads=threads)
+            return cpu.search_paper(index, reads, criteria, slots=slots, threads=threads)
     from warpseed.one_error import gpu
 
     devices = devices_of(cell.options.device)
-    return gpu.search_paper(index, reads, wanted, slots=slots, threads=threads, watch=watch, devices=devices)
+    return gpu.search_paper(index, reads, criteria, slots=slots, threads=threads, watch=watch, devices=devices)
 
 
 def _new_search(cell: Cell, asked: _Asked, *, best: bool = False) -> ReadSearch:
     """The search of the command line, from file to file: of every placement, or of the best ones for BAM."""
-    edits, strands = asked.wanted
+    edits, strands = asked.criteria
     report = "best" if best else "all"
     return read_search(
         cell.index, max_edits=edits, both_strands=strands == 2, report=report, keep_reads=best,
@@ -172,7 +172,7 @@ def _in_memory(cell: Cell, asked: _Asked) -> Run:
     """Reads that are packed already, placements to memory."""
     packed = pack_reads(cell.queries)
     return in_memory(
-        lambda watch: cell.find(find_function, packed, asked.wanted, watch),
+        lambda watch: cell.find(find_function, packed, asked.criteria, watch),
         lambda found: make_hits(cell.index, cell.queries, found),
     )
 
@@ -288,22 +288,22 @@ def time_dataset(
     -------
     list of records (see `warpseed.measure.records.RECORD_COLUMNS`), one for each stage and repeat
     """
-    searched = {"edits": case.wanted.max_edits, "strands": case.wanted.strands}
+    searched = {"edits": case.criteria.max_edits, "strands": case.criteria.strands}
     reads = chosen_reads(case.reads, case.most, case.length)
     data = DataSet("one_error", case.name, join_parameters(searched), reads)
 
     def rows_of(cell: Cell) -> list[dict[str, Any]]:
         if cell.item == "on_device":
-            return measure_limits(cell.index, reads, case.wanted, repeats, cell.fields)
+            return measure_limits(cell.index, reads, case.criteria, repeats, cell.fields)
         if cell.item == "block_sizes":
             last, sizes = case.slots[-1], case.block_sizes
-            return time_blocks(cell.index, reads, case.wanted, repeats, cell.fields, slots=last, sizes=sizes)
+            return time_blocks(cell.index, reads, case.criteria, repeats, cell.fields, slots=last, sizes=sizes)
         if cell.item == "results":
-            return _result_rows(cell, _Asked(case.wanted, max(case.slots)))
+            return _result_rows(cell, _Asked(case.criteria, max(case.slots)))
         rows: list[dict[str, Any]] = []
         for slots in _slots_of(cell.item, case):
             named = join_parameters(searched if slots is None else {"slots": slots, **searched})
-            rows += time_sides([_side(cell, _Asked(case.wanted, slots))], repeats, {"parameters": named})
+            rows += time_sides([_side(cell, _Asked(case.criteria, slots))], repeats, {"parameters": named})
         return rows
 
     fewest = min(settings.threads)

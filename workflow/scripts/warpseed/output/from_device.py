@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches
-from warpseed.compute.device_stream import Run, Share, Source, stream_batches
+from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.rows import Found, join_found
@@ -164,7 +164,7 @@ def find_results(
     return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
 
 
-def _start(start: Start, watch: Stopwatch) -> Run[Packed, Result]:
+def _start(start: Start, watch: Stopwatch) -> StreamRun[Packed, Result]:
     search = start(watch)
 
     def run(shares: list[Share[Packed]]) -> Iterator[list[Result]]:

@@ -12,7 +12,7 @@ import numpy as np
 from warpseed.measure.peers.process import Process, find_program, program_version, run_process
 from warpseed.measure.peers.sam import parse_sam
 
-__all__ = ["build_bwa_index", "bwa_version", "index_with_bwa", "parse_bwa", "run_bwa"]
+__all__ = ["time_bwa_index", "bwa_version", "build_bwa_index", "parse_bwa", "run_bwa"]
 
 _ADVICE = "install bwa 0.7 (with apt-get, or envs/peers.yaml and conda)"
 _MOST_HITS = "1000000"
@@ -23,7 +23,7 @@ def bwa_version() -> str | None:
     return program_version(["bwa"], r"^Version:\s*(\S+)")
 
 
-def index_with_bwa(reference_path: str | os.PathLike[str], prefix: str | os.PathLike[str]) -> Process:
+def build_bwa_index(reference_path: str | os.PathLike[str], prefix: str | os.PathLike[str]) -> Process:
     """Run ``bwa index`` on a FASTA file (plain or gzip), on its one thread.
 
     Raises
@@ -34,8 +34,8 @@ def index_with_bwa(reference_path: str | os.PathLike[str], prefix: str | os.Path
     return run_process([find_program("bwa", _ADVICE), "index", "-p", os.fspath(prefix), os.fspath(reference_path)])
 
 
-def build_bwa_index(reference_path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Process:
-    """As `index_with_bwa`; the index is removed again.
+def time_bwa_index(reference_path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Process:
+    """As `build_bwa_index`; the index is removed again.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def build_bwa_index(reference_path: str | os.PathLike[str], folder: str | os.Pat
         Where the index is written for as long as it takes.
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix=".bwa-") as scratch:
-        return index_with_bwa(reference_path, Path(scratch) / "index")
+        return build_bwa_index(reference_path, Path(scratch) / "index")
 
 
 def run_bwa(
@@ -61,7 +61,7 @@ def run_bwa(
     Parameters
     ----------
     prefix
-        Index from `index_with_bwa`.
+        Index from `build_bwa_index`.
     reads
         FASTQ or FASTA; named by number where the alignments are to be parsed.
     edits
