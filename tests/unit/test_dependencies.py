@@ -104,6 +104,38 @@ def test_imports_are_followed_but_not_through_glue_types_or_the_command_line(tmp
     assert [path.stem for path in found] == ["a", "cli", "lazy", "named", "other"]
 
 
+def test_imports_in_any_block_are_followed(tmp_path: Path) -> None:
+    blocks = """
+try:
+    import warpseed.a
+except ImportError:
+    import warpseed.b
+else:
+    import warpseed.c
+finally:
+    import warpseed.d
+match 1:
+    case _:
+        import warpseed.e
+with f() as x, g():
+    for y in x:
+        while True:
+            import warpseed.f
+    else:
+        import warpseed.g
+class Made:
+    async def make(self):
+        async with self:
+            if x: import warpseed.h
+            elif y: import warpseed.i
+try: pass
+except* OSError: import warpseed.j
+"""
+    modules = {f"warpseed__{name}": "" for name in "abcdefghij"}
+    scripts = package_of(tmp_path, script=blocks, **modules)
+    assert [path.stem for path in library_files("script.py", scripts=scripts)] == list("abcdefghij")
+
+
 def test_no_module_is_imported_by_a_name_that_is_put_together() -> None:
     """What is followed is what is written; the package's own lazy names are in no rule's script."""
     files = [*(SCRIPTS / "warpseed").rglob("*.py"), *SCRIPTS.glob("*.py")]

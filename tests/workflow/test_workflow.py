@@ -34,6 +34,14 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a dry run of the smoke configuration prints: its jobs with their inputs."""
+    done = snakemake("-n", "--quiet", "host", "--configfile", SMOKE, directory=tmp_path_factory.mktemp("planned"))
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
 def records(folder: Path) -> list[dict[str, str]]:
     """Every record below a folder."""
     rows = []
@@ -64,17 +72,16 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     assert not called.exists()
 
 
-def test_the_catalogues_snakefile_plans_the_same_jobs(tmp_path: Path) -> None:
+def test_the_catalogues_snakefile_plans_the_same_jobs(planned: str, tmp_path: Path) -> None:
     """workflow/Snakefile, where a catalogue looks for one, makes by default what Snakefile makes."""
-    planned = []
-    for snakefile in (ROOT / "Snakefile", ROOT / "workflow" / "Snakefile"):
-        done = snakemake("-n", "--configfile", SMOKE, directory=tmp_path, snakefile=snakefile)
-        assert done.returncode == 0, done.stdout
-        planned.append(
-            re.findall(r"^(?:time|find|build|write|draw|make|verify|cut|simulate)_\w+ +\d+$", done.stdout, re.M)
-        )
-    assert planned[0] == planned[1]
-    assert len(planned[0]) > 8
+    done = snakemake("-n", "--configfile", SMOKE, directory=tmp_path, snakefile=ROOT / "workflow" / "Snakefile")
+    assert done.returncode == 0, done.stdout
+    ours, catalogues = (
+        re.findall(r"^(?:time|find|build|write|draw|make|verify|cut|simulate)_\w+ +\d+$", output, re.M)
+        for output in (planned, done.stdout)
+    )
+    assert ours == catalogues
+    assert len(ours) > 8
 
 
 def inputs_of(rule: str, output: str) -> str:
@@ -84,10 +91,9 @@ def inputs_of(rule: str, output: str) -> str:
     return found.group(1)
 
 
-def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) -> None:
+def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(planned: str) -> None:
     """A changed kernel re-times; a changed plot does not."""
-    done = snakemake("-n", "--quiet", "host", "--configfile", SMOKE, directory=tmp_path)
-    timing, figures = inputs_of("time_kmer_seeds", done.stdout), inputs_of("draw_figures", done.stdout)
+    timing, figures = inputs_of("time_kmer_seeds", planned), inputs_of("draw_figures", planned)
     for kernel in ("kmer_seeds/paper.py", "kmer_seeds/fast.py", "kmer_seeds/cpu.py", "fm_index/search.py"):
         assert kernel in timing
         assert kernel not in figures
@@ -95,10 +101,9 @@ def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(tmp_path: Path) ->
     assert "warpseed/report/" not in timing
 
 
-def test_seeds_wait_for_an_index_that_was_verified(tmp_path: Path) -> None:
+def test_seeds_wait_for_an_index_that_was_verified(planned: str) -> None:
     """Damage that opening an index cannot see is found before seeds are written."""
-    done = snakemake("seeds", "-n", "--quiet", "host", "--configfile", SMOKE, directory=tmp_path)
-    assert "results/seeds/index/simulated.verified" in inputs_of("find_seeds", done.stdout)
+    assert "results/seeds/index/simulated.verified" in inputs_of("find_seeds", planned)
 
 
 def test_a_download_depends_on_no_file(tmp_path: Path) -> None:

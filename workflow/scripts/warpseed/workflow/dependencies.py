@@ -54,7 +54,7 @@ def imported_modules(path: Path, scripts: Path) -> frozenset[str]:
     """
     package = path.relative_to(scripts).with_suffix("").parts[:-1]
     names: set[str] = set()
-    for node in _executed_nodes(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    for node in _executed_statements(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         if isinstance(node, ast.Import):
             names.update(name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -65,16 +65,17 @@ def imported_modules(path: Path, scripts: Path) -> frozenset[str]:
     return frozenset(name for name in names if name.split(".")[0] == "warpseed")
 
 
-def _executed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node of a syntax tree but those under ``if TYPE_CHECKING:``."""
-    queue: list[ast.AST] = [tree]
+def _executed_statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement of a syntax tree but those under ``if TYPE_CHECKING:``."""
+    queue: list[ast.AST] = [*tree.body]
     while queue:
         node = queue.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             queue.extend(node.orelse)
             continue
         yield node
-        queue.extend(ast.iter_child_nodes(node))
+        for blocks in ("body", "orelse", "handlers", "finalbody", "cases"):
+            queue.extend(getattr(node, blocks, ()))
 
 
 @cache
