@@ -18,7 +18,7 @@ from warpseed.errors import WarpseedError
 from warpseed.kmer_seeds import find_kmers
 from warpseed.kmer_seeds.output import write_hits
 from warpseed.one_error import find_reads
-from warpseed.one_error.bam import write_placements
+from warpseed.one_error.output import write_placements
 
 from damage.cases import Case, damage
 

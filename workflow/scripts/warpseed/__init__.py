@@ -22,7 +22,7 @@ _PUBLIC = {
     "iter_kmer_hits": "warpseed.kmer_seeds",
     "iter_read_hits": "warpseed.one_error",
     "write_hits": "warpseed.kmer_seeds.output",
-    "write_placements": "warpseed.one_error.bam",
+    "write_placements": "warpseed.one_error.output",
     "WarpseedError": "warpseed.errors",
 }
 

@@ -6,8 +6,7 @@ come in several batches is primary where it is best, which only the last one dec
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -30,18 +29,17 @@ from warpseed.one_error.bam_records import (
     plan,
     room_for,
 )
-from warpseed.one_error.output import EDITED_ROW, LINES
+from warpseed.one_error.output import EDITED_ROW
 from warpseed.output.bam import check_contigs, check_names
 from warpseed.output.lines import Format, Names
 from warpseed.output.sorted_lines import LINES_AT_ONCE
 from warpseed.output.sorting import SortedLines, arrange, contig_places, unplaced
-from warpseed.output.writers import format_of, open_writer, write_batches
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits
     from warpseed.sequences.queries import Queries
 
-__all__ = ["MULTIPLE", "BamRecords", "bam_format", "write_placements"]
+__all__ = ["MULTIPLE", "BamRecords", "bam_format"]
 
 MULTIPLE = ("secondary", "xa")
 """Where placements beside a read's primary one go: records of their own, or the tag XA of its record."""
@@ -57,45 +55,6 @@ def bam_format(multiple: str = "secondary") -> Format:
     if multiple not in MULTIPLE:
         raise InputError(f"multiple is {multiple!r}, but {' or '.join(map(repr, MULTIPLE))} was expected.")
     return Format((), preset="bam", maker=partial(BamRecords, multiple == "xa"))
-
-
-def write_placements(
-    path: str | os.PathLike[str],
-    batches: Hits | Iterable[Hits],
-    *,
-    sorted: bool = False,
-    multiple: str = "secondary",
-    threads: int = 1,
-    inputs: Sequence[str | os.PathLike[str]] = (),
-) -> int:
-    """Write placements of reads as TSV, BED or BAM; the same bytes for any number of threads or batches.
-
-    Parameters
-    ----------
-    path : file that ends in .tsv or .bed (or .tsv.gz, .bed.gz) or in .bam, which gets an index; '-' is TSV on standard
-        output
-    batches : Hits of `find_reads`, or the batches of `iter_read_hits`, which are written as they come; for BAM found
-        with keep_reads=True, and best with report='best'
-    sorted : whether lines are ordered by contig, start, end, strand and query, not by query; BAM always is
-    multiple : in BAM, whether placements beside a read's primary one are 'secondary' records, or are listed in the tag
-        XA of its record ('xa')
-    inputs : files that are being read, which the output must not be
-
-    Returns
-    -------
-    int, placements written
-
-    Raises
-    ------
-    InputError : the ending says no format, or the file cannot be written or is an input; in BAM, placements come
-        without their reads, or a name is none for BAM
-    """
-    formats = {**LINES, "bam": bam_format(multiple)}
-    format = format_of(path, formats)
-    if multiple != MULTIPLE[0] and format is not formats["bam"]:
-        raise InputError(f"{path}: multiple={multiple!r} says what becomes of records in BAM; name a file.bam.")
-    writer = open_writer(path, format, sorted=sorted, threads=threads, inputs=inputs)
-    return write_batches(writer, batches)
 
 
 @lru_cache(maxsize=2)

@@ -1,26 +1,30 @@
-"""Placements of reads as they go out: from packed placements to rows."""
+"""Placements of reads as they go out: from packed placements to rows, and from rows to TSV, BED and BAM."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpseed.compute.compiled import scalar
+from warpseed.errors import InputError
 from warpseed.fm_index.text import contig_place
 from warpseed.one_error.edits import edits_of
 from warpseed.one_error.reads import kind_of, placement_of
 from warpseed.output.hits import BED, Hits, PackedRows
 from warpseed.output.lines import Format, Letter, Name, Number, header, tab_separated
 from warpseed.output.rows import HIT_ROW, Found
+from warpseed.output.writers import format_of, open_writer, write_batches
 from warpseed.sequences.packed import Packed, pack, part_of
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.sequences.queries import Queries
 
-__all__ = ["EDITED_ROW", "LINES", "PLACEMENT_ROW", "TSV", "make_hits"]
+__all__ = ["EDITED_ROW", "LINES", "PLACEMENT_ROW", "TSV", "make_hits", "write_placements"]
 
 PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("kind", "i1"), ("offset", "<i4"), ("base", "i1")])
 """A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. `kind`: MATCH, MISMATCH,
@@ -101,3 +105,44 @@ def make_hits(
     if keep_reads:
         return _EditedRows(index, queries, found, first_query).hits(continues)
     return PackedRows(_expand, index, queries, found, first_query, PLACEMENT_ROW).hits(continues)
+
+
+def write_placements(
+    path: str | os.PathLike[str],
+    batches: Hits | Iterable[Hits],
+    *,
+    sorted: bool = False,
+    multiple: str = "secondary",
+    threads: int = 1,
+    inputs: Sequence[str | os.PathLike[str]] = (),
+) -> int:
+    """Write placements of reads as TSV, BED or BAM; the same bytes for any number of threads or batches.
+
+    Parameters
+    ----------
+    path : file that ends in .tsv or .bed (or .tsv.gz, .bed.gz) or in .bam, which gets an index; '-' is TSV on standard
+        output
+    batches : Hits of `find_reads`, or the batches of `iter_read_hits`, which are written as they come; for BAM found
+        with keep_reads=True, and best with report='best'
+    sorted : whether lines are ordered by contig, start, end, strand and query, not by query; BAM always is
+    multiple : in BAM, whether placements beside a read's primary one are 'secondary' records, or are listed in the tag
+        XA of its record ('xa')
+    inputs : files that are being read, which the output must not be
+
+    Returns
+    -------
+    int, placements written
+
+    Raises
+    ------
+    InputError : the ending says no format, or the file cannot be written or is an input; in BAM, placements come
+        without their reads, or a name is none for BAM
+    """
+    from warpseed.one_error.bam import MULTIPLE, bam_format
+
+    formats = {**LINES, "bam": bam_format(multiple)}
+    format = format_of(path, formats)
+    if multiple != MULTIPLE[0] and format is not formats["bam"]:
+        raise InputError(f"{path}: multiple={multiple!r} says what becomes of records in BAM; name a file.bam.")
+    writer = open_writer(path, format, sorted=sorted, threads=threads, inputs=inputs)
+    return write_batches(writer, batches)
