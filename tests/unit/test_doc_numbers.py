@@ -13,6 +13,7 @@ from warpseed.compute import vectors
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
+from warpseed.measure.records import read_records
 from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
@@ -54,7 +55,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"Else it is (\d+) for each edit", bam_records.map_quality(0, 1)),
     ("docs/one_error.md", r"reads of 1 to ([\d,]+) bases\.", reads.MAX_LENGTH),
     ("docs/one_error.md", r"SA interval\), (\d+) bytes", paper.RESULT_BYTES),
-    ("docs/one_error.md", r"they have more than (\d+) rows, the places at", read_cpu.CROWDED),
+    ("docs/one_error.md", r"they\s+have more than (\d+) rows, the places at", read_cpu.CROWDED),
     ("docs/one_error.md", r"still has more than (\d+) rows is narrowed", read_cpu_fast.NARROW_ABOVE),
     ("docs/one_error.md", r"(\d+) orientations of reads at once", read_cpu_fast._OWNERS),
     ("docs/one_error.md", r"hold the (\d+) bases behind the table's K", tagged.TAG_BASES),
@@ -205,3 +206,23 @@ def test_every_key_of_the_schema_has_a_row() -> None:
                 continue  # in the table of all samples
             of_tables = [name for name in named if f"{name}.".startswith(f"{path}.")]  # a section, or a key with dots
             assert of_tables or path == "peers", f"{path}: {node.get('description')}"
+
+
+@pytest.mark.parametrize(
+    ("row", "machine", "case"),
+    [(0, "intel-xeon-reads", "r100"), (1, "intel-xeon-reads", "r100_two_edits"),
+     (2, "intel-xeon-celegans", "r100"), (3, "intel-xeon-celegans", "r100_two_edits")],
+)  # fmt: skip
+def test_reads_on_one_core_are_the_records(row: int, machine: str, case: str) -> None:
+    """The table of docs/one_error.md: placements, and medians of the seconds of each side."""
+    page = (ROOT / "docs" / "one_error.md").read_text(encoding="utf-8")
+    cells = page.split("| reads, genome, edits |")[1].splitlines()[2 + row].split("|")[2:-1]
+    records = read_records(ROOT / "resources" / "measurements" / machine / "one_error.tsv")
+    records = records[(records["case"] == case) & (records["threads"] == 1)]
+    total = records[(records["stage"] == "total") & (records["metric"] == "time")]
+    medians = total.groupby(["item", "tool"])["value"].median()
+    sides = [("edits", "warpseed"), ("edits", "razers3"), ("edits", "yara"), ("in_memory", "warpseed")]
+    places = [len(cell.strip().partition(".")[2]) for cell in cells[1:]]
+    told = [f"{medians[side]:.{digits}f}" for side, digits in zip(sides, places, strict=True)]
+    results = records.loc[records["item"] == "in_memory", "results"].iloc[0]
+    assert [cell.strip() for cell in cells] == [f"{results:,}", *told] and min(places) > 0
