@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu as kmer_cpu
@@ -17,9 +18,8 @@ from warpseed.kmer_seeds.floors import draw_kmers
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import gpu as read_gpu
 from warpseed.one_error.reads import Criteria, pack_reads
-from warpseed.output.from_device import Result
-from warpseed.output.rows import Found, join_found
-from warpseed.sequences.packed import Packed, part_of
+from warpseed.output.rows import Found, Result, join_found
+from warpseed.sequences.packed import NamedSet, Packed, part_of
 from warpseed.sequences.reference import Reference
 from warpseed.sequences.simulate import simulate_reads
 
@@ -58,11 +58,17 @@ class System(NamedTuple):
     def streamed(self, index: SeedIndex, queries: Packed, tier: str, distance: int, size: int, **options: Any) -> Found:
         """The hits of pieces of so many queries, joined; a query's hits may come in several parts."""
         count = len(queries.lengths)
-        works = (part_of(queries, first, min(first + size, count)) for first in range(0, count, size))
-        options.setdefault("watch", Stopwatch())
+
+        def works() -> Iterator[NamedSet]:
+            for first in range(0, count, size):
+                part = part_of(queries, first, min(first + size, count))
+                yield NamedSet(part, np.empty(0, np.uint8), np.zeros(len(part.lengths) + 1, np.int64))
+
+        watch, devices = options.pop("watch", Stopwatch()), options.pop("devices", (0,))
+        how = Options(tier, f"gpu:{','.join(map(str, devices))}", **options)
         parts: list[Found] = []
         continued = False
-        for found, continues in self.stream(index, works, self.asked(distance), tier=tier, **options):
+        for found, continues, _ in self.stream(index, works(), self.asked(distance), how, watch=watch):
             hits, counts = found.hits.copy(), found.counts.copy()
             if continued:
                 before = parts.pop()

@@ -16,12 +16,18 @@ from typing import Any
 
 import numpy as np
 from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.letters import SLACK
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
+from warpseed.kmer_seeds.output import expand as expand_hits
 from warpseed.one_error import cpu as one_error_cpu
+from warpseed.one_error.output import PLACEMENT_ROW
+from warpseed.one_error.output import expand as expand_placements
 from warpseed.one_error.reads import Criteria
+from warpseed.output.lines import format_lines
+from warpseed.output.rows import HIT_ROW
 
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -214,6 +220,34 @@ class PretendGpu:
                 entry_of[t], steps_of[t] = walk_to_sample(_plain(index), int(low) + t - begin)
             begin = int(end)
 
+    # ---- lines
+
+    def make_hit_rows(self, packed, hit_first, first, lengths, segments, rows) -> None:
+        kind, expand = {6: (HIT_ROW, expand_hits), 9: (PLACEMENT_ROW, expand_placements)}[len(rows.dtype)]
+        query = int(np.searchsorted(hit_first, first, side="right")) - 1
+        columns = (np.asarray(array).view(np.ndarray) for array in (packed, hit_first))
+        mine = np.empty(len(rows), kind)
+        expand(*columns, query, first, np.asarray(lengths).view(np.ndarray), _plain(segments), 0, mine)
+        rows[...] = mine.astype(rows.dtype)
+
+    make_placement_rows = make_hit_rows
+
+    def size_lines(self, rows, width, parts, names, sizes) -> None:
+        out, ends = self._lines(rows, width, parts, names, len(sizes))
+        sizes[...] = np.diff(ends, prepend=0)
+
+    def put_lines(self, rows, width, parts, names, ends, out) -> None:
+        text, expected = self._lines(rows, width, parts, names, len(ends))
+        assert ends.tolist() == expected.tolist()
+        out[: len(text)] = text
+
+    def _lines(self, rows, width, parts, names, count) -> tuple[np.ndarray, np.ndarray]:
+        """The lines of rows, and where each ends."""
+        out, ends = np.empty(1000 * count + SLACK, np.uint8), np.empty(count, np.int64)
+        used = format_lines(np.array(rows), width, tuple(_plain(parts)), tuple(_plain(names)), 0, out, ends)
+        assert used >= 0
+        return out[:used], ends
+
     # ---- reads
 
     def orient_reads(self, reads, strands, oriented) -> None:
@@ -288,6 +322,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from warpseed.kmer_seeds import gpu, gpu_paper
     from warpseed.one_error import gpu as reads_gpu
     from warpseed.one_error import gpu_paper as reads_gpu_paper
+    from warpseed.output import device_lines
 
     package, kernels = PretendCupy(), PretendGpu(index)
     monkeypatch.setitem(sys.modules, "cupy", package)
@@ -300,6 +335,6 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
-    for module in (appended, device, gpu, gpu_paper, reads_gpu, reads_gpu_paper):
+    for module in (appended, device, device_lines, gpu, gpu_paper, reads_gpu, reads_gpu_paper):
         monkeypatch.setattr(module, "launch", kernels.launch)
     return package, kernels

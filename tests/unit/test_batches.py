@@ -18,8 +18,8 @@ from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.line import Room
-from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, pack
+from warpseed.output.rows import Found, Result
+from warpseed.sequences.packed import NamedSet, Packed, pack
 from warpseed.sequences.queries import Queries
 
 
@@ -135,9 +135,9 @@ class BesideDevice(Repeats):
         time.sleep(0.06)
         return super().pack(queries, first)
 
-    def stream(self, sets: Iterator[Packed], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
-        for packed in sets:
-            yield self.find(packed, Room(1 << 17), watch), False
+    def stream(self, sets: Iterator[NamedSet], watch: Stopwatch, line: None) -> Iterator[Result]:
+        for queries in sets:
+            yield Result(self.find(queries.packed, Room(1 << 17), watch), False)
 
 
 def test_a_stage_is_the_mean_of_the_threads_that_do_it() -> None:
@@ -150,6 +150,8 @@ def test_a_stage_is_the_mean_of_the_threads_that_do_it() -> None:
 
 class SlowWriter:
     """A played writer, which takes a tenth of a second for each batch, and as long to close."""
+
+    line = None
 
     def __init__(self) -> None:
         self.totals: Any = "the totals"

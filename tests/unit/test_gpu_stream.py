@@ -16,6 +16,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 import warpseed
 from test_gpu_searches import SEARCHES, assert_same, index, kmers, pretended
 from warpseed import batches
+from warpseed.batches import Options
 from warpseed.compute import device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
@@ -23,8 +24,8 @@ from warpseed.errors import InputError
 from warpseed.kmer_seeds import cpu, iter_kmer_hits
 from warpseed.kmer_seeds.gpu import stream_hits
 from warpseed.output import from_device
-from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, base_at, join_packed, part_of
+from warpseed.output.rows import Found, Result
+from warpseed.sequences.packed import NamedSet, Packed, base_at, join_packed, part_of
 from warpseed.sequences.pieces import open_pieces
 
 __all__ = ["index", "pretended"]
@@ -35,13 +36,19 @@ def pieces(packed: Packed, size: int) -> Iterator[Packed]:
         yield part_of(packed, first, min(first + size, len(packed.lengths)))
 
 
-def joined(results: Iterator[tuple[Found, bool]], sizes: list[int]) -> tuple[Found, list[int]]:
+def named(packed: Packed, size: int) -> Iterator[NamedSet]:
+    for part in pieces(packed, size):
+        yield NamedSet(part, np.empty(0, np.uint8), np.zeros(len(part.lengths) + 1, np.int64))
+
+
+def joined(results: Iterator[Result], sizes: list[int]) -> tuple[Found, list[int]]:
     """All results as one, and the hits of each; none of them holds k-mers of two pieces."""
     hits, counts, lengths = [], [], []
     dropped = np.zeros(2, np.int64)
     continued = False
     borders = set(np.cumsum([0, *sizes]).tolist())
-    for found, continues in results:
+    for found, continues, text in results:
+        assert text is None
         if continued:
             counts[-1] += int(found.counts[0])
         first = len(counts) - continued
@@ -78,11 +85,10 @@ def test_hits_do_not_depend_on_the_pieces(
     for room, chunk in ((1 << 18, 1 << 20), (13, 100), (5, 5)):
         monkeypatch.setattr(from_device, "_ROOM", room)
         monkeypatch.setattr(from_device, "_CHUNK", chunk)
-        for devices in ((0,), (0, 1)):
+        for devices in ("gpu", "gpu:0,1"):
             watch = Stopwatch()
-            results = stream_hits(
-                index, pieces(packed, size), mismatches, tier=tier, max_hits=max_hits, watch=watch, devices=devices
-            )
+            options = Options(tier, devices, 1, max_hits)
+            results = stream_hits(index, named(packed, size), mismatches, options, watch=watch)
             found, lengths = joined(results, sizes)
             assert_same(found, expected, tier)
             assert max(lengths) <= room
@@ -103,10 +109,10 @@ def test_short_memory_makes_batches_smaller(
 ) -> None:
     packed = kmers(28)
     expected = getattr(cpu, f"find_{tier}")(index, packed, mismatches, max_hits=40)
-    list(stream_hits(index, pieces(packed, 200), mismatches, tier=tier, watch=Stopwatch()))
+    list(stream_hits(index, named(packed, 200), mismatches, Options(tier, "gpu"), watch=Stopwatch()))
     monkeypatch.setattr(device, "_probe", lambda size: None)
     pretended[0].largest = largest
-    results = stream_hits(index, pieces(packed, 50), mismatches, tier=tier, max_hits=40, watch=Stopwatch())
+    results = stream_hits(index, named(packed, 50), mismatches, Options(tier, "gpu", 1, 40), watch=Stopwatch())
     assert_same(joined(results, [50] * 4)[0], expected, tier)
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "GPU 0 is short of memory" in told

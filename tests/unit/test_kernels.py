@@ -71,7 +71,11 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
+    from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
+    from warpseed.output.device_lines import Tables
+    from warpseed.output.lines import plan_of
+    from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
 
     index = small_index()
@@ -86,7 +90,14 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
     borders = np.zeros(8, np.int64)
+    hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
+    plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
+    lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     return {
+        "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
+        "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
+        "size_lines": lines,
+        "put_lines": (*lines, words.view(np.uint8)),
         "orient_reads": (kmers, 2, Oriented(words, words)),
         "append_placements": (look_ups,),
         "append_crowded_placements": (look_ups,),

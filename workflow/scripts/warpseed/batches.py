@@ -21,6 +21,7 @@ from warpseed.sequences.queries import Queries
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits
+    from warpseed.output.lines import Line as TextLine
     from warpseed.output.totals import Totals
     from warpseed.output.writers import Writer
 
@@ -191,6 +192,7 @@ def iter_batches(
     search: Search,
     *,
     make: Callable[[Hits], Any] | None = None,
+    line: TextLine | None = None,
     share: tuple[int, int] | None = None,
     watch: Stopwatch,
 ) -> Iterator[Batch]:
@@ -201,6 +203,7 @@ def iter_batches(
     search : Search
     make : called beside the search, from any thread, with the hits of a batch that is not large, whose queries are
         numbered from 0 on
+    line : the line of which `make` makes a list of texts, where that is what it does: a device may make them
     share : (i, n) searches every n-th piece of the source, from the i-th on; queries are then numbered by piece, the
         first of piece p with ``p << 32``, so that what n such searches find can be put in order
     watch : takes the seconds of each stage, those of several threads as their mean: ``read``, ``pack``, ``search``,
@@ -214,9 +217,9 @@ def iter_batches(
     first = records = lines = 0
     threads, as_written = search.options.threads, search.as_written
     with open_pieces(source, threads=threads, as_written=as_written, share=share or (0, 1)) as pieces:
-        line = Line(pieces, search, make)
-        for done in line.done(watch):
-            watch.take(done.watch, 1 / line.threads)
+        tasks = Line(pieces, search, make, line)
+        for done in tasks.done(watch):
+            watch.take(done.watch, 1 / tasks.threads)
             if done.piece >= 0 and share is not None:
                 first = done.piece << 32
             if done.fail is not None:
@@ -234,12 +237,13 @@ def iter_hits(
     search: Search,
     *,
     make: Callable[[Hits], Any] | None = None,
+    line: TextLine | None = None,
     share: tuple[int, int] | None = None,
     watch: Stopwatch | None = None,
 ) -> Iterator[tuple[Hits, Any]]:
     """As `iter_batches`: the hits of each batch, and what was made of them beside the search."""
     for first, queries, found, continues, made in iter_batches(
-        source, search, make=make, share=share, watch=watch or Stopwatch()
+        source, search, make=make, line=line, share=share, watch=watch or Stopwatch()
     ):
         yield search.hits(queries, found, first, continues), made
 
@@ -269,7 +273,7 @@ def write_results(
     """
     with ExitStack() as stack:
         opened = stack.enter_context(writer)
-        found = iter_hits(source, search, make=opened.make, share=share, watch=watch)
+        found = iter_hits(source, search, make=opened.make, line=opened.line, share=share, watch=watch)
         for hits, made in found if tell is None else tell(opened.totals, found):
             with watch.stage("write"):
                 opened.put(hits, made)

@@ -17,11 +17,13 @@ from warpseed.compute.pipeline import fed, ordered
 from warpseed.compute.sink import WHOLE_TEXT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
+from warpseed.sequences.packed import NamedSet
 
 if TYPE_CHECKING:
     from warpseed.batches import Options
     from warpseed.output.hits import Hits
-    from warpseed.output.rows import Found
+    from warpseed.output.lines import Line as TextLine
+    from warpseed.output.rows import Found, Result
     from warpseed.sequences.packed import Packed
     from warpseed.sequences.pieces import Piece, Pieces
     from warpseed.sequences.queries import Queries
@@ -86,9 +88,11 @@ class Search(Protocol):
         for; of none where those of the very first have no room. (A search that never returns none holds all results of
         a query at once, and is never asked for a part of the text.)"""
 
-    def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
-        """The results of sets of queries, in order: those of consecutive queries of one set, part by part, and whether
-        the next part has more of the last query. Sets are taken in a thread of its own."""
+    def stream(
+        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: TextLine | None = None
+    ) -> Iterator[Result]:
+        """The results of sets of queries, in order: those of consecutive queries of one set, part by part, with their
+        lines where one is given and a device can make them. Sets are taken in a thread of its own."""
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found of consecutive queries, of which the first has number `first`."""
@@ -143,12 +147,11 @@ class _Ready(NamedTuple):
 
 
 class _Searched(NamedTuple):
-    """What a device found of queries from `begin` on."""
+    """What a device found of queries from `begin` on, and made of it."""
 
     ready: _Ready
     begin: int
-    results: Found
-    continues: bool
+    result: Result
 
 
 class Line:
@@ -159,10 +162,13 @@ class Line:
     threads : how many do each stage
     """
 
-    def __init__(self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None) -> None:
+    def __init__(
+        self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None, line: TextLine | None = None
+    ) -> None:
         self._pieces = pieces
         self._search = search
         self._make = make
+        self._line = line
         most = _BESIDE_DEVICE if search.on_device else search.options.threads
         self.threads = min(search.options.threads, most)
 
@@ -233,10 +239,12 @@ class Line:
         left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
         return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])
 
-    def _batch(self, queries: Queries, found: Found, continues: bool, watch: Stopwatch) -> Batch:
-        """Results as a batch, with what is to be made of them unless they are many."""
-        made = None
-        if self._make is not None and len(found.hits) <= 2 * _ROOM:
+    def _batch(
+        self, queries: Queries, found: Found, continues: bool, watch: Stopwatch, text: memoryview | None = None
+    ) -> Batch:
+        """Results as a batch, with what is to be made of them unless they are many; their lines may be there."""
+        made = None if text is None else [text]
+        if text is None and self._make is not None and len(found.hits) <= 2 * _ROOM:
             with watch.stage("format"):
                 made = self._make(self._search.hits(queries, found, 0, continues))
         return Batch(0, queries, found, continues, made)
@@ -249,22 +257,23 @@ class Line:
             done, ready = self._prepare(task)
             return (done, ready), None if ready is None else self._rest(ready.part, len(ready.queries), 0)
 
-        def sets() -> Generator[Packed, None, None]:
+        def sets() -> Generator[NamedSet, None, None]:
             prepared: tuple[Done, _Ready | None]
             for prepared in ordered(self._pieces, prepare, self.threads):
                 waiting.append(prepared)
                 if prepared[1] is not None:
-                    yield prepared[1].packed
+                    queries, packed, _ = prepared[1]
+                    yield NamedSet(packed, queries.name_bytes, queries.name_offsets)
 
         def found() -> Iterator[tuple[Done, _Searched | None]]:
             begin = 0
-            for results, continues in self._search.stream(sets(), watch):
+            for result in self._search.stream(sets(), watch, self._line):
                 while waiting[0][1] is None:
                     yield waiting.popleft()[0], None
                 done, ready = waiting.popleft()
                 assert ready is not None
-                yield done, _Searched(ready, begin, results, continues)
-                begin += len(results.counts) - continues
+                yield done, _Searched(ready, begin, result)
+                begin += len(result.found.counts) - result.continues
                 if begin < len(ready.queries):
                     waiting.appendleft((Done(Stopwatch()), ready))
                 else:
@@ -276,8 +285,9 @@ class Line:
             done, part = task
             if part is None:
                 return done
-            queries = part.ready.queries.slice(part.begin, part.begin + len(part.results.counts))
-            return done._replace(batch=self._batch(queries, part.results, part.continues, done.watch))
+            results, continues, text = part.result
+            queries = part.ready.queries.slice(part.begin, part.begin + len(results.counts))
+            return done._replace(batch=self._batch(queries, results, continues, done.watch, text))
 
         return fed(found(), finish, self.threads)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import load_word, popcount, store_word
 from warpseed.compute.vectors import WIDTH, copy_bytes
 
-__all__ = ["SLACK", "bytes_of", "put_bytes", "put_number", "read_only"]
+__all__ = ["SLACK", "bytes_of", "number_putter", "put_bytes", "put_number", "put_word", "read_only"]
 
 SLACK = WIDTH
 """Bytes behind what is written that are written too, at most."""
@@ -41,40 +43,55 @@ def _eight_digits(number):
     return tens + ((pairs - uint64(10) * tens) << uint64(8))
 
 
-@scalar
-def _put_short_number(out, to, number):
-    """As `put_number`, for a number below 10^8."""
-    digits = _eight_digits(number)
-    rest = digits | (uint64(1) << uint64(63))
-    zeros = popcount((rest & (~rest + uint64(1))) - uint64(1)) >> int64(3)
-    store_word(out, to, (digits + _ZEROS) >> uint64(int64(8) * zeros))
-    return to + int64(8) - zeros
+@inlined
+def put_word(out, to, word, size):
+    """Write the first `size` bytes of a word; all eight are written, of which the others are overwritten later."""
+    store_word(out, to, word)
 
 
-@scalar
-def _put_long_number(out, to, number):
-    """As `put_number`, for a number of nine digits or more."""
-    upper = number // _EIGHT_DIGITS
-    if upper < _EIGHT_DIGITS:
-        to = _put_short_number(out, to, upper)
-    else:
-        top = upper // _EIGHT_DIGITS
-        to = _put_short_number(out, to, top)
-        store_word(out, to, _eight_digits(upper - top * _EIGHT_DIGITS) + _ZEROS)
-        to += int64(8)
-    store_word(out, to, _eight_digits(number - upper * _EIGHT_DIGITS) + _ZEROS)
-    return to + int64(8)
+def number_putter(put_word: Any) -> Any:
+    """What writes numbers in decimal where `put_word`, a function of (out, to, word, size), writes bytes: a function of
+    (out, to, number) that puts the digits of a uint64 from `to` on and returns the place behind them."""
+
+    @inlined
+    def put_short(out, to, number):
+        """As `put`, for a number below 10^8."""
+        digits = _eight_digits(number)
+        rest = digits | (uint64(1) << uint64(63))
+        zeros = popcount((rest & (~rest + uint64(1))) - uint64(1)) >> int64(3)
+        size = int64(8) - zeros
+        put_word(out, to, (digits + _ZEROS) >> uint64(int64(8) * zeros), size)
+        return to + size
+
+    @scalar
+    def put_long(out, to, number):
+        """As `put`, for a number of nine digits or more."""
+        upper = number // _EIGHT_DIGITS
+        if upper < _EIGHT_DIGITS:
+            to = put_short(out, to, upper)
+        else:
+            top = upper // _EIGHT_DIGITS
+            to = put_short(out, to, top)
+            put_word(out, to, _eight_digits(upper - top * _EIGHT_DIGITS) + _ZEROS, int64(8))
+            to += int64(8)
+        put_word(out, to, _eight_digits(number - upper * _EIGHT_DIGITS) + _ZEROS, int64(8))
+        return to + int64(8)
+
+    @scalar
+    def put(out, to, number):
+        """The digits of a uint64; returns the place behind them."""
+        if number < uint64(10):
+            put_word(out, to, uint64(48) + number, int64(1))
+            return to + int64(1)
+        if number < _EIGHT_DIGITS:
+            return put_short(out, to, number)
+        return put_long(out, to, number)
+
+    return put
 
 
-@scalar
-def put_number(out, to, number):
-    """The digits of a uint64; returns the place behind them. Up to eight bytes behind that place are written too."""
-    if number < uint64(10):
-        out[to] = uint8(uint64(48) + number)
-        return to + int64(1)
-    if number < _EIGHT_DIGITS:
-        return _put_short_number(out, to, number)
-    return _put_long_number(out, to, number)
+put_number = number_putter(put_word)
+"""Writes numbers on the CPU: up to eight bytes behind a number are written too."""
 
 
 @scalar

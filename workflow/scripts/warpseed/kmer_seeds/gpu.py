@@ -12,9 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import BatchRun, run_batches
-from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, time_on_device, to_device, view, with_room
+from warpseed.compute.gpu import (
+    cupy,
+    launch,
+    resident,
+    sort,
+    synchronize,
+    time_on_device,
+    to_device,
+    view,
+    with_room,
+)
 from warpseed.compute.ranges import run_ranges, sort_groups
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -37,11 +48,14 @@ from warpseed.kmer_seeds.gpu_inexact import (
     close_ranks,
     settle_counts,
 )
+from warpseed.kmer_seeds.gpu_output import make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
-from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
-from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, part_of
+from warpseed.output.device_lines import LinesWanted
+from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
+from warpseed.output.lines import Line
+from warpseed.output.rows import HIT_ROW, Found, Result
+from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
     "COSTS",
@@ -333,23 +347,23 @@ def find_paper(
 
 def stream_hits(
     index: SeedIndex,
-    works: Generator[Packed, None, None],
+    works: Generator[NamedSet, None, None],
     max_mismatches: int,
+    options: Options,
     *,
-    tier: str,
-    threads: int = 1,
-    max_hits: int | None = None,
+    line: Line | None = None,
     watch: Stopwatch,
-    devices: Sequence[int] = (0,),
 ) -> Iterator[Result]:
-    """All hits of sets of packed k-mers, in their order; `works` and what is yielded as of
-    `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    """All hits of sets of packed k-mers, in their order, with lines of them where one is wanted; `works` and what is
+    yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    tier, device, threads, max_hits = options
     request = request_for(max_mismatches, max_hits)
     starts: dict[str, Start] = {
         "fast": partial(fast_batch, index, request),
         "paper": partial(paper_batch, index, request, threads),
     }
-    return stream_results(works, starts[tier], lambda kmers: bytes_each(kmers, request), watch=watch, devices=devices)
+    each, lines = partial(bytes_each, request=request), LinesWanted.of(line, HIT_ROW, make_hit_rows, index)
+    return stream_results(works, starts[tier], each, lines=lines, watch=watch, devices=devices_of(device))
 
 
 # ------------------------------------------------------------------------------------------------- on the device

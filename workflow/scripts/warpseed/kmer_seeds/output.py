@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from warpseed.output.rows import Found
     from warpseed.sequences.queries import Queries
 
-__all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "make_hits", "write_hits"]
+__all__ = ["BED", "LINES", "TSV", "TSV_HEADER", "expand", "make_hits", "write_hits"]
 
 TSV = tab_separated(
     Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
@@ -29,7 +29,7 @@ LINES = {"bed": Format(BED, preset="bed"), "tsv": Format(TSV, TSV_HEADER)}
 
 
 @scalar
-def _expand(packed, hit_first, query, first, lengths, segments, first_query, rows):
+def expand(packed, hit_first, query, first, lengths, segments, first_query, rows):
     """Packed hits from `first` on, which is one of k-mer `query`, to rows: text positions become contig coordinates."""
     for i in range(rows.shape[0]):
         h = first + i
@@ -49,7 +49,7 @@ def _expand(packed, hit_first, query, first, lengths, segments, first_query, row
 def make_hits(index: SeedIndex, queries: Queries, found: Found, first_query: int = 0, continues: bool = False) -> Hits:
     """What a search found, as hits; `first_query` is the number of the first query in the whole set, and `continues`
     says that more hits of the last one come."""
-    return PackedRows(_expand, index, queries, found, first_query).hits(continues)
+    return PackedRows(expand, index, queries, found, first_query).hits(continues)
 
 
 def write_hits(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from warpseed.batches import Options, devices_of, target_of
+from warpseed.batches import Options, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.output.hits import Hits
-    from warpseed.output.rows import Found
-    from warpseed.sequences.packed import Packed
+    from warpseed.output.lines import Line
+    from warpseed.output.rows import Found, Result
+    from warpseed.sequences.packed import NamedSet, Packed
     from warpseed.sequences.queries import Queries
 
 __all__ = ["Cut", "KmerSearch"]
@@ -73,16 +74,13 @@ class KmerSearch:
         limit = self.options.max_hits
         return find(self._index, queries, self._max_mismatches, room, max_hits=limit, watch=watch)
 
-    def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
-        """The hits of sets of k-mers, on the devices."""
+    def stream(
+        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
+    ) -> Iterator[Result]:
+        """The hits of sets of k-mers, and lines of them, on the devices."""
         from warpseed.kmer_seeds.gpu import stream_hits
 
-        tier, device, threads, limit = self.options
-        devices = devices_of(device)
-        return stream_hits(
-            self._index, sets, self._max_mismatches, tier=tier, threads=threads, max_hits=limit, watch=watch,
-            devices=devices,
-        )  # fmt: skip
+        return stream_hits(self._index, sets, self._max_mismatches, self.options, line=line, watch=watch)
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""

@@ -12,9 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS, Appended, group_words
 from warpseed.compute.device_batches import BatchRun, run_batches
-from warpseed.compute.gpu import cupy, launch, resident, synchronize, time_on_device, to_device, view, with_room
+from warpseed.compute.gpu import (
+    cupy,
+    launch,
+    resident,
+    synchronize,
+    time_on_device,
+    to_device,
+    view,
+    with_room,
+)
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -30,12 +40,16 @@ from warpseed.one_error.gpu_fast import (
     append_placements,
     orient_reads,
 )
+from warpseed.one_error.gpu_output import make_placement_rows
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
+from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
-from warpseed.output.from_device import DeviceHits, Result, Start, find_results, packed_bytes, stream_results
-from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed, part_of
+from warpseed.output.device_lines import LinesWanted
+from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
+from warpseed.output.lines import Line
+from warpseed.output.rows import Found, Result
+from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
     "Request",
@@ -254,23 +268,23 @@ def find_paper(
 
 def stream_placements(
     index: SeedIndex,
-    works: Generator[Packed, None, None],
+    works: Generator[NamedSet, None, None],
     criteria: Criteria,
+    options: Options,
     *,
-    tier: str,
-    threads: int = 1,
-    max_hits: int | None = None,
+    line: Line | None = None,
     watch: Stopwatch,
-    devices: Sequence[int] = (0,),
 ) -> Iterator[Result]:
-    """All placements of sets of packed reads, in their order; `works` and what is yielded as of
-    `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    """All placements of sets of packed reads, in their order, with lines of them where one is wanted; `works` and what
+    is yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    tier, device, threads, max_hits = options
     request = request_for(criteria, max_hits)
     starts: dict[str, Start] = {
         "fast": partial(fast_batch, index, request),
         "paper": partial(paper_batch, index, request, threads),
     }
-    return stream_results(works, starts[tier], bytes_each, watch=watch, devices=devices)
+    lines = LinesWanted.of(line, PLACEMENT_ROW, make_placement_rows, index)
+    return stream_results(works, starts[tier], bytes_each, lines=lines, watch=watch, devices=devices_of(device))
 
 
 # ------------------------------------------------------------------------------------------------- on the device

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.sequences.queries import Queries
 
-__all__ = ["EDITED_ROW", "LINES", "PLACEMENT_ROW", "TSV", "make_hits", "write_placements"]
+__all__ = ["EDITED_ROW", "LINES", "PLACEMENT_ROW", "TSV", "expand", "make_hits", "write_placements"]
 
 PLACEMENT_ROW = np.dtype([*HIT_ROW.descr, ("kind", "i1"), ("offset", "<i4"), ("base", "i1")])
 """A placement: as HIT_ROW, with its edit, the leftmost on the forward strand of the reference. `kind`: MATCH, MISMATCH,
@@ -47,7 +47,7 @@ and a star for several edits."""
 
 
 @scalar
-def _expand(packed, hit_first, query, first, read_lengths, segments, first_query, rows):
+def expand(packed, hit_first, query, first, read_lengths, segments, first_query, rows):
     """Packed placements from `first` on, which is one of read `query`, to rows."""
     for i in range(rows.shape[0]):
         while hit_first[query + 1] <= first + i:
@@ -70,7 +70,7 @@ class _EditedRows(PackedRows):
     """The rows of packed placements with the edits of each, of which a packed one holds one."""
 
     def __init__(self, index: SeedIndex, queries: Queries, found: Found, first_query: int) -> None:
-        super().__init__(_expand, index, queries, found, first_query, EDITED_ROW, keep_queries=True)
+        super().__init__(expand, index, queries, found, first_query, EDITED_ROW, keep_queries=True)
         self._text = index.text
 
     @cached_property
@@ -104,7 +104,7 @@ def make_hits(
     and their rows are EDITED_ROW."""
     if keep_reads:
         return _EditedRows(index, queries, found, first_query).hits(continues)
-    return PackedRows(_expand, index, queries, found, first_query, PLACEMENT_ROW).hits(continues)
+    return PackedRows(expand, index, queries, found, first_query, PLACEMENT_ROW).hits(continues)
 
 
 def write_placements(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options, devices_of, target_of
+from warpseed.batches import Options, target_of
 from warpseed.line import Room, Sequences
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.reads import Criteria
     from warpseed.output.hits import Hits
-    from warpseed.output.rows import Found
-    from warpseed.sequences.packed import Packed
+    from warpseed.output.lines import Line
+    from warpseed.output.rows import Found, Result
+    from warpseed.sequences.packed import NamedSet, Packed
     from warpseed.sequences.queries import Queries
 
 __all__ = ["ReadSearch"]
@@ -74,26 +76,20 @@ class ReadSearch:
         with watch.stage("search"):
             return best_of(found, queries.lengths, self._index.segments, edits, room.text)
 
-    def stream(self, sets: Generator[Packed, None, None], watch: Stopwatch) -> Iterator[tuple[Found, bool]]:
-        """The placements of sets of reads, on the devices."""
+    def stream(
+        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
+    ) -> Iterator[Result]:
+        """The placements of sets of reads, and lines of them, on the devices; of the best ones the host makes lines."""
         from warpseed.one_error.gpu import stream_placements
 
-        tier, device, threads, limit = self.options
-        devices = devices_of(device)
-
-        def found(sets: Generator[Packed, None, None]) -> Iterator[tuple[Found, bool]]:
-            return stream_placements(
-                self._index, sets, self._criteria, tier=tier, threads=threads, max_hits=limit, watch=watch,
-                devices=devices,
-            )  # fmt: skip
-
-        return self._best_of_stream(sets, found) if self._best else found(sets)
+        found = partial(stream_placements, self._index, criteria=self._criteria, options=self.options, watch=watch)
+        return self._best_of_stream(sets, found) if self._best else found(sets, line=line)
 
     def _best_of_stream(
         self,
-        sets: Generator[Packed, None, None],
-        found_of: Callable[[Generator[Packed, None, None]], Iterator[tuple[Found, bool]]],
-    ) -> Iterator[tuple[Found, bool]]:
+        sets: Generator[NamedSet, None, None],
+        found_of: Callable[[Generator[NamedSet, None, None]], Iterator[Result]],
+    ) -> Iterator[Result]:
         """The best placements of what a device finds."""
         from warpseed.one_error.best import BestInOrder
 
@@ -101,16 +97,17 @@ class ReadSearch:
         best = BestInOrder(self._index.segments, self._criteria.max_edits)
         begin = 0
 
-        def noted() -> Generator[Packed, None, None]:
+        def noted() -> Generator[NamedSet, None, None]:
             with closing(sets):
-                for packed in sets:
-                    waiting.append(packed.lengths)
-                    yield packed
+                for reads in sets:
+                    waiting.append(reads.packed.lengths)
+                    yield reads
 
         with closing(found_of(noted())) as parts:  # type: ignore[type-var]
-            for found, continues in parts:
+            for part in parts:
+                found, continues, _ = part
                 lengths, count = waiting[0], len(found.counts)
-                yield best.take(found, lengths[begin : begin + count], continues), continues
+                yield part._replace(found=best.take(found, lengths[begin : begin + count], continues))
                 begin += count - continues
                 if begin == len(lengths):
                     waiting.popleft()

@@ -12,18 +12,17 @@ from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.output.rows import Found, join_found
-from warpseed.sequences.packed import Packed, join_packed, part_of
+from warpseed.output.device_lines import DeviceLines, LinesWanted
+from warpseed.output.lines import Names
+from warpseed.output.rows import Found, Result, join_found
+from warpseed.sequences.packed import NamedSet, Packed, join_packed, part_of
 
-__all__ = ["DeviceHits", "Result", "Start", "find_results", "packed_bytes", "stream_results"]
+__all__ = ["DeviceHits", "Start", "find_results", "packed_bytes", "stream_results"]
 
 _ROOM = 1 << 17
-"""Hits that are handed on together at most: what of them is made into lines is made beside the search."""
+"""Hits that are handed on together at most where the host makes their lines, beside the search."""
 _CHUNK = 1 << 20
-"""Hits that are copied to the host together."""
-
-Result: TypeAlias = tuple[Found, bool]
-"""What was found of consecutive queries, and whether the next result has more hits of the last one."""
+"""Hits that are copied to the host together; their lines are made together, too."""
 
 
 class DeviceHits(NamedTuple):
@@ -53,8 +52,8 @@ class _Cut(NamedTuple):
     """whether the last query has more hits, behind these"""
 
 
-def _cuts(borders: np.ndarray, sizes: Iterable[int]) -> Iterator[_Cut]:
-    """A batch in parts of at most _ROOM hits, none of which holds queries of two shares.
+def _cuts(borders: np.ndarray, sizes: Iterable[int], room: int) -> Iterator[_Cut]:
+    """A batch in parts of at most `room` hits, none of which holds queries of two shares.
 
     Parameters
     ----------
@@ -66,17 +65,21 @@ def _cuts(borders: np.ndarray, sizes: Iterable[int]) -> Iterator[_Cut]:
         border += size
         low = int(borders[query])
         while query < border:
-            end = min(int(np.searchsorted(borders, low + _ROOM, side="right")) - 1, border)
+            end = min(int(np.searchsorted(borders, low + room, side="right")) - 1, border)
             if end > query:
                 yield _Cut(query, end, low, int(borders[end]), False)
                 query, low = end, int(borders[end])
             else:
-                yield _Cut(query, query + 1, low, low + _ROOM, True)
-                low += _ROOM
+                yield _Cut(query, query + 1, low, low + room, True)
+                low += room
 
 
 def _in_parts(
-    counts: np.ndarray, dropped: tuple[int, int], sizes: Iterable[int], hits_of: Callable[[int, int], np.ndarray]
+    counts: np.ndarray,
+    dropped: tuple[int, int],
+    sizes: Iterable[int],
+    hits_of: Callable[[int, int], np.ndarray],
+    texts_of: Callable[[int, np.ndarray], Sequence[memoryview]] | None = None,
 ) -> Iterator[list[Result]]:
     """The results of a batch, chunk by chunk as they are asked for.
 
@@ -86,6 +89,7 @@ def _in_parts(
     dropped : queries of the batch that had too many hits, and their hits; the first result has them
     sizes : queries of each share
     hits_of : function of (low, high) that brings these hits of the batch
+    texts_of : function of (low, borders) that brings the lines of the hits between borders, counted from the first on
     """
     borders = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=borders[1:])
@@ -94,16 +98,18 @@ def _in_parts(
         nonlocal dropped
         first = cuts[0].low
         hits = hits_of(first, cuts[-1].high)
+        ends = np.array([first, *(cut.high for cut in cuts)]) - first
+        texts = texts_of(first, ends) if texts_of is not None else [None] * len(cuts)
         results = []
-        for begin, end, low, high, continues in cuts:
+        for (begin, end, low, high, continues), text in zip(cuts, texts, strict=True):
             # Of a query that is cut, these are the hits that are here.
             here = np.diff(np.clip(borders[begin : end + 1], low, high))
-            results.append((Found(hits[low - first : high - first], here, *dropped), continues))
+            results.append(Result(Found(hits[low - first : high - first], here, *dropped), continues, text))
             dropped = (0, 0)
         return results
 
     chunk: list[_Cut] = []
-    for cut in _cuts(borders, sizes):
+    for cut in _cuts(borders, sizes, _ROOM if texts_of is None else _CHUNK):
         if chunk and cut.high - chunk[0].low > _CHUNK:
             yield bring(chunk)
             chunk = []
@@ -112,7 +118,9 @@ def _in_parts(
         yield bring(chunk)
 
 
-def _from_device(found: DeviceHits, sizes: Iterable[int], watch: Stopwatch) -> Iterator[list[Result]]:
+def _from_device(
+    found: DeviceHits, sizes: Iterable[int], lines: DeviceLines | None, watch: Stopwatch
+) -> Iterator[list[Result]]:
     """Hits that lie on the device in output order, through pinned memory: parts of it are what the results hold."""
 
     def hits_of(low: int, high: int) -> np.ndarray:
@@ -124,7 +132,8 @@ def _from_device(found: DeviceHits, sizes: Iterable[int], watch: Stopwatch) -> I
 
     with watch.stage("device_to_host"):
         counts = found.counts.get(out=pinned(len(found.counts), found.counts.dtype)).astype(np.int64)
-    return _in_parts(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of)
+    texts_of = None if lines is None else lines.texts
+    return _in_parts(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of, texts_of)
 
 
 Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Found]]"
@@ -164,16 +173,31 @@ def find_results(
     return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
 
 
-def _start(start: Start, watch: Stopwatch) -> StreamRun[Packed, Result]:
+def _joined_names(shares: list[Share[NamedSet]]) -> Names:
+    """The names of all queries of a batch."""
+    texts, offsets, size = [], [np.zeros(1, np.int64)], 0
+    for work, begin, end in shares:
+        ends = work.name_offsets[begin : end + 1]
+        texts.append(work.name_bytes[int(ends[0]) : int(ends[-1])])
+        offsets.append(ends[1:] + (size - int(ends[0])))
+        size += len(texts[-1])
+    text = pinned(size, np.uint8)
+    return Names(np.concatenate(texts, out=text) if size else text, np.concatenate(offsets))
+
+
+def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> StreamRun[NamedSet, Result]:
     search = start(watch)
 
-    def run(shares: list[Share[Packed]]) -> Iterator[list[Result]]:
+    def run(shares: list[Share[NamedSet]]) -> Iterator[list[Result]]:
         with watch.stage("join"):
-            parts = [part_of(work, begin, end) for work, begin, end in shares]
+            parts = [part_of(work.packed, begin, end) for work, begin, end in shares]
             queries, sizes = join_packed(parts, pinned), [len(part.lengths) for part in parts]
         found = search(queries)
         if isinstance(found, DeviceHits):
-            return _from_device(found, sizes, watch)
+            lines = None
+            if wanted is not None:
+                lines = DeviceLines.of(wanted, found, queries.lengths, _joined_names(shares), _CHUNK, watch)
+            return _from_device(found, sizes, lines, watch)
         dropped = found.dropped_queries, found.dropped_hits
         return _in_parts(found.counts, dropped, sizes, lambda low, high: found.hits[low:high])
 
@@ -181,10 +205,11 @@ def _start(start: Start, watch: Stopwatch) -> StreamRun[Packed, Result]:
 
 
 def stream_results(
-    works: Generator[Packed, None, None],
+    works: Generator[NamedSet, None, None],
     start: Start,
     bytes_each: Callable[[Packed], int],
     *,
+    lines: LinesWanted | None = None,
     watch: Stopwatch,
     devices: Sequence[int] = (0,),
 ) -> Iterator[Result]:
@@ -195,14 +220,14 @@ def stream_results(
     works : sets of at least one query, taken one by one in a thread of its own
     start : Start, called twice on each device
     bytes_each : device memory that a query of a set and its results take, about
+    lines : what else is to be made of results that lie on the device
     watch : takes the seconds of each stage (see `stream_batches`)
     devices : numbers of the GPUs that share the queries
 
     Yields
     ------
-    (Found, bool) : what was found of consecutive queries of one set, and whether the next result has more hits of the
-        last one. The hits may lie in pinned memory, which is given back with them. How many queries were dropped is
-        said of several results at once, in one of them.
+    Result : what was found of consecutive queries of one set. The hits and their lines may lie in pinned memory, which
+        is given back with them. How many queries were dropped is said of several results at once, in one of them.
     """
-    source = Source(works, lambda queries: len(queries.lengths), bytes_each)
-    return stream_batches(source, partial(_start, start), watch=watch, devices=devices)
+    source = Source(works, lambda queries: len(queries.packed.lengths), lambda queries: bytes_each(queries.packed))
+    return stream_batches(source, partial(_start, start, lines), watch=watch, devices=devices)

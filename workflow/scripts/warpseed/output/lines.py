@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint64
-from warpseed.compute.intrinsics import load_word, store_word
-from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.intrinsics import load_word
+from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
 
@@ -29,9 +29,14 @@ __all__ = [
     "Name",
     "Names",
     "Number",
+    "Parts",
+    "Plan",
     "Text",
+    "format_lines",
     "format_rows",
     "header",
+    "line_putter",
+    "plan_of",
     "tab_separated",
 ]
 
@@ -40,8 +45,8 @@ _ROWS_AT_ONCE = 1 << 17
 _BYTES_AT_ONCE = 1 << 26
 _WORD = 8
 """Bytes that are read or written together."""
-_NUMBER_BYTES = 20
-"""The longest number of 64 bits, its sign included."""
+_NUMBER_BYTES = {1: 4, 2: 6, 4: 11, 8: 20}
+"""The longest number of a field of so many bytes, its sign included."""
 
 _MINUS, _DOT = (ord(c) for c in "-.")
 
@@ -127,7 +132,7 @@ def header(line: Line) -> bytes:
     return b"".join(part.text if isinstance(part, Text) else part.field.encode() for part in line)
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """The parts of a line as compiled code reads them, an entry each: up to eight bytes of text, then a value."""
 
     texts: np.ndarray
@@ -146,20 +151,26 @@ class _Parts(NamedTuple):
     """int64[p], whether the field is"""
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """What is known of a line without its names."""
 
-    parts: _Parts
+    parts: Parts
     room: int
-    """bytes that a line takes at most, its names left out"""
+    """bytes that a line takes at most, its names left out, but for the dot that stands for one"""
     tables: tuple[str, ...]
     """tables that the line names"""
 
 
 @lru_cache
-def _plan(line: Line, dtype: np.dtype) -> _Plan:
+def plan_of(line: Line, dtype: np.dtype) -> Plan:
+    """What is known of a line of rows of this type.
+
+    Raises
+    ------
+    InputError : the line names a field that the rows do not have
+    """
     parts: list[tuple[bytes, bytes, int, int, int, int]] = []
-    text = b""
+    text, room = b"", 0
     for part in (*line, None):
         if isinstance(part, Text):
             text += part.text
@@ -179,14 +190,15 @@ def _plan(line: Line, dtype: np.dtype) -> _Plan:
             raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
         size = field.itemsize
         letters = part.letters if isinstance(part, Letter) else b""
+        room += _NUMBER_BYTES[size] if isinstance(part, Number) else 1
         parts.append((text, letters, kind, offset + size - _WORD, 8 * (_WORD - size), int(field.kind == "i")))
         text = b""
     texts, letters_of, *numbers = zip(*parts, strict=True)
     sizes = np.array([len(text) for text in texts], np.int64)
     kinds, places, spare_bits, signed = (np.array(column, np.int64) for column in numbers)
-    columns = _Parts(_words(texts), sizes, _words(letters_of), kinds, places, spare_bits, signed)
+    columns = Parts(_words(texts), sizes, _words(letters_of), kinds, places, spare_bits, signed)
     tables = tuple(part.table for part in line if isinstance(part, Name))
-    return _Plan(columns, int(sizes.sum()) + _NUMBER_BYTES * len(parts), tables)
+    return Plan(columns, int(sizes.sum()) + room, tables)
 
 
 def _words(texts: Iterable[bytes]) -> np.ndarray:
@@ -194,66 +206,92 @@ def _words(texts: Iterable[bytes]) -> np.ndarray:
     return np.array([int.from_bytes(text, "little") for text in texts], np.uint64)
 
 
-@scalar
-def _put_name(out, to, which, text, ends):
-    """The name of a number in a table, a dot for an empty one; -1 where the table has no such name."""
-    if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
-        return int64(-1)
-    out[to] = uint8(_DOT)  # an empty name would shift the columns
-    end = put_bytes(out, to, text, ends[which], ends[which + 1])
-    return end + int64(end == to)
+def line_putter(put_word: Any, put_number: Any, put_bytes: Any) -> Any:
+    """What puts a line where these functions put words, numbers and bytes (see `warpseed.compute.letters`): a function
+    of (rows, begin, parts, names, first_query, out, to).
 
+    Parameters of that function
+    ---------------------------
+    rows : uint8[] of at least eight, the bytes of rows
+    begin : int64, where the row begins
+    parts : the columns of a Parts
+    names : (text, offsets) of the contigs' names, then of the queries'; texts have at least eight bytes
+    first_query : int64, the number of the query whose name is the first
+    out : uint8[]
+    to : int64, where the line begins in it
 
-@scalar
-def _put_signed(out, to, value):
-    """The digits of an int64, behind a minus where it is negative."""
-    if value < int64(0):
-        out[to] = uint8(_MINUS)
-        return put_number(out, to + int64(1), ~uint64(value) + uint64(1))
-    return put_number(out, to, uint64(value))
-
-
-@scalar
-def _format(rows, width, parts, names, first_query, out, ends):
-    """Format rows, uint8[n * width]; returns the bytes written, or -1 - row where a name of a row is missing.
-
-    Arrays of bytes have at least eight; SLACK bytes behind what is written are room for whole words.
-
-    Parameters
-    ----------
-    parts : the columns of a _Parts
-    names : (text, offsets) of the contigs' names, then of the queries'
-    ends : int64[n], filled with the place behind each line
+    It returns the place behind the line, or -1 where a name is missing.
     """
-    texts, sizes, letters, kinds, places, spare_bits, signed = parts
-    contigs, contig_ends, queries, query_ends = names
-    to = int64(0)
-    for row in range(ends.shape[0]):
-        begin = int64(row) * width
+
+    @scalar
+    def put_name(out, to, which, text, ends):
+        """The name of a number in a table, a dot for an empty one; -1 where the table has no such name."""
+        if which < int64(0) or which >= int64(ends.shape[0]) - int64(1):
+            return int64(-1)
+        if ends[which] == ends[which + 1]:  # an empty name would shift the columns
+            put_word(out, to, uint64(_DOT), int64(1))
+            return to + int64(1)
+        return put_bytes(out, to, text, ends[which], ends[which + 1])
+
+    @scalar
+    def put_signed(out, to, value):
+        """The digits of an int64, behind a minus where it is negative."""
+        if value < int64(0):
+            put_word(out, to, uint64(_MINUS), int64(1))
+            return put_number(out, to + int64(1), ~uint64(value) + uint64(1))
+        return put_number(out, to, uint64(value))
+
+    @inlined
+    def put_line(rows, begin, parts, names, first_query, out, to):
+        texts, sizes, letters, kinds, places, spare_bits, signed = parts
+        contigs, contig_ends, queries, query_ends = names
         p = int64(0)
         while True:
-            store_word(out, to, texts[p])
+            put_word(out, to, texts[p], sizes[p])
             to += sizes[p]
             kind = kinds[p]
             if kind == _END:
-                break
+                return to
             # The eight bytes that end with the field, of which the first row lacks some that are not the field's.
             at = begin + places[p]
             word = load_word(rows, at) if at >= int64(0) else load_word(rows, int64(0)) << uint64(int64(-8) * at)
             value = uint64(int64(word) >> spare_bits[p]) if signed[p] else word >> uint64(spare_bits[p])
             if kind == _NUMBER:
-                to = _put_signed(out, to, int64(value)) if signed[p] else put_number(out, to, value)
+                to = put_signed(out, to, int64(value)) if signed[p] else put_number(out, to, value)
             elif kind == _LETTER:
-                out[to] = uint8(letters[p] >> ((value & uint64(7)) << uint64(3)))
+                put_word(out, to, (letters[p] >> ((value & uint64(7)) << uint64(3))) & uint64(0xFF), int64(1))
                 to += int64(1)
             elif kind != _NOTHING:
                 if kind == _FIRST_TABLE:
-                    to = _put_name(out, to, int64(value), contigs, contig_ends)
+                    to = put_name(out, to, int64(value), contigs, contig_ends)
                 else:
-                    to = _put_name(out, to, int64(value) - first_query, queries, query_ends)
+                    to = put_name(out, to, int64(value) - first_query, queries, query_ends)
                 if to < int64(0):
-                    return int64(-1) - int64(row)
+                    return int64(-1)
             p += int64(1)
+
+    return put_line
+
+
+_put_line = line_putter(put_word, put_number, put_bytes)
+
+
+@scalar
+def format_lines(rows, width, parts, names, first_query, out, ends):
+    """Format rows, uint8[n * width]; returns the bytes written, or -1 - row where a name of a row is missing.
+
+    SLACK bytes behind what is written are room for whole words.
+
+    Parameters
+    ----------
+    parts, names, first_query : as of `line_putter`
+    ends : int64[n], filled with the place behind each line
+    """
+    to = int64(0)
+    for row in range(ends.shape[0]):
+        to = _put_line(rows, int64(row) * width, parts, names, first_query, out, to)
+        if to < int64(0):
+            return int64(-1) - int64(row)
         ends[row] = to
     return to
 
@@ -271,7 +309,7 @@ class Formatter:
 
     def __init__(self, line: Line, dtype: np.dtype, tables: Mapping[str, Names], first_query: int = 0) -> None:
         self._dtype = dtype
-        self._plan = _plan(line, dtype)
+        self._plan = plan_of(line, dtype)
         nothing = Names.of([])
         named = [tables.get(table, nothing) for table in _TABLES]
         self._names = tuple(part for text, offsets in named for part in (bytes_of(text), read_only(offsets)))
@@ -292,7 +330,7 @@ class Formatter:
         rows = np.asarray(rows, self._dtype)
         out, ends = np.empty(len(rows) * self._room + SLACK, np.uint8), np.empty(len(rows), np.int64)
         parts, names = tuple(self._plan.parts), self._names
-        used = _format(bytes_of(rows), self._dtype.itemsize, parts, names, self._first_query, out, ends)
+        used = format_lines(bytes_of(rows), self._dtype.itemsize, parts, names, self._first_query, out, ends)
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used], ends

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["HIT_ORDER", "HIT_ROW", "Found", "digest_rows", "join_found", "order_rows"]
+__all__ = ["HIT_ORDER", "HIT_ROW", "Found", "Result", "digest_rows", "join_found", "order_rows"]
 
 HIT_ROW = np.dtype(
     [("query", "<i8"), ("contig", "<i4"), ("start", "<i8"), ("end", "<i8"), ("strand", "i1"), ("distance", "i1")]
@@ -29,6 +29,16 @@ class Found(NamedTuple):
     """int64[n], hits of each query, 0 for one that was dropped"""
     dropped_queries: int
     dropped_hits: int
+
+
+class Result(NamedTuple):
+    """What a device found of consecutive queries."""
+
+    found: Found
+    continues: bool
+    """whether the next result has more hits of the last query"""
+    text: memoryview | None = None
+    """the lines of the hits, where it made them"""
 
 
 def join_found(parts: Sequence[Found]) -> Found:

@@ -82,7 +82,10 @@ class SortedWriter:
     Attributes
     ----------
     totals : Totals, of what was put so far
+    line : None: lines are made with what they are sorted by
     """
+
+    line: None = None
 
     def __init__(self, spool: Spool, format: Format, about: About, *, memory: int, threads: int) -> None:
         self.totals = about.totals

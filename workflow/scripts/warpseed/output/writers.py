@@ -30,6 +30,10 @@ class Writer(Protocol):
 
     totals: Totals
 
+    @property
+    def line(self) -> Line | None:
+        """The line of which `make` makes a list of texts, one behind the other; None where it makes anything else."""
+
     def make(self, hits: Hits) -> Any:
         """What can be made of some hits beside everything else, from any thread; for at most some 100,000 hits."""
 
@@ -42,18 +46,18 @@ class _LinesWriter:
 
     def __init__(self, handle: BinaryIO, line: Line, threads: int) -> None:
         self._handle = handle
-        self._line = line
+        self.line = line
         self._threads = threads
         self.totals = Totals()
 
     def make(self, hits: Hits) -> list[memoryview]:
         """The lines."""
-        return list(hits.lines(self._line))
+        return list(hits.lines(self.line))
 
     def put(self, hits: Hits, made: list[memoryview] | None = None) -> None:
         """Write the lines."""
         self.totals.add(hits)
-        for text in hits.lines(self._line, self._threads) if made is None else made:
+        for text in hits.lines(self.line, self._threads) if made is None else made:
             self._handle.write(text)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BASES_A_WORD",
     "Measured",
+    "NamedSet",
     "Packed",
     "all_known",
     "base_at",
@@ -56,6 +57,16 @@ class Packed(NamedTuple):
     """uint32[n + 1], where each sequence's words begin; uint32[0] where every sequence has exactly one word"""
     lengths: np.ndarray
     """uint32[n], bases of each sequence"""
+
+
+class NamedSet(NamedTuple):
+    """Packed sequences and their names, back to back."""
+
+    packed: Packed
+    name_bytes: np.ndarray
+    """uint8[]"""
+    name_offsets: np.ndarray
+    """int64[n + 1], name i is name_bytes[name_offsets[i]:name_offsets[i + 1]]"""
 
 
 class Measured(NamedTuple):
