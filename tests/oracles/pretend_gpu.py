@@ -297,13 +297,13 @@ class PretendGpu:
 
     def search_reads(self, index, reads, strands, slots, borders, results, found) -> None:
         whole = one_error_cpu.search_paper(self.index, _plain(reads), Criteria(1, int(strands)))
-        found[...] = whole.found
-        ends = np.cumsum(whole.found)
+        found[...] = whole.counts
+        ends = np.cumsum(whole.counts)
         for query, end in enumerate(ends.tolist()):
             first, room = query * slots, slots
             if slots < 0:
                 first, room = int(borders[query]), int(borders[query + 1] - borders[query])
-            begin = end - int(whole.found[query])
+            begin = end - int(whole.counts[query])
             kept = min(end - begin, room)
             for given, true in zip(results, whole.results, strict=True):
                 given[first : first + kept] = true[begin : begin + kept]

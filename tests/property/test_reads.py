@@ -344,14 +344,14 @@ def test_results_of_algorithm_3(
     search_paper = import_module(f"warpseed.one_error.{device}").search_paper
     whole = search_paper(index, reads, Criteria(1, strands))
     searched = search_paper(index, reads, Criteria(1, strands), slots=slots)
-    assert searched.found.tolist() == whole.found.tolist() == whole.stored.tolist()
-    assert searched.stored.tolist() == [found if slots is None else min(found, slots) for found in searched.found]
+    assert searched.counts.tolist() == whole.counts.tolist() == whole.stored.tolist()
+    assert searched.stored.tolist() == [count if slots is None else min(count, slots) for count in searched.counts]
     first = kept = 0
     for number, query in enumerate(queries):
         read = reverse_complement(query)
         oriented = (reverse_complement(read), read)[:strands]
         true = [(strand, *of) for strand, spelled in enumerate(oriented) for of in paper_results(naive, spelled)]
-        last = first + int(whole.found[number])
+        last = first + int(whole.counts[number])
         found = as_results(whole.results, first, last)
         assert sorted(found) == sorted(true)
         last_kept = kept + int(searched.stored[number])

@@ -186,7 +186,7 @@ def test_launches_are_as_small_where_reads_are_streamed(
 def test_a_run_on_the_device_counts_what_it_finds(index: Any, pretended: Any, reads: Packed, tier: str) -> None:
     found = gpu.device_run(index, reads, tier=tier)()
     assert found == (
-        len(cpu.find_fast(index, reads).hits) if tier == "fast" else cpu.search_paper(index, reads).found.sum()
+        len(cpu.find_fast(index, reads).hits) if tier == "fast" else cpu.search_paper(index, reads).counts.sum()
     )
 
 

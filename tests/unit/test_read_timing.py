@@ -96,7 +96,7 @@ def test_each_item_has_the_stages_of_its_way(made: tuple[Path, Case], tmp_path: 
 def test_figure_5_is_what_searches_with_so_many_slots_keep(made: tuple[Path, Case], tmp_path: Path) -> None:
     frame = timed(made, ["results"], tmp_path)
     index, reads = open_index(made[0]), pack_reads(read_queries(made[1].reads))
-    most = int(cpu.search_paper(index, reads).found.max())
+    most = int(cpu.search_paper(index, reads).counts.max())
     counts = {}
     for row in frame.to_dict("records"):
         counts.setdefault(row["metric"], {})[int(split_parameters(row["parameters"])["slots"])] = row["value"]
@@ -215,7 +215,7 @@ def test_blocks_and_reads_on_the_device(
     monkeypatch.setattr(floors, "gather_rates", lambda arrays, repeats, fields: (dict.fromkeys(arrays, 1e9), []))
     frame = timed(made, ["block_sizes", "on_device"], tmp_path, Settings(["paper", "fast"], ["cpu", "gpu"], [1]))
     index, reads = open_index(made[0]), pack_reads(read_queries(made[1].reads))
-    results = cpu.search_paper(index, reads).found.sum()
+    results = cpu.search_paper(index, reads).counts.sum()
     blocks = frame[frame["item"] == "block_sizes"]
     assert set(blocks["parameters"]) == {f"slots=7; block={size}; edits=1; strands=2" for size in (8, 32)}
     assert set(blocks["digest"]) == {f"count={results}"} and set(blocks["stage"]) == {"kernel"}

@@ -46,7 +46,7 @@ class PaperResults(NamedTuple):
     """What the paper tier's search finds before it locates, read by read."""
 
     results: Results
-    found: np.ndarray
+    counts: np.ndarray
     """int64[n], results of each read, those without a slot included"""
     stored: np.ndarray
     """int64[n], results of each read that are in `results`; 0 for one that was dropped"""
@@ -115,17 +115,17 @@ def search_paper(
 
         def fill(begin: int, room: int) -> tuple[int, Results, int]:
             results = Results(np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.uint32))
-            found, stored, placements = columns[:, begin - first :]
-            sink = cpu_paper.ResultSink(results, found, stored, placements, dropped, most, limit)
+            counts, stored, placements = columns[:, begin - first :]
+            sink = cpu_paper.ResultSink(results, counts, stored, placements, dropped, most, limit)
             stop, used, needed = cpu_paper.search_range(bwt, reads, criteria.strands, begin, last, sink)
             return stop, Results(*(column[:used] for column in results)), needed
 
         return fill_in_parts(first, last, 16 * (last - first) + 64, fill), columns, dropped
 
     parts = []
-    for each, (found, stored, placements), dropped in run_ranges(len(reads.lengths), threads, task):
+    for each, (counts, stored, placements), dropped in run_ranges(len(reads.lengths), threads, task):
         results = Results(*(joined_parts([part[i] for part in each], np.uint32) for i in range(3)))
-        parts.append(PaperResults(results, found, stored, placements, int(dropped[0]), int(dropped[1])))
+        parts.append(PaperResults(results, counts, stored, placements, int(dropped[0]), int(dropped[1])))
     return join_results(parts)
 
 
@@ -135,7 +135,7 @@ def join_results(parts: Sequence[PaperResults]) -> PaperResults:
         return parts[0]
     return PaperResults(
         Results(*(joined_parts([part.results[i] for part in parts], np.uint32) for i in range(3))),
-        joined_parts([part.found for part in parts], np.int64),
+        joined_parts([part.counts for part in parts], np.int64),
         joined_parts([part.stored for part in parts], np.int64),
         joined_parts([part.placements for part in parts], np.int64),
         sum(part.dropped_queries for part in parts),
@@ -144,13 +144,13 @@ def join_results(parts: Sequence[PaperResults]) -> PaperResults:
 
 
 def settle_results(
-    reads: Packed, results: Results, found: np.ndarray, stored: np.ndarray, *, max_hits: int | None, threads: int
+    reads: Packed, results: Results, counts: np.ndarray, stored: np.ndarray, *, max_hits: int | None, threads: int
 ) -> PaperResults:
     """What a search on a device found, with the placements of each read counted, less the reads with too many.
 
     Parameters
     ----------
-    results, found, stored : as those of PaperResults, of reads of which none has been dropped
+    results, counts, stored : as those of PaperResults, of reads of which none has been dropped
     """
     borders = np.concatenate([[0], np.cumsum(stored)])
     placements = np.zeros(len(stored), np.int64)
@@ -161,11 +161,11 @@ def settle_results(
     )
     over = placements > limit_of(max_hits)
     if not over.any():
-        return PaperResults(results, found, stored, placements, 0, 0)
+        return PaperResults(results, counts, stored, placements, 0, 0)
     kept = np.repeat(~over, stored)
     dropped = int(over.sum()), int(placements[over].sum())
     results = Results(*(column[kept] for column in results))
-    return PaperResults(results, found, np.where(over, 0, stored), np.where(over, 0, placements), *dropped)
+    return PaperResults(results, counts, np.where(over, 0, stored), np.where(over, 0, placements), *dropped)
 
 
 def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, threads: int = 1) -> Found:
@@ -190,7 +190,7 @@ def find_first_paper(
     reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
     search = partial(search_paper, index, criteria=criteria, max_hits=max_hits)
     with watch.stage("search"):
-        reads, searched = search_first(reads, room.results, search, lambda found: found.placements)
+        reads, searched = search_first(reads, room.results, search, lambda searched: searched.placements)
     with watch.stage("locate"):
         return locate_results(index, reads, searched)
 

@@ -19,7 +19,7 @@ class ResultSink(NamedTuple):
     """Where the results of a range of reads go."""
 
     results: Results
-    found: np.ndarray
+    counts: np.ndarray
     """int64[reads of the range], results of each"""
     stored: np.ndarray
     """int64[reads of the range], results of each that had a slot; 0 for a read that was dropped"""
@@ -66,14 +66,14 @@ def search_range(index, reads, strands, first, last, sink):
     room = int64(sink.results.low.shape[0])
     for number in range(first, last):
         query = int64(number)
-        found = int64(0)
+        count = int64(0)
         for strand in range(strands):
-            found = search_read(index, reads, (query, int64(strand)), (sink.results, used, room - used), found)
-        stored = min(found, int64(sink.slots))
+            count = search_read(index, reads, (query, int64(strand)), (sink.results, used, room - used), count)
+        stored = min(count, int64(sink.slots))
         if used + stored > room:
             return query, used, stored
         placements = _count_placements(reads, query, sink.results, used, used + stored)
-        sink.found[query - first] = found
+        sink.counts[query - first] = count
         if placements > sink.max_hits:
             sink.dropped[0] += 1
             sink.dropped[1] += placements

@@ -151,7 +151,7 @@ def hits_near(rows: np.ndarray, others: np.ndarray) -> int:
     return int((np.searchsorted(there, mine + NEAR, "right") > np.searchsorted(there, mine - NEAR, "left")).sum())
 
 
-class _Found(NamedTuple):
+class _HitsOfSides(NamedTuple):
     """Where the hits of the last run of each side go."""
 
     item: str
@@ -163,7 +163,7 @@ class _Found(NamedTuple):
         return _outcome(self.item, self.rows[name], lengths)
 
 
-def _peer(beside: Beside, name: str, work: _Work, threads: int, found: _Found) -> Side:
+def _peer(beside: Beside, name: str, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
     """A tool's process, its loading, and as `total` the one less the other."""
     tool, output = _TOOLS[name], str(beside.folder / f"{name}.out")
     prefix = str(beside.folder / name)
@@ -172,33 +172,33 @@ def _peer(beside: Beside, name: str, work: _Work, threads: int, found: _Found) -
         return tool.run(beside, prefix, work, reads, threads, output)
 
     def outcome() -> Outcome:
-        return found.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+        return hits.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
 
     return tool_side(
         "one_error", name, threads, tool_run(partial(start, work.few), partial(start, work.reads), outcome)
     )
 
 
-def _our_process(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
+def _our_process(beside: Beside, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
     """Our command line: index opened, reads read, TSV written, and that TSV read back."""
     output = beside.folder / "placements.tsv"
     command = ["reads", beside.our_index, work.reads, "--max-edits", str(work.edits)]
 
     def outcome() -> Outcome:
         parse = partial(parse_hits, output, TSV_HITS, beside.contigs, work.lengths)
-        return found.told("warpseed", parse, work.lengths)
+        return hits.told("warpseed", parse, work.lengths)
 
     return our_process("one_error", command, Options("fast", "cpu", threads), output, outcome)
 
 
-def _our_stages(beside: Beside, work: _Work, threads: int, found: _Found) -> Side:
+def _our_stages(beside: Beside, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
     """The same in this process, with the index open."""
     index = open_index(beside.our_index)
     options = Options("fast", "cpu", threads)
 
     def outcome(path: Path) -> Outcome:
         parse = partial(parse_hits, path, TSV_HITS, beside.contigs, work.lengths)
-        return found.told("warpseed", parse, work.lengths)
+        return hits.told("warpseed", parse, work.lengths)
 
     def run_of(reads: str) -> Run:
         search = partial(read_search, index, max_edits=work.edits, **options._asdict())
@@ -208,12 +208,12 @@ def _our_stages(beside: Beside, work: _Work, threads: int, found: _Found) -> Sid
     return Side(add_total(run_of(work.reads)), lambda watch: run_of(work.few)(watch)(), fields)
 
 
-def _hit_rows(found: _Found, fields: dict[str, Any]) -> list[dict[str, Any]]:
+def _hit_rows(hits: _HitsOfSides, fields: dict[str, Any]) -> list[dict[str, Any]]:
     """How many hits each tool printed, how many of them we have, and how many of ours it has."""
-    ours = found.rows["warpseed"]
+    ours = hits.rows["warpseed"]
     rows = []
-    for name in (name for name in found.rows if name != "warpseed"):
-        theirs = found.rows[name]
+    for name in (name for name in hits.rows if name != "warpseed"):
+        theirs = hits.rows[name]
         counts = {"hits": len(theirs), "hits_of_theirs": hits_near(theirs, ours)}
         counts |= {"our_hits": len(ours), "hits_of_ours": hits_near(ours, theirs)}
         shared = {**fields, "tool": name, "tier": "-", "stage": "-", "unit": "hits"}
@@ -263,10 +263,10 @@ def time_beside_peers(
         named = {"item": item, "case": case.name, "parameters": parameters}
         chosen = [name for name in asked if name in tools]
         for count in threads if chosen else ():
-            found = _Found(item, {})
-            sides = [_peer(beside, name, work, count, found) for name in chosen]
-            sides += [_our_process(beside, work, count, found), _our_stages(beside, work, count, found)]
+            hits = _HitsOfSides(item, {})
+            sides = [_peer(beside, name, work, count, hits) for name in chosen]
+            sides += [_our_process(beside, work, count, hits), _our_stages(beside, work, count, hits)]
             rows += time_sides(sides, repeats, named)
             fields = side_fields("one_error", tier="-", device="cpu", threads=count) | named
-            rows += _hit_rows(found, fields | {"queries": len(work.lengths)})
+            rows += _hit_rows(hits, fields | {"queries": len(work.lengths)})
     return rows

@@ -41,19 +41,19 @@ FORMAT = Format(_LINE, header(_LINE))
 def digest_results(searched: PaperResults) -> str:
     """SHA-256 of the results read by read, and of how many each read had and kept."""
     digest = hashlib.sha256()
-    for column in (searched.found, searched.stored, *searched.results):
+    for column in (searched.counts, searched.stored, *searched.results):
         digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()
 
 
-def stored_in(found: np.ndarray, slots: int) -> int:
-    """Results that are kept of reads which have `found` of them, where each has so many slots."""
-    return int(np.minimum(found, slots).sum())
+def stored_in(counts: np.ndarray, slots: int) -> int:
+    """Results that are kept of reads which have `counts` of them, where each has so many slots."""
+    return int(np.minimum(counts, slots).sum())
 
 
-def fullest_launch(found: np.ndarray, slots: int) -> int:
+def fullest_launch(counts: np.ndarray, slots: int) -> int:
     """The most results that the reads of one launch keep."""
-    kept, firsts = np.minimum(found, slots), range(0, len(found), READS_A_LAUNCH)
+    kept, firsts = np.minimum(counts, slots), range(0, len(counts), READS_A_LAUNCH)
     return max((int(kept[first : first + READS_A_LAUNCH].sum()) for first in firsts), default=0)
 
 

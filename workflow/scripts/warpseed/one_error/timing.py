@@ -133,7 +133,7 @@ def _new_search(cell: Cell, asked: _Asked, *, best: bool = False) -> ReadSearch:
 
 
 def _of_results(searched: cpu.PaperResults) -> Outcome:
-    return Outcome(len(searched.found), int(searched.stored.sum()), digest_results(searched))
+    return Outcome(len(searched.counts), int(searched.stored.sum()), digest_results(searched))
 
 
 def _fixed_slots(cell: Cell, asked: _Asked) -> Run:
@@ -253,18 +253,18 @@ def _side(cell: Cell, asked: _Asked) -> Side:
 def _result_rows(cell: Cell, asked: _Asked) -> list[dict[str, Any]]:
     """Figure 5: of each number of slots the results that it keeps, and the memory for those of a launch of reads."""
     searched = _searched(cell, cell.index, pack_reads(cell.queries), asked, Stopwatch())
-    found = searched.found
-    most = int(found.max(initial=1))
+    counts = searched.counts
+    most = int(counts.max(initial=1))
     parameters = cell.fields["parameters"]
-    what = {"stage": "-", "queries": len(found), "results": int(found.sum()), "digest": digest_results(searched)}
+    what = {"stage": "-", "queries": len(counts), "results": int(counts.sum()), "digest": digest_results(searched)}
     rows = []
     for slots in (*(slots for slots in FIGURE_SLOTS if slots < most), most):
-        kept = fullest_launch(found, slots)
-        launch = min(len(found), READS_A_LAUNCH)
+        kept = fullest_launch(counts, slots)
+        launch = min(len(counts), READS_A_LAUNCH)
         named = join_parameters({"slots": slots, "all": int(slots == most), "launch": launch})
         shared = {**cell.fields, **what, "parameters": f"{named}; {parameters}"}
         rows += [
-            {**shared, "metric": "count", "value": stored_in(found, slots), "unit": "results"},
+            {**shared, "metric": "count", "value": stored_in(counts, slots), "unit": "results"},
             {**shared, "metric": "memory", "value": slots * RESULT_BYTES * launch, "unit": "bytes"},
             {**shared, "metric": "compact_memory", "value": kept * RESULT_BYTES, "unit": "bytes"},
         ]
