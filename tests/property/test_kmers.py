@@ -148,8 +148,8 @@ def test_hits_for_which_there_is_little_room(
     options = {"max_mismatches": min(mismatches, MOST_MISMATCHES[tier]), "tier": tier, "threads": threads}
     index = built(contigs, **LAYOUTS[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("warpseed.line._ROOM", rooms[0])
-        patch.setattr("warpseed.line._LARGE_ROOM", rooms[1])
+        patch.setattr("warpseed.tasks._ROOM", rooms[0])
+        patch.setattr("warpseed.tasks._LARGE_ROOM", rooms[1])
         patch.setattr("warpseed.output.collect._MOST_WORK", work)
         patch.setattr("warpseed.kmer_seeds.cpu._MOST_QUERIES", (1 + work, 1 + work, 1 + work))
         assert_true(index, contigs, queries, max_hits=max_hits, **options)

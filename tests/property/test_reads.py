@@ -215,8 +215,8 @@ def test_placements_for_which_there_is_little_room(
     large = rooms[1] + 4 * (max_edits - 1)
     index = built(contigs, **LAYOUTS[2])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("warpseed.line._ROOM", rooms[0])
-        patch.setattr("warpseed.line._LARGE_ROOM", large)
+        patch.setattr("warpseed.tasks._ROOM", rooms[0])
+        patch.setattr("warpseed.tasks._LARGE_ROOM", large)
         patch.setattr("warpseed.output.collect._MOST_WORK", work)
         patch.setattr("warpseed.one_error.cpu._MOST_BASES", work)
         options: dict[str, Any] = {"max_edits": max_edits, "threads": threads}

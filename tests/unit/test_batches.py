@@ -17,10 +17,10 @@ from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import iter_kmer_hits
-from warpseed.line import Room
 from warpseed.output.rows import Found, Result
 from warpseed.sequences.packed import NamedSet, Packed, pack
 from warpseed.sequences.queries import Queries
+from warpseed.tasks import Room
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ MODULES = sorted((LIBRARY / "warpseed").rglob("*.py"))
 
 SYSTEMS = ("kmer_seeds", "one_error", "mems", "tree_bitmap", "ebwt")
 LAYERS = (
-    ("errors", "version", "cache"), ("compute",), ("sequences",), ("fm_index",), ("output",), ("line",), ("batches",),
+    ("errors", "version", "cache"), ("compute",), ("sequences",), ("fm_index",), ("output",), ("tasks",), ("batches",),
     ("measure",), SYSTEMS, ("report",), ("workflow",), ("cli",), ("__init__", "__main__"),
 )  # fmt: skip
 """Each may import what stands before it, and itself; a system imports no other system."""

@@ -14,14 +14,14 @@ import numpy as np
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, check_number
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.line import Batch, Line, Search
 from warpseed.output.rows import Found, join_found
 from warpseed.sequences.pieces import open_pieces
 from warpseed.sequences.queries import Queries
+from warpseed.tasks import Batch, Search, Tasks
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits
-    from warpseed.output.lines import Line as TextLine
+    from warpseed.output.lines import Line
     from warpseed.output.totals import Totals
     from warpseed.output.writers import Writer
 
@@ -192,7 +192,7 @@ def iter_batches(
     search: Search,
     *,
     make: Callable[[Hits], Any] | None = None,
-    line: TextLine | None = None,
+    line: Line | None = None,
     share: tuple[int, int] | None = None,
     watch: Stopwatch,
 ) -> Iterator[Batch]:
@@ -217,7 +217,7 @@ def iter_batches(
     first = records = lines = 0
     threads, as_written = search.options.threads, search.as_written
     with open_pieces(source, threads=threads, as_written=as_written, share=share or (0, 1)) as pieces:
-        tasks = Line(pieces, search, make, line)
+        tasks = Tasks(pieces, search, make, line)
         for done in tasks.done(watch):
             watch.take(done.watch, 1 / tasks.threads)
             if done.piece >= 0 and share is not None:
@@ -237,7 +237,7 @@ def iter_hits(
     search: Search,
     *,
     make: Callable[[Hits], Any] | None = None,
-    line: TextLine | None = None,
+    line: Line | None = None,
     share: tuple[int, int] | None = None,
     watch: Stopwatch | None = None,
 ) -> Iterator[tuple[Hits, Any]]:

@@ -14,10 +14,10 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
 from warpseed.kmer_seeds.fast import Costs, make_scheme
 from warpseed.kmer_seeds.paper import Work
-from warpseed.line import Room
 from warpseed.output.collect import RangeSearch, joined_parts, search_first
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
+from warpseed.tasks import Room
 
 __all__ = [
     "COSTS",
@@ -142,7 +142,7 @@ def find_first_paper(
     """The hits of the first k-mers of a set, as many as have room and are soon done.
 
     At least one is done, in the whole text: all hits of a k-mer are held at once, however many, and `room.text` is not
-    looked at, since the line asks for a part of the text only where the first k-mer had no room.
+    looked at, since `warpseed.tasks` asks for a part of the text only where the first k-mer had no room.
     """
     kmers = part_of(kmers, 0, min(len(kmers.lengths), _MOST_QUERIES[max_mismatches]))
     search = partial(search_paper, index, max_mismatches=max_mismatches, max_hits=max_hits)

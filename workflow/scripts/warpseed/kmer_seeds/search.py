@@ -1,4 +1,4 @@
-"""k-mer seeds as the line of `warpseed.line` takes them: cut, packed, searched, handed on."""
+"""k-mer seeds as the tasks of `warpseed.tasks` take them: cut, packed, searched, handed on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpseed.batches import Options, target_of
-from warpseed.line import Room, Sequences
+from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -30,7 +30,7 @@ class Cut(NamedTuple):
 
 
 class KmerSearch:
-    """A search of k-mers (a `warpseed.line.Search`); what it is given has been checked.
+    """A search of k-mers (a `warpseed.tasks.Search`); what it is given has been checked.
 
     Parameters
     ----------

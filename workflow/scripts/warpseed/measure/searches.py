@@ -11,13 +11,13 @@ import numpy as np
 
 from warpseed.batches import Source, write_results
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.line import Search
 from warpseed.measure.peers.process import HitLines, parse_hits
 from warpseed.measure.timing import Outcome, Run
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format
 from warpseed.output.rows import Found, digest_rows
 from warpseed.output.writers import open_writer
+from warpseed.tasks import Search
 
 __all__ = ["file_to_file", "in_memory", "outcome_of_file", "outcome_of_hits", "outcome_of_rows"]
 

@@ -12,13 +12,13 @@ from warpseed.compute.ranges import fill_in_parts, run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.line import Room
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
 from warpseed.output.collect import RangeSearch, joined_parts, search_first
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
+from warpseed.tasks import Room
 
 __all__ = [
     "CROWDED",

@@ -1,4 +1,4 @@
-"""Reads with at most one edit as the line of `warpseed.line` takes them: packed, searched, handed on."""
+"""Reads with at most one edit as the tasks of `warpseed.tasks` take them: packed, searched, handed on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.batches import Options, target_of
-from warpseed.line import Room, Sequences
+from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ __all__ = ["ReadSearch"]
 
 
 class ReadSearch:
-    """A search of reads (a `warpseed.line.Search`); what it is given has been checked.
+    """A search of reads (a `warpseed.tasks.Search`); what it is given has been checked.
 
     Parameters
     ----------

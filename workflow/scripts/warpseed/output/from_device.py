@@ -1,4 +1,4 @@
-"""What searches on devices find of packed queries: at once, or part by part as the line takes it, in their order."""
+"""What searches on devices find of packed queries: at once, or part by part as they are asked for, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the line searches at once, and how often it searches the same again."""
+"""How much a task searches at once, and how often it searches the same again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu, find_kmers, kmer_search
 from warpseed.kmer_seeds.search import KmerSearch
-from warpseed.line import Room
 from warpseed.sequences.packed import pack
 from warpseed.sequences.queries import Queries
+from warpseed.tasks import Room
 
 KMER = "A" * 20
 HITS = 2000 - len(KMER) + 1
@@ -45,7 +45,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_kmers_without_room_are_not_tried_again_and_again(
     poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tried: list[int], tier: str
 ) -> None:
-    monkeypatch.setattr("warpseed.line._ROOM", HITS - 1)
+    monkeypatch.setattr("warpseed.tasks._ROOM", HITS - 1)
     assert len(find_kmers(poly_a, [KMER] * 512, tier=tier)) == 512 * HITS
     # The whole rest behind each of them would be half the square of their number.
     assert len(tried) < 2 * 512 and sum(tried) < 8 * 512

@@ -1,4 +1,4 @@
-"""The line from text to results: what each thread does with a piece of a source, and in which room.
+"""From text to results: what each thread does with a piece of a source, and in which room.
 
 On the CPU a thread takes a piece and does all there is to do with it: it parses the text, prepares the queries,
 searches them and makes of the hits what goes out. Results come out in the order of the queries, and no thread holds
@@ -22,13 +22,13 @@ from warpseed.sequences.packed import NamedSet
 if TYPE_CHECKING:
     from warpseed.batches import Options
     from warpseed.output.hits import Hits
-    from warpseed.output.lines import Line as TextLine
+    from warpseed.output.lines import Line
     from warpseed.output.rows import Found, Result
     from warpseed.sequences.packed import Packed
     from warpseed.sequences.pieces import Piece, Pieces
     from warpseed.sequences.queries import Queries
 
-__all__ = ["Batch", "Done", "Line", "Room", "Search", "Sequences"]
+__all__ = ["Batch", "Done", "Room", "Search", "Sequences", "Tasks"]
 
 _QUERIES_AT_ONCE = 1 << 17
 """Queries that a thread prepares and searches at most."""
@@ -89,7 +89,7 @@ class Search(Protocol):
         a query at once, and is never asked for a part of the text.)"""
 
     def stream(
-        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: TextLine | None = None
+        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
     ) -> Iterator[Result]:
         """The results of sets of queries, in order: those of consecutive queries of one set, part by part, with their
         lines where one is given and a device can make them. Sets are taken in a thread of its own."""
@@ -154,7 +154,7 @@ class _Searched(NamedTuple):
     result: Result
 
 
-class Line:
+class Tasks:
     """The tasks of one source, for any of the threads.
 
     Attributes
@@ -163,7 +163,7 @@ class Line:
     """
 
     def __init__(
-        self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None, line: TextLine | None = None
+        self, pieces: Pieces, search: Search, make: Callable[[Hits], Any] | None, line: Line | None = None
     ) -> None:
         self._pieces = pieces
         self._search = search
