@@ -15,7 +15,7 @@ import warpseed
 from made_up_hits import placements_of
 from oracles.kmers import reverse_complement
 from oracles.reads import best_placements, find_reads
-from warpseed import batches, cli, line
+from warpseed import batches, cli, tasks
 from warpseed.batches import write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
@@ -305,8 +305,8 @@ def test_threads_batches_and_parts_of_the_text_do_not_change_a_byte(
     whole = contents(tmp_path / "x.bam")
     monkeypatch.setattr(bam, "LINES_AT_ONCE", 100)
     for number, (room, threads) in enumerate(((300, 1), (2000, 3))):
-        monkeypatch.setattr(line, "_ROOM", room)
-        monkeypatch.setattr(line, "_LARGE_ROOM", 2 * room)
+        monkeypatch.setattr(tasks, "_ROOM", room)
+        monkeypatch.setattr(tasks, "_LARGE_ROOM", 2 * room)
         path = tmp_path / f"{number}.bam"
         written(index, reads, path, *options, "--threads", str(threads))
         assert contents(path) == whole

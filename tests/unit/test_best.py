@@ -11,7 +11,7 @@ import pytest
 import warpseed
 from oracles.kmers import reverse_complement
 from oracles.reads import best_placements, find_reads
-from warpseed import line
+from warpseed import tasks
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.one_error import cpu
@@ -73,8 +73,8 @@ def test_a_read_that_is_searched_in_parts_of_the_text(
     index: SeedIndex, monkeypatch: pytest.MonkeyPatch, room: int, max_edits: int
 ) -> None:
     """Where a part ends, the placements behind its end decide on those before it."""
-    monkeypatch.setattr(line, "_ROOM", room)
-    monkeypatch.setattr(line, "_LARGE_ROOM", max(room, 40))
+    monkeypatch.setattr(tasks, "_ROOM", room)
+    monkeypatch.setattr(tasks, "_LARGE_ROOM", max(room, 40))
     batches = list(warpseed.iter_read_hits(index, READS, report="best", max_edits=max_edits))
     assert sum(batch.continues for batch in batches) > 5
     assert [each for batch in batches for each in placements(batch)] == expected(max_edits)
