@@ -19,6 +19,7 @@ from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import gpu as read_gpu
 from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.output.rows import Found, Result, join_found
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, part_of
 from warpseed.sequences.reference import Reference
 from warpseed.sequences.simulate import simulate_reads
@@ -62,7 +63,7 @@ class System(NamedTuple):
         def works() -> Iterator[NamedSet]:
             for first in range(0, count, size):
                 part = part_of(queries, first, min(first + size, count))
-                yield NamedSet(part, np.empty(0, np.uint8), np.zeros(len(part.lengths) + 1, np.int64))
+                yield NamedSet(part, Names.of([""] * len(part.lengths)))
 
         watch, devices = options.pop("watch", Stopwatch()), options.pop("devices", (0,))
         how = Options(tier, f"gpu:{','.join(map(str, devices))}", **options)

@@ -10,8 +10,8 @@ import numpy as np
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.one_error.output import EDITED_ROW
 from warpseed.output.hits import Hits
-from warpseed.output.lines import Names
 from warpseed.output.rows import HIT_ROW, order_rows
+from warpseed.sequences.names import Names
 from warpseed.sequences.queries import Queries
 
 CONTIGS = {"chr2": 3000, "chr10": 40, "a|b;c=1,2": 500, "empty": 0, "chr1:10-20": 5_000_000}

@@ -16,7 +16,8 @@ from warpseed.compute import device_stream
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.letters import bytes_of
 from warpseed.output import device_lines, from_device
-from warpseed.output.lines import Formatter, Letter, Name, Names, Number, plan_of, tab_separated
+from warpseed.output.lines import Formatter, Letter, Name, Number, plan_of, tab_separated
+from warpseed.sequences.names import Names
 
 __all__ = ["index", "pretended"]
 

@@ -25,6 +25,7 @@ from warpseed.kmer_seeds import cpu, iter_kmer_hits
 from warpseed.kmer_seeds.gpu import stream_hits
 from warpseed.output import from_device
 from warpseed.output.rows import Found, Result
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, base_at, join_packed, part_of
 from warpseed.sequences.pieces import open_pieces
 
@@ -38,7 +39,7 @@ def pieces(packed: Packed, size: int) -> Iterator[Packed]:
 
 def named(packed: Packed, size: int) -> Iterator[NamedSet]:
     for part in pieces(packed, size):
-        yield NamedSet(part, np.empty(0, np.uint8), np.zeros(len(part.lengths) + 1, np.int64))
+        yield NamedSet(part, Names.of([""] * len(part.lengths)))
 
 
 def joined(results: Iterator[Result], sizes: list[int]) -> tuple[Found, list[int]]:

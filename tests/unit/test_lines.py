@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from warpseed.errors import InputError
 from warpseed.output import lines
-from warpseed.output.lines import Formatter, Letter, Line, Name, Names, Number, Text, format_rows, header, tab_separated
+from warpseed.output.lines import Formatter, Letter, Line, Name, Number, Text, format_rows, header, tab_separated
+from warpseed.sequences.names import Names
 
 KINDS = ["<i1", "<u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"]
 TABLES = {"contig": Names.of(["chr1", "", "a-long-name-of-a-contig"]), "query": Names.of(["q", "число", "xyz" * 20])}

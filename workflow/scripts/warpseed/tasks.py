@@ -263,7 +263,7 @@ class Tasks:
                 waiting.append(prepared)
                 if prepared[1] is not None:
                     queries, packed, _ = prepared[1]
-                    yield NamedSet(packed, queries.name_bytes, queries.name_offsets)
+                    yield NamedSet(packed, queries.names)
 
         def found() -> Iterator[tuple[Done, _Searched | None]]:
             begin = 0

@@ -31,9 +31,10 @@ from warpseed.one_error.bam_records import (
 )
 from warpseed.one_error.output import EDITED_ROW
 from warpseed.output.bam import check_contigs, check_names
-from warpseed.output.lines import Format, Names
+from warpseed.output.lines import Format
 from warpseed.output.sorted_lines import LINES_AT_ONCE
 from warpseed.output.sorting import SortedLines, arrange, contig_places, unplaced
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     from warpseed.output.hits import Hits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpseed.one_error.paper import READS_A_LAUNCH
-from warpseed.output.lines import Format, Formatter, Letter, Name, Names, Number, format_rows, header, tab_separated
+from warpseed.output.lines import Format, Formatter, Letter, Name, Number, format_rows, header, tab_separated
 from warpseed.output.opening import open_output
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write_results(path: str | os.PathLike[str], reads: Queries, searched: PaperR
         rows["strand"], rows["offset"] = (edit >> 4) & 1, edit >> 5
         return rows
 
-    formatter = Formatter(FORMAT.line, RESULT_ROW, {"query": Names(reads.name_bytes, reads.name_offsets)})
+    formatter = Formatter(FORMAT.line, RESULT_ROW, {"query": reads.names})
     with open_output(path, threads=threads) as handle:
         handle.write(FORMAT.heading)
         for text in format_rows(formatter, len(owner), rows_of, threads):

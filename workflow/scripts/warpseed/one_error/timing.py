@@ -37,8 +37,9 @@ from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.one_error.results import digest_results, fullest_launch, stored_in, write_results
 from warpseed.one_error.search import ReadSearch
 from warpseed.sequences.files import sha256_file
+from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import Packed
-from warpseed.sequences.queries import Queries, offsets_of, read_queries
+from warpseed.sequences.queries import Queries, read_queries
 
 __all__ = ["FIGURE_SLOTS", "ITEMS", "TSV_HITS", "Case", "chosen_reads", "time_dataset"]
 

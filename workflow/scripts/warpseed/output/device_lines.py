@@ -17,7 +17,8 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, pinned, resident, time_on_device, to_device, view
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.warp import BLOCK
-from warpseed.output.lines import Line, Names, Number, Parts, Plan, line_putter, plan_of
+from warpseed.output.lines import Line, Number, Parts, Plan, line_putter, plan_of
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch

@@ -13,8 +13,8 @@ from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batc
 from warpseed.compute.gpu import pinned
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
-from warpseed.output.lines import Names
 from warpseed.output.rows import Found, Result, join_found
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, join_packed, part_of
 
 __all__ = ["DeviceHits", "Start", "find_results", "packed_bytes", "stream_results"]
@@ -173,18 +173,6 @@ def find_results(
     return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
 
 
-def _joined_names(shares: list[Share[NamedSet]]) -> Names:
-    """The names of all queries of a batch."""
-    texts, offsets, size = [], [np.zeros(1, np.int64)], 0
-    for work, begin, end in shares:
-        ends = work.name_offsets[begin : end + 1]
-        texts.append(work.name_bytes[int(ends[0]) : int(ends[-1])])
-        offsets.append(ends[1:] + (size - int(ends[0])))
-        size += len(texts[-1])
-    text = pinned(size, np.uint8)
-    return Names(np.concatenate(texts, out=text) if size else text, np.concatenate(offsets))
-
-
 def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> StreamRun[NamedSet, Result]:
     search = start(watch)
 
@@ -196,7 +184,8 @@ def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> Stream
         if isinstance(found, DeviceHits):
             lines = None
             if wanted is not None:
-                lines = DeviceLines.of(wanted, found, queries.lengths, _joined_names(shares), _CHUNK, watch)
+                names = Names.joined([work.names.slice(begin, end) for work, begin, end in shares], pinned)
+                lines = DeviceLines.of(wanted, found, queries.lengths, names, _CHUNK, watch)
             return _from_device(found, sizes, lines, watch)
         dropped = found.dropped_queries, found.dropped_hits
         return _in_parts(found.counts, dropped, sizes, lambda low, high: found.hits[low:high])

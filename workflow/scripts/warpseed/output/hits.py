@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpseed.output.lines import Formatter, Letter, Line, Name, Names, Number, format_rows, tab_separated
+from warpseed.output.lines import Formatter, Letter, Line, Name, Number, format_rows, tab_separated
 from warpseed.output.rows import HIT_ROW, digest_rows
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +186,7 @@ class PackedRows:
         self._expand = expand
         self._expanded = (queries.lengths, index.segments, first_query)
         self._row_type = row_type
-        self._query_names = Names(queries.name_bytes, queries.name_offsets)
+        self._query_names = queries.names
         self._contigs = (tuple(index.names), np.asarray(index.lengths, np.int64))
 
     def __call__(self, first: int, last: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from warpseed.compute.intrinsics import load_word
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
 from warpseed.compute.pipeline import mapped
 from warpseed.errors import InputError
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     from warpseed.output.sorted_lines import LineMaker
@@ -27,7 +28,6 @@ __all__ = [
     "Letter",
     "Line",
     "Name",
-    "Names",
     "Number",
     "Parts",
     "Plan",
@@ -95,28 +95,6 @@ class Format(NamedTuple):
 _TABLES = ("contig", "query")
 _NUMBER, _LETTER, _NOTHING, _END, _FIRST_TABLE = range(5)
 _KINDS = {"Number": _NUMBER, "Letter": _LETTER}
-
-
-class Names(NamedTuple):
-    """Names back to back, as they are in a file; they may repeat and may be empty."""
-
-    text: np.ndarray
-    """uint8[]"""
-    offsets: np.ndarray
-    """int64[n + 1], name i is text[offsets[i]:offsets[i + 1]]"""
-
-    @classmethod
-    def of(cls, names: Iterable[str]) -> Names:
-        encoded = [name.encode() for name in names]
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(name) for name in encoded], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
-
-    def decoded(self) -> np.ndarray:
-        """All names, object[n]: one decoding and one cut for all, as a name holds no white space."""
-        ends = np.insert(self.text, self.offsets[1:-1], ord("\n"))
-        names = ends.tobytes().decode("utf-8", "replace").split("\n")
-        return np.array(names[: len(self.offsets) - 1], dtype=object)
 
 
 def tab_separated(*columns: Number | Name | Letter | Text) -> Line:

@@ -12,7 +12,8 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
 from warpseed.errors import InputError
-from warpseed.sequences.queries import Queries, joined_names, numbered_names, offsets_of
+from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.queries import Queries
 
 __all__ = ["EveryKmer", "cut_kmers"]
 
@@ -149,15 +150,15 @@ def cut_kmers(
             f"{reads.source}: {count} k-mers of {k} bases were asked for, but the reads have only "
             f"{len(rows)} {kind} of that length; ask for fewer, or give more or longer reads."
         )
-    names = _traced_names(reads, read, offset) if traced else numbered_names(b"k", len(rows))
+    names = _traced_names(reads, read, offset) if traced else Names.numbered(b"k", len(rows))
     return Queries(rows.ravel(), np.arange(len(rows) + 1, dtype=np.int64) * k, *names, reads.source)
 
 
-def _traced_names(reads: Queries, read: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The name bytes and name offsets of READ:OFFSET for each number of a read and first base."""
+def _traced_names(reads: Queries, read: np.ndarray, offset: np.ndarray) -> Names:
+    """READ:OFFSET for each number of a read and first base."""
     text, ends = reads.name_bytes.tobytes(), reads.name_offsets
     names = [b"%s:%d" % (text[ends[i] : ends[i + 1]], at) for i, at in zip(read.tolist(), offset.tolist(), strict=True)]
-    return joined_names(names)
+    return Names.of(names)
 
 
 def _draw(generator: np.random.Generator, total: int, count: int) -> np.ndarray:

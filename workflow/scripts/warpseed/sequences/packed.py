@@ -17,6 +17,7 @@ from warpseed.compute.intrinsics import load_word
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
+    from warpseed.sequences.names import Names
     from warpseed.sequences.queries import Queries
 
 __all__ = [
@@ -60,13 +61,10 @@ class Packed(NamedTuple):
 
 
 class NamedSet(NamedTuple):
-    """Packed sequences and their names, back to back."""
+    """Packed sequences and their names."""
 
     packed: Packed
-    name_bytes: np.ndarray
-    """uint8[]"""
-    name_offsets: np.ndarray
-    """int64[n + 1], name i is name_bytes[name_offsets[i]:name_offsets[i + 1]]"""
+    names: Names
 
 
 class Measured(NamedTuple):

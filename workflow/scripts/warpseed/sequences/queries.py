@@ -17,6 +17,7 @@ import numpy as np
 from warpseed.errors import InputError, say
 from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, KEPT_CODE, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
+from warpseed.sequences.names import Names, offsets_of
 
 if TYPE_CHECKING:
     from warpseed.sequences.fastx import FastxParser
@@ -26,9 +27,6 @@ __all__ = [
     "Queries",
     "Sniffed",
     "iter_queries",
-    "joined_names",
-    "numbered_names",
-    "offsets_of",
     "parse_batches",
     "read_queries",
     "sequence_format",
@@ -82,6 +80,11 @@ class Queries:
         """int64[n]: bases of each query."""
         return np.diff(self.offsets)
 
+    @property
+    def names(self) -> Names:
+        """The names of all."""
+        return Names(self.name_bytes, self.name_offsets)
+
     def name(self, i: int) -> str:
         """Return the name of query `i`; bytes that are no UTF-8 become replacement characters."""
         i = self._index(i)
@@ -131,8 +134,7 @@ class Queries:
         return cls(
             np.concatenate([part.codes for part in parts]),
             offsets_of(np.concatenate([part.lengths for part in parts])),
-            np.concatenate([part.name_bytes for part in parts]),
-            offsets_of(np.concatenate([np.diff(part.name_offsets) for part in parts])),
+            *Names.joined([part.names for part in parts]),
             parts[0].source,
             np.concatenate(qualities) if qualities else None,
         )
@@ -169,9 +171,7 @@ class Queries:
         labels = [str(i) for i in range(len(items))] if names is None else list(names)
         if len(labels) != len(items):
             raise InputError(f"{source}: there are {len(items)} sequences but {len(labels)} names; give one each.")
-        label_bytes = [label.encode() for label in labels]
-        name_offsets = offsets_of(np.fromiter(map(len, label_bytes), np.int64, len(label_bytes)))
-        return cls(codes, offsets, np.frombuffer(b"".join(label_bytes), np.uint8), name_offsets, source)
+        return cls(codes, offsets, *Names.of(labels), source)
 
     def _index(self, i: int) -> int:
         if not -len(self) <= i < len(self):
@@ -284,13 +284,6 @@ def _write_records(
             handle.write(out.data[: format(records, DECODE, out)])
 
 
-def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    """Return where sequences of these lengths begin, back to back, and the end of the last: int64[n + 1]."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def _encode(items: list[str | bytes], source: str, code_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         pieces = [item.encode("ascii") if isinstance(item, str) else bytes(memoryview(item)) for item in items]
@@ -398,14 +391,3 @@ def parse_batches(
     parser.finish()
     if parser.records:
         yield parser.take(all_records=True)
-
-
-def numbered_names(prefix: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the name bytes and name offsets of ``prefix0``, ``prefix1``, …."""
-    return joined_names([b"%s%d" % (prefix, i) for i in range(count)])
-
-
-def joined_names(names: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the name bytes and name offsets of these names."""
-    lengths = np.fromiter(map(len, names), np.int64, len(names))
-    return np.frombuffer(b"".join(names), np.uint8), offsets_of(lengths)

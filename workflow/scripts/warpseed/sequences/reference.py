@@ -13,7 +13,8 @@ import numpy as np
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import show_byte, show_name
 from warpseed.sequences.files import open_bytes
-from warpseed.sequences.queries import offsets_of, parse_batches, sniffed
+from warpseed.sequences.names import offsets_of
+from warpseed.sequences.queries import parse_batches, sniffed
 
 if TYPE_CHECKING:
     from warpseed.sequences.parse import Records

@@ -32,7 +32,8 @@ from warpseed.sequences.draws import (
     scan_runs,
 )
 from warpseed.sequences.files import atomic_path, open_for_writing
-from warpseed.sequences.queries import Queries, numbered_names, offsets_of
+from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.queries import Queries
 from warpseed.sequences.reference import Reference
 
 __all__ = ["GenomeFeatures", "SimulatedReads", "simulate_reads", "simulate_reference"]
@@ -250,7 +251,7 @@ def simulate_reads(
     return SimulatedReads(
         codes,
         offsets,
-        *numbered_names(b"r", count),
+        *Names.numbered(b"r", count),
         f"reads of {reference.path}",
         characters if qualities else None,
         contigs=contigs.astype(np.int32),
