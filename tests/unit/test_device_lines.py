@@ -13,6 +13,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from device_files import SEARCHES, write_file, write_queries
 from test_gpu_searches import index, pretended
 from warpseed.compute import device_stream
+from warpseed.compute import gpu as device
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.letters import bytes_of
 from warpseed.output import device_lines, from_device
@@ -76,6 +77,39 @@ def test_lines_with_long_names_are_made_by_the_host(index: Any, pretended: Any, 
     expected = write_file(how, index, reads, tmp_path / "cpu", "cpu", 1)
     assert write_file(how, index, reads, tmp_path / "gpu", "gpu", 1) == expected
     assert "put_lines" not in pretended[1].launched and "append_exact" in pretended[1].launched
+
+
+def test_one_query_has_room_for_its_hits_and_none_for_their_lines(
+    index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    how = SEARCHES.args[1][0]
+    (tmp_path / "base.fa").write_text(">base\nA\n")
+    expected = write_file(how, index, tmp_path / "base.fa", tmp_path / "cpu", "cpu", 1)
+    assert write_file(how, index, tmp_path / "base.fa", tmp_path / "gpu", "gpu", 1) == expected
+    assert "put_lines" in pretended[1].launched
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    pretended[0].largest = len(expected)
+    pretended[1].launched.clear()
+    assert write_file(how, index, tmp_path / "base.fa", tmp_path / "gpu", "gpu", 1) == expected
+    assert "put_lines" not in pretended[1].launched and "append_exact" in pretended[1].launched
+
+
+def test_another_takes_the_memory_while_lines_are_made(
+    index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is done with hits that lie on the device takes no halves: where it needs more, the host goes on."""
+    how, make_rows = SEARCHES.args[1][0], pretended[1].make_hit_rows
+    reads = write_queries(index, tmp_path / "reads.fa", count=50, name="r{}")
+    expected = write_file(how, index, reads, tmp_path / "cpu", "cpu", 1)
+    monkeypatch.setattr(from_device, "_CHUNK", 5)
+
+    def make_and_leave_none(*arguments: Any) -> None:
+        pretended[0].largest = 0
+        make_rows(*arguments)
+
+    monkeypatch.setattr(pretended[1], "make_hit_rows", make_and_leave_none)
+    assert write_file(how, index, reads, tmp_path / "gpu", "gpu", 1) == expected
+    assert pretended[1].launched.count("make_hit_rows") > 1
 
 
 def test_the_number_of_a_query_is_not_for_devices(index: Any) -> None:

@@ -71,7 +71,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/fm_index.md", r"With q = (\d+) and p = (\d+) that is", (Q, P)),
     ("docs/decisions.md", r"where records begin, every (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"pack pieces of (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
-    ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most together", from_device._ROOM.bit_length() - 1),
+    ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most\s+together", from_device._ROOM.bit_length() - 1),
     ("docs/decisions.md", r"handed on in it, 2\^(\d+) hits at most", from_device._ROOM.bit_length() - 1),
     ("docs/decisions.md", r"Bytes are told apart (\d+) at once", vectors.WIDTH),
     (

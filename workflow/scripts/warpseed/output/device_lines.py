@@ -7,6 +7,7 @@ are put, byte by byte, as nobody may write where another's line begins.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, pinned, resident, time_on_device, to_device, view
+from warpseed.compute.gpu import (
+    cuda,
+    cupy,
+    is_out_of_memory,
+    kernel,
+    launch,
+    pinned,
+    resident,
+    time_on_device,
+    to_device,
+    view,
+)
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.warp import BLOCK
 from warpseed.output.lines import Line, Number, Parts, Plan, line_putter, plan_of
@@ -194,22 +206,31 @@ class DeviceLines:
         room = plan.room + sum(longest[table] for table in plan.tables)
         return cls(wanted, found, lengths, names, most, room, watch) if most and room <= _LONGEST_LINE else None
 
-    def texts(self, first: int, borders: np.ndarray) -> list[memoryview]:
-        """The lines of hits, on the host in pinned memory.
+    def texts(self, first: int, borders: np.ndarray) -> Sequence[memoryview | None]:
+        """The lines of hits, on the host in pinned memory; None for each where others have left the device, or the
+        host's pinned memory, no room to make them.
 
         Parameters
         ----------
         first : the first hit
         borders : int64[p + 1], hits counted from the first on: a text for those of [borders[i], borders[i + 1])
         """
-        count, xp = int(borders[-1]), cupy()
+        count = int(borders[-1])
         if not count:
             return [memoryview(b"")] * (len(borders) - 1)
+        try:
+            return self._texts(first, borders, count)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return [None] * (len(borders) - 1)
+
+    def _texts(self, first: int, borders: np.ndarray, count: int) -> list[memoryview]:
         with time_on_device(self._watch, "format"):
             self._make(first, count)
         with self._watch.stage("device_to_host"):
             places = np.zeros(len(borders), np.int64)
-            places[borders > 0] = self._ends[xp.asarray(borders[borders > 0] - 1)].get()
+            places[borders > 0] = self._ends[cupy().asarray(borders[borders > 0] - 1)].get()
             text = pinned(int(places[-1]), np.uint8)
             self._out[: len(text)].get(out=text)
         return [text[begin:end].data for begin, end in itertools.pairwise(places)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import pinned
+from warpseed.compute.gpu import is_out_of_memory, pinned
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
 from warpseed.output.rows import Found, Result, join_found
@@ -79,7 +79,7 @@ def _in_parts(
     dropped: tuple[int, int],
     sizes: Iterable[int],
     hits_of: Callable[[int, int], np.ndarray],
-    texts_of: Callable[[int, np.ndarray], Sequence[memoryview]] | None = None,
+    texts_of: Callable[[int, np.ndarray], Sequence[memoryview | None]] | None = None,
 ) -> Iterator[list[Result]]:
     """The results of a batch, chunk by chunk as they are asked for.
 
@@ -89,7 +89,8 @@ def _in_parts(
     dropped : queries of the batch that had too many hits, and their hits; the first result has them
     sizes : queries of each share
     hits_of : function of (low, high) that brings these hits of the batch
-    texts_of : function of (low, borders) that brings the lines of the hits between borders, counted from the first on
+    texts_of : function of (low, borders) that brings the lines of the hits between borders, counted from the first on,
+        or None for each
     """
     borders = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=borders[1:])
@@ -185,7 +186,12 @@ def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> Stream
             lines = None
             if wanted is not None:
                 names = Names.joined([work.names.slice(begin, end) for work, begin, end in shares], pinned)
-                lines = DeviceLines.of(wanted, found, queries.lengths, names, _CHUNK, watch)
+                try:
+                    lines = DeviceLines.of(wanted, found, queries.lengths, names, _CHUNK, watch)
+                except Exception as error:
+                    # Fewer queries have fewer lines; those of a single one are left to the host.
+                    if len(queries.lengths) > 1 or not is_out_of_memory(error):
+                        raise
             return _from_device(found, sizes, lines, watch)
         dropped = found.dropped_queries, found.dropped_hits
         return _in_parts(found.counts, dropped, sizes, lambda low, high: found.hits[low:high])
