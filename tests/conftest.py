@@ -42,6 +42,7 @@ PEERS = {
     "bedtools": ("bedtools",),
     "bowtie": ("bowtie-build", "bowtie-align-s"),
     "bwa": ("bwa",),
+    "mummer": ("mummer",),
     "seqan-apps": ("razers3", "yara_indexer", "yara_mapper"),
     "tabix": ("bgzip", "tabix"),
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from oracles.kmers import reverse_complement
 
-__all__ = ["CONTIG", "LAYOUTS", "LONGEST", "cases", "near_queries"]
+__all__ = ["CONTIG", "LAYOUTS", "LONGEST", "cases", "near_queries", "patchworks"]
 
 LONGEST = 255
 
@@ -68,3 +68,20 @@ def near_queries(contigs: Sequence[str], draw: random.Random, count: int, indels
         queries.append(query)
     queries += ["".join(draw.choices("ACGT", k=draw.randint(1, 12))) for _ in range(3)]
     return [*queries, queries[0]]
+
+
+@st.composite
+def patchworks(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Contigs as in `cases`, and reads of any length that are patched together of pieces of them.
+
+    Pieces have changed bases, some stand the other way round, and bases or holes lie between some. There are an empty
+    read, a single base, a contig as it is, and one the other way round.
+    """
+    contigs, pieces = draw(cases(indels=True))
+    source = random.Random(draw(st.integers(0, 2**16)))
+    pieces += contigs + [reverse_complement(contig) for contig in contigs]
+    reads = ["", source.choice("ACGTN"), source.choice(contigs), reverse_complement(source.choice(contigs))]
+    for _ in range(4):
+        chosen = source.choices(pieces, k=source.randint(1, 4))
+        reads.append(source.choice(["", "", "A", "N", "tt"]).join(chosen))
+    return contigs, reads
