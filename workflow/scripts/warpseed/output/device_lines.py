@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex, Segments
     from warpseed.output.from_device import DeviceHits
 
-__all__ = ["ROWS_A_THREAD", "DeviceLines", "LinesWanted", "Tables", "put_lines", "row_query", "size_lines"]
+__all__ = ["DeviceLines", "LinesWanted", "Tables", "put_lines", "row_maker", "size_lines"]
 
 _LONGEST_LINE = 512
 """Bytes of the longest line that every hit is given room for on the device."""
-ROWS_A_THREAD = 8
-"""Rows that a thread makes, so that it looks for the first one's query alone."""
+_ROWS_A_THREAD = 8
+"""Rows that a thread makes."""
 
 
 @inlined
@@ -73,7 +73,7 @@ _size_of_line = line_putter(_put_nothing, number_putter(_put_nothing), _skip_byt
 
 
 @scalar
-def row_query(hit_first, hit):
+def _query_of(hit_first, hit):
     """The query that a hit is of: `hit_first`, int64[n + 1], has where the hits of each begin."""
     low, high = int64(0), int64(hit_first.shape[0]) - int64(1)
     while high - low > int64(1):
@@ -83,6 +83,25 @@ def row_query(hit_first, hit):
         else:
             high = middle
     return low
+
+
+def row_maker(expand: Any) -> Any:
+    """What makes rows of packed hits on a device, for a system's kernel to call: a function of (packed, hit_first,
+    first, lengths, segments, rows).
+
+    `expand` is as of `warpseed.output.hits.PackedRows`. A thread makes _ROWS_A_THREAD rows of the hits from `first` on,
+    so that it looks for the first one's query alone; queries are numbered from 0.
+    """
+
+    @scalar
+    def make_rows(packed, hit_first, first, lengths, segments, rows):
+        begin = int64(cuda.grid(1)) * int64(_ROWS_A_THREAD)
+        if begin < int64(rows.shape[0]):
+            hit = int64(first) + begin
+            mine = rows[begin : min(begin + int64(_ROWS_A_THREAD), int64(rows.shape[0]))]
+            expand(packed, hit_first, _query_of(hit_first, hit), hit, lengths, segments, int64(0), mine)
+
+    return make_rows
 
 
 @kernel
@@ -112,8 +131,7 @@ class LinesWanted:
     ----------
     line : Line, which says nothing of a batch's own: no number of a query
     row_type : type of the rows that it names fields of, each of which is aligned, as devices want it
-    make_rows : kernel of (packed, hit_first, first, lengths, segments, rows) that makes ROWS_A_THREAD rows a thread, as
-        `warpseed.output.hits.PackedRows` has them made; queries are numbered from 0 in their batch
+    make_rows : kernel that does what `row_maker` makes of the system's `expand`; queries are numbered in their batch
     index : SeedIndex that is searched
     """
 
@@ -241,7 +259,7 @@ class DeviceLines:
         width = wanted.row_type.itemsize
         rows, typed = view(self._rows), view(self._rows[: count * width]).view(wanted.row_type)
         made_of = (view(self._hits), view(self._hit_first), first, self._lengths, shared.segments)
-        launch(wanted.make_rows, -(-count // ROWS_A_THREAD), BLOCK, *made_of, typed)
+        launch(wanted.make_rows, -(-count // _ROWS_A_THREAD), BLOCK, *made_of, typed)
         launch(size_lines, count, BLOCK, rows, width, shared.parts, self._names, view(sizes))
         cupy().cumsum(sizes, out=ends)
         launch(put_lines, count, BLOCK, rows, width, shared.parts, self._names, view(ends), view(self._out))
