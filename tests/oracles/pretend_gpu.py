@@ -244,7 +244,7 @@ class PretendGpu:
     def _lines(self, rows, width, parts, names, count) -> tuple[np.ndarray, np.ndarray]:
         """The lines of rows, and where each ends."""
         out, ends = np.empty(1000 * count + SLACK, np.uint8), np.empty(count, np.int64)
-        used = format_lines(np.array(rows), width, tuple(_plain(parts)), tuple(_plain(names)), 0, out, ends)
+        used = format_lines(np.array(rows), width, _plain(parts), _plain(names), 0, out, ends)
         assert used >= 0
         return out[:used], ends
 

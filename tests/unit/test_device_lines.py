@@ -16,8 +16,11 @@ from warpseed.compute import device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.letters import bytes_of
+from warpseed.kmer_seeds.gpu_output import make_hit_rows
 from warpseed.output import device_lines, from_device
-from warpseed.output.lines import Formatter, Letter, Name, Number, plan_of, tab_separated
+from warpseed.output.hits import BED
+from warpseed.output.lines import Formatter, Letter, Name, Number, Tables, plan_of, tab_separated
+from warpseed.output.rows import HIT_ROW
 from warpseed.sequences.names import Names
 
 __all__ = ["index", "pretended"]
@@ -45,10 +48,10 @@ def test_lines_are_put_as_the_host_puts_them() -> None:
     rows["query"], rows["tiny"] = np.arange(len(bigs)) % 3, np.arange(len(bigs)) % 6
     expected, ends = Formatter(line, row, tables).format(rows)
     texts = (tables["contig"], tables["query"])
-    names = tuple(part for text, offsets in texts for part in (bytes_of(text), offsets))
+    names = Tables(*(part for text, offsets in texts for part in (bytes_of(text), offsets)))
     for i, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
         out = np.full(300, 0xAB, np.uint8)
-        size, stop = put_one(bytes_of(rows), i * row.itemsize, tuple(plan.parts), names, out)
+        size, stop = put_one(bytes_of(rows), i * row.itemsize, plan.parts, names, out)
         text = expected[begin:end].tobytes()
         assert (size, stop) == (len(text), 10 + len(text)) and size <= plan.room + 40 + 4
         assert out.tobytes() == b"\xab" * 10 + text + b"\xab" * (300 - stop)
@@ -115,5 +118,7 @@ def test_another_takes_the_memory_while_lines_are_made(
 def test_the_number_of_a_query_is_not_for_devices(index: Any) -> None:
     """Queries are numbered in their batch there."""
     by_number = tab_separated(Number("query"), Number("start"))
-    assert device_lines.LinesWanted.of(by_number, from_device.Found, None, index) is None
-    assert device_lines.LinesWanted.of(None, from_device.Found, None, index) is None
+    assert device_lines.LinesWanted.of(by_number, HIT_ROW, make_hit_rows, index) is None
+    assert device_lines.LinesWanted.of(None, HIT_ROW, make_hit_rows, index) is None
+    by_name = device_lines.LinesWanted.of(BED, HIT_ROW, make_hit_rows, index)
+    assert by_name is not None and by_name.line == BED

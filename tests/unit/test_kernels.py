@@ -73,8 +73,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
     from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
-    from warpseed.output.device_lines import Tables
-    from warpseed.output.lines import plan_of
+    from warpseed.output.lines import Tables, plan_of
     from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
 

@@ -347,14 +347,14 @@ def find_paper(
 
 def stream_hits(
     index: SeedIndex,
-    works: Generator[NamedSet, None, None],
+    sets: Generator[NamedSet, None, None],
     max_mismatches: int,
     options: Options,
     *,
     line: Line | None = None,
     watch: Stopwatch,
 ) -> Iterator[Result]:
-    """All hits of sets of packed k-mers, in their order, with lines of them where one is wanted; `works` and what is
+    """All hits of sets of packed k-mers, in their order, with lines of them where one is wanted; `sets` and what is
     yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     tier, device, threads, max_hits = options
     request = request_for(max_mismatches, max_hits)
@@ -363,7 +363,7 @@ def stream_hits(
         "paper": partial(paper_batch, index, request, threads),
     }
     each, lines = partial(bytes_each, request=request), LinesWanted.of(line, HIT_ROW, make_hit_rows, index)
-    return stream_results(works, starts[tier], each, lines=lines, watch=watch, devices=devices_of(device))
+    return stream_results(sets, starts[tier], each, lines=lines, watch=watch, devices=devices_of(device))
 
 
 # ------------------------------------------------------------------------------------------------- on the device

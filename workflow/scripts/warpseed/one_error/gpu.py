@@ -268,14 +268,14 @@ def find_paper(
 
 def stream_placements(
     index: SeedIndex,
-    works: Generator[NamedSet, None, None],
+    sets: Generator[NamedSet, None, None],
     criteria: Criteria,
     options: Options,
     *,
     line: Line | None = None,
     watch: Stopwatch,
 ) -> Iterator[Result]:
-    """All placements of sets of packed reads, in their order, with lines of them where one is wanted; `works` and what
+    """All placements of sets of packed reads, in their order, with lines of them where one is wanted; `sets` and what
     is yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     tier, device, threads, max_hits = options
     request = request_for(criteria, max_hits)
@@ -284,7 +284,7 @@ def stream_placements(
         "paper": partial(paper_batch, index, request, threads),
     }
     lines = LinesWanted.of(line, PLACEMENT_ROW, make_placement_rows, index)
-    return stream_results(works, starts[tier], bytes_each, lines=lines, watch=watch, devices=devices_of(device))
+    return stream_results(sets, starts[tier], bytes_each, lines=lines, watch=watch, devices=devices_of(device))
 
 
 # ------------------------------------------------------------------------------------------------- on the device

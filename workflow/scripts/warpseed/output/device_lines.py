@@ -29,7 +29,7 @@ from warpseed.compute.gpu import (
 )
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.warp import BLOCK
-from warpseed.output.lines import Line, Number, Parts, Plan, line_putter, plan_of
+from warpseed.output.lines import Line, Number, Parts, Plan, Tables, line_putter, plan_of
 from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex, Segments
     from warpseed.output.from_device import DeviceHits
 
-__all__ = ["DeviceLines", "LinesWanted", "Tables", "put_lines", "row_maker", "size_lines"]
+__all__ = ["DeviceLines", "LinesWanted", "put_lines", "row_maker", "size_lines"]
 
 _LONGEST_LINE = 512
 """Bytes of the longest line that every hit is given room for on the device."""
@@ -164,15 +164,6 @@ class _Shared(NamedTuple):
     parts: Parts
     segments: Segments
     contigs: Names
-
-
-class Tables(NamedTuple):
-    """Names as `warpseed.output.lines.line_putter` takes them."""
-
-    contigs: np.ndarray
-    contig_ends: np.ndarray
-    queries: np.ndarray
-    query_ends: np.ndarray
 
 
 class DeviceLines:

@@ -200,7 +200,7 @@ def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> Stream
 
 
 def stream_results(
-    works: Generator[NamedSet, None, None],
+    sets: Generator[NamedSet, None, None],
     start: Start,
     bytes_each: Callable[[Packed], int],
     *,
@@ -212,7 +212,7 @@ def stream_results(
 
     Parameters
     ----------
-    works : sets of at least one query, taken one by one in a thread of its own
+    sets : of at least one query, taken one by one in a thread of its own
     start : Start, called twice on each device
     bytes_each : device memory that a query of a set and its results take, about
     lines : what else is to be made of results that lie on the device
@@ -224,5 +224,5 @@ def stream_results(
     Result : what was found of consecutive queries of one set. The hits and their lines may lie in pinned memory, which
         is given back with them. How many queries were dropped is said of several results at once, in one of them.
     """
-    source = Source(works, lambda queries: len(queries.packed.lengths), lambda queries: bytes_each(queries.packed))
+    source = Source(sets, lambda queries: len(queries.packed.lengths), lambda queries: bytes_each(queries.packed))
     return stream_batches(source, partial(_start, start, lines), watch=watch, devices=devices)

@@ -31,6 +31,7 @@ __all__ = [
     "Number",
     "Parts",
     "Plan",
+    "Tables",
     "Text",
     "format_lines",
     "format_rows",
@@ -129,6 +130,19 @@ class Parts(NamedTuple):
     """int64[p], whether the field is"""
 
 
+class Tables(NamedTuple):
+    """The names of contigs and queries as compiled code reads them; each text has at least eight bytes."""
+
+    contigs: np.ndarray
+    """uint8[]"""
+    contig_ends: np.ndarray
+    """int64[c + 1], the offsets of the contigs' Names"""
+    queries: np.ndarray
+    """uint8[]"""
+    query_ends: np.ndarray
+    """int64[n + 1], the offsets of the queries' Names"""
+
+
 class Plan(NamedTuple):
     """What is known of a line without its names."""
 
@@ -192,8 +206,8 @@ def line_putter(put_word: Any, put_number: Any, put_bytes: Any) -> Any:
     ---------------------------
     rows : uint8[] of at least eight, the bytes of rows
     begin : int64, where the row begins
-    parts : the columns of a Parts
-    names : (text, offsets) of the contigs' names, then of the queries'; texts have at least eight bytes
+    parts : Parts
+    names : Tables
     first_query : int64, the number of the query whose name is the first
     out : uint8[]
     to : int64, where the line begins in it
@@ -290,7 +304,7 @@ class Formatter:
         self._plan = plan_of(line, dtype)
         nothing = Names.of([])
         named = [tables.get(table, nothing) for table in _TABLES]
-        self._names = tuple(part for text, offsets in named for part in (bytes_of(text), read_only(offsets)))
+        self._names = Tables(*(part for text, offsets in named for part in (bytes_of(text), read_only(offsets))))
         self._first_query = first_query
         # A name may be as long as a header line: fewer rows at once then.
         longest = (int(np.diff(tables[table].offsets).max(initial=1)) for table in self._plan.tables)
@@ -307,8 +321,8 @@ class Formatter:
         """
         rows = np.asarray(rows, self._dtype)
         out, ends = np.empty(len(rows) * self._room + SLACK, np.uint8), np.empty(len(rows), np.int64)
-        parts, names = tuple(self._plan.parts), self._names
-        used = format_lines(bytes_of(rows), self._dtype.itemsize, parts, names, self._first_query, out, ends)
+        parts, width = self._plan.parts, self._dtype.itemsize
+        used = format_lines(bytes_of(rows), width, parts, self._names, self._first_query, out, ends)
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used], ends
