@@ -72,7 +72,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/decisions.md", r"where records begin, every (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"pack pieces of (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most\s+together", from_device._ROOM.bit_length() - 1),
-    ("docs/decisions.md", r"handed on in it, 2\^(\d+) hits at most", from_device._ROOM.bit_length() - 1),
+    (
+        "docs/decisions.md",
+        r"handed on in it, 2\^(\d+) hits at most at a time, or 2\^(\d+) with their lines",
+        (from_device._ROOM.bit_length() - 1, from_device._CHUNK.bit_length() - 1),
+    ),
     ("docs/decisions.md", r"Bytes are told apart (\d+) at once", vectors.WIDTH),
     (
         "docs/fm_index.md",

@@ -60,7 +60,7 @@ class Appended(NamedTuple):
     ranks: np.ndarray
     """uint32[room], which of its query's words it is, in no order"""
     counts: np.ndarray
-    """uint64[n], words of each query: one of a base has more than 2^32 placements in a large text"""
+    """uint64[n], words of each query: one of a base may have more than 2^32 in a large text"""
 
 
 class Grouped(NamedTuple):

@@ -59,6 +59,7 @@ __all__ = [
     "time_on_device",
     "to_device",
     "view",
+    "visible_devices",
     "with_room",
 ]
 

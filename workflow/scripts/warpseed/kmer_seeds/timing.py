@@ -150,7 +150,7 @@ def time_dataset(
     """
     data = DataSet("kmer_seeds", case.name, case.parameters, number_queries(read_queries(case.kmers)), case.max_hits)
 
-    def rows_of(cell: Cell) -> list[dict[str, Any]]:
+    def records_of(cell: Cell) -> list[dict[str, Any]]:
         run = _RUNS[cell.item]
         # What is read back from a file must be named by number; all else takes the k-mers as they are.
         cell = cell if run is _file_to_file else replace(cell, source=case.kmers)
@@ -159,6 +159,6 @@ def time_dataset(
         return time_sides([side], repeats)
 
     return time_cells(
-        data, index, settings, items=items, rows_of=rows_of,
+        data, index, settings, items=items, records_of=records_of,
         applies=lambda item, options: _applies(item, options, case.max_mismatches),
     )  # fmt: skip

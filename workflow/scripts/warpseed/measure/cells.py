@@ -105,7 +105,7 @@ def time_cells(
     *,
     items: Iterable[str],
     applies: Callable[[str, Options], bool],
-    rows_of: Callable[[Cell], list[dict[str, Any]]],
+    records_of: Callable[[Cell], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
     """Time a data set in every tier, on every device and number of threads.
 
@@ -114,7 +114,7 @@ def time_cells(
     index : folder of an index
     items : names of what is timed
     applies : whether an item is timed with such options
-    rows_of : times a cell; its records
+    records_of : function of a cell that times it and gives its records
 
     Returns
     -------
@@ -123,7 +123,7 @@ def time_cells(
     watch = Stopwatch()
     with watch.stage("load"):
         opened = open_index(index)
-    rows: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         source, output = write_numbered(data.queries, Path(folder)), Path(folder) / "results"
         for item in items:
@@ -134,7 +134,7 @@ def time_cells(
                 own = side_fields(data.system, tier=tier, device=device, threads=threads)
                 fields = {"item": item, **own, "case": data.case, "parameters": data.parameters}
                 load = watch.seconds["load"]
-                rows += rows_of(
+                records += records_of(
                     Cell(item, opened, os.fspath(index), load, data.queries, source, options, output, fields)
                 )
-    return rows
+    return records

@@ -293,7 +293,7 @@ def time_dataset(
     reads = chosen_reads(case.reads, case.most, case.length)
     data = DataSet("one_error", case.name, join_parameters(searched), reads)
 
-    def rows_of(cell: Cell) -> list[dict[str, Any]]:
+    def records_of(cell: Cell) -> list[dict[str, Any]]:
         if cell.item == "on_device":
             return measure_limits(cell.index, reads, case.criteria, repeats, cell.fields)
         if cell.item == "block_sizes":
@@ -309,6 +309,6 @@ def time_dataset(
 
     fewest = min(settings.threads)
     return time_cells(
-        data, index, settings, items=items, rows_of=rows_of,
+        data, index, settings, items=items, records_of=records_of,
         applies=lambda item, options: _applies(item, options, fewest),
     )  # fmt: skip

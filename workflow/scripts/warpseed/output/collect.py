@@ -12,13 +12,13 @@ from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 
-__all__ = ["RangeSearch", "Searcher", "collect_first", "collect_found", "joined_parts", "search_first"]
+__all__ = ["RangeSearch", "joined_parts", "search_first"]
 
 _MOST_WORK = 1 << 23
 """Look-ups and candidates of `RangeSearch.first`, besides what its last query has: a fraction of a second."""
 _Result = TypeVar("_Result")
 
-Searcher: TypeAlias = "Callable[[int, int, int, tuple[np.ndarray, np.ndarray]], tuple[int, np.ndarray, int]]"
+_Searcher: TypeAlias = "Callable[[int, int, int, tuple[np.ndarray, np.ndarray]], tuple[int, np.ndarray, int]]"
 """``search(first, last, room, (counts, dropped))`` searches the queries [first, last) as far as there is room; it fills
 in their counts and adds to what was dropped (see `warpseed.compute.sink.Sink`), and returns the query it stopped at,
 the hits, and the room that this query needs."""
@@ -29,7 +29,7 @@ def joined_parts(parts: list[np.ndarray], dtype: type) -> np.ndarray:
     return np.concatenate([np.empty(0, dtype), *parts])
 
 
-def collect_first(count: int, room: int, search: Searcher) -> Found:
+def _collect_first(count: int, room: int, search: _Searcher) -> Found:
     """The hits of the first of `count` queries, as many as `search` does at once with room for so many hits; of none
     where those of the very first have no room."""
     counts, dropped = np.zeros(count, np.int64), np.zeros(2, np.int64)
@@ -37,7 +37,7 @@ def collect_first(count: int, room: int, search: Searcher) -> Found:
     return Found(hits if 2 * len(hits) > room else hits.copy(), counts[:stop], *map(int, dropped))
 
 
-def collect_found(count: int, threads: int, room: int, new_searcher: Callable[[], Searcher]) -> Found:
+def _collect_found(count: int, threads: int, room: int, new_searcher: Callable[[], _Searcher]) -> Found:
     """The hits of `count` queries.
 
     Parameters
@@ -84,7 +84,7 @@ class RangeSearch(NamedTuple):
         store: bool = True,
         window: tuple[int, int] = WHOLE_TEXT,
         most_work: int = NO_LIMIT,
-    ) -> Searcher:
+    ) -> _Searcher:
         block = self.new_block()
 
         def search(
@@ -98,7 +98,7 @@ class RangeSearch(NamedTuple):
 
     def all(self, threads: int, *, max_hits: int | None, guess: int, count_only: bool = False) -> Found:
         """The hits of all queries, or with `count_only` their numbers; `guess` is how many a query has, about."""
-        return collect_found(
+        return _collect_found(
             self.queries, threads, 0 if count_only else guess, lambda: self._searcher(max_hits, store=not count_only)
         )
 
@@ -107,7 +107,7 @@ class RangeSearch(NamedTuple):
         done; of none where those of the very first have no room."""
         # A part of the text does not show all hits of a query: whether it is dropped was decided in the whole of it.
         limit = max_hits if window == WHOLE_TEXT else None
-        return collect_first(self.queries, room, self._searcher(limit, window=window, most_work=_MOST_WORK))
+        return _collect_first(self.queries, room, self._searcher(limit, window=window, most_work=_MOST_WORK))
 
 
 def search_first(

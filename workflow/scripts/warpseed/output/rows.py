@@ -23,8 +23,7 @@ class Found(NamedTuple):
     """Results of a set of queries, query by query."""
 
     hits: np.ndarray
-    """[h], in output order within a query, of the system's own type (k-mers: uint64, packed by `pack_hit`); empty
-    where only counts were asked for"""
+    """[h], in output order within a query, packed as their system does; empty where only counts were asked for"""
     counts: np.ndarray
     """int64[n], hits of each query, 0 for one that was dropped"""
     dropped_queries: int
