@@ -110,6 +110,11 @@ def test_an_empty_name(
     assert everything(tmp_path / "here") == {}
 
 
+def test_a_name_with_a_null_byte(index: SeedIndex, tmp_path: Path) -> None:
+    with pytest.raises(IndexFormatError, match="the index's folder is .*, but no name has a null byte; rename it"):
+        save_index(index, tmp_path / "i\0")
+
+
 @pytest.mark.parametrize("kind", ["working folder", "mount point", "folder in one that cannot be written"])
 def test_a_folder_that_has_to_stay(
     tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch, kind: str

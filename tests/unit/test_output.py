@@ -181,6 +181,8 @@ def test_what_nothing_can_be_written_with_is_a_sentence(tmp_path: Path, write: C
     for path in (None, 5, b"h.tsv", ["h.tsv"]):
         with pytest.raises(InputError, match="^path is .*, but the name of a file was expected, or '-' for standard"):
             write(path, [])
+    with pytest.raises(InputError, match=r"^path is 'h\\x00\.tsv', but no name has a null byte"):
+        write("h\0.tsv", [])
     with pytest.raises(InputError, match="^path is None, but the name of a file was expected"):
         warpseed.write_hits(None, [], format="tsv")  # type: ignore[arg-type]
     for given in (None, 5, "hits", [None], [b"x"]):

@@ -35,13 +35,15 @@ def check_target(folder: str | os.PathLike[str]) -> None:
 
     Raises
     ------
-    IndexFormatError : no name, or an empty one; something that is neither an empty folder nor an index with nothing
-        beside it; a place where nothing can be written
+    IndexFormatError : no name, or none that can be one; something that is neither an empty folder nor an index with
+        nothing beside it; a place where nothing can be written
     """
     if not isinstance(folder, str | os.PathLike):
         raise IndexFormatError(f"the index's folder is {folder!r:.60}, but the name of a new folder was expected.")
     if not os.fspath(folder).strip():
         raise IndexFormatError("the name of the index's folder is empty; name a new folder.")
+    if "\0" in str(folder):
+        raise IndexFormatError(f"the index's folder is {str(folder)!r:.60}, but no name has a null byte; rename it.")
     target = Path(folder)
     if os.path.lexists(target):
         if not target.is_dir():

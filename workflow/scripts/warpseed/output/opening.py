@@ -42,7 +42,10 @@ def _name_of(path: Any) -> str:
     """The name of an output; InputError where it is none."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the name of a file was expected, or '-' for standard output.")
-    return str(os.fspath(path))
+    name = str(os.fspath(path))
+    if "\0" in name:
+        raise InputError(f"path is {name!r:.60}, but no name has a null byte; name another file.")
+    return name
 
 
 def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | None:
