@@ -1,4 +1,4 @@
-"""The command line: ``python -m warpseed index | kmers | reads | verify | check``."""
+"""The command line: ``python -m warpseed index | kmers | reads | mems | verify | check``."""
 
 from __future__ import annotations
 
@@ -88,6 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     others = "in .bam, placements beside the primary one: records (default), or listed in its tag XA"
     reads.add_argument("--multiple", choices=("secondary", "xa"), help=others)
 
+    mems = command("mems", _mems, "Find maximal exact matches between long reads and a genome.", search)
+    mems.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
+    mems.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+    mems.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv, .paf or .bed; '-' (default) is TSV")
+    mems.add_argument(
+        "--min-length", type=int, default=20, metavar="L", help="bases of the shortest match (default 20)"
+    )
+    kinds = "those in no longer match of the read (default), of paper 002's definition 2, or all maximal ones"
+    mems.add_argument("--kind", choices=("super", "paper", "maximal"), default="super", help=kinds)
+    mems.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
 
@@ -147,6 +158,16 @@ def _reads(options: argparse.Namespace) -> int:
     )
     formats = {**LINES, "bam": bam_format(options.multiple or "secondary")}
     return _search(options, options.reads, "reads", search, formats, lambda counts: None)
+
+
+def _mems(options: argparse.Namespace) -> int:
+    from warpseed.mems import mem_search
+    from warpseed.mems.output import LINES
+
+    search = partial(
+        mem_search, min_length=options.min_length, kind=options.kind, both_strands=not options.one_strand
+    )  # fmt: skip
+    return _search(options, options.reads, "reads", search, LINES, lambda counts: None)
 
 
 def _search(

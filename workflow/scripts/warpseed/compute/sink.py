@@ -25,7 +25,7 @@ class Sink(NamedTuple):
     """Where the hits of a range of queries go."""
 
     hits: np.ndarray
-    """uint64[room], as their system packs them, in output order when ascending"""
+    """[room], as their system packs them, in output order when ascending: uint64, or what its own type is"""
     counts: np.ndarray
     """int64[queries of the range], hits of each, 0 for one that was dropped"""
     dropped: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ in their counts and adds to what was dropped (see `warpseed.compute.sink.Sink`),
 the hits, and the room that this query needs."""
 
 
-def joined_parts(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+def joined_parts(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
     """Arrays one behind the other; an empty one where there are none."""
     return np.concatenate([np.empty(0, dtype), *parts])
 
@@ -37,12 +38,15 @@ def _collect_first(count: int, room: int, search: _Searcher) -> Found:
     return Found(hits if 2 * len(hits) > room else hits.copy(), counts[:stop], *map(int, dropped))
 
 
-def _collect_found(count: int, threads: int, room: int, new_searcher: Callable[[], _Searcher]) -> Found:
+def _collect_found(
+    count: int, threads: int, room: int, new_searcher: Callable[[], _Searcher], hit_type: Any = np.uint64
+) -> Found:
     """The hits of `count` queries.
 
     Parameters
     ----------
     room : int, hits a query that there is room for at first; 0 where only counts are asked for
+    hit_type : type of the hits
     new_searcher : makes the searcher of one range, with working arrays of its own
     """
 
@@ -57,7 +61,7 @@ def _collect_found(count: int, threads: int, room: int, new_searcher: Callable[[
 
     results = run_ranges(count, threads, task)
     return Found(
-        joined_parts([part for parts, _, _ in results for part in parts], np.uint64),
+        joined_parts([part for parts, _, _ in results for part in parts], hit_type),
         joined_parts([counts for _, counts, _ in results], np.int64),
         int(sum(dropped[0] for _, _, dropped in results)),
         int(sum(dropped[1] for _, _, dropped in results)),
@@ -76,6 +80,8 @@ class RangeSearch(NamedTuple):
     """makes the working arrays of one thread"""
     queries: int
     """how many there are"""
+    hit_type: Any = np.uint64
+    """type of the hits"""
 
     def _searcher(
         self,
@@ -90,7 +96,7 @@ class RangeSearch(NamedTuple):
         def search(
             first: int, last: int, room: int, into: tuple[np.ndarray, np.ndarray]
         ) -> tuple[int, np.ndarray, int]:
-            sink = Sink(np.empty(room, np.uint64), *into, limit_of(max_hits), store, *window, most_work)
+            sink = Sink(np.empty(room, self.hit_type), *into, limit_of(max_hits), store, *window, most_work)
             stop, used, needed = self.run(*self.shared, block, first, last, sink)
             return stop, sink.hits[:used], needed
 
@@ -98,9 +104,8 @@ class RangeSearch(NamedTuple):
 
     def all(self, threads: int, *, max_hits: int | None, guess: int, count_only: bool = False) -> Found:
         """The hits of all queries, or with `count_only` their numbers; `guess` is how many a query has, about."""
-        return _collect_found(
-            self.queries, threads, 0 if count_only else guess, lambda: self._searcher(max_hits, store=not count_only)
-        )
+        room, new_searcher = 0 if count_only else guess, partial(self._searcher, max_hits, store=not count_only)
+        return _collect_found(self.queries, threads, room, new_searcher, self.hit_type)
 
     def first(self, room: int, window: tuple[int, int], *, max_hits: int | None) -> Found:
         """The hits of the first queries that begin in these positions of the text, as many as have room and are soon

@@ -1,0 +1,87 @@
+"""The command `mems`: what it writes and refuses."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CHROMOSOME, CONTIGS, fasta, save
+from oracles.kmers import reverse_complement
+from oracles.mems import find_mems
+from warpseed import cli
+
+READS = {
+    "there": CHROMOSOME[20:380],
+    "back": reverse_complement(CHROMOSOME[90:300]) + "N" + CHROMOSOME[500:560],
+    "pieces": CHROMOSOME[100:130] + "T" + reverse_complement(CHROMOSOME[600:640]) + CHROMOSOME[110:150],
+    "nowhere": "ACGT" * 10,
+    "short": "ACGTACG",
+}
+
+
+def expected(kind: str, length: int) -> list[tuple[object, ...]]:
+    """The oracle's matches: names, coordinates and strand, in output order."""
+    lines = []
+    for name, read in READS.items():
+        matches = find_mems(list(CONTIGS.values()), read, length, kind)
+        for strand, contig, start, begin, bases in sorted(matches, key=lambda of: (of[1], of[2], of[0], of[4], of[3])):
+            lines.append((name, list(CONTIGS)[contig], start, start + bases, "+-"[strand], begin, begin + bases))
+    return lines
+
+
+@pytest.mark.parametrize("kind", ["super", "paper", "maximal"])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_tsv_is_the_oracles(tmp_path: Path, index: str, kind: str, threads: str) -> None:
+    output, reads = tmp_path / "matches.tsv", save(tmp_path, "reads.fa", fasta(READS))
+    arguments = ["--min-length", "12", "--kind", kind, "--threads", threads]
+    assert cli.main(["mems", index, reads, "-o", str(output), *arguments]) == 0
+    heading, *lines = output.read_text().splitlines()
+    assert heading == "query\tcontig\tstart\tend\tstrand\tread_start\tread_end"
+    assert lines == ["\t".join(map(str, line)) for line in expected(kind, 12)] and len(lines) > 5
+
+
+def test_paf_says_the_same(tmp_path: Path, index: str) -> None:
+    """Lengths of reads and contigs, the match as a CIGAR string; packed, and on standard output in TSV's order."""
+    output, reads = tmp_path / "matches.paf.gz", save(tmp_path, "reads.fa", fasta(READS))
+    assert cli.main(["mems", index, reads, "-o", str(output)]) == 0
+    lines = [line.split("\t") for line in gzip.decompress(output.read_bytes()).decode().splitlines()]
+    assert [
+        (query, contig, int(start), int(end), strand, int(first), int(last))
+        for query, _, first, last, strand, contig, _, start, end, *_ in lines
+    ] == expected("super", 20)
+    for query, length, first, last, _, contig, contig_length, _, _, *rest in lines:
+        bases = int(last) - int(first)
+        assert int(length) == len(READS[query]) and int(contig_length) == len(CONTIGS[contig])
+        assert rest == [str(bases), str(bases), "255", f"cg:Z:{bases}="]
+
+
+def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) -> None:
+    output, reads = tmp_path / "matches.bed", save(tmp_path, "reads.fa", fasta(READS))
+    limit = ["--max-hits", "2", "--one-strand"]
+    assert cli.main(["mems", index, reads, "-o", str(output), "--sorted", "--min-length", "25", *limit]) == 0
+    kept = {line[0] for line in expected("super", 25)}
+    lines = [line.split("\t") for line in output.read_text().splitlines()]
+    assert lines == sorted(lines, key=lambda line: (line[0], int(line[1]), int(line[2])))
+    assert {line[3] for line in lines} <= kept and {line[5] for line in lines} == {"+"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--min-length", "0"], "min_length is 0"),
+        (["--tier", "paper"], "by the fast tier alone"),
+        (["--device", "gpu"], "on the CPU alone"),
+        (["--threads", "0"], "threads is 0"),
+        (["-o", "x.bam"], "x.bam"),
+    ],
+)
+def test_refusals(tmp_path: Path, index: str, refused: Callable[..., str], arguments: list[str], sentence: str) -> None:
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    assert sentence in refused("mems", index, reads, "-o", str(tmp_path / "x.tsv"), *arguments)
+
+
+def test_an_empty_read_is_a_sentence(tmp_path: Path, index: str, refused: Callable[..., str]) -> None:
+    reads = save(tmp_path, "reads.fa", ">a\nACGT\n>b\n\n>c\nACGT\n")
+    assert "'b'" in refused("mems", index, reads, "-o", str(tmp_path / "x.tsv"))

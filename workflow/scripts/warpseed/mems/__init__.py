@@ -1,0 +1,105 @@
+"""Maximal exact matches of long reads (paper 002): every one, or those that lie in no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Unpack
+
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened, target_of
+from warpseed.errors import InputError, check_number
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.mems.search import MemSearch
+    from warpseed.output.hits import Hits
+
+__all__ = ["find_mems", "iter_mem_hits", "mem_search"]
+
+
+def mem_search(
+    index: SeedIndex | str | os.PathLike[str],
+    *,
+    min_length: int = 20,
+    kind: str = "super",
+    both_strands: bool = True,
+    **options: Unpack[OptionArguments],
+) -> MemSearch:
+    """A search of long reads for `warpseed.batches`; parameters and errors are those of `find_mems`."""
+    from warpseed.mems.matches import KINDS, Criteria
+    from warpseed.mems.reads import MAX_LENGTH
+    from warpseed.mems.search import MemSearch
+
+    checked = checked_options(options, ("min_length", "kind", "both_strands", "watch"))
+    if kind not in KINDS:
+        raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
+    if both_strands not in (True, False):
+        raise InputError(f"both_strands is {both_strands!r}, but True or False was expected.")
+    if checked.tier != "fast":
+        raise InputError("tier is 'paper', but maximal exact matches are searched for by the fast tier alone.")
+    if target_of(checked.device)[0] != "cpu":
+        raise InputError(f"device is {checked.device!r}, but maximal exact matches are searched for on the CPU alone.")
+    length = check_number("min_length", min_length, 1, MAX_LENGTH)
+    return MemSearch(opened(index), Criteria(length, KINDS[kind], 2 if both_strands else 1), checked)
+
+
+def iter_mem_hits(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Source,
+    *,
+    min_length: int = 20,
+    kind: str = "super",
+    both_strands: bool = True,
+    watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
+) -> Iterator[Hits]:
+    """As `find_mems`, batch by batch in query order, for inputs whose matches need not fit in memory."""
+    search = mem_search(index, min_length=min_length, kind=kind, both_strands=both_strands, **options)
+    return (hits for hits, _ in iter_hits(reads, search, watch=watch))
+
+
+def find_mems(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Source,
+    *,
+    min_length: int = 20,
+    kind: str = "super",
+    both_strands: bool = True,
+    watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
+) -> Hits:
+    """Maximal exact matches between reads and the reference.
+
+    Parameters
+    ----------
+    index : SeedIndex, or the folder of one
+    reads : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
+        Queries; of any length, at least one base each. A base that is not A, C, G or T matches nothing.
+    min_length : int, bases of the shortest match
+    kind : which matches; docs/mems.md has them at length
+        'maximal' : all that can be extended neither to the left nor to the right
+        'paper' : of these, those for which no match on the same strand begins further left and ends as far right, or
+            further (paper 002, definition 2), in the read, or on strand 1 in its reverse complement
+        'super' : those whose part of the read lies in no longer part that has a match, on either strand
+    both_strands : bool, whether reverse complements are searched, too
+    watch : Stopwatch that takes the seconds of each stage
+    tier, device : 'fast' and 'cpu'
+    threads : int, CPU threads
+    max_hits : int or None; a read with more matches, of the kind that is wanted, loses them all
+
+    Returns
+    -------
+    Hits, whose rows are MATCH_ROW of `warpseed.mems.output`; of a read by contig, start, strand, end, and place in the
+    read
+
+    Raises
+    ------
+    InputError : an argument out of its range, or a file that is not what it should be
+    IndexFormatError : `index` names a folder that holds no usable index
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+
+    search = mem_search(index, min_length=min_length, kind=kind, both_strands=both_strands, **options)
+    queries, found = find_all(reads, search, watch=watch or Stopwatch())
+    return search.hits(queries, found, 0, False)

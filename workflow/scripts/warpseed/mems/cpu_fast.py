@@ -1,0 +1,369 @@
+"""The fast tier's loop on the CPU: seeds of a read in passes, each prefetching for the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
+from warpseed.compute.intrinsics import prefetch
+from warpseed.fm_index.buckets import narrow
+from warpseed.mems.fast import NO_MATCH, match_of
+from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, span_of
+from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
+
+__all__ = ["Block", "new_block", "search_range"]
+
+_SEEDS = 128
+"""Seeds of a pass."""
+_ITEMS = 4 * _SEEDS
+"""Items of a pass: seeds, of which a crowded one becomes two, and each of these two more."""
+_CROWDED = 64
+"""Rows from which on a seed is taken apart."""
+_CANDIDATES = 512
+_NOWHERE = 0x7FFF_FFFF
+_NOTE, _STORE, _CHOOSE = 1, 2, 4
+"""What is done with a match: its end is noted; it is stored; only those are, that are wanted."""
+
+
+class Block(NamedTuple):
+    """Working arrays of one thread."""
+
+    words: np.ndarray
+    """uint64[w + 3], the read in one orientation, a word of zeros before it and two behind"""
+    marks: np.ndarray
+    """uint64[w + 3], its marks; uint64[0] where every base is known"""
+    ends: np.ndarray
+    """int32[2, n + 1]: where the longest match from a place on ends; then what the end of a match must be, or be more
+    than. Of super matches by place in the read, of the paper's by strand and place in the read as it is searched for"""
+    seed: np.ndarray
+    """int64[_ITEMS], where an item's seed begins"""
+    step: np.ndarray
+    """int64[_ITEMS], bases before the seed with which another is the first of a match"""
+    low: np.ndarray
+    """int64[_ITEMS], its first row"""
+    high: np.ndarray
+    """int64[_ITEMS], the row behind its last"""
+    place: np.ndarray
+    """int64[_CANDIDATES], text position of a seed's row"""
+    place_item: np.ndarray
+    """int32[_CANDIDATES], its item"""
+
+
+def new_block(longest: int, known: bool) -> Block:
+    """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T."""
+    words = -(-longest // 32) + 3
+    return Block(
+        np.zeros(words, np.uint64),
+        np.zeros(0 if known else words, np.uint64),
+        np.zeros((2, longest + 1), np.int32),
+        np.empty(_ITEMS, np.int64),
+        np.empty(_ITEMS, np.int64),
+        np.empty(_ITEMS, np.int64),
+        np.empty(_ITEMS, np.int64),
+        np.empty(_CANDIDATES, np.int64),
+        np.empty(_CANDIDATES, np.int32),
+    )
+
+
+@scalar
+def _orient(reads, query, strand, block):
+    """Put a read, in one orientation, behind the first word of the block."""
+    length = int64(reads.lengths[query])
+    count = (length + int64(31)) >> int64(5)
+    known = all_known(reads)
+    for w in range(count):
+        block.words[w + 1] = oriented_word(reads, query, strand, int64(w))
+        if not known:
+            block.marks[w + 1] = oriented_marks(reads, query, strand, int64(w))
+    for w in range(count + 1, count + 3):
+        block.words[w] = uint64(0)
+        if not known:
+            block.marks[w] = uint64(0)
+    return length
+
+
+@scalar
+def _is_known(block, seed, bases):
+    """Whether all of up to 32 bases of the read are known."""
+    return block.marks.shape[0] == 0 or fetch_word(block.marks, int64(32) + seed) & prefix_mask(bases) == uint64(0)
+
+
+@scalar
+def _entry(how, block, seed):
+    """The first table entry of a seed."""
+    bases = int64(how.seed_length)
+    word = fetch_word(block.words, int64(32) + seed) & prefix_mask(bases)
+    return int64(word >> uint64(int64(64) - int64(2) * int64(how.table_length)))
+
+
+@scalar
+def _list_seeds(fast, how, block, length, seed):
+    """First pass: seeds from `seed` on whose bases are all known; returns (how many, the next one)."""
+    bases, step = int64(how.seed_length), int64(how.step)
+    count = int64(0)
+    while seed + bases <= length and count < int64(_SEEDS):
+        if _is_known(block, seed, bases):
+            block.seed[count] = seed
+            block.step[count] = step
+            prefetch(fast.table, _entry(how, block, seed))
+            count += int64(1)
+        seed += step
+    return count, seed
+
+
+@scalar
+def _rows_of(fast, how, block, seed):
+    """The rows of a seed. (A damaged table must not lead behind the last.)"""
+    rows = int64(fast.suffix_array.shape[0])
+    entry = _entry(how, block, seed)
+    more = int64(1) << (int64(2) * (int64(how.table_length) - int64(how.seed_length)))
+    return min(int64(fast.table[entry]), rows), min(int64(fast.table[entry + more]), rows)
+
+
+@scalar
+def _look_up(fast, how, block, count):
+    """Second pass: table entries to rows."""
+    for i in range(count):
+        low, high = _rows_of(fast, how, block, block.seed[i])
+        block.low[i], block.high[i] = low, high
+        prefetch(fast.suffix_array, low)
+
+
+@scalar
+def _narrowed(fast, how, block, length, seed, step):
+    """The rows of a seed whose suffixes go on as every match does that begins up to `step` - 1 bases before it."""
+    bases = min(int64(how.min_length) - step + int64(1), int64(32))
+    if seed < int64(0) or seed + bases > length or not _is_known(block, seed, bases):
+        return int64(0), int64(0)
+    low, high = _rows_of(fast, how, block, seed)
+    if high - low <= int64(1):
+        return low, high
+    wanted = fetch_word(block.words, int64(32) + seed) & prefix_mask(bases)
+    return narrow(fast, low, high, wanted, bases)
+
+
+@scalar
+def _take_apart(fast, how, block, length, count):
+    """Crowded items as two of half the step each, whose seeds can be longer, where these have fewer rows; twice.
+
+    Of the matches that begin up to step - 1 bases before a seed, those that begin less than half a step before it hold
+    more bases behind it, and the others a seed half a step before.
+    """
+    for _ in range(2):
+        items = count
+        for i in range(items):
+            step, rows = block.step[i], block.high[i] - block.low[i]
+            if rows <= int64(_CROWDED) or step == int64(1):
+                continue
+            half = (step + int64(1)) >> int64(1)
+            seed = block.seed[i]
+            low, high = _narrowed(fast, how, block, length, seed, half)
+            other_low, other_high = _narrowed(fast, how, block, length, seed - half, step - half)
+            if int64(2) * (high - low + other_high - other_low) > rows:
+                continue
+            block.low[i], block.high[i], block.step[i] = low, high, half
+            if other_low < other_high:
+                block.seed[count], block.step[count] = seed - half, step - half
+                block.low[count], block.high[count] = other_low, other_high
+                count += int64(1)
+    return count
+
+
+@inlined
+def _key(how, strand, first, bases, length):
+    """Which of the ends a match is held to: (row, place), int64; `first`: its place in the oriented read."""
+    if how.kind == SUPER:
+        return int64(0), length - first - bases if strand else first
+    return strand, first
+
+
+@inlined
+def _is_wanted(how, ends, strand, first, bases, length):
+    """Whether a match is kept."""
+    if how.kind == MAXIMAL:
+        return True
+    row, place = _key(how, strand, first, bases, length)
+    end = place + bases
+    return end == int64(ends[row, place]) if how.kind == SUPER else end > int64(ends[row, place])
+
+
+@scalar
+def _emit(fast, how, block, length, strand, gathered, sink, state):
+    """Last pass: candidates to matches. `state` is (matches used, matches found, what is done with them)."""
+    used, found, deed = state
+    read = block.words, block.marks, length
+    for c in range(gathered):
+        item, place = block.place_item[c], block.place[c]
+        seed = block.seed[item]
+        left, bases = match_of(fast, how, read, seed, block.step[item], place)
+        if bases == int64(NO_MATCH):
+            continue
+        first = seed - left
+        if deed & int64(_NOTE):
+            row, key = _key(how, strand, first, bases, length)
+            block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
+        start = place - left
+        if start < int64(sink.begin) or start >= int64(sink.end):
+            continue
+        if deed & int64(_CHOOSE) and not _is_wanted(how, block.ends, strand, first, bases, length):
+            continue
+        found += int64(1)
+        if deed & int64(_STORE) and (found <= int64(sink.max_hits) or deed & int64(_NOTE)):
+            if used < int64(sink.hits.shape[0]):
+                sink.hits[used].place = pack_place(start, strand)
+                sink.hits[used].span = pack_span(bases, length - first - bases if strand else first)
+            used += int64(1)
+    return used, found, deed
+
+
+@scalar
+def _scan(fast, how, reads, query, block, sink, state):
+    """All matches of a read, on the strands that are wanted; returns (used, found, work)."""
+    rows = int64(fast.suffix_array.shape[0])
+    work = int64(0)
+    for s in range(how.strands):
+        strand = int64(s)
+        length = _orient(reads, query, strand, block)
+        seed = int64(0)
+        while seed + int64(how.seed_length) <= length:
+            count, seed = _list_seeds(fast, how, block, length, seed)
+            _look_up(fast, how, block, count)
+            count = _take_apart(fast, how, block, length, count)
+            gathered = int64(0)
+            for i in range(count):
+                low, high = block.low[i], block.high[i]
+                work += max(high - low, int64(1))
+                for row in range(low, high):
+                    place = int64(fast.suffix_array[row])
+                    if place >= rows:
+                        continue
+                    if gathered == int64(_CANDIDATES):
+                        state = _emit(fast, how, block, length, strand, gathered, sink, state)
+                        gathered = int64(0)
+                    prefetch(fast.text, max(place - int64(32), int64(0)) >> int64(5))
+                    block.place[gathered] = place
+                    block.place_item[gathered] = i
+                    gathered += int64(1)
+            state = _emit(fast, how, block, length, strand, gathered, sink, state)
+    return state[0], state[1], work
+
+
+@scalar
+def _bound_ends(how, ends, length):
+    """From where matches end to what the end of one that is wanted must be (super), or be more than (paper)."""
+    for strand in range(2 if how.kind == PAPER else 1):
+        longest = int32(0)
+        for begin in range(length + 1):
+            end = ends[strand, begin]
+            if how.kind == PAPER:
+                ends[strand, begin] = longest
+            elif end <= longest:
+                ends[strand, begin] = int32(_NOWHERE)
+            longest = max(longest, end)
+
+
+@scalar
+def _swap(hits, i, j):
+    place, span = hits[i].place, hits[i].span
+    hits[i].place, hits[i].span = hits[j].place, hits[j].span
+    hits[j].place, hits[j].span = place, span
+
+
+@scalar
+def _below(hits, i, j):
+    if hits[i].place != hits[j].place:
+        return hits[i].place < hits[j].place
+    return hits[i].span < hits[j].span
+
+
+@scalar
+def _sort(hits, first, last):
+    """Heap sort of [first, last): in place, and in n log n whatever the order."""
+    count = last - first
+    for phase in range(2):
+        top = count // int64(2) - int64(1) if phase == 0 else count - int64(1)
+        while top >= int64(0):
+            node, size = top, count
+            if phase == 1:
+                _swap(hits, first, first + top)
+                node, size = int64(0), top
+            while True:
+                child = int64(2) * node + int64(1)
+                if child >= size:
+                    break
+                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1)):
+                    child += int64(1)
+                if not _below(hits, first + node, first + child):
+                    break
+                _swap(hits, first + node, first + child)
+                node = child
+            top -= int64(1)
+
+
+@scalar
+def _choose(how, ends, length, hits, begin, end):
+    """Move the matches of [begin, end) together that are wanted; returns the place behind them."""
+    to = begin
+    for i in range(begin, end):
+        _, strand = place_of(hits[i].place)
+        bases, first = span_of(hits[i].span)
+        if strand:
+            first = length - first - bases
+        if _is_wanted(how, ends, strand, first, bases, length):
+            hits[to].place, hits[to].span = hits[i].place, hits[i].span
+            to += int64(1)
+    return to
+
+
+@scalar
+def _search(fast, how, reads, query, block, sink, used):
+    """The matches of one read, stored from `used` on: (place behind them, how many, work)."""
+    store = int64(_STORE) if sink.store else int64(0)
+    if how.kind == MAXIMAL:
+        return _scan(fast, how, reads, query, block, sink, (used, int64(0), store))
+    length = int64(reads.lengths[query])
+    block.ends[:, : length + 1] = int32(0)
+    # Which matches are wanted is known when all are: they are held until then, or found a second time.
+    whole = sink.store and int64(sink.begin) == int64(0) and int64(sink.end) >= int64(fast.suffix_array.shape[0])
+    hold = store if whole else int64(0)
+    stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_NOTE) | hold))
+    _bound_ends(how, block.ends, length)
+    if whole and stored <= int64(sink.hits.shape[0]):
+        stored = _choose(how, block.ends, length, sink.hits, used, stored)
+        return stored, stored - used, work
+    stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_CHOOSE) | store))
+    return stored, found, work + again
+
+
+@scalar
+def search_range(fast, reads, how, block, first, last, sink):
+    """Matches of the reads [first, last), read by read.
+
+    Returns
+    -------
+    (stop, used, needed) : int64; where it stopped, the matches stored, and the room that read `stop` needs (0 at the
+        end, and where it stopped for the work)
+    """
+    used = work = int64(0)
+    for number in range(first, last):
+        query = int64(number)
+        if work > int64(sink.work):
+            return query, used, int64(0)
+        stored, found, done = _search(fast, how, reads, query, block, sink, used)
+        work += done
+        at = query - int64(first)
+        if found > int64(sink.max_hits):
+            sink.counts[at] = 0
+            sink.dropped[0] += 1
+            sink.dropped[1] += found
+            continue
+        if sink.store:
+            if stored > int64(sink.hits.shape[0]):
+                return query, used, stored - used
+            _sort(sink.hits, used, stored)
+            used = stored
+        sink.counts[at] = found
+    return int64(last), used, int64(0)

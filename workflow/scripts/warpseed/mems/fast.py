@@ -1,0 +1,119 @@
+"""The fast tier of maximal exact matches, per seed, for both targets.
+
+A *seed* is K bases of the oriented read, taken every `step` bases. A match of at least `min_length` bases holds the K
+bases of every one of ``min_length - K + 1`` neighbouring places, so that with a step of no more it holds a seed. It is
+found from the first one that it holds, before which it has fewer bases than a step: so each match is found once, from
+one look-up, and what is compared before a seed is one word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from warpseed.compute.bits import fetch_word, mismatch_bits
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
+from warpseed.fm_index.text import segment_of
+from warpseed.mems.matches import Criteria
+
+__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "how_for", "match_of"]
+
+LONGEST_STEP = 32
+"""A step is no longer than what one comparison of words tells."""
+NO_MATCH = -1
+
+
+class How(NamedTuple):
+    """Which matches are searched for, and by which seeds."""
+
+    min_length: int
+    """bases of the shortest match that is wanted"""
+    kind: int
+    strands: int
+    """as those of `warpseed.mems.matches.Criteria`"""
+    seed_length: int
+    """K, bases of a seed: those of the lookup table, or fewer where shorter matches are wanted"""
+    step: int
+    """bases from one seed to the next"""
+    table_length: int
+    """bases of the strings in the lookup table"""
+
+
+def how_for(criteria: Criteria, table_length: int) -> How:
+    """The longest seeds that the table has, as far apart as no match is missed."""
+    seed_length = min(criteria.min_length, table_length)
+    step = min(criteria.min_length - seed_length + 1, LONGEST_STEP)
+    return How(*criteria, seed_length, step, table_length)
+
+
+@inlined
+def _word_before(text, place):
+    """The 32 bases before a place of the text, zeros where there are fewer."""
+    if place >= int64(32):
+        return fetch_word(text, place - int64(32))
+    return uint64(0) if place <= int64(0) else text[0] >> (uint64(int64(32) - place) << uint64(1))
+
+
+@inlined
+def _agree_left(fast, words, marks, seed, place, step):
+    """Bases before a seed that are like those of the text before `place`: as many as `step` tells, at most."""
+    differ = mismatch_bits(fetch_word(words, seed), _word_before(fast.text, place))
+    if marks.shape[0]:
+        differ |= fetch_word(marks, seed)
+    return step if differ == uint64(0) else min(trailing_zeros(differ) >> int64(1), step)
+
+
+@scalar
+def _agree_right(fast, words, marks, at, place, most):
+    """Bases from `at` on that are like those of the text from `place` on, `most` at most."""
+    agreed = int64(0)
+    while agreed < most:
+        differ = mismatch_bits(fetch_word(words, at + agreed), fetch_word(fast.text, place + agreed))
+        if marks.shape[0]:
+            differ |= fetch_word(marks, at + agreed)
+        if differ != uint64(0):
+            return min(agreed + (leading_zeros(differ) >> int64(1)), most)
+        agreed += int64(32)
+    return most
+
+
+@inlined
+def match_of(fast, how, read, seed, step, place):
+    """The match of a seed at a text position, if it is long enough and this is the first seed that it holds.
+
+    Parameters
+    ----------
+    read : (words, marks, length); words uint64[], 32 bases each, of which base 0 of the oriented read is base 32, zeros
+        before; marks beside them, or uint64[0]; a word more behind the last
+    seed : int64, where the seed begins in the oriented read; its bases are those of the text
+    step : int64, bases of the match before the seed with which another seed is the first
+    place : int64, a row's text position
+
+    Returns
+    -------
+    (left, length) : int64, bases of the match before the seed, and all of them; NO_MATCH for the length where there is
+        none
+    """
+    words, marks, length = read
+    bases, least = int64(how.seed_length), int64(how.min_length)
+    left = min(_agree_left(fast, words, marks, seed, place, step), seed)
+    # What is before the segment, and behind it, is no base: only for what would count is it looked up where that is.
+    at = int64(32) + seed + bases
+    first = min(_agree_right(fast, words, marks, at, place + bases, int64(32)), length - seed - bases)
+    if left + bases + first < least and first < int64(32):
+        return left, int64(NO_MATCH)
+    segment = segment_of(fast.segments, place)
+    # (A damaged index must not lead outside the text or the read.)
+    left = max(min(left, place - int64(fast.segments.text_start[segment])), int64(0))
+    if left >= step:
+        return left, int64(NO_MATCH)
+    rows = int64(fast.suffix_array.shape[0])
+    room = min(int64(fast.segments.text_start[segment + int64(1)]) - int64(1), rows) - place
+    most = min(length - seed, room) - bases
+    right = min(first, most)
+    if first == int64(32) and most > int64(32):
+        right = int64(32) + _agree_right(
+            fast, words, marks, at + int64(32), place + bases + int64(32), most - int64(32)
+        )
+    total = left + bases + right
+    return left, total if total >= least else int64(NO_MATCH)

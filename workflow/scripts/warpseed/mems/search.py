@@ -1,0 +1,69 @@
+"""Long reads as `warpseed.tasks` takes them: packed, searched, handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+from warpseed.batches import Options
+from warpseed.tasks import Room, Sequences
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.fm_index.layout import SeedIndex
+    from warpseed.mems.matches import Criteria
+    from warpseed.output.hits import Hits
+    from warpseed.output.lines import Line
+    from warpseed.output.rows import Found, Result
+    from warpseed.sequences.packed import NamedSet, Packed
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["MemSearch"]
+
+
+class MemSearch:
+    """A search of long reads (a `warpseed.tasks.Search`); what it is given has been checked.
+
+    Parameters
+    ----------
+    index : SeedIndex
+    criteria : Criteria
+    options : Options
+    """
+
+    def __init__(self, index: SeedIndex, criteria: Criteria, options: Options) -> None:
+        self.options = options
+        self.text_length = index.rows
+        self.on_device = False
+        self.as_written = False
+        self._index = index
+        self._criteria = criteria
+
+    def queries(self, records: Queries, watch: Stopwatch) -> Sequences:
+        """The reads: the records as they are."""
+        return records
+
+    def pack(self, queries: Queries, first: int) -> Packed:
+        """The reads, packed."""
+        from warpseed.mems.reads import pack_long_reads
+
+        return pack_long_reads(queries, first)
+
+    def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
+        """The matches of the first reads, on the CPU, in the thread that calls."""
+        from warpseed.mems import cpu
+
+        limit = self.options.max_hits
+        return cpu.find_first_fast(self._index, queries, self._criteria, room, max_hits=limit, watch=watch)
+
+    def stream(
+        self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
+    ) -> Iterator[Result]:
+        """Reads are searched on the CPU alone, in `find`."""
+        raise AssertionError("reads are not streamed")
+
+    def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
+        """What was found, as hits."""
+        from warpseed.mems.output import make_hits
+
+        return make_hits(self._index, queries, found, first, continues)
