@@ -1,4 +1,4 @@
-"""The oracle of maximal exact matches beside MUMmer and bwa fastmap, match by match."""
+"""Maximal exact matches beside MUMmer and bwa fastmap, match by match: the oracle's, and those of the search."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+import warpseed
 from oracles.kmers import differences, reverse_complement
 from oracles.mems import Match, find_mems
+from warpseed import build_index
 
 REPEAT = 300
 
@@ -78,10 +80,16 @@ def fastmap_matches(fasta: Path, reads_path: Path, reads: Sequence[str], min_len
     return matches
 
 
-def assert_same(found: Sequence[set[Match]], contigs: Sequence[str], reads: Sequence[str], *asked: int | str) -> None:
-    for read, matches in zip(reads, found, strict=True):
-        true = find_mems(contigs, read, *asked)
+def assert_same(
+    found: Sequence[set[Match]], contigs: Sequence[str], fasta: Path, reads: Sequence[str], min_length: int, kind: str
+) -> None:
+    rows = warpseed.find_mems(build_index(fasta), list(reads), min_length=min_length, kind=kind).rows()
+    for number, (read, matches) in enumerate(zip(reads, found, strict=True)):
+        true = find_mems(contigs, read, min_length, kind)
         assert matches == true, (differences(list(matches), list(true)), read)
+        mine = rows[rows["query"] == number]
+        columns = (mine[name].tolist() for name in ("strand", "contig", "start", "read_start", "length"))
+        assert set(zip(*columns, strict=True)) == true and len(mine) == len(true)
 
 
 def written(reads: Sequence[str], path: Path) -> Path:
@@ -101,8 +109,9 @@ def test_maximal_is_what_mummer_finds(write_reference: Callable[..., Path], tmp_
     reads = [*reads_of(whole, draw, "ACGTACGTN"), contigs[0][-200:] + contigs[1][:200], contigs[1], "N" * 50]
     reads += [contigs[2][100:1200], reverse_complement(contigs[2]), contigs[0][-60:], contigs[2][:60], "ACGTACG"]
     path = written(reads, tmp_path / "reads.fa")
-    found = mummer_matches(write_reference(contigs), path, reads, min_length)
-    assert_same(found, contigs, reads, min_length, "maximal")
+    fasta = write_reference(contigs)
+    found = mummer_matches(fasta, path, reads, min_length)
+    assert_same(found, contigs, fasta, reads, min_length, "maximal")
     assert sum(map(len, found)) > 100
 
 
@@ -114,6 +123,7 @@ def test_super_is_what_fastmap_finds(write_reference: Callable[..., Path], tmp_p
     contigs = [genome_of(draw, 8000) + "C" * 100]
     reads = [*reads_of(contigs[0], draw, "ACGTACGTN"), contigs[0][:400], "N" * 50, "ACGTACG"]
     path = written(reads, tmp_path / "reads.fa")
-    found = fastmap_matches(write_reference(contigs), path, reads, min_length)
-    assert_same(found, contigs, reads, min_length, "super")
+    fasta = write_reference(contigs)
+    found = fastmap_matches(fasta, path, reads, min_length)
+    assert_same(found, contigs, fasta, reads, min_length, "super")
     assert sum(map(len, found)) > 100
