@@ -17,6 +17,7 @@ import warpseed
 from warpseed.errors import WarpseedError
 from warpseed.kmer_seeds import find_kmers
 from warpseed.kmer_seeds.output import write_hits
+from warpseed.mems import find_mems
 from warpseed.one_error import find_reads
 from warpseed.one_error.output import write_placements
 
@@ -43,6 +44,11 @@ def outcome(folder: Path, case: Case, kmers: list[str]) -> str:
         try:
             found = find_reads(index, kmers, tier=tier, max_edits=max_edits, max_hits=1000, keep_reads=True)
             write_placements(folder / "placements.bam", [found])
+        except WarpseedError:
+            continue
+    for kind in ("maximal", "super"):
+        try:
+            find_mems(index, kmers, min_length=8, kind=kind, max_hits=1000)
         except WarpseedError:
             continue
     return "finished"
