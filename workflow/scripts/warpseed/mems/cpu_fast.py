@@ -194,11 +194,12 @@ def _is_wanted(how, ends, strand, first, bases, length):
 def _emit(fast, how, block, length, strand, gathered, sink, state):
     """Last pass: candidates to matches. `state` is (matches used, matches found, what is done with them)."""
     used, found, deed = state
-    read = block.words, block.marks, length
+    where = fast.text, fast.segments, int64(fast.suffix_array.shape[0])
+    read = block.words, block.marks, int64(32), length
     for c in range(gathered):
         item, place = block.place_item[c], block.place[c]
         seed = block.seed[item]
-        left, bases = match_of(fast, how, read, seed, block.step[item], place)
+        left, bases = match_of(where, how, read, seed, block.step[item], place)
         if bases == int64(NO_MATCH):
             continue
         first = seed - left

@@ -55,20 +55,20 @@ def _word_before(text, place):
 
 
 @inlined
-def _agree_left(fast, words, marks, seed, place, step):
-    """Bases before a seed that are like those of the text before `place`: as many as `step` tells, at most."""
-    differ = mismatch_bits(fetch_word(words, seed), _word_before(fast.text, place))
+def _agree_left(text, words, marks, at, place, step):
+    """Bases before `at` that are like those of the text before `place`: as many as `step` tells, at most."""
+    differ = mismatch_bits(fetch_word(words, at - int64(32)), _word_before(text, place))
     if marks.shape[0]:
-        differ |= fetch_word(marks, seed)
+        differ |= fetch_word(marks, at - int64(32))
     return step if differ == uint64(0) else min(trailing_zeros(differ) >> int64(1), step)
 
 
 @scalar
-def _agree_right(fast, words, marks, at, place, most):
+def _agree_right(text, words, marks, at, place, most):
     """Bases from `at` on that are like those of the text from `place` on, `most` at most."""
     agreed = int64(0)
     while agreed < most:
-        differ = mismatch_bits(fetch_word(words, at + agreed), fetch_word(fast.text, place + agreed))
+        differ = mismatch_bits(fetch_word(words, at + agreed), fetch_word(text, place + agreed))
         if marks.shape[0]:
             differ |= fetch_word(marks, at + agreed)
         if differ != uint64(0):
@@ -78,13 +78,14 @@ def _agree_right(fast, words, marks, at, place, most):
 
 
 @inlined
-def match_of(fast, how, read, seed, step, place):
+def match_of(where, how, read, seed, step, place):
     """The match of a seed at a text position, if it is long enough and this is the first seed that it holds.
 
     Parameters
     ----------
-    read : (words, marks, length); words uint64[], 32 bases each, of which base 0 of the oriented read is base 32, zeros
-        before; marks beside them, or uint64[0]; a word more behind the last
+    where : (text, segments, positions of the text, int64)
+    read : (words, marks, origin, length); words uint64[], 32 bases each, of which base 0 of the oriented read is base
+        `origin`, 32 or more; marks beside them, or uint64[0]; a word more behind the last
     seed : int64, where the seed begins in the oriented read; its bases are those of the text
     step : int64, bases of the match before the seed with which another seed is the first
     place : int64, a row's text position
@@ -94,26 +95,25 @@ def match_of(fast, how, read, seed, step, place):
     (left, length) : int64, bases of the match before the seed, and all of them; NO_MATCH for the length where there is
         none
     """
-    words, marks, length = read
+    text, segments, rows = where
+    words, marks, origin, length = read
     bases, least = int64(how.seed_length), int64(how.min_length)
-    left = min(_agree_left(fast, words, marks, seed, place, step), seed)
+    left = min(_agree_left(text, words, marks, origin + seed, place, step), seed)
     # What is before the segment, and behind it, is no base: only for what would count is it looked up where that is.
-    at = int64(32) + seed + bases
-    first = min(_agree_right(fast, words, marks, at, place + bases, int64(32)), length - seed - bases)
+    at = origin + seed + bases
+    first = min(_agree_right(text, words, marks, at, place + bases, int64(32)), length - seed - bases)
     if left + bases + first < least and first < int64(32):
         return left, int64(NO_MATCH)
-    segment = segment_of(fast.segments, place)
+    segment = segment_of(segments, place)
     # (A damaged index must not lead outside the text or the read.)
-    left = max(min(left, place - int64(fast.segments.text_start[segment])), int64(0))
+    left = max(min(left, place - int64(segments.text_start[segment])), int64(0))
     if left >= step:
         return left, int64(NO_MATCH)
-    rows = int64(fast.suffix_array.shape[0])
-    room = min(int64(fast.segments.text_start[segment + int64(1)]) - int64(1), rows) - place
+    room = min(int64(segments.text_start[segment + int64(1)]) - int64(1), rows) - place
     most = min(length - seed, room) - bases
     right = min(first, most)
     if first == int64(32) and most > int64(32):
-        right = int64(32) + _agree_right(
-            fast, words, marks, at + int64(32), place + bases + int64(32), most - int64(32)
-        )
+        behind = place + bases + int64(32)
+        right = int64(32) + _agree_right(text, words, marks, at + int64(32), behind, most - int64(32))
     total = left + bases + right
     return left, total if total >= least else int64(NO_MATCH)
