@@ -11,7 +11,7 @@ from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import narrow
 from warpseed.mems.fast import NO_MATCH, match_of
-from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, span_of
+from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, sort_matches, span_of
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
 __all__ = ["Block", "new_block", "search_range"]
@@ -267,44 +267,6 @@ def _bound_ends(how, ends, length):
 
 
 @scalar
-def _swap(hits, i, j):
-    place, span = hits[i].place, hits[i].span
-    hits[i].place, hits[i].span = hits[j].place, hits[j].span
-    hits[j].place, hits[j].span = place, span
-
-
-@scalar
-def _below(hits, i, j):
-    if hits[i].place != hits[j].place:
-        return hits[i].place < hits[j].place
-    return hits[i].span < hits[j].span
-
-
-@scalar
-def _sort(hits, first, last):
-    """Heap sort of [first, last): in place, and in n log n whatever the order."""
-    count = last - first
-    for phase in range(2):
-        top = count // int64(2) - int64(1) if phase == 0 else count - int64(1)
-        while top >= int64(0):
-            node, size = top, count
-            if phase == 1:
-                _swap(hits, first, first + top)
-                node, size = int64(0), top
-            while True:
-                child = int64(2) * node + int64(1)
-                if child >= size:
-                    break
-                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1)):
-                    child += int64(1)
-                if not _below(hits, first + node, first + child):
-                    break
-                _swap(hits, first + node, first + child)
-                node = child
-            top -= int64(1)
-
-
-@scalar
 def _choose(how, ends, length, hits, begin, end):
     """Move the matches of [begin, end) together that are wanted; returns the place behind them."""
     to = begin
@@ -364,7 +326,7 @@ def search_range(fast, reads, how, block, first, last, sink):
         if sink.store:
             if stored > int64(sink.hits.shape[0]):
                 return query, used, stored - used
-            _sort(sink.hits, used, stored)
+            sort_matches(sink.hits, used, stored)
             used = stored
         sink.counts[at] = found
     return int64(last), used, int64(0)

@@ -6,9 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import inlined, int64, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
 
-__all__ = ["KINDS", "MATCH", "MAXIMAL", "PAPER", "SUPER", "Criteria", "pack_place", "pack_span", "place_of", "span_of"]
+__all__ = [
+    "KINDS",
+    "MATCH",
+    "MAXIMAL",
+    "PAPER",
+    "SUPER",
+    "Criteria",
+    "pack_place",
+    "pack_span",
+    "place_of",
+    "sort_matches",
+    "span_of",
+]
 
 MATCH = np.dtype([("place", "<u8"), ("span", "<u8")])
 """A match. `place`: its first base in the text, above the strand in the lowest bit; `span`: its bases in the upper 32
@@ -56,3 +68,41 @@ def place_of(word):
 def span_of(word):
     """(bases, first base in the read), int64."""
     return int64(word >> uint64(32)), int64(word & uint64(0xFFFF_FFFF))
+
+
+@scalar
+def _swap(hits, i, j):
+    place, span = hits[i].place, hits[i].span
+    hits[i].place, hits[i].span = hits[j].place, hits[j].span
+    hits[j].place, hits[j].span = place, span
+
+
+@scalar
+def _below(hits, i, j):
+    if hits[i].place != hits[j].place:
+        return hits[i].place < hits[j].place
+    return hits[i].span < hits[j].span
+
+
+@scalar
+def sort_matches(hits, first, last):
+    """Matches [first, last) in output order: heap sort, in place, and in n log n whatever the order."""
+    count = last - first
+    for phase in range(2):
+        top = count // int64(2) - int64(1) if phase == 0 else count - int64(1)
+        while top >= int64(0):
+            node, size = top, count
+            if phase == 1:
+                _swap(hits, first, first + top)
+                node, size = int64(0), top
+            while True:
+                child = int64(2) * node + int64(1)
+                if child >= size:
+                    break
+                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1)):
+                    child += int64(1)
+                if not _below(hits, first + node, first + child):
+                    break
+                _swap(hits, first + node, first + child)
+                node = child
+            top -= int64(1)
