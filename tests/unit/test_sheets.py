@@ -11,6 +11,7 @@ import yaml
 from warpseed.errors import ConfigError
 from warpseed.workflow.configuration import check_configuration, load_schema
 from warpseed.workflow.kmer_seeds_cases import sample_searches
+from warpseed.workflow.mems_samples import sample_mem_searches
 from warpseed.workflow.one_error_samples import sample_read_searches
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import References, samples_of
@@ -224,6 +225,24 @@ def test_how_the_reads_of_a_sample_are_placed(folder: Path) -> None:
     assert {search["seeds"] for search in searches.values()} == {("bam", "bam.bai")}
 
 
+def test_how_the_matches_of_a_sample_are_found(folder: Path) -> None:
+    samples, places = read(
+        "sample\treads\tsystem\tmin_length\tkind\tboth_strands\tmax_hits\tk\n"
+        "A\ta.fq\tmems\nB\tb.fq\tmems\t14\tmaximal\tfalse\t9\nC\tb.fq\tkmers\t\t\t\t\t20\n"
+    )
+    searches = sample_mem_searches(samples_of({"samples": samples, "reads": {}}, References({}), "x", places))
+    assert [search["parameters"] for search in searches.values()] == [
+        {"min_length": 20, "kind": "super", "both_strands": True, "max_hits": None},
+        {"min_length": 14, "kind": "maximal", "both_strands": False, "max_hits": 9},
+    ]
+    assert list(searches) == ["A", "B"]
+    assert searches["B"]["facts"] == {
+        "sample": "B", "reference": "x", "reads": "b.fq", "system": "mems",
+        "parameters": "min_length=14; kind=maximal; strands=1; max_hits=9",
+    }  # fmt: skip
+    assert {search["seeds"] for search in searches.values()} == {("paf.gz", "paf.gz.tbi")}
+
+
 def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     text = (ROOT / "config" / "README.md").read_text()
     sheet = re.search(r"^```\n(# comment.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -234,7 +253,8 @@ def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
         == from_yaml(next(iter(re.findall(r"^samples:\n  tumour:.*\n", text, re.MULTILINE))))["tumour"]
     )
     mapping = from_yaml("samples:\n" + text.partition("\nsamples:\n")[2].partition("```")[0])
-    assert samples["mapped"] == mapping["mapped"]
+    assert samples["mapped"] == mapping["mapped"] and samples["long"] == mapping["long"]
     assert {name: sample["system"] for name, sample in samples.items()} == {
         "tumour": "kmers", "normal": "kmers", "phage": "kmers", "mapped": "reads",
+        "long": "mems",
     }  # fmt: skip

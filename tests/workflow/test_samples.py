@@ -42,11 +42,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_reads(folder / "many.fq", (folder / "two.fa").read_text().splitlines()[1], 45_000)
     (folder / "samples.tsv").write_text(
         "# samples of two genomes\nsample\treference\treads\t"
-        "k\tstep\tcount\tchunks\tsystem\tmax_edits\tmultiple\treport\n"
+        "k\tstep\tcount\tchunks\tsystem\tmax_edits\tmultiple\treport\tmin_length\tkind\n"
         f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}\nsecond\ttwo.fa\tsecond.fq\t{K}\t\t30\n"
         f"whole\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t\nshared\ttwo.fa\tmany.fq\t{K}\t{STEP}\t\t3\n"
         "mapped\ttwo.fa\tmany.fq\t\t\t\t\treads\nparted\ttwo.fa\tmany.fq\t\t\t\t3\treads\n"
         "listed\tone.fa\tfirst.fq.gz\t\t\t\t\treads\t2\txa\tall\n"
+        "matched\ttwo.fa\tmany.fq\t\t\t\t\tmems\nmatches\ttwo.fa\tmany.fq\t\t\t\t3\tmems\n"
+        "short\ttwo.fa\tsecond.fq\t\t\t\t\tmems\t\t\t\t11\tmaximal\n"
     )
     (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
     return folder
@@ -85,6 +87,7 @@ def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> Non
         "find_seeds",
         "merge_seeds",
         "merge_bam",
+        "merge_paf",
         "list_samples",
     }
     assert jobs(run) == made | {"seeds"}
@@ -135,8 +138,10 @@ def test_seeds_are_sorted_and_can_be_asked_for_by_place(run: str, folder: Path) 
 def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
     seeds = folder / "results" / "seeds"
     rows = table_of(seeds / "samples.tsv")
-    assert [row["sample"] for row in rows] == ["first", "second", "whole", "shared", "mapped", "parted", "listed"]
+    names = ["first", "second", "whole", "shared", "mapped", "parted", "listed", "matched", "matches", "short"]
+    assert [row["sample"] for row in rows] == names
     for row in rows:
+        assert (seeds / row["seeds"]).is_file() and row["seeds"].startswith(f"{row['sample']}.")
         assert table_of(seeds / f"{row['sample']}.summary.tsv") == [row]
     for row in (row for row in rows if row["system"] == "kmers"):
         hits = seeds_of(seeds / f"{row['sample']}.bed.gz")
@@ -184,6 +189,30 @@ def test_placements_that_are_listed_are_counted(run: str, folder: Path) -> None:
     bins = table_of(seeds / "listed.density.tsv")
     assert sum(int(bin["plus"]) + int(bin["minus"]) for bin in bins) == hits > 500
     assert int(table_of(seeds / "listed.summary.tsv")[0]["hits"]) == hits
+
+
+def test_matches_of_reads_are_paf(run: str, folder: Path) -> None:
+    """A read without an error matches where it was drawn; three jobs make the bytes of one."""
+    seeds = folder / "results" / "seeds"
+    for ending in ("paf.gz", "paf.gz.tbi", "density.tsv"):
+        assert (seeds / f"matched.{ending}").read_bytes() == (seeds / f"matches.{ending}").read_bytes(), ending
+    lines = seeds_of(seeds / "matched.paf.gz")
+    assert len(lines) == int(table_of(seeds / "matched.summary.tsv")[0]["hits"]) >= 45_000
+    for name, *fields in lines[::500]:
+        start = int(name[1:]) * 37 % (3000 - READ_LENGTH)
+        place = ["two", "3000", str(start), str(start + READ_LENGTH)]
+        assert fields[:8] == [str(READ_LENGTH), "0", str(READ_LENGTH), "+", *place]
+    starts = [int(fields[7]) for fields in lines]
+    assert starts == sorted(starts)
+    with pysam.TabixFile(str(seeds / "matched.paf.gz")) as table:
+        asked = [line.split("\t") for line in table.fetch("two", 1000, 1001)]
+    assert asked == [fields for fields in lines if int(fields[7]) <= 1000 < int(fields[8])] and len(asked) > 100
+    rows = {row["sample"]: row for row in table_of(seeds / "samples.tsv")}
+    told = {name: (rows[name]["system"], rows[name]["parameters"]) for name in ("matched", "short")}
+    assert told == {
+        "matched": ("mems", "min_length=20; kind=super; strands=2"),
+        "short": ("mems", "min_length=11; kind=maximal; strands=2"),
+    }
 
 
 def test_a_second_run_does_nothing(run: str, folder: Path) -> None:

@@ -2,9 +2,9 @@
 #
 # Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py.
 # Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
-#        results/seeds/<sample>.bed.gz and .bed.gz.tbi, or .bam and .bam.bai (the seeds by coordinates),
-#        <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie); results/seeds/samples.tsv, the
-#        summaries of all.
+#        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
+#        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
+#        results/seeds/samples.tsv, the summaries of all.
 # Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
 SAMPLE_INDEXES = [f"results/seeds/index/{name}.verified" for name in {s["reference"]: None for s in SAMPLES.values()}]
@@ -138,6 +138,19 @@ use rule merge_seeds as merge_bam with:
         density="results/seeds/{sample}.density.tsv",
     wildcard_constraints:
         sample=samples_with("bam"),
+    resources:
+        mem_mb=MERGE_SEEDS.mem_mb,
+        runtime=MERGE_SEEDS.runtime,
+
+
+use rule merge_seeds as merge_paf with:
+    output:
+        seeds="results/seeds/{sample}.paf.gz",
+        seeds_index="results/seeds/{sample}.paf.gz.tbi",
+        summary="results/seeds/{sample}.summary.tsv",
+        density="results/seeds/{sample}.density.tsv",
+    wildcard_constraints:
+        sample=samples_with("paf.gz"),
     resources:
         mem_mb=MERGE_SEEDS.mem_mb,
         runtime=MERGE_SEEDS.runtime,

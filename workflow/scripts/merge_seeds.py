@@ -4,6 +4,7 @@ Input: `runs` (run files), `index` (a folder). Params: `facts` (of the sample). 
 `summary`, `density`.
 """
 
+from pathlib import Path
 from typing import Any
 
 from warpseed.fm_index.store import open_index
@@ -23,7 +24,7 @@ def main(snakemake: Any) -> None:
         snakemake.input.runs, output.seeds, index_path=output.seeds_index, threads=snakemake.threads, density=density
     )  # fmt: skip
     density.write(output.density)
-    write_summary(output.summary, totals, snakemake.params.facts)
+    write_summary(output.summary, totals, snakemake.params.facts | {"seeds": Path(output.seeds).name})
     for name, number in totals.numbers().items():
         print(f"{name}: {number:,}")
 

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     devices = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
     search.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
     search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
-    ordered = "order hits by coordinates, not by query; a .bed.gz gets a tabix index"
+    ordered = "order hits by coordinates, not by query; a .bed.gz or .paf.gz gets a tabix index"
     search.add_argument("--sorted", action="store_true", help=ordered)
 
     index = command("index", _index, "Index a genome, or add parts to an index.", threads)

@@ -40,7 +40,7 @@ PAF = (
     )[:-1],
     Text(b"\tcg:Z:"), Number("length"), Text(b"=\n"),
 )  # fmt: skip
-LINES = {"tsv": Format(TSV, header(TSV)), "paf": Format(PAF), "bed": Format(BED, preset="bed")}
+LINES = {"tsv": Format(TSV, header(TSV)), "paf": Format(PAF, preset="paf"), "bed": Format(BED, preset="bed")}
 """What each format writes for a match, and before the first one."""
 
 

@@ -87,8 +87,8 @@ class Format(NamedTuple):
     line: Line
     heading: bytes = b""
     """what goes before the first line"""
-    preset: Literal["bed", "bam"] | None = None
-    """the name that htslib has for such lines, sorted"""
+    preset: Literal["bed", "paf", "bam"] | None = None
+    """what such lines are to htslib, sorted: it can index them"""
     maker: Callable[[], LineMaker] | None = None
     """makes what makes the lines, where `line` does not say it; they are always sorted then"""
 

@@ -51,7 +51,7 @@ class About:
     heading: str = ""
     """what goes before the first line of an output"""
     preset: str | None = None
-    """the name that tabix has for such lines"""
+    """that of their format"""
     contigs: str = ""
     """a line with name and length of each contig; empty where no query was searched"""
     totals: Totals = field(default_factory=Totals)

@@ -69,10 +69,10 @@ class _TextLines:
 
     def check(self, hits: Hits) -> None:
         comment = next((name for name in hits.contig_names if name.startswith("#")), None)
-        if self._format.preset and comment is not None:
+        if self._format.preset == "bed" and comment is not None:
             raise InputError(
-                f"contig {comment}: lines that begin with # are comments to those who read sorted "
-                f"{self._format.preset.upper()} files; give the contig another name."
+                f"contig {comment}: lines that begin with # are comments to those who read sorted BED files; give the "
+                "contig another name."
             )
 
 
@@ -158,7 +158,7 @@ class _Output:
         contigs = [line.rsplit("\t", 1) for line in about.contigs.splitlines()]
         names, lengths = [name for name, _ in contigs], np.array([length for _, length in contigs], np.int64)
         heading = bam_heading(names, lengths) if about.preset == "bam" else about.heading.encode()
-        index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, len(heading))
+        index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, len(heading), about.preset)
         behind = unplaced(lengths)
 
         def made(lines: SortedLines) -> tuple[SortedLines, SortedLines, Entries | None]:

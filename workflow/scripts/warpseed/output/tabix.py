@@ -26,8 +26,13 @@ _TBI_DEPTH, _CSI_DEPTH = 5, 6
 """Levels of bins below the one of everything, each eight times as fine as the one above."""
 _CONTIG_SHIFT = 32
 """A contig has fewer windows than this many bits count."""
-_BED = struct.pack("<6i", 0x10000, 1, 2, 3, ord("#"), 0)
-"""Intervals that are half-open, in columns 1 to 3; comments begin with #, and no line is skipped."""
+_INTERVALS: dict[str | None, tuple[int, int, int]] = {"bed": (1, 2, 3), "paf": (6, 8, 9)}
+"""Of text by its preset: the columns of contig, start and end."""
+
+
+def _settings(preset: str | None) -> bytes:
+    """What an index says of the text: intervals are half-open, comments begin with #, and no line is skipped."""
+    return struct.pack("<6i", 0x10000, *_INTERVALS[preset], ord("#"), 0)
 
 
 class _Chunks(NamedTuple):
@@ -110,13 +115,15 @@ class TabixIndex:
     names : of the contigs
     lengths : int64[c], their lengths
     at : bytes before the first line
+    preset : that of the text's format; None where no file is made of it
 
     Attributes
     ----------
     is_wide : bool, whether it is a .csi, for the sake of a long contig
     """
 
-    def __init__(self, names: Sequence[str], lengths: np.ndarray, at: int = 0) -> None:
+    def __init__(self, names: Sequence[str], lengths: np.ndarray, at: int = 0, preset: str | None = None) -> None:
+        self._preset = preset
         self.is_wide = int(lengths.max(initial=0)) > LONGEST_IN_TBI
         self._depth = _CSI_DEPTH if self.is_wide else _TBI_DEPTH
         self._names = names
@@ -178,7 +185,7 @@ class TabixIndex:
     def _file(self, contigs: Sequence[tuple[int, bytes]]) -> bytes:
         """The file, of what it holds of the contigs that have lines."""
         names = b"".join(self._names[number].encode() + b"\0" for number, _ in contigs)
-        about = _BED + struct.pack("<i", len(names)) + names
+        about = _settings(self._preset) + struct.pack("<i", len(names)) + names
         if self.is_wide:
             head = self._csi_head(about, len(contigs))
         else:

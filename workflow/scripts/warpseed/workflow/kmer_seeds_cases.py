@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from warpseed.errors import ConfigError
 from warpseed.measure.records import join_parameters
 from warpseed.workflow.sheets import Places
-from warpseed.workflow.sources import OwnFile
+from warpseed.workflow.sources import OwnFile, facts_of
 
 __all__ = ["index_parts", "sample_searches", "timed_datasets"]
 
@@ -129,26 +128,19 @@ def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) ->
                 "max_mismatches": sample["mismatches"],
                 "max_hits": sample["max_hits"],
             },
-            "facts": {
-                "sample": name,
-                "reference": sample["reference"],
-                "reads": Path(sample["reads"]).name,
-                "system": "kmers",
-                "parameters": _described(sample),
-            },
+            "facts": facts_of(name, sample, _described(sample)),
         }
     return searches
 
 
-def _described(sample: Mapping[str, Any]) -> str:
-    """The parameters of a sample, as the column `parameters` of records has them."""
+def _described(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a sample."""
     cut = {"k": sample["k"]} if sample["k"] is not None else {}
     if sample["count"] != "all":
         cut["count"] = sample["count"]
     elif cut:
         cut["step"] = sample["step"] or sample["k"]
-    limit = {} if sample["max_hits"] is None else {"max_hits": sample["max_hits"]}
-    return join_parameters(cut | {"mismatches": sample["mismatches"]} | limit)
+    return cut | {"mismatches": sample["mismatches"]}
 
 
 def _check_cutting(name: str, sample: Mapping[str, Any], places: Places) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from warpseed.measure.records import join_parameters
+from warpseed.workflow.sources import facts_of
 
 __all__ = ["sample_read_searches"]
 
@@ -38,20 +37,10 @@ def sample_read_searches(samples: Mapping[str, Mapping[str, Any]]) -> dict[str, 
             "seconds": _SECONDS_A_READ[sample["max_edits"]],
             "seeds": _SEEDS,
             "parameters": {key: sample[key] for key in ("max_edits", "report", "multiple", "max_hits")},
-            "facts": {
-                "sample": name,
-                "reference": sample["reference"],
-                "reads": Path(sample["reads"]).name,
-                "system": "reads",
-                "parameters": _described(sample),
-            },
+            "facts": facts_of(
+                name, sample, {"edits": sample["max_edits"], "report": sample["report"], "multiple": sample["multiple"]}
+            ),
         }
         for name, sample in samples.items()
         if sample["system"] == "reads"
     }
-
-
-def _described(sample: Mapping[str, Any]) -> str:
-    limit = {} if sample["max_hits"] is None else {"max_hits": sample["max_hits"]}
-    kept = {key: sample[key] for key in ("report", "multiple")}
-    return join_parameters({"edits": sample["max_edits"]} | kept | limit)

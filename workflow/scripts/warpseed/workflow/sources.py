@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from warpseed.errors import ConfigError
+from warpseed.measure.records import join_parameters
 from warpseed.workflow.download import CatalogueEntry
 from warpseed.workflow.sheets import Places
 
-__all__ = ["OwnFile", "References", "is_url", "read_set_file", "reads_of", "samples_of"]
+__all__ = ["OwnFile", "References", "facts_of", "is_url", "read_set_file", "reads_of", "samples_of"]
 
 
 class OwnFile(str):
@@ -195,3 +196,15 @@ def samples_of(
             reads = _read_file(sample["reads"], places.aside("samples", name, "reads"), advice)
         samples[name] = {**sample, "reference": of_sample, "reads": reads}
     return samples
+
+
+def facts_of(name: str, sample: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, str]:
+    """What a sample's summary says of it; `parameters` are those of its search, behind which `max_hits` stands."""
+    limit = {} if sample["max_hits"] is None else {"max_hits": sample["max_hits"]}
+    return {
+        "sample": name,
+        "reference": sample["reference"],
+        "reads": Path(sample["reads"]).name,
+        "system": sample["system"],
+        "parameters": join_parameters({**parameters, **limit}),
+    }
