@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
 import warpseed
 from oracles.kmers import differences, reverse_complement
 from oracles.mems import Match, find_mems
-from warpseed import build_index
+from warpseed import build_index, cli
+from warpseed.sequences.queries import write_fasta
+from warpseed.sequences.reference import read_reference
+from warpseed.sequences.simulate import simulate_reads
 
 REPEAT = 300
 
@@ -92,6 +96,22 @@ def assert_same(
         assert set(zip(*columns, strict=True)) == true and len(mine) == len(true)
 
 
+def plain(path: Path) -> bytes:
+    """What a file holds, unpacked."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def sections(lines: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Headings, and the lines below each, in the order of the lines."""
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith(">"):
+            found.append((line, []))
+        else:
+            found[-1][1].append(line)
+    return [(heading, sorted(below)) for heading, below in found]
+
+
 def written(reads: Sequence[str], path: Path) -> Path:
     path.write_text("".join(f">r{number}\n{read}\n" for number, read in enumerate(reads)))
     return path
@@ -113,6 +133,26 @@ def test_maximal_is_what_mummer_finds(write_reference: Callable[..., Path], tmp_
     found = mummer_matches(fasta, path, reads, min_length)
     assert_same(found, contigs, fasta, reads, min_length, "maximal")
     assert sum(map(len, found)) > 100
+
+
+@pytest.mark.peer("mummer")
+@pytest.mark.parametrize("options", [("-b", "-c"), ()])
+def test_its_text_is_mummers(real_genome: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Headings and lines, byte by byte, in the order of the reads; a heading's lines have another order."""
+    genome, reads, output = tmp_path / "genome.fa", tmp_path / "reads.fa", tmp_path / "matches.mums"
+    genome.write_bytes(plain(real_genome))
+    long_reads = real_genome.parent / "ecoli_k12_ont_ultralong.fa.gz"
+    if long_reads.is_file():
+        reads.write_bytes(b"".join(plain(long_reads).splitlines(keepends=True)[:120]))
+    else:
+        simulated = simulate_reads(read_reference(genome), count=100, length=[500, 20_000], error_rate=0.12, seed=3)
+        write_fasta(simulated, reads)
+    build_index(genome).save(tmp_path / "index")
+    command = ["mems", str(tmp_path / "index"), str(reads), "-o", str(output), "--kind", "maximal"]
+    assert cli.main([*command, *([] if options else ["--one-strand"])]) == 0
+    found = sections(run("mummer", "-maxmatch", *options, "-n", "-F", "-l", "20", genome, reads))
+    assert sections(output.read_text().splitlines()) == found
+    assert sum(len(below) for _, below in found) > 1000
 
 
 @pytest.mark.peer("bwa")

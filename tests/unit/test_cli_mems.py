@@ -76,6 +76,44 @@ def test_a_sorted_paf_is_read_by_place(tmp_path: Path, index: str) -> None:
     assert ours == of_tabix and len(lines) > 5
 
 
+def mummer_lines(kind: str, length: int, strands: str) -> str:
+    """The oracle's matches as MUMmer has them, in our order."""
+    matches, width = expected(kind, length), max(map(len, CONTIGS))
+    text = ""
+    for name, strand in ((name, strand) for name in READS for strand in strands):
+        text += f"> {name}{' Reverse' if strand == '-' else ''}\n"
+        for _, contig, start, end, _, first, last in (m for m in matches if (m[0], m[4]) == (name, strand)):
+            place = first + 1 if strand == "+" else last  # type: ignore[operator]
+            text += f"  {contig:{width}}  {start + 1:8}  {place:8}  {end - start:8}\n"  # type: ignore[operator]
+    return text
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_the_text_of_mummer(tmp_path: Path, index: str, threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the matches of a read have no room, and come part by part of the text."""
+    output, reads = tmp_path / "matches.mums", save(tmp_path, "reads.fa", fasta(READS))
+    kind = ["--min-length", "9", "--kind", "maximal"]
+    for strands, option in (("+-", []), ("+", ["--one-strand"])):
+        for room in (1 << 17, 2):
+            monkeypatch.setattr("warpseed.tasks._ROOM", room)
+            monkeypatch.setattr("warpseed.tasks._LARGE_ROOM", room)
+            assert cli.main(["mems", index, reads, "-o", str(output), "--threads", threads, *kind, *option]) == 0
+            assert output.read_text() == mummer_lines("maximal", 9, strands)
+
+
+@pytest.mark.parametrize("ending", ["mums", "paf", "tsv"])
+def test_a_full_disk(tmp_path: Path, index: str, refused: Callable[..., str], ending: str) -> None:
+    reads, link = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / f"matches.{ending}"
+    link.symlink_to("/dev/full")
+    expected = f"{link}: cannot be written (No space left on device); free some space, or write elsewhere."
+    assert refused("mems", index, reads, "-o", str(link)) == expected
+
+
+def test_the_text_of_mummer_is_not_sorted(tmp_path: Path, index: str, refused: Callable[..., str]) -> None:
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    assert "stand below the names" in refused("mems", index, reads, "-o", str(tmp_path / "x.mums.gz"), "--sorted")
+
+
 def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) -> None:
     output, reads = tmp_path / "matches.bed", save(tmp_path, "reads.fa", fasta(READS))
     limit = ["--max-hits", "2", "--one-strand"]

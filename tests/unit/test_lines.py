@@ -39,6 +39,17 @@ def test_numbers_of_every_size_and_length(kind: str) -> None:
     assert text_of((Number("number"), Text(b"\n")), rows).decode().split() == [str(number) for number in numbers]
 
 
+@pytest.mark.parametrize("width", [1, 8, 9, 20, 25])
+def test_numbers_in_columns(width: int) -> None:
+    numbers = [0, 9, 10, 99, 99_999_998, 99_999_999, 10**18, -1, -9_999_999, -99_999_999, 1 - 2**63, 2**63 - 2]
+    rows = np.array(numbers, "<i8").view([("number", "<i8")])
+    for first in (0, 1):
+        line = (Number("number", first=first, width=width), Text(b"\n"))
+        assert text_of(line, rows).decode().split("\n")[:-1] == [f"{number + first:{width}}" for number in numbers]
+    small = np.array([0, 9, 255], "u1").view([("number", "u1")])
+    assert text_of((Number("number", first=1, width=4),), small) == b"   1  10 256"
+
+
 def test_a_single_row_of_a_single_byte() -> None:
     rows = np.array([(-7,)], np.dtype([("number", "i1")]))
     assert text_of((Number("number"),), rows) == b"-7"

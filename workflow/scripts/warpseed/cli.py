@@ -91,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     mems = command("mems", _mems, "Find maximal exact matches between long reads and a genome.", search)
     mems.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
     mems.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
-    mems.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv, .paf or .bed; '-' (default) is TSV")
+    forms = ".tsv, .paf, .bed or .mums; '-' (default) is TSV"
+    mems.add_argument("-o", "--output", default="-", metavar="FILE", help=forms)
     mems.add_argument(
         "--min-length", type=int, default=20, metavar="L", help="bases of the shortest match (default 20)"
     )
@@ -162,12 +163,13 @@ def _reads(options: argparse.Namespace) -> int:
 
 def _mems(options: argparse.Namespace) -> int:
     from warpseed.mems import mem_search
-    from warpseed.mems.output import LINES
+    from warpseed.mems.output import LINES, mums
 
     search = partial(
         mem_search, min_length=options.min_length, kind=options.kind, both_strands=not options.one_strand
     )  # fmt: skip
-    return _search(options, options.reads, "reads", search, LINES, lambda counts: None)
+    formats = {**LINES, "mums": mums(not options.one_strand)}
+    return _search(options, options.reads, "reads", search, formats, lambda counts: None)
 
 
 def _search(

@@ -1,4 +1,4 @@
-"""Maximal exact matches as they go out: from packed matches to rows, and from rows to TSV, PAF and BED."""
+"""Maximal exact matches as they go out: from packed to rows, and from rows to TSV, PAF, BED and MUMmer's text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from warpseed.compute.compiled import scalar
 from warpseed.fm_index.text import contig_place
 from warpseed.mems.matches import MATCH, place_of, span_of
 from warpseed.output.hits import BED, Hits, PackedRows
-from warpseed.output.lines import Format, Letter, Name, Number, Text, header, tab_separated
+from warpseed.output.lines import Format, Group, Letter, Line, Name, Number, Text, header, tab_separated
 from warpseed.output.rows import HIT_ROW, Found
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.sequences.queries import Queries
 
-__all__ = ["LINES", "MATCH_ROW", "PAF", "TSV", "expand", "make_hits"]
+__all__ = ["LINES", "MATCH_ROW", "PAF", "TSV", "expand", "make_hits", "mums"]
 
 MATCH_ROW = np.dtype(
     [*HIT_ROW.descr, ("read_start", "<i8"), ("read_end", "<i8"), ("length", "<i8"), ("read_length", "<i8"),
@@ -40,7 +40,30 @@ PAF = (
     )[:-1],
     Text(b"\tcg:Z:"), Number("length"), Text(b"=\n"),
 )  # fmt: skip
-LINES = {"tsv": Format(TSV, header(TSV)), "paf": Format(PAF, preset="paf"), "bed": Format(BED, preset="bed")}
+
+
+def _mums_group(strand: bytes, place: Number) -> Group:
+    """A strand's lines in MUMmer's form, with these numbers for where a match begins in the read."""
+    gap = Text(b"  ")
+    places = Number("start", first=1, width=8), gap, place, gap, Number("length", width=8)
+    line: Line = (gap, Name("contig", "contig", padded=True), gap, *places, Text(b"\n"))
+    return Group((Text(b"> "), Name("query", "query"), Text(strand + b"\n")), line)
+
+
+def mums(both_strands: bool) -> Format:
+    """MUMmer's form, with headings for one strand or both; places are counted from 1."""
+    forward = _mums_group(b"", Number("read_start", first=1, width=8))
+    # Of a match with the reverse complement, its last base in the read as it is written.
+    reverse = _mums_group(b" Reverse", Number("read_end", width=8))
+    return Format((), groups=(forward, reverse) if both_strands else (forward,))
+
+
+LINES = {
+    "tsv": Format(TSV, header(TSV)),
+    "paf": Format(PAF, preset="paf"),
+    "bed": Format(BED, preset="bed"),
+    "mums": mums(both_strands=True),
+}
 """What each format writes for a match, and before the first one."""
 
 

@@ -29,8 +29,15 @@ BED = tab_separated(
 """The line of a hit that every system has."""
 
 
-# Every batch of a search has the same ones, which may be a million.
-_names_of = lru_cache(maxsize=2)(Names.of)
+@lru_cache(maxsize=2)
+def _names_of(names: tuple[str, ...], padded: bool) -> Names:
+    """The names of contigs, with spaces behind them where they are padded to one length. Every batch of a search has
+    the same ones, which may be a million."""
+    if not padded:
+        return Names.of(names)
+    encoded = [name.encode() or b"." for name in names]
+    longest = max(map(len, encoded), default=0)
+    return Names.of([name.ljust(longest) for name in encoded])
 
 
 def _part_of(rows: np.ndarray, first: int, last: int) -> np.ndarray:
@@ -129,7 +136,8 @@ class Hits:
 
     def formatter(self, line: Line) -> Formatter:
         """What makes lines of these hits."""
-        tables = {"query": self.query_names, "contig": _names_of(self.contig_names)}
+        padded = any(isinstance(part, Name) and part.padded for part in line)
+        tables = {"query": self.query_names, "contig": _names_of(self.contig_names, padded)}
         return Formatter(line, self.dtype, tables, self.first_query)
 
     def lines(self, line: Line, threads: int = 1) -> Iterator[memoryview]:

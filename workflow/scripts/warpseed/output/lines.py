@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Format",
     "Formatter",
+    "Group",
     "Letter",
     "Line",
     "Name",
@@ -50,12 +51,17 @@ _NUMBER_BYTES = {1: 4, 2: 6, 4: 11, 8: 20}
 """The longest number of a field of so many bytes, its sign included."""
 
 _MINUS, _DOT = (ord(c) for c in "-.")
+_SPACES = 0x2020_2020_2020_2020
 
 
 class Number(NamedTuple):
     """The number that a field holds, in decimal."""
 
     field: str
+    first: int = 0
+    """what stands for 0: 1 for places that are counted from 1"""
+    width: int = 0
+    """bytes that it takes at least, spaces before the number among them"""
 
 
 class Name(NamedTuple):
@@ -63,6 +69,8 @@ class Name(NamedTuple):
 
     field: str
     table: str
+    padded: bool = False
+    """of a contig: whether spaces behind it make it as long as the longest one"""
 
 
 class Letter(NamedTuple):
@@ -81,6 +89,15 @@ class Text(NamedTuple):
 Line: TypeAlias = tuple[Number | Name | Letter | Text, ...]
 
 
+class Group(NamedTuple):
+    """What is written of a query's hits on one strand."""
+
+    heading: Line
+    """a line before them, whether there are any or not; its only field is 'query'"""
+    line: Line
+    """that of each"""
+
+
 class Format(NamedTuple):
     """What goes into a file of lines."""
 
@@ -91,10 +108,12 @@ class Format(NamedTuple):
     """what such lines are to htslib, sorted: it can index them"""
     maker: Callable[[], LineMaker] | None = None
     """makes what makes the lines, where `line` does not say it; they are always sorted then"""
+    groups: tuple[Group, ...] = ()
+    """of each strand in turn, where a query's hits stand strand by strand below headings, and `line` says nothing"""
 
 
 _TABLES = ("contig", "query")
-_NUMBER, _LETTER, _NOTHING, _END, _FIRST_TABLE = range(5)
+_NUMBER, _LETTER, _NOTHING, _END, _ALIGNED, _FIRST_TABLE = range(6)
 _KINDS = {"Number": _NUMBER, "Letter": _LETTER}
 
 
@@ -128,6 +147,10 @@ class Parts(NamedTuple):
     """int64[p], bits of these eight bytes that are not the field's"""
     signed: np.ndarray
     """int64[p], whether the field is"""
+    firsts: np.ndarray
+    """int64[p], what stands for 0; of the kind _ALIGNED, as the next"""
+    widths: np.ndarray
+    """int64[p], bytes of the number at least"""
 
 
 class Tables(NamedTuple):
@@ -161,17 +184,17 @@ def plan_of(line: Line, dtype: np.dtype) -> Plan:
     ------
     InputError : the line names a field that the rows do not have
     """
-    parts: list[tuple[bytes, bytes, int, int, int, int]] = []
+    parts: list[tuple[bytes, bytes, int, int, int, int, int, int]] = []
     text, room = b"", 0
     for part in (*line, None):
         if isinstance(part, Text):
             text += part.text
             continue
         while len(text) > _WORD:
-            parts.append((text[:_WORD], b"", _NOTHING, 0, 0, 0))
+            parts.append((text[:_WORD], b"", _NOTHING, 0, 0, 0, 0, 0))
             text = text[_WORD:]
         if part is None:
-            parts.append((text, b"", _END, 0, 0, 0))
+            parts.append((text, b"", _END, 0, 0, 0, 0, 0))
             break
         kind = _FIRST_TABLE + _TABLES.index(part.table) if isinstance(part, Name) else _KINDS[type(part).__name__]
         if part.field not in (dtype.names or ()):
@@ -182,13 +205,15 @@ def plan_of(line: Line, dtype: np.dtype) -> Plan:
             raise TypeError(f"field {part.field} is {field}, but a little-endian integer was expected")
         size = field.itemsize
         letters = part.letters if isinstance(part, Letter) else b""
-        room += _NUMBER_BYTES[size] if isinstance(part, Number) else 1
-        parts.append((text, letters, kind, offset + size - _WORD, 8 * (_WORD - size), int(field.kind == "i")))
+        first, width = part[1:] if isinstance(part, Number) else (0, 0)
+        kind = _ALIGNED if first or width else kind
+        room += max(_NUMBER_BYTES[size] + bool(first), width) if isinstance(part, Number) else 1
+        place = offset + size - _WORD
+        parts.append((text, letters, kind, place, 8 * (_WORD - size), int(field.kind == "i"), first, width))
         text = b""
     texts, letters_of, *numbers = zip(*parts, strict=True)
     sizes = np.array([len(text) for text in texts], np.int64)
-    kinds, places, spare_bits, signed = (np.array(column, np.int64) for column in numbers)
-    columns = Parts(_words(texts), sizes, _words(letters_of), kinds, places, spare_bits, signed)
+    columns = Parts(_words(texts), sizes, _words(letters_of), *(np.array(column, np.int64) for column in numbers))
     tables = tuple(part.table for part in line if isinstance(part, Name))
     return Plan(columns, int(sizes.sum()) + room, tables)
 
@@ -233,9 +258,23 @@ def line_putter(put_word: Any, put_number: Any, put_bytes: Any) -> Any:
             return put_number(out, to + int64(1), ~uint64(value) + uint64(1))
         return put_number(out, to, uint64(value))
 
+    @scalar
+    def put_aligned(out, to, value, width):
+        """As `put_signed`, behind as many spaces as make it `width` bytes."""
+        size, rest = int64(1), uint64(value)
+        if value < int64(0):
+            size, rest = int64(2), ~uint64(value) + uint64(1)
+        while rest >= uint64(10):
+            size, rest = size + int64(1), rest // uint64(10)
+        while size < width:
+            spaces = min(width - size, int64(_WORD))
+            put_word(out, to, uint64(_SPACES), spaces)
+            to, size = to + spaces, size + spaces
+        return put_signed(out, to, value)
+
     @inlined
     def put_line(rows, begin, parts, names, first_query, out, to):
-        texts, sizes, letters, kinds, places, spare_bits, signed = parts
+        texts, sizes, letters, kinds, places, spare_bits, signed, firsts, widths = parts
         contigs, contig_ends, queries, query_ends = names
         p = int64(0)
         while True:
@@ -253,6 +292,8 @@ def line_putter(put_word: Any, put_number: Any, put_bytes: Any) -> Any:
             elif kind == _LETTER:
                 put_word(out, to, (letters[p] >> ((value & uint64(7)) << uint64(3))) & uint64(0xFF), int64(1))
                 to += int64(1)
+            elif kind == _ALIGNED:
+                to = put_aligned(out, to, int64(value) + firsts[p], widths[p])
             elif kind != _NOTHING:
                 if kind == _FIRST_TABLE:
                     to = put_name(out, to, int64(value), contigs, contig_ends)
@@ -326,6 +367,14 @@ class Formatter:
         if used < 0:
             raise InputError(f"row {first - used} of the results names a query or a contig that is not there.")
         return out[:used], ends
+
+    def format_all(self, rows: np.ndarray, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """As `format`, some rows after the other: the lines, uint8[], and the bytes of each, int64[n]."""
+        at_once = range(0, len(rows), self.rows_at_once)
+        pieces = [self.format(rows[begin : begin + self.rows_at_once], first + begin) for begin in at_once]
+        lengths = [np.diff(ends, prepend=0) for _, ends in pieces]
+        text = np.concatenate([np.empty(0, np.uint8), *(text for text, _ in pieces)])
+        return text, np.concatenate([np.empty(0, np.int64), *lengths])
 
 
 def format_rows(

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
-__all__ = ["check_output", "open_output", "output_format", "refusal", "remove_old_indexes"]
+__all__ = ["check_output", "folder_of", "open_output", "output_format", "refusal", "remove_old_indexes"]
 
 _PACKED = ("bam",)
 """Formats that are compressed as they are."""
@@ -87,6 +87,13 @@ def _indexes_of(path: str | os.PathLike[str]) -> list[str]:
     name = os.fspath(path)
     kinds = (".csi", ".bai") if name.endswith(".bam") else (".csi", ".tbi") if name.endswith(".gz") else ()
     return sorted({f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in kinds})
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path | None:
+    """The folder of an output; None where it is no plain file, and nothing else should lie beside it."""
+    real = Path(os.path.realpath(path))
+    plain = os.fspath(path) != "-" and (not real.exists() or real.is_file())
+    return real.parent if plain else None
 
 
 def refusal(where: str | os.PathLike[str], error: OSError) -> InputError:

@@ -21,7 +21,7 @@ from warpseed.output.bam import bam_heading
 from warpseed.output.density import Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
-from warpseed.output.opening import check_output, open_output, refusal, remove_old_indexes
+from warpseed.output.opening import check_output, folder_of, open_output, refusal, remove_old_indexes
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
 from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
 from warpseed.output.tabix import BamIndex, Entries, TabixIndex
@@ -211,13 +211,6 @@ def _open_sorted(
     remove_old_indexes(path, list(written))
 
 
-def _folder_of(path: str | os.PathLike[str]) -> Path | None:
-    """The folder of an output; None where it is no plain file, and nothing else should lie beside it."""
-    real = Path(os.path.realpath(path))
-    plain = os.fspath(path) != "-" and (not real.exists() or real.is_file())
-    return real.parent if plain else None
-
-
 @contextmanager
 def open_sorted(
     path: str | os.PathLike[str],
@@ -238,7 +231,7 @@ def open_sorted(
     InputError : the file cannot be written, or is one of the inputs
     """
     about = _about(format)
-    with _open_sorted(path, about, threads, inputs) as output, open_spool(_folder_of(path)) as spool:
+    with _open_sorted(path, about, threads, inputs) as output, open_spool(folder_of(path)) as spool:
         writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
         yield writer
         output.write(writer.runs(), about, memory=memory, threads=threads)

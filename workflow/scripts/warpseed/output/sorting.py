@@ -211,11 +211,7 @@ def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
     place = contig_places(hits.contig_lengths)[rows["contig"]] + start
     shape = ((rows["end"].astype(np.uint64) - start) << np.uint64(1)) | rows["strand"].astype(np.uint64)
     # Formatted as they come, then moved: names in another order are read far more slowly.
-    formatter = hits.formatter(line)
-    at_once = formatter.rows_at_once
-    pieces = [formatter.format(rows[begin : begin + at_once], begin) for begin in range(0, len(rows), at_once)]
-    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends in pieces] or [np.empty(0, np.int64)])
-    text = np.concatenate([text for text, _ in pieces] or [np.empty(0, np.uint8)])
+    text, lengths = hits.formatter(line).format_all(rows, first)
     return arrange(place, shape, rows["query"] - hits.first_query, lengths, text)
 
 

@@ -94,9 +94,19 @@ def open_writer(
 
     Raises
     ------
-    InputError : the file cannot be written, or is one of the inputs; threads is no number from 1 on
+    InputError : the file cannot be written, or is one of the inputs; threads is no number from 1 on; or lines that
+        stand below headings are to be sorted
     """
     threads = check_number("threads", threads, 1)
+    if format.groups:
+        from warpseed.output.grouped_lines import open_grouped
+
+        if sorted:
+            raise InputError(
+                f"{os.fspath(path)}: its lines stand below the names of their queries, and cannot be sorted by "
+                "coordinates; write another format, or do not ask for sorted lines."
+            )
+        return open_grouped(path, format, threads=threads, inputs=inputs)
     if sorted or format.maker is not None:
         from warpseed.output.sorted_lines import open_sorted
 
