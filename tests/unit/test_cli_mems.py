@@ -43,6 +43,15 @@ def test_tsv_is_the_oracles(tmp_path: Path, index: str, kind: str, threads: str)
     assert lines == ["\t".join(map(str, line)) for line in expected(kind, 12)] and len(lines) > 5
 
 
+def test_both_tiers_write_the_same(tmp_path: Path, index: str) -> None:
+    """The paper tier's matches, from file to file."""
+    reads = save(tmp_path, "reads.fa", fasta(READS))
+    for tier in ("fast", "paper"):
+        arguments = ["--min-length", "12", "--kind", "paper", "--tier", tier, "--threads", "2"]
+        assert cli.main(["mems", index, reads, "-o", str(tmp_path / f"{tier}.tsv"), *arguments]) == 0
+    assert (tmp_path / "fast.tsv").read_bytes() == (tmp_path / "paper.tsv").read_bytes()
+
+
 def test_paf_says_the_same(tmp_path: Path, index: str) -> None:
     """Lengths of reads and contigs, the match as a CIGAR string; packed, and on standard output in TSV's order."""
     output, reads = tmp_path / "matches.paf.gz", save(tmp_path, "reads.fa", fasta(READS))
@@ -128,7 +137,7 @@ def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) ->
     ("arguments", "sentence"),
     [
         (["--min-length", "0"], "min_length is 0"),
-        (["--tier", "paper"], "by the fast tier alone"),
+        (["--tier", "paper"], "the paper tier finds 'paper' alone"),
         (["--device", "gpu"], "on the CPU alone"),
         (["--threads", "0"], "threads is 0"),
         (["-o", "x.bam"], "x.bam"),

@@ -27,7 +27,8 @@ def mem_search(
     **options: Unpack[OptionArguments],
 ) -> MemSearch:
     """A search of long reads for `warpseed.batches`; parameters and errors are those of `find_mems`."""
-    from warpseed.mems.matches import KINDS, Criteria
+    from warpseed.fm_index.binned import binned_index
+    from warpseed.mems.matches import KINDS, PAPER, Criteria
     from warpseed.mems.reads import MAX_LENGTH
     from warpseed.mems.search import MemSearch
 
@@ -36,12 +37,17 @@ def mem_search(
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
     if both_strands not in (True, False):
         raise InputError(f"both_strands is {both_strands!r}, but True or False was expected.")
-    if checked.tier != "fast":
-        raise InputError("tier is 'paper', but maximal exact matches are searched for by the fast tier alone.")
+    if checked.tier == "paper" and KINDS[kind] != PAPER:
+        raise InputError(
+            f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."
+        )
     if target_of(checked.device)[0] != "cpu":
         raise InputError(f"device is {checked.device!r}, but maximal exact matches are searched for on the CPU alone.")
     length = check_number("min_length", min_length, 1, MAX_LENGTH)
-    return MemSearch(opened(index), Criteria(length, KINDS[kind], 2 if both_strands else 1), checked)
+    index = opened(index)
+    if checked.tier == "paper":
+        binned_index(index, length, threads=checked.threads)
+    return MemSearch(index, Criteria(length, KINDS[kind], 2 if both_strands else 1), checked)
 
 
 def iter_mem_hits(
@@ -84,7 +90,9 @@ def find_mems(
         'super' : those whose part of the read lies in no longer part that has a match, on either strand
     both_strands : bool, whether reverse complements are searched, too
     watch : Stopwatch that takes the seconds of each stage
-    tier, device : 'fast' and 'cpu'
+    tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 002, for its own kind alone; their
+        matches are the same
+    device : 'cpu'
     threads : int, CPU threads
     max_hits : int or None; a read with more matches, of the kind that is wanted, loses them all
 

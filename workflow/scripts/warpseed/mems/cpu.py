@@ -1,23 +1,45 @@
-"""The fast tier on the CPU: ranges of reads, one range a task, any number of threads, results in query order."""
+"""Both tiers on the CPU: any number of threads, results in query order."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
+import numpy as np
+
+from warpseed.compute.ranges import run_ranges
+from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameters, binned_index
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.mems import cpu_fast
+from warpseed.mems import cpu_fast, cpu_paper
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import MATCH, Criteria
-from warpseed.output.collect import RangeSearch
+from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
+from warpseed.output.collect import RangeSearch, joined_parts
 from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed
+from warpseed.sequences.packed import Packed, part_of
 from warpseed.tasks import Room
 
-__all__ = ["find_fast", "find_first_fast"]
+__all__ = ["PaperMatches", "find_fast", "find_first_fast", "find_first_paper", "find_paper", "search_paper"]
 
 _GUESS = 64
 """Matches of a read that there is room for at first."""
+_MOST_BASES = 1 << 16
+"""Bases of the reads of `find_first_paper`, besides its first: as many as take a fraction of a second."""
+_CHUNK = 1 << 20
+"""Rows that are split and located together."""
+
+
+class PaperMatches(NamedTuple):
+    """What the paper tier has found before it locates (stages 0 to 2), and how many matches that are."""
+
+    patterns: Patterns
+    entries: Entries
+    borders: np.ndarray
+    """int64[e + 1], where the rows that each entry has for itself begin"""
+    counts: np.ndarray
+    """int64[n], matches of each read"""
 
 
 def _range_search(index: SeedIndex, reads: Packed, criteria: Criteria) -> RangeSearch:
@@ -52,3 +74,178 @@ def find_first_fast(
     search = _range_search(index, reads, criteria)
     with watch.stage("search"):
         return search.first(room.results, room.text, max_hits=max_hits)
+
+
+# ------------------------------------------------------------------------------------------------- paper tier
+
+
+def _pack(reads: Packed, criteria: Criteria, threads: int) -> Patterns:
+    """Stage 0: the patterns, packed, and the MEM starts that each has."""
+    lengths = np.repeat(reads.lengths.astype(np.int64), criteria.strands)
+    first, starts = np.zeros((2, len(lengths) + 1), np.int64)
+    np.cumsum(-(-lengths // BASES_A_WORD), out=first[1:])
+    np.cumsum(np.maximum(lengths - criteria.min_length + 1, 0), out=starts[1:])
+    words = np.zeros(int(first[-1]) + PAD_WORDS + 1, np.uint32)
+    patterns = Patterns(words, first + PAD_WORDS, reads.lengths, starts, criteria.strands)
+    run_ranges(len(lengths), threads, lambda begin, end: cpu_paper.pack_patterns(reads, patterns, begin, end))
+    return patterns
+
+
+def _new_entries(count: int) -> Entries:
+    return Entries(np.empty(count, np.uint64), np.empty(count, np.uint64), np.empty(count, np.uint32))
+
+
+def _find_intervals(index: BinnedIndex, patterns: Patterns, min_length: int, threads: int) -> Entries:
+    """Stage 1: the longest match of each MEM start, where it is long enough."""
+
+    def task(first: int, last: int) -> Entries:
+        entries = _new_entries(last - first)
+        used = cpu_paper.find_intervals(index, patterns, min_length, first, last, entries)
+        return Entries(*(column[:used].copy() for column in entries))
+
+    parts = run_ranges(int(patterns.starts[-1]), threads, task)
+    kinds = (np.uint64, np.uint64, np.uint32)
+    return Entries(*(joined_parts([part[i] for part in parts], kind) for i, kind in enumerate(kinds)))
+
+
+def _chosen(entries: Entries, which: np.ndarray) -> Entries:
+    return Entries(*(column[which] for column in entries))
+
+
+def search_paper(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    parameters: BinParameters = PAPER_PARAMETERS,
+    threads: int = 1,
+    watch: Stopwatch | None = None,
+) -> PaperMatches:
+    """Paper tier, stages 0 to 2 of section 4: the intervals of all matches; stage 3 so far as it counts them.
+
+    Parameters
+    ----------
+    parameters : what the index of section 4.1 is made with, where it is not there yet
+    watch : takes the seconds of the stages pack, intervals, filter and split
+    """
+    binned, watch = binned_index(index, criteria.min_length, parameters, threads=threads), watch or Stopwatch()
+    with watch.stage("pack"):
+        patterns = _pack(reads, criteria, threads)
+    with watch.stage("intervals"):
+        entries = _find_intervals(binned, patterns, criteria.min_length, threads)
+    with watch.stage("filter"):
+        kept = np.empty(len(entries.patterns), np.uint8)
+        cpu_paper.drop_redundant(entries, kept)
+        entries = _chosen(entries, kept != 0)
+    with watch.stage("split"):
+        counts = np.empty(len(entries.patterns), np.int64)
+        cpu_paper.count_rows(entries, counts)
+        borders = np.concatenate([[0], np.cumsum(counts)])
+        of_reads = np.searchsorted(entries.patterns, np.arange(len(reads.lengths) + 1) * criteria.strands)
+        return PaperMatches(patterns, entries, borders, np.diff(borders[of_reads]))
+
+
+def _settled(searched: PaperMatches, stop: int, limit: int) -> tuple[PaperMatches, int, int]:
+    """What was found of the first `stop` reads, less those with more than `limit` matches; and these, and theirs."""
+    counts = searched.counts[:stop]
+    over = counts > limit
+    if stop == len(searched.counts) and not over.any():
+        return searched, 0, 0
+    query = searched.entries.patterns // np.uint32(searched.patterns.strands)
+    kept = (query < stop) & ~np.append(over, False)[np.minimum(query, stop)]
+    borders = np.concatenate([[0], np.cumsum(np.diff(searched.borders)[kept])])
+    entries, left = _chosen(searched.entries, kept), np.where(over, 0, counts)
+    return PaperMatches(searched.patterns, entries, borders, left), int(over.sum()), int(counts[over].sum())
+
+
+def _locate_chunk(
+    binned: BinnedIndex, searched: PaperMatches, first: int, hits: np.ndarray, threads: int, watch: Stopwatch
+) -> None:
+    """Stages 3 and 4 for the matches from number `first` on, as many as there is room for."""
+    patterns, entries, borders, _ = searched
+    rows, owners = np.empty(len(hits), np.uint32), np.empty(len(hits), np.int64)
+
+    def split(begin: int, end: int) -> None:
+        cpu_paper.split_rows(entries, borders, first + begin, rows[begin:end], owners[begin:end])
+
+    def locate(begin: int, end: int) -> None:
+        cpu_paper.locate_rows(binned, patterns, entries, (rows, owners), begin, end, hits)
+
+    with watch.stage("split"):
+        run_ranges(len(hits), threads, split)
+    with watch.stage("locate"):
+        run_ranges(len(hits), threads, locate)
+
+
+def _locate_all(binned: BinnedIndex, searched: PaperMatches, threads: int, watch: Stopwatch) -> np.ndarray:
+    """The matches, in output order."""
+    hits = np.empty(int(searched.borders[-1]), MATCH)
+    for first in range(0, len(hits), _CHUNK):
+        _locate_chunk(binned, searched, first, hits[first : first + _CHUNK], threads, watch)
+    borders = np.concatenate([[0], np.cumsum(searched.counts)])
+    with watch.stage("sort"):
+        run_ranges(len(borders) - 1, threads, lambda first, last: cpu_paper.sort_reads(borders, first, last, hits))
+    return hits
+
+
+def _locate_in(
+    binned: BinnedIndex, searched: PaperMatches, window: tuple[int, int], room: int, watch: Stopwatch
+) -> np.ndarray | None:
+    """The matches of one read that begin in these positions of the text, in output order; None for more than `room`."""
+    parts, total, held = [], int(searched.borders[-1]), 0
+    for first in range(0, total, _CHUNK):
+        hits = np.empty(min(_CHUNK, total - first), MATCH)
+        _locate_chunk(binned, searched, first, hits, 1, watch)
+        places = hits["place"] >> np.uint64(1)
+        parts.append(hits[(places >= window[0]) & (places < window[1])])
+        held += len(parts[-1])
+        if held > room:
+            return None
+    hits = joined_parts(parts, MATCH)
+    with watch.stage("sort"):
+        cpu_paper.sort_reads(np.array([0, held]), 0, 1, hits)
+    return hits
+
+
+def find_first_paper(
+    index: SeedIndex, reads: Packed, criteria: Criteria, room: Room, *, max_hits: int | None, watch: Stopwatch
+) -> Found:
+    """The matches of the first reads of a set, as many as have room and are soon done; of none where those of the very
+    first have no room. What is held of a read before it is located follows its length."""
+    soon = int(np.searchsorted(np.cumsum(reads.lengths, dtype=np.int64), _MOST_BASES, side="right"))
+    reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
+    binned = binned_index(index, criteria.min_length)
+    searched = search_paper(index, reads, criteria, watch=watch)
+    nothing = Found(np.empty(0, MATCH), np.empty(0, np.int64), 0, 0)
+    if room.text != WHOLE_TEXT:
+        # A part of the text is asked for of one read, which was not dropped: that was decided in the whole of it.
+        searched, *_ = _settled(searched, 1, NO_LIMIT)
+        hits = _locate_in(binned, searched, room.text, room.results, watch)
+        return nothing if hits is None else Found(hits, np.array([len(hits)]), 0, 0)
+    limit = limit_of(max_hits)
+    kept = np.where(searched.counts > limit, 0, searched.counts)
+    stop = int(np.searchsorted(np.cumsum(kept), room.results, side="right"))
+    searched, *dropped = _settled(searched, stop, limit)
+    return Found(_locate_all(binned, searched, 1, watch), searched.counts, *dropped) if stop else nothing
+
+
+def find_paper(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    parameters: BinParameters = PAPER_PARAMETERS,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+) -> Found:
+    """All matches of packed reads by the paper tier, which are of its own kind; with `count_only`, which does not
+    locate, their numbers."""
+    watch = watch or Stopwatch()
+    searched = search_paper(index, reads, criteria, parameters=parameters, threads=threads, watch=watch)
+    searched, *dropped = _settled(searched, len(reads.lengths), limit_of(max_hits))
+    if count_only:
+        return Found(np.empty(0, MATCH), searched.counts, *dropped)
+    binned = binned_index(index, criteria.min_length, parameters)
+    return Found(_locate_all(binned, searched, threads, watch), searched.counts, *dropped)

@@ -53,8 +53,8 @@ class MemSearch:
         """The matches of the first reads, on the CPU, in the thread that calls."""
         from warpseed.mems import cpu
 
-        limit = self.options.max_hits
-        return cpu.find_first_fast(self._index, queries, self._criteria, room, max_hits=limit, watch=watch)
+        find = {"fast": cpu.find_first_fast, "paper": cpu.find_first_paper}[self.options.tier]
+        return find(self._index, queries, self._criteria, room, max_hits=self.options.max_hits, watch=watch)
 
     def stream(
         self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None

@@ -1,0 +1,97 @@
+"""The paper tier's loops on the CPU: stage by stage, each over a range of what its stage has."""
+
+from __future__ import annotations
+
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.fm_index.bins import locate_row
+from warpseed.mems.matches import sort_matches
+from warpseed.mems.paper import (
+    is_redundant,
+    longest_match,
+    match_at,
+    new_rows,
+    packed_bases,
+    pattern_of,
+    row_of,
+    start_of,
+)
+
+__all__ = ["count_rows", "drop_redundant", "find_intervals", "locate_rows", "pack_patterns", "sort_reads", "split_rows"]
+
+
+@scalar
+def pack_patterns(reads, patterns, first, last):
+    """Stage 0: pack the patterns [first, last)."""
+    for number in range(first, last):
+        query, strand = int64(number) // int64(patterns.strands), int64(number) % int64(patterns.strands)
+        begin = int64(patterns.first[number])
+        for word in range(begin, int64(patterns.first[number + 1])):
+            patterns.words[word] = uint32(packed_bases(reads, query, strand, int64(8) * (word - begin)))
+
+
+@scalar
+def find_intervals(index, patterns, min_length, first, last, entries):
+    """Stage 1: the matches of the MEM starts [first, last), which are at least one; returns how many there are.
+
+    `entries` has room for one each.
+    """
+    pattern, used = pattern_of(patterns.starts, first), int64(0)
+    for number in range(first, last):
+        while number >= int64(patterns.starts[pattern + int64(1)]):
+            pattern += int64(1)
+        end = start_of(patterns, pattern, int64(number))
+        low, high, start = longest_match(index, patterns, pattern, end)
+        if low < high and end - start >= min_length:
+            entries.intervals[used] = (uint64(low) << uint64(32)) | uint64(high)
+            entries.spans[used] = (uint64(start) << uint64(32)) | uint64(end)
+            entries.patterns[used] = uint32(pattern)
+            used += int64(1)
+    return used
+
+
+@scalar
+def drop_redundant(entries, kept):
+    """Stage 2: say of every entry whether it is kept, 1 or 0 (uint8[e])."""
+    for i in range(kept.shape[0]):
+        kept[i] = 0 if is_redundant(entries, int64(i)) else 1
+
+
+@scalar
+def count_rows(entries, counts):
+    """Stage 3, first: how many rows each entry has for itself, int64[e]."""
+    for i in range(counts.shape[0]):
+        _, _, _, counts[i] = new_rows(entries, int64(i))
+
+
+@scalar
+def split_rows(entries, borders, first, rows, owners):
+    """Stage 3: rows number `first` and so on of all entries, as many as there is room for.
+
+    Parameters
+    ----------
+    borders : int64[e + 1], where the rows of each entry begin
+    rows, owners : uint32[r] and int64[r], that take the rows and their entries
+    """
+    owner = pattern_of(borders, int64(first))
+    for i in range(rows.shape[0]):
+        number = int64(first) + int64(i)
+        while number >= borders[owner + int64(1)]:
+            owner += int64(1)
+        rows[i] = uint32(row_of(entries, owner, number - borders[owner]))
+        owners[i] = owner
+
+
+@scalar
+def locate_rows(index, patterns, entries, split, first, last, hits):
+    """Stage 4: rows [first, last) of those that were split, (rows, owners), to matches."""
+    rows, owners = split
+    for i in range(first, last):
+        place, span = match_at(patterns, entries, owners[i], locate_row(index, int64(rows[i])))
+        hits[i].place, hits[i].span = place, span
+
+
+@scalar
+def sort_reads(borders, first, last, hits):
+    """Put the matches of the reads [first, last) in output order; `borders` is int64[n + 1]."""
+    for query in range(first, last):
+        sort_matches(hits, borders[query], borders[query + 1])
