@@ -15,6 +15,11 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu as kmer_cpu
 from warpseed.kmer_seeds import gpu as kmer_gpu
 from warpseed.kmer_seeds.floors import draw_kmers
+from warpseed.mems import cpu as mem_cpu
+from warpseed.mems import gpu as mem_gpu
+from warpseed.mems.matches import KINDS
+from warpseed.mems.matches import Criteria as MemCriteria
+from warpseed.mems.reads import pack_long_reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import gpu as read_gpu
 from warpseed.one_error.reads import Criteria, pack_reads
@@ -24,7 +29,7 @@ from warpseed.sequences.packed import NamedSet, Packed, part_of
 from warpseed.sequences.reference import Reference
 from warpseed.sequences.simulate import simulate_reads
 
-__all__ = ["KMERS", "READS", "SEARCHES", "SYSTEMS", "Genome", "System", "assert_same", "tier_cases"]
+__all__ = ["KMERS", "MEMS", "READS", "SEARCHES", "SYSTEMS", "Genome", "System", "assert_same", "tier_cases"]
 
 
 class Genome(NamedTuple):
@@ -44,13 +49,13 @@ class System(NamedTuple):
     on_gpu: ModuleType
     stream: Callable[..., Iterator[Result]]
     asked: Callable[[int], Any]
-    """what is searched for with so many mismatches or edits, as its functions take it"""
+    """what is searched for with so many mismatches or edits, or a kind of match, as its functions take it"""
     draw: Callable[[Genome, int, int], Packed]
     """so many queries of a genome, some with errors, by a seed"""
-    place_shift: int
-    """bits of a packed hit below the position in the text"""
+    places: Callable[[np.ndarray], np.ndarray]
+    """where in the text packed hits begin"""
     tiers: dict[str, tuple[int, ...]]
-    """numbers of mismatches or edits of each tier"""
+    """numbers of mismatches or edits, or kinds of match, of each tier"""
 
     def find(self, index: SeedIndex, queries: Packed, tier: str, distance: int, **options: Any) -> Found:
         """What the GPU finds."""
@@ -79,10 +84,6 @@ class System(NamedTuple):
             continued = continues
         return join_found(parts)
 
-    def places(self, hits: np.ndarray) -> np.ndarray:
-        """Where in the text packed hits begin."""
-        return hits >> np.uint64(self.place_shift)
-
 
 def _draw_reads(genome: Genome, count: int, seed: int) -> Packed:
     """Reads of 30 to 130 bases, two in three without an error."""
@@ -90,25 +91,35 @@ def _draw_reads(genome: Genome, count: int, seed: int) -> Packed:
     return pack_reads(simulate_reads(genome.reference, count=count, length=[30, 130], **rates, seed=seed))
 
 
+def _draw_long_reads(genome: Genome, count: int, seed: int) -> Packed:
+    """Reads of 10 to 1,000 bases with an error in twenty bases."""
+    rates = {"error_rate": 0.02, "insertion_rate": 0.015, "deletion_rate": 0.015}
+    return pack_long_reads(simulate_reads(genome.reference, count=count, length=[10, 1000], **rates, seed=seed))
+
+
 KMERS = System(
     "kmers", kmer_cpu, kmer_gpu, kmer_gpu.stream_hits, int,
-    lambda genome, count, seed: draw_kmers(genome.index, 24, count, 0.02, seed), 3,
+    lambda genome, count, seed: draw_kmers(genome.index, 24, count, 0.02, seed), lambda hits: hits >> np.uint64(3),
     {"fast": (0, 1, 2), "paper": (0, 1, 2)},
 )  # fmt: skip
 READS = System(
-    "reads", read_cpu, read_gpu, read_gpu.stream_placements, lambda edits: Criteria(edits, 2), _draw_reads, 32,
-    {"fast": (0, 1, 2), "paper": (1,)},
+    "reads", read_cpu, read_gpu, read_gpu.stream_placements, lambda edits: Criteria(edits, 2), _draw_reads,
+    lambda hits: hits >> np.uint64(32), {"fast": (0, 1, 2), "paper": (1,)},
 )  # fmt: skip
-SYSTEMS = pytest.mark.parametrize("system", [KMERS, READS], ids=["kmers", "reads"])
+MEMS = System(
+    "mems", mem_cpu, mem_gpu, mem_gpu.stream_matches, lambda kind: MemCriteria(14, kind, 2), _draw_long_reads,
+    lambda hits: hits["place"] >> np.uint64(1), {"fast": tuple(KINDS.values())},
+)  # fmt: skip
+SYSTEMS = pytest.mark.parametrize("system", [KMERS, READS, MEMS], ids=["kmers", "reads", "mems"])
 
 
 def tier_cases(*tiers: str) -> list[Any]:
-    """(system, tier, mismatches or edits) of all that these tiers take."""
+    """(system, tier, mismatches, edits or kind of match) of all that these tiers take."""
     return [
         pytest.param(system, tier, distance, id=f"{system.name}-{tier}-{distance}")
-        for system in (KMERS, READS)
+        for system in (KMERS, READS, MEMS)
         for tier in tiers
-        for distance in system.tiers[tier]
+        for distance in system.tiers.get(tier, ())
     ]
 
 

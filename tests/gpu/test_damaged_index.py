@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from gpu_systems import KMERS, READS, SYSTEMS, Genome, System
+from gpu_systems import KMERS, MEMS, READS, SYSTEMS, Genome, System
 from warpseed import build_index
 from warpseed.compute import gpu as device
 from warpseed.errors import IndexFormatError
@@ -70,7 +70,7 @@ KINDS = pytest.mark.parametrize("kind", ["largest", "random", "reversed", "zeros
 
 @KINDS
 @pytest.mark.parametrize("name", ["suffix_array", "table"])
-@pytest.mark.parametrize(("system", "most"), [(KMERS, 3), (READS, 2)], ids=["kmers", "reads"])
+@pytest.mark.parametrize(("system", "most"), [(KMERS, 3), (READS, 2), (MEMS, 2)], ids=["kmers", "reads", "mems"])
 def test_fast_tier(genome: Genome, system: System, most: int, name: str, kind: str) -> None:
     """The search ends, with hits somewhere in the text, or the index is refused."""
     index = genome.index

@@ -17,7 +17,7 @@ import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from gpu_systems import KMERS, READS, SEARCHES, SYSTEMS, Genome, System, assert_same
+from gpu_systems import KMERS, MEMS, READS, SEARCHES, SYSTEMS, Genome, System, assert_same
 from oracles.pretend_gpu import PretendCupy, install
 from warpseed import build_index, cli
 from warpseed.compute import device_batches, device_stream
@@ -164,6 +164,7 @@ LITTLE = shorts(
     Short(KMERS, "fast", 1, (3_000_000, 200 << 20), (4000, 90_000)),
     Short(READS, "fast", 1, (500_000, 20 << 20), (4000, 90_000)),
     Short(READS, "fast", 2, (500_000, 20 << 20), (4000, 90_000)),
+    Short(MEMS, "fast", 2, (200_000, 400 << 20), (2000, 500_000)),
     Short(READS, "paper", 1, (300_000, 12 << 20), (500, 5_000)),
 )
 

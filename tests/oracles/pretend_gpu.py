@@ -22,6 +22,10 @@ from warpseed.kmer_seeds import cpu, paper
 from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.kmer_seeds.output import expand as expand_hits
+from warpseed.mems import cpu as mem_cpu
+from warpseed.mems.gpu_fast import PLACE_BITS
+from warpseed.mems.matches import MAXIMAL, PAPER
+from warpseed.mems.matches import Criteria as MemCriteria
 from warpseed.one_error import cpu as one_error_cpu
 from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.output import expand as expand_placements
@@ -111,6 +115,12 @@ class PretendCupy:
 
     def argsort(self, array: Array) -> Array:
         return np.argsort(array, kind="stable").view(Array)
+
+    def maximum(self, array: Array, least: int) -> Array:
+        return np.maximum(array, least).view(Array)
+
+    def bincount(self, array: Array, minlength: int) -> Array:
+        return np.bincount(array, minlength=minlength).view(Array)
 
     def flatnonzero(self, array: Array) -> Array:
         return np.flatnonzero(array).view(Array)
@@ -308,6 +318,57 @@ class PretendGpu:
             for given, true in zip(results, whole.results, strict=True):
                 given[first : first + kept] = true[begin : begin + kept]
 
+    # ---- long reads
+
+    def orient_words(self, reads, strands, oriented) -> None:
+        assert len(oriented.words) == strands * len(reads.words) + 2
+        assert len(oriented.marks) in (0, len(oriented.words))
+
+    def _matches(self, reads, how, kind) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and spans of the matches of a kind."""
+        criteria = MemCriteria(int(how.min_length), kind, int(how.strands))
+        found = mem_cpu.find_fast(self.index, _plain(reads), criteria)
+        query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
+        return (query << np.uint64(PLACE_BITS)) | found.hits["place"], found.hits["span"]
+
+    def append_matches(self, search) -> None:
+        lists, room = search.lists, len(search.lists.keys) // SEGMENTS
+        self.how = search.how
+        keys, spans = self._matches(search.reads, search.how, MAXIMAL)
+        for segment in range(SEGMENTS):
+            # The last of a read's are appended first, as if its lanes had come so.
+            mine = slice(segment, None, SEGMENTS)
+            lists.cursors[segment] = len(keys[mine])
+            kept = min(room, len(keys[mine]))
+            part = slice(segment * room, segment * room + kept)
+            lists.keys[part], lists.spans[part] = keys[mine][::-1][:kept], spans[mine][::-1][:kept]
+        # As if every tenth tile had a crowded seed.
+        lists.cursors[SEGMENTS] = int(search.first_tile[-1]) // 10
+
+    def append_crowded_matches(self, search) -> None:
+        assert search.crowded.shape[1] == 4
+
+    def bound_ends(self, reads, kind, ends) -> None:
+        assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)
+
+    def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans) -> None:
+        room, kept = len(lists.keys) // SEGMENTS, 0
+        wanted = set(zip(*self._matches(reads, self.how, int(kind)), strict=True))
+        for segment in range(SEGMENTS):
+            part = slice(segment * room, segment * room + int(lists.cursors[segment]))
+            for match in zip(lists.keys[part], lists.spans[part], strict=True):
+                if match in wanted:
+                    keys[kept], spans[kept] = match
+                    kept += 1
+        cursor[0] = kept
+
+    def put_matches(self, keys, spans, order, hits) -> None:
+        hits[::2], hits[1::2] = keys[order] & np.uint64((1 << PLACE_BITS) - 1), spans[order]
+
+    def order_matches(self, keys, order, spans, hits) -> None:
+        order_by = np.lexsort([hits[1::2], keys[order]])
+        hits[1::2] = hits[1::2][order_by]
+
 
 def _plain(arrays: Any) -> Any:
     """A NamedTuple of arrays of the pretended device as one of NumPy's, as compiled functions know them."""
@@ -320,6 +381,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from warpseed.compute import appended
     from warpseed.fm_index import device
     from warpseed.kmer_seeds import gpu, gpu_paper
+    from warpseed.mems import gpu as mems_gpu
     from warpseed.one_error import gpu as reads_gpu
     from warpseed.one_error import gpu_paper as reads_gpu_paper
     from warpseed.output import device_lines
@@ -335,6 +397,6 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
-    for module in (appended, device, device_lines, gpu, gpu_paper, reads_gpu, reads_gpu_paper):
+    for module in (appended, device, device_lines, gpu, gpu_paper, mems_gpu, reads_gpu, reads_gpu_paper):
         monkeypatch.setattr(module, "launch", kernels.launch)
     return package, kernels

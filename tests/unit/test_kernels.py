@@ -70,6 +70,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
+    from warpseed.mems.fast import how_for
+    from warpseed.mems.gpu_fast import AppendedMatches, MatchSearch, OrientedReads
+    from warpseed.mems.matches import SUPER, Criteria
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
     from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
@@ -89,6 +92,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
     borders = np.zeros(8, np.int64)
+    how, matches = how_for(Criteria(20, SUPER, 2), index.table_length), AppendedMatches(words, words, words)
+    mems = MatchSearch(tagged, kmers, OrientedReads(words, words), how, borders, rows, matches, quadruples)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
@@ -97,6 +102,13 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,
         "put_lines": (*lines, words.view(np.uint8)),
+        "orient_words": (kmers, 2, OrientedReads(words, words)),
+        "append_matches": (mems,),
+        "append_crowded_matches": (mems,),
+        "bound_ends": (kmers, SUPER, rows),
+        "keep_matches": (matches, kmers, SUPER, rows, words, words, words),
+        "put_matches": (words, words, borders, words),
+        "order_matches": (words, borders, words, words),
         "orient_reads": (kmers, 2, Oriented(words, words)),
         "append_placements": (look_ups,),
         "append_crowded_placements": (look_ups,),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened, target_of
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
@@ -37,12 +37,17 @@ def mem_search(
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
     if both_strands not in (True, False):
         raise InputError(f"both_strands is {both_strands!r}, but True or False was expected.")
+<<<<<<< HEAD
     if checked.tier == "paper" and KINDS[kind] != PAPER:
         raise InputError(
             f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."
         )
     if target_of(checked.device)[0] != "cpu":
         raise InputError(f"device is {checked.device!r}, but maximal exact matches are searched for on the CPU alone.")
+=======
+    if checked.tier != "fast":
+        raise InputError("tier is 'paper', but maximal exact matches are searched for by the fast tier alone.")
+>>>>>>> a95d7e2 (Maximal exact matches on GPUs)
     length = check_number("min_length", min_length, 1, MAX_LENGTH)
     index = opened(index)
     if checked.tier == "paper":

@@ -10,7 +10,7 @@ from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import narrow
-from warpseed.mems.fast import NO_MATCH, match_of
+from warpseed.mems.fast import NO_MATCH, key_of, match_of
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, sort_matches, span_of
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
@@ -173,19 +173,11 @@ def _take_apart(fast, how, block, length, count):
 
 
 @inlined
-def _key(how, strand, first, bases, length):
-    """Which of the ends a match is held to: (row, place), int64; `first`: its place in the oriented read."""
-    if how.kind == SUPER:
-        return int64(0), length - first - bases if strand else first
-    return strand, first
-
-
-@inlined
 def _is_wanted(how, ends, strand, first, bases, length):
     """Whether a match is kept."""
     if how.kind == MAXIMAL:
         return True
-    row, place = _key(how, strand, first, bases, length)
+    row, place = key_of(how, strand, first, bases, length)
     end = place + bases
     return end == int64(ends[row, place]) if how.kind == SUPER else end > int64(ends[row, place])
 
@@ -204,7 +196,7 @@ def _emit(fast, how, block, length, strand, gathered, sink, state):
             continue
         first = seed - left
         if deed & int64(_NOTE):
-            row, key = _key(how, strand, first, bases, length)
+            row, key = key_of(how, strand, first, bases, length)
             block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
         start = place - left
         if start < int64(sink.begin) or start >= int64(sink.end):

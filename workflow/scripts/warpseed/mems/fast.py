@@ -14,9 +14,9 @@ from warpseed.compute.bits import fetch_word, mismatch_bits
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 from warpseed.fm_index.text import segment_of
-from warpseed.mems.matches import Criteria
+from warpseed.mems.matches import SUPER, Criteria
 
-__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "how_for", "match_of"]
+__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "how_for", "key_of", "match_of"]
 
 LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
@@ -117,3 +117,11 @@ def match_of(where, how, read, seed, step, place):
         right = int64(32) + _agree_right(text, words, marks, at + int64(32), behind, most - int64(32))
     total = left + bases + right
     return left, total if total >= least else int64(NO_MATCH)
+
+
+@inlined
+def key_of(how, strand, first, bases, length):
+    """Which of the ends a match is held to: (row, place), int64; `first`: its place in the oriented read."""
+    if how.kind == SUPER:
+        return int64(0), length - first - bases if strand else first
+    return strand, first

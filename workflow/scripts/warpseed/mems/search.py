@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options
+from warpseed.batches import Options, target_of
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class MemSearch:
     def __init__(self, index: SeedIndex, criteria: Criteria, options: Options) -> None:
         self.options = options
         self.text_length = index.rows
-        self.on_device = False
+        self.on_device = target_of(options.device)[0] == "gpu"
         self.as_written = False
         self._index = index
         self._criteria = criteria
@@ -59,8 +59,10 @@ class MemSearch:
     def stream(
         self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
     ) -> Iterator[Result]:
-        """Reads are searched on the CPU alone, in `find`."""
-        raise AssertionError("reads are not streamed")
+        """The matches of sets of reads, on the devices; the host makes their lines."""
+        from warpseed.mems.gpu import stream_matches
+
+        return stream_matches(self._index, sets, self._criteria, self.options, watch=watch)
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""

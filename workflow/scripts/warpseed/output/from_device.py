@@ -29,16 +29,24 @@ class DeviceHits(NamedTuple):
     """Hits on the device, query by query."""
 
     hits: Any
-    """uint64[h], as their system packs them; empty where only counts were asked for"""
+    """uint64[h], as their system packs them, or several words for each; empty where only counts were asked for"""
     counts: Any
     """uint32[n] or uint64[n], hits of each query, 0 for one that was dropped"""
     results: int
     dropped_queries: int
     dropped_hits: int
+    hit_type: np.dtype = np.dtype(np.uint64)
+    """type of a hit, of one or more words"""
+
+    def part(self, low: int, high: int) -> Any:
+        """The words of the hits [low, high)."""
+        words = self.hit_type.itemsize // 8
+        return self.hits[words * low : words * high]
 
     def found(self) -> Found:
         """The same on the host."""
-        return Found(self.hits.get(), self.counts.get().astype(np.int64), self.dropped_queries, self.dropped_hits)
+        hits = self.hits.get().view(self.hit_type)
+        return Found(hits, self.counts.get().astype(np.int64), self.dropped_queries, self.dropped_hits)
 
 
 class _Cut(NamedTuple):
@@ -125,11 +133,12 @@ def _from_device(
     """Hits that lie on the device in output order, through pinned memory: parts of it are what the results hold."""
 
     def hits_of(low: int, high: int) -> np.ndarray:
-        hits = pinned(high - low, np.uint64)
+        words = found.part(low, high)
+        hits = pinned(len(words), np.uint64)
         if len(hits):
             with watch.stage("device_to_host"):
-                found.hits[low:high].get(out=hits)
-        return hits
+                words.get(out=hits)
+        return hits.view(found.hit_type)
 
     with watch.stage("device_to_host"):
         counts = found.counts.get(out=pinned(len(found.counts), found.counts.dtype)).astype(np.int64)

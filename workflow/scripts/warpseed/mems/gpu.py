@@ -1,0 +1,235 @@
+"""The fast tier on the GPU: reads go in batches to the kernels of gpu_fast; matches come back, read by read in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.batches import Options, devices_of
+from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.gpu import (
+    argsort,
+    cupy,
+    launch,
+    resident,
+    synchronize,
+    time_on_device,
+    to_device,
+    view,
+    with_room,
+)
+from warpseed.compute.sink import limit_of
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import BLOCK
+from warpseed.fm_index.device import tagged_on_device
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.tagged import TaggedIndex
+from warpseed.mems.fast import How, how_for
+from warpseed.mems.gpu_fast import (
+    KEEPING_BLOCKS,
+    PLACE_BITS,
+    SEEDS_A_WARP,
+    AppendedMatches,
+    MatchSearch,
+    OrientedReads,
+    append_crowded_matches,
+    append_matches,
+    bound_ends,
+    keep_matches,
+    order_matches,
+    orient_words,
+    put_matches,
+)
+from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, Criteria
+from warpseed.output.from_device import DeviceHits, find_results, packed_bytes, stream_results
+from warpseed.output.rows import Found, Result
+from warpseed.sequences.packed import NamedSet, Packed
+
+__all__ = ["Request", "bytes_each", "device_run", "fast_batch", "find_fast", "request_for", "stream_matches"]
+
+_CROWDED_THREADS = 1 << 18
+_FIRST_GUESS = 0.2
+"""Matches of a base that there is room for before any were searched, and at least."""
+_BYTES_A_BASE = 16
+"""Device memory of a base of a read and of the matches that it has, about."""
+
+
+class Request(NamedTuple):
+    """What is asked of every read."""
+
+    criteria: Criteria
+    max_hits: int
+    """a read with more matches loses them all"""
+    count_only: bool = False
+
+
+def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = False) -> Request:
+    """What users ask for, as kernels take it."""
+    return Request(criteria, limit_of(max_hits), count_only)
+
+
+def bytes_each(reads: Packed) -> int:
+    """Device memory that a read and its matches take, about."""
+    return 3 * packed_bytes(reads) + _BYTES_A_BASE * int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
+
+
+def _oriented(reads: Packed, strands: int) -> OrientedReads:
+    """The words of reads that lie on the device, in both orientations."""
+    xp = cupy()
+    total = len(reads.words)
+    room = strands * total + 2
+    oriented = OrientedReads(view(xp.zeros(room, xp.uint64)), view(xp.zeros(room if len(reads.marks) else 0, xp.uint64)))
+    launch(orient_words, total, BLOCK, reads, strands, oriented)
+    return oriented
+
+
+def _first_tiles(reads: Packed, how: How) -> Any:
+    """Where the tiles of each read begin: int64[n + 1] on the device."""
+    xp = cupy()
+    held = how.min_length - how.step + 1
+    seeds = (xp.asarray(reads.lengths).astype(xp.int64) - held) // how.step + 1
+    tiles = how.strands * ((xp.maximum(seeds, 0) + SEEDS_A_WARP - 1) // SEEDS_A_WARP)
+    first = xp.zeros(len(tiles) + 1, xp.int64)
+    xp.cumsum(tiles, out=first[1:])
+    return first
+
+
+def _append(search: MatchSearch, tiles: int, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
+    """Run a search with lists of this room: the room that it needs, and the search with what it appended."""
+    xp = cupy()
+    columns = (view(xp.empty(room, xp.uint64)) for _ in range(2))
+    lists = AppendedMatches(view(xp.zeros(2 * SEGMENTS, xp.uint64)), *columns)
+    search = search._replace(lists=lists, crowded=view(xp.empty((crowded_room, 4), xp.uint32)))
+    launch(append_matches, 32 * tiles, BLOCK, search)
+    launch(append_crowded_matches, _CROWDED_THREADS, BLOCK, search)
+    used = xp.asarray(lists.cursors).get().astype(np.int64)
+    return tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:])), search
+
+
+def _kept(search: MatchSearch, appended: int) -> tuple[Any, Any]:
+    """The keys and spans of the appended matches that are wanted, in any order: uint64[h] each."""
+    xp = cupy()
+    reads, kind = search.reads, search.how.kind
+    if kind != MAXIMAL:
+        blocks = len(reads.lengths) * (2 if kind == PAPER else 1)
+        launch(bound_ends, blocks * BLOCK, BLOCK, reads, kind, search.ends)
+    keys, spans, cursor = xp.empty(appended, xp.uint64), xp.empty(appended, xp.uint64), xp.zeros(1, xp.uint64)
+    held = reads, kind, search.ends
+    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, view(cursor), view(keys), view(spans))
+    kept = int(cursor[0])
+    return keys[:kept], spans[:kept]
+
+
+def _in_order(keys: Any, spans: Any) -> Any:
+    """Matches read by read in output order: uint64[2·h]."""
+    xp = cupy()
+    hits = xp.empty(2 * len(keys), xp.uint64)
+    order = view(argsort(keys))
+    launch(put_matches, len(keys), BLOCK, view(keys), view(spans), order, view(hits))
+    launch(order_matches, len(keys), BLOCK, view(keys), order, view(spans), view(hits))
+    return hits
+
+
+def fast_matches(tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]) -> DeviceHits:
+    """The matches of reads that lie on the device, which stay there: append, hold to the ends, sort.
+
+    Parameters
+    ----------
+    guess : one number, the matches of a base that room is made for; changed to those that were appended
+    """
+    xp = cupy()
+    how = how_for(request.criteria, tagged.table_length)
+    count, bases = len(reads.lengths), 32 * len(reads.words)
+    first_tile = _first_tiles(reads, how)
+    tiles = int(first_tile[-1])
+    ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * bases, xp.uint32)
+    nothing = AppendedMatches(*(view(xp.empty(0, xp.uint64)) for _ in range(3)))
+    oriented = _oriented(reads, how.strands)
+    crowded = view(xp.empty((0, 4), xp.uint32))
+    search = MatchSearch(tagged, reads, oriented, how, view(first_tile), view(ends), nothing, crowded)
+    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS)
+    search = with_room((room, SEGMENTS * (64 + tiles // SEGMENTS)), partial(_append, search, tiles))
+    appended = int(xp.asarray(search.lists.cursors)[:SEGMENTS].sum(dtype=xp.int64))
+    guess[0] = max(_FIRST_GUESS, appended / max(1, bases))
+    keys, spans = _kept(search, appended)
+    del search
+    counts = xp.bincount((keys >> xp.uint64(PLACE_BITS)).astype(xp.int64), minlength=count)
+    over = counts > request.max_hits
+    dropped, dropped_hits = int(over.sum()), 0
+    if dropped:
+        dropped_hits = int(counts[over].sum(dtype=xp.int64))
+        kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
+        keys, spans = keys[kept], spans[kept]
+        counts[over] = 0
+    hits = xp.empty(0, xp.uint64) if request.count_only else _in_order(keys, spans)
+    return DeviceHits(hits, counts, len(keys), dropped, dropped_hits, MATCH)
+
+
+def _guess(index: SeedIndex, request: Request) -> list[float]:
+    """Matches of a base that the search before had, of the same kind of match."""
+    kind, length = request.criteria.kind, request.criteria.min_length
+    return resident(index, f"matches of a base {kind == MAXIMAL} {length}", lambda: [_FIRST_GUESS])
+
+
+def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+    """What searches one batch that lies on the host; brings text, table and rows to the device. Its matches stay there,
+    in output order."""
+    tagged = tagged_on_device(index, watch)
+    guess = _guess(index, request)
+
+    def run(reads: Packed) -> DeviceHits:
+        with watch.stage("host_to_device", synchronise=synchronize):
+            on_device = to_device(reads)
+        with time_on_device(watch, "kernel"):
+            return fast_matches(tagged, on_device, request, guess)
+
+    return run
+
+
+def find_fast(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+    devices: Sequence[int] = (0,),
+) -> Found:
+    """All wanted matches of packed reads, or with `count_only` their numbers; see `warpseed.mems.find_mems`.
+
+    Parameters
+    ----------
+    threads : as for the other searches; this one leaves nothing to the CPU
+    devices : numbers of the GPUs that share the reads
+    """
+    start = partial(fast_batch, index, request_for(criteria, max_hits, count_only))
+    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
+
+
+def stream_matches(
+    index: SeedIndex,
+    sets: Generator[NamedSet, None, None],
+    criteria: Criteria,
+    options: Options,
+    *,
+    watch: Stopwatch,
+) -> Iterator[Result]:
+    """All wanted matches of sets of packed reads, in their order; `sets` and what is yielded as of
+    `warpseed.output.from_device.stream_results`, the rest as of `find_fast`."""
+    start = partial(fast_batch, index, request_for(criteria, options.max_hits))
+    return stream_results(sets, start, bytes_each, watch=watch, devices=devices_of(options.device))
+
+
+def device_run(
+    index: SeedIndex, reads: Packed, criteria: Criteria, *, tier: str = "fast", max_hits: int | None = None
+) -> Callable[[], int]:
+    """A search of reads that lie on the current device and whose matches stay there, read by read in output order; it
+    returns their number."""
+    watch, request = Stopwatch(), request_for(criteria, max_hits)
+    tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
+    return lambda: fast_matches(tagged, on_device, request, guess).results
