@@ -13,6 +13,8 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.text import unpack_text
 from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import LINES as KMER_LINES
+from warpseed.mems import mem_search
+from warpseed.mems.output import LINES as MEM_LINES
 from warpseed.one_error import read_search
 from warpseed.one_error.output import LINES as READ_LINES
 from warpseed.output.writers import open_writer
@@ -41,6 +43,8 @@ SEARCHES = pytest.mark.parametrize(
         How(read_search, READ_LINES["tsv"], "tsv", {}),
         How(read_search, READ_LINES["bed"], "bed", {"max_edits": 2, "max_hits": 40}),
         How(read_search, READ_LINES["tsv"], "tsv.gz", {"report": "best"}, on_device=False),
+        How(mem_search, MEM_LINES["paf"], "paf", {"min_length": 12, "kind": "super"}, on_device=False),
+        How(mem_search, MEM_LINES["tsv"], "tsv", {"min_length": 8, "kind": "maximal", "max_hits": 40}, on_device=False),
     ],
 )
 

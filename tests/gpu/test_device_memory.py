@@ -243,6 +243,8 @@ def test_several_devices_find_the_same(genome: Genome, monkeypatch: pytest.Monke
     for largest in (1 << 25, count // 30):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
         for tier, distance in (("fast", 0), ("fast", 2), ("paper", 1)):
+            if tier not in system.tiers:
+                continue
             one = system.find(genome.index, queries, tier, distance)
             for devices in ((0, 1), (1,)):
                 assert_same(system.find(genome.index, queries, tier, distance, devices=devices), one)

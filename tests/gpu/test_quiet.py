@@ -38,6 +38,7 @@ def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
         ["reads"],
         ["reads", "--max-edits", "2"],
         ["reads", "--tier", "paper"],
+        ["mems", "--min-length", "12"],
     ],
     ids=" ".join,
 )

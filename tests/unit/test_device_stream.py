@@ -104,8 +104,8 @@ def works(sizes: list[int]) -> Iterator[Work]:
         first += size
 
 
-def source(pieces: Iterator[Work]) -> Source[Work]:
-    return Source(pieces, lambda work: work.count, lambda work: 10)
+def source(pieces: Iterator[Work], weight: int = 1) -> Source[Work]:
+    return Source(pieces, lambda work: work.count, lambda work: weight, lambda work: 10 * weight)
 
 
 def stream(devices: Devices, sizes: list[int], numbers: tuple[int, ...] = (0,), **options: Any) -> list[int]:
@@ -134,6 +134,18 @@ def test_a_work_is_cut_only_where_it_is_larger_than_a_batch(devices: Devices) ->
     seen.sort(key=lambda share: (share.work, share.begin))
     assert [(share.begin, share.end) for share in seen if share.work.count == 60] == [(0, 60)] * 3
     assert [(share.begin, share.end) for share in seen if share.work.count == 250] == [(0, 100), (100, 200), (200, 250)]
+
+
+def test_long_queries_count_for_many_short_ones(devices: Devices) -> None:
+    """Of 30 each, three make a batch; one of 250 is a batch of its own. So it is where memory decides."""
+    for weight, largest in ((30, 3), (250, 1)):
+        devices.sizes.clear()
+        assert list(stream_batches(source(works([7] * 9), weight), devices.start, watch=Stopwatch())) == list(range(63))
+        assert max(devices.sizes[0]) == largest
+    devices.sizes.clear()
+    devices.free = 2 * 2 * 10 * 60
+    assert list(stream_batches(source(works([7] * 9), 30), devices.start, watch=Stopwatch())) == list(range(63))
+    assert max(devices.sizes[0]) == 2
 
 
 def test_a_busy_device_waits_for_a_batch_that_is_worth_while(devices: Devices) -> None:

@@ -19,9 +19,9 @@ from warpseed.compute.stopwatch import Stopwatch
 __all__ = ["CHUNKS_AHEAD", "LARGEST_BATCH", "LEAST_BATCH", "Share", "Source", "stream_batches"]
 
 LARGEST_BATCH = 1 << 20
-"""Queries that are run together at most: their work is some milliseconds, beside which a launch is nothing."""
+"""Short queries that are run together at most: their work is some milliseconds, beside which a launch is nothing."""
 LEAST_BATCH = 1 << 18
-"""Queries that a device which is busy with others waits for: fewer would not repay the calls that they cost."""
+"""Short queries that a device which is busy with others waits for: fewer would not repay the calls that they cost."""
 CHUNKS_AHEAD = 4
 """Chunks of a batch that wait on the host to be taken; those behind them stay on the device."""
 _LANES = 2
@@ -51,6 +51,8 @@ class Source(NamedTuple, Generic[_Work]):
     """in their order; run, and closed, in a thread of its own"""
     size_of: Callable[[_Work], int]
     """queries of a work"""
+    weight_of: Callable[[_Work], int]
+    """short queries that one of a work counts for, at least 1"""
     bytes_each: Callable[[_Work], int]
     """device memory that a query of a work and its results take, about"""
 
@@ -77,9 +79,9 @@ class _Device:
         self.alone = False
         """whether memory has been too short for two batches at a time"""
         self.fits: int | None = None
-        """queries that fit its memory, as far as is known"""
+        """short queries that fit its memory, as far as is known"""
         self.most = LARGEST_BATCH
-        """queries whose results should not have to wait on the device"""
+        """short queries whose results should not have to wait on the device"""
 
 
 def stream_batches(
@@ -206,7 +208,7 @@ class _Line(Generic[_Work, _Result]):
                 share = Share(work, 0, self._source.size_of(work))
                 with self._changed:
                     self._queue.append(share)
-                    self._queued += share.end
+                    self._queued += self._weight([share])
                     self._changed.notify_all()
                     self._changed.wait_for(lambda: self._closed or self._hungry())
                     if self._closed:
@@ -245,9 +247,10 @@ class _Line(Generic[_Work, _Result]):
             self._changed.wait_for(lambda: self._closed or self._is_over() or self._is_worthwhile(device))
             if self._closed or self._is_over():
                 return None
+            each = self._source.weight_of(self._queue[0].work)
             if device.fits is None:
                 needed = 2 * _LANES * self._source.bytes_each(self._queue[0].work)
-                device.fits = max(1, free_memory() // needed)
+                device.fits = max(1, free_memory() // needed) * each
             most = min(LARGEST_BATCH, device.most)
             batch: _Batch[_Work, _Result] = _Batch(self._gather(min(most, device.fits)))
             short = device.fits < most and bool(self._queue)
@@ -255,8 +258,12 @@ class _Line(Generic[_Work, _Result]):
             device.running += 1
             self._changed.notify_all()
         if short:
-            tell_short_memory(device.number, device.fits)
+            tell_short_memory(device.number, max(1, device.fits // each))
         return batch
+
+    def _weight(self, shares: Iterable[Share[_Work]]) -> int:
+        """Short queries that some shares count for."""
+        return sum((share.end - share.begin) * self._source.weight_of(share.work) for share in shares)
 
     def _is_over(self) -> bool:
         return self._broken is not None or (self._ended and not self._queue)
@@ -269,17 +276,18 @@ class _Line(Generic[_Work, _Result]):
         return not device.alone and (self._ended or self._queued >= LEAST_BATCH)
 
     def _gather(self, most: int) -> list[Share[_Work]]:
-        """Shares from the head of the queue, of `most` queries at most, which leave others to the other threads."""
+        """Shares from the head of the queue, of `most` short queries or one query, which leave others to the other
+        threads."""
         enough = max(LEAST_BATCH, -(-self._queued // self._lanes))
         shares: list[Share[_Work]] = []
         size = 0
         while self._queue and size < enough:
             share = self._queue[0]
-            if shares and size + share.end - share.begin > most:
+            if shares and size + self._weight([share]) > most:
                 break
-            end = min(share.end, share.begin + most)
+            end = min(share.end, share.begin + max(1, most // self._source.weight_of(share.work)))
             shares.append(share._replace(end=end))
-            size += end - share.begin
+            size += self._weight(shares[-1:])
             if end < share.end:
                 self._queue[0] = share._replace(begin=end)
             else:
@@ -314,9 +322,9 @@ class _Line(Generic[_Work, _Result]):
                 todo.append(shares)
                 self._wait_until_alone(device, batch)
             else:
-                device.fits = -(-size // 2)
-                todo += reversed(_halves(shares, device.fits))
-                tell_short_memory(device.number, device.fits)
+                device.fits = -(-self._weight(shares) // 2)
+                todo += reversed(_halves(shares, -(-size // 2)))
+                tell_short_memory(device.number, -(-size // 2))
 
     def _wait_until_alone(self, device: _Device, batch: _Batch[_Work, _Result]) -> None:
         """Step aside until what else is on the device is done with, which need not wait to be taken meanwhile."""
@@ -343,13 +351,13 @@ class _Line(Generic[_Work, _Result]):
                 batch.chunks.append(chunk)
                 self._changed.notify_all()
             count += 1
-        queries = sum(share.end - share.begin for share in batch.shares)
+        weight = self._weight(batch.shares)
         with self._changed:
             batch.done = True
             device.running -= 1
             if 2 * count > CHUNKS_AHEAD:
-                device.most = max(1, queries * CHUNKS_AHEAD // count)
-            elif queries >= device.most:
+                device.most = max(1, weight * CHUNKS_AHEAD // count)
+            elif weight >= device.most:
                 device.most *= 2
             self._changed.notify_all()
 

@@ -37,17 +37,12 @@ def mem_search(
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
     if both_strands not in (True, False):
         raise InputError(f"both_strands is {both_strands!r}, but True or False was expected.")
-<<<<<<< HEAD
     if checked.tier == "paper" and KINDS[kind] != PAPER:
         raise InputError(
             f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."
         )
-    if target_of(checked.device)[0] != "cpu":
-        raise InputError(f"device is {checked.device!r}, but maximal exact matches are searched for on the CPU alone.")
-=======
-    if checked.tier != "fast":
-        raise InputError("tier is 'paper', but maximal exact matches are searched for by the fast tier alone.")
->>>>>>> a95d7e2 (Maximal exact matches on GPUs)
+    if checked.tier == "paper" and target_of(checked.device)[0] != "cpu":
+        raise InputError(f"device is {checked.device!r}, but the paper tier searches for matches on the CPU alone.")
     length = check_number("min_length", min_length, 1, MAX_LENGTH)
     index = opened(index)
     if checked.tier == "paper":
@@ -97,7 +92,7 @@ def find_mems(
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 002, for its own kind alone; their
         matches are the same
-    device : 'cpu'
+    device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
     max_hits : int or None; a read with more matches, of the kind that is wanted, loses them all
 
@@ -110,6 +105,7 @@ def find_mems(
     ------
     InputError : an argument out of its range, or a file that is not what it should be
     IndexFormatError : `index` names a folder that holds no usable index
+    DeviceError : a GPU is asked for, and none answers
     """
     from warpseed.compute.stopwatch import Stopwatch
 

@@ -1,4 +1,4 @@
-"""The fast tier on the GPU: reads go in batches to the kernels of gpu_fast; matches come back, read by read in order."""
+"""The fast tier on the GPU: reads go in batches to the kernels of gpu_fast; matches come back in output order."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = Fal
 
 def bytes_each(reads: Packed) -> int:
     """Device memory that a read and its matches take, about."""
-    return 3 * packed_bytes(reads) + _BYTES_A_BASE * int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
+    bases = int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
+    return 3 * packed_bytes(reads) + _BYTES_A_BASE * bases
 
 
 def _oriented(reads: Packed, strands: int) -> OrientedReads:
@@ -81,7 +82,8 @@ def _oriented(reads: Packed, strands: int) -> OrientedReads:
     xp = cupy()
     total = len(reads.words)
     room = strands * total + 2
-    oriented = OrientedReads(view(xp.zeros(room, xp.uint64)), view(xp.zeros(room if len(reads.marks) else 0, xp.uint64)))
+    words, marks = xp.zeros(room, xp.uint64), xp.zeros(room if len(reads.marks) else 0, xp.uint64)
+    oriented = OrientedReads(view(words), view(marks))
     launch(orient_words, total, BLOCK, reads, strands, oriented)
     return oriented
 

@@ -79,7 +79,7 @@ class MatchSearch(NamedTuple):
     oriented: OrientedReads
     how: How
     first_tile: np.ndarray
-    """int64[n + 1]: the seeds of a read in one orientation are cut into tiles of SEEDS_A_WARP; where each read's begin"""
+    """int64[n + 1], where each read's tiles begin: the seeds of an orientation are cut into tiles of SEEDS_A_WARP"""
     ends: np.ndarray
     """uint32[32·total], or twice as many, a strand each, for the paper's kind: where the longest match from a base on
     ends; then what `bound_ends` makes of it. uint32[0] where all matches are wanted"""

@@ -21,6 +21,8 @@ __all__ = ["DeviceHits", "Start", "find_results", "packed_bytes", "stream_result
 
 _ROOM = 1 << 17
 """Hits that are handed on together at most where the host makes their lines, beside the search."""
+_SHORT_BYTES = 64
+"""Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
 
@@ -233,5 +235,10 @@ def stream_results(
     Result : what was found of consecutive queries of one set. The hits and their lines may lie in pinned memory, which
         is given back with them. How many queries were dropped is said of several results at once, in one of them.
     """
-    source = Source(sets, lambda queries: len(queries.packed.lengths), lambda queries: bytes_each(queries.packed))
+    source = Source(
+        sets,
+        size_of=lambda queries: len(queries.packed.lengths),
+        weight_of=lambda queries: max(1, packed_bytes(queries.packed) // _SHORT_BYTES),
+        bytes_each=lambda queries: bytes_each(queries.packed),
+    )
     return stream_batches(source, partial(_start, start, lines), watch=watch, devices=devices)
