@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened, target_of
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
