@@ -25,8 +25,12 @@ from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device, text_on_device
 from warpseed.kmer_seeds import cpu, gpu
+from warpseed.mems import cpu as mem_cpu
+from warpseed.mems import gpu as mem_gpu
+from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
+from warpseed.mems.reads import pack_long_reads
 from warpseed.output.rows import Found
-from warpseed.sequences.packed import Packed
+from warpseed.sequences.packed import Packed, part_of
 from warpseed.sequences.queries import write_fasta
 from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
@@ -338,3 +342,33 @@ def test_a_crowded_query_among_many(tmp_path: Path, system: System) -> None:
             for name in ("cpu", "gpu")
         )
         assert on_gpu.digest() == on_cpu.digest() and len(on_cpu) > 20 * len(queries)
+
+
+@pytest.mark.parametrize("kind", [MAXIMAL, PAPER, SUPER])
+def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    """One read with tens of thousands of matches, and memory for some thousand; around it reads with few."""
+    in_windows, cut = mem_gpu._in_windows, []
+    monkeypatch.setattr(mem_gpu, "_in_windows", lambda *search: cut.append(search) or in_windows(*search))
+    monkeypatch.setattr(mem_gpu, "free_memory", lambda: 1 << 18)
+    monkeypatch.setattr(device_stream, "LEAST_BATCH", 1)
+    monkeypatch.setattr(device_stream, "LARGEST_BATCH", 1)
+    reference = genome.reference
+    reads = pack_long_reads(simulate_reads(reference, count=3, length=[600, 900], error_rate=0.02, seed=5))
+    criteria = Criteria(4 if genome.played else 9, kind, 2)
+    least = 0
+    for i in range(len(reads.lengths)):
+        read = part_of(reads, i, i + 1)
+        expected = mem_cpu.find_fast(genome.index, read, criteria)
+        least = max(least, len(mem_cpu.find_fast(genome.index, read, criteria._replace(kind=MAXIMAL)).hits))
+        assert_same(mem_gpu.find_fast(genome.index, read, criteria), expected)
+        for limit in (1, len(expected.hits)):
+            limited = mem_gpu.find_fast(genome.index, read, criteria, max_hits=limit)
+            assert limited.dropped_hits == (0 if limit > 1 else len(expected.hits))
+            assert_same(limited, mem_cpu.find_fast(genome.index, read, criteria, max_hits=limit))
+        counted = mem_gpu.find_fast(genome.index, read, criteria, count_only=True)
+        assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
+    assert least > 10_000 and len(cut) == 4 * len(reads.lengths)
+    streamed = MEMS._replace(asked=lambda _: criteria).streamed(genome.index, reads, "fast", kind, 1)
+    assert_same(streamed, mem_cpu.find_fast(genome.index, reads, criteria))

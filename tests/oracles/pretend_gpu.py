@@ -335,6 +335,9 @@ class PretendGpu:
         lists, room = search.lists, len(search.lists.keys) // SEGMENTS
         self.how = search.how
         keys, spans = self._matches(search.reads, search.how, MAXIMAL)
+        place = (keys & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1)
+        inside = (place >= search.begin) & (place < search.end)
+        keys, spans = keys[inside], spans[inside]
         for segment in range(SEGMENTS):
             # The last of a read's are appended first, as if its lanes had come so.
             mine = slice(segment, None, SEGMENTS)

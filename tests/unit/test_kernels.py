@@ -93,7 +93,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
     borders = np.zeros(8, np.int64)
     how, matches = how_for(Criteria(20, SUPER, 2), index.table_length), AppendedMatches(words, words, words)
-    mems = MatchSearch(tagged, kmers, OrientedReads(words, words), how, borders, rows, matches, quadruples)
+    mems = MatchSearch(tagged, kmers, OrientedReads(words, words), how, borders, rows, matches, quadruples, True, 0, 99)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)

@@ -13,6 +13,7 @@ from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.gpu import (
     argsort,
     cupy,
+    free_memory,
     launch,
     resident,
     synchronize,
@@ -21,9 +22,10 @@ from warpseed.compute.gpu import (
     view,
     with_room,
 )
-from warpseed.compute.sink import limit_of
+from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
+from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
@@ -55,6 +57,8 @@ _FIRST_GUESS = 0.2
 """Matches of a base that there is room for before any were searched, and at least."""
 _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
+_BYTES_A_MATCH = 80
+"""Device memory of a match while it is put in order with others, about."""
 
 
 class Request(NamedTuple):
@@ -99,6 +103,17 @@ def _first_tiles(reads: Packed, how: How) -> Any:
     return first
 
 
+def _search(tagged: TaggedIndex, reads: Packed, how: How) -> tuple[MatchSearch, int]:
+    """What all threads of a search share, without lists to append to, and the tiles of its reads."""
+    xp = cupy()
+    first_tile = _first_tiles(reads, how)
+    ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
+    nothing = AppendedMatches(*(view(xp.empty(0, xp.uint64)) for _ in range(3)))
+    crowded = view(xp.empty((0, 4), xp.uint32))
+    shared = tagged, reads, _oriented(reads, how.strands), how, view(first_tile), view(ends), nothing, crowded
+    return MatchSearch(*shared, True, *WHOLE_TEXT), int(first_tile[-1])
+
+
 def _append(search: MatchSearch, tiles: int, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
     """Run a search with lists of this room: the room that it needs, and the search with what it appended."""
     xp = cupy()
@@ -111,15 +126,25 @@ def _append(search: MatchSearch, tiles: int, room: int, crowded_room: int) -> tu
     return tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:])), search
 
 
-def _kept(search: MatchSearch, appended: int) -> tuple[Any, Any]:
-    """The keys and spans of the appended matches that are wanted, in any order: uint64[h] each."""
-    xp = cupy()
+def _appended(search: MatchSearch) -> int:
+    """Matches that a search appended to lists with room for all."""
+    return int(cupy().asarray(search.lists.cursors)[:SEGMENTS].sum(dtype=np.int64))
+
+
+def _bound(search: MatchSearch) -> None:
+    """When all ends are noted: what the end of a match that is wanted must be."""
     reads, kind = search.reads, search.how.kind
     if kind != MAXIMAL:
         blocks = len(reads.lengths) * (2 if kind == PAPER else 1)
         launch(bound_ends, blocks * BLOCK, BLOCK, reads, kind, search.ends)
-    keys, spans, cursor = xp.empty(appended, xp.uint64), xp.empty(appended, xp.uint64), xp.zeros(1, xp.uint64)
-    held = reads, kind, search.ends
+
+
+def _kept(search: MatchSearch) -> tuple[Any, Any]:
+    """The keys and spans of the appended matches that are wanted, in any order: uint64[h] each."""
+    xp = cupy()
+    most = _appended(search)
+    keys, spans, cursor = xp.empty(most, xp.uint64), xp.empty(most, xp.uint64), xp.zeros(1, xp.uint64)
+    held = search.reads, search.how.kind, search.ends
     launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, view(cursor), view(keys), view(spans))
     kept = int(cursor[0])
     return keys[:kept], spans[:kept]
@@ -135,29 +160,9 @@ def _in_order(keys: Any, spans: Any) -> Any:
     return hits
 
 
-def fast_matches(tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]) -> DeviceHits:
-    """The matches of reads that lie on the device, which stay there: append, hold to the ends, sort.
-
-    Parameters
-    ----------
-    guess : one number, the matches of a base that room is made for; changed to those that were appended
-    """
+def _settled(keys: Any, spans: Any, count: int, request: Request) -> DeviceHits:
+    """The matches that are wanted of so many reads, in output order, without those of reads that have too many."""
     xp = cupy()
-    how = how_for(request.criteria, tagged.table_length)
-    count, bases = len(reads.lengths), 32 * len(reads.words)
-    first_tile = _first_tiles(reads, how)
-    tiles = int(first_tile[-1])
-    ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * bases, xp.uint32)
-    nothing = AppendedMatches(*(view(xp.empty(0, xp.uint64)) for _ in range(3)))
-    oriented = _oriented(reads, how.strands)
-    crowded = view(xp.empty((0, 4), xp.uint32))
-    search = MatchSearch(tagged, reads, oriented, how, view(first_tile), view(ends), nothing, crowded)
-    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS)
-    search = with_room((room, SEGMENTS * (64 + tiles // SEGMENTS)), partial(_append, search, tiles))
-    appended = int(xp.asarray(search.lists.cursors)[:SEGMENTS].sum(dtype=xp.int64))
-    guess[0] = max(_FIRST_GUESS, appended / max(1, bases))
-    keys, spans = _kept(search, appended)
-    del search
     counts = xp.bincount((keys >> xp.uint64(PLACE_BITS)).astype(xp.int64), minlength=count)
     over = counts > request.max_hits
     dropped, dropped_hits = int(over.sum()), 0
@@ -170,19 +175,83 @@ def fast_matches(tagged: TaggedIndex, reads: Packed, request: Request, guess: li
     return DeviceHits(hits, counts, len(keys), dropped, dropped_hits, MATCH)
 
 
+def fast_matches(
+    tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]
+) -> DeviceHits | Iterator[DeviceHits]:
+    """The matches of reads that lie on the device, which stay there: append, hold to the ends, sort.
+
+    Parameters
+    ----------
+    guess : one number, the matches of a base that room is made for; changed to those that were appended
+
+    Returns
+    -------
+    DeviceHits; of a single read with more matches than the device holds at a time, those of one part of the text after
+    the other
+    """
+    search, tiles = _search(tagged, reads, how_for(request.criteria, tagged.table_length))
+    bases = 32 * len(reads.words)
+    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + tiles // SEGMENTS)
+    needed, appended = _append(search, tiles, *room)
+    if needed[0] > room[0] and len(reads.lengths) == 1 and needed[0] * _BYTES_A_MATCH > free_memory() // 2:
+        del appended
+        return _in_windows(search, tiles, max(needed[1], room[1]), request)
+    if needed[0] > room[0] or needed[1] > room[1]:
+        del appended
+        appended = with_room(tuple(map(max, room, needed)), partial(_append, search, tiles))
+    guess[0] = max(_FIRST_GUESS, _appended(appended) / max(1, bases))
+    _bound(appended)
+    keys, spans = _kept(appended)
+    del search, appended
+    return _settled(keys, spans, len(reads.lengths), request)
+
+
+def _in_windows(search: MatchSearch, tiles: int, crowded_room: int, request: Request) -> Iterator[DeviceHits]:
+    """The matches of a single read, whose ends are noted, in windows of the text that memory suffices for."""
+    room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * _BYTES_A_MATCH))
+    text_end = int(search.tagged.rows.shape[0])
+    _bound(search)
+    search = search._replace(noting=False)
+
+    def windows() -> Iterator[tuple[Any, Any]]:
+        waiting = [(0, text_end)]
+        while waiting:
+            begin, end = waiting.pop()
+            (needed, _), appended = _append(search._replace(begin=begin, end=end), tiles, room, crowded_room)
+            if needed <= room:
+                yield _kept(appended)
+            elif end - begin == 1:
+                raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
+            else:
+                middle = (begin + end) // 2
+                waiting += [(middle, end), (begin, middle)]
+
+    total = sum(len(keys) for keys, _ in windows()) if request.count_only or request.max_hits < NO_LIMIT else 0
+    if request.count_only or total > request.max_hits:
+        over = total > request.max_hits
+        counts = np.array([0 if over else total], np.int64)
+        nothing = cupy().empty(0, np.uint64)
+        yield DeviceHits(nothing, cupy().asarray(counts), int(counts[0]), int(over), total * over, MATCH)
+        return
+    for keys, spans in windows():
+        yield _settled(keys, spans, 1, request)
+
+
 def _guess(index: SeedIndex, request: Request) -> list[float]:
     """Matches of a base that the search before had, of the same kind of match."""
     kind, length = request.criteria.kind, request.criteria.min_length
     return resident(index, f"matches of a base {kind == MAXIMAL} {length}", lambda: [_FIRST_GUESS])
 
 
-def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+def fast_batch(
+    index: SeedIndex, request: Request, watch: Stopwatch
+) -> Callable[[Packed], DeviceHits | Iterator[DeviceHits]]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its matches stay there,
     in output order."""
     tagged = tagged_on_device(index, watch)
     guess = _guess(index, request)
 
-    def run(reads: Packed) -> DeviceHits:
+    def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(reads)
         with time_on_device(watch, "kernel"):
@@ -234,4 +303,9 @@ def device_run(
     returns their number."""
     watch, request = Stopwatch(), request_for(criteria, max_hits)
     tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
-    return lambda: fast_matches(tagged, on_device, request, guess).results
+
+    def run() -> int:
+        found = fast_matches(tagged, on_device, request, guess)
+        return found.results if isinstance(found, DeviceHits) else sum(part.results for part in found)
+
+    return run

@@ -86,6 +86,12 @@ class MatchSearch(NamedTuple):
     lists: AppendedMatches
     crowded: np.ndarray
     """uint32[…, 4], tile, seed of the tile, first row, row behind the last"""
+    noting: bool
+    """whether ends are noted: not where they have been, and `bound_ends` has changed them"""
+    begin: int
+    """matches are kept that begin in the text from here on"""
+    end: int
+    """and before here"""
 
 
 class Tile(NamedTuple):
@@ -181,9 +187,11 @@ def _match_at(search, tile, seed, row):
     if bases == int64(NO_MATCH):
         return uint64(0), uint64(0), False
     first = seed - left
-    if how.kind != MAXIMAL:
+    if how.kind != MAXIMAL and search.noting:
         key = key_of(how, tile.strand, first, bases, tile.length)
         cuda.atomic.max(search.ends, _place_of_end(search, tile, key), uint32(key[1] + bases))
+    if place - left < int64(search.begin) or place - left >= int64(search.end):
+        return uint64(0), uint64(0), False
     begin = tile.length - first - bases if tile.strand else first
     key = (uint64(tile.query) << uint64(PLACE_BITS)) | pack_place(place - left, tile.strand)
     return key, pack_span(bases, begin), True

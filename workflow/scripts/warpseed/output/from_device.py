@@ -148,8 +148,9 @@ def _from_device(
     return _in_parts(counts, (found.dropped_queries, found.dropped_hits), sizes, hits_of, texts_of)
 
 
-Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Found]]"
-"""What brings to the current device what all sets share, and returns what searches a set that lies on the host."""
+Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Iterator[DeviceHits] | Found]]"
+"""What brings to the current device what all sets share, and returns what searches a set that lies on the host. Of a
+single query it may give the hits of one part of the text after the other, where they would not fit together."""
 
 
 def packed_bytes(queries: Packed) -> int:
@@ -177,12 +178,33 @@ def find_results(
             found = search(part_of(queries, first, last))
             if isinstance(found, Found):
                 return found
+            if not isinstance(found, DeviceHits):
+                return _joined([part.found() for part in found])
             with watch.stage("device_to_host"):
                 return found.found()
 
         return run
 
     return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
+
+
+def _joined(parts: list[Found]) -> Found:
+    """The hits of a single query in parts of the text, together."""
+    hits, counts, dropped_queries, dropped_hits = zip(*parts, strict=True)
+    return Found(np.concatenate(hits), np.sum(counts, axis=0), sum(dropped_queries), sum(dropped_hits))
+
+
+def _in_turn(parts: Iterator[DeviceHits], watch: Stopwatch) -> Iterator[list[Result]]:
+    """The hits of a single query in parts of the text, each brought here before the next is searched."""
+    waiting: Result | None = None
+    for part in parts:
+        for results in _from_device(part, [1], None, watch):
+            if waiting is not None:
+                yield [waiting._replace(continues=True)]
+            *before, waiting = results
+            yield before
+    if waiting is not None:
+        yield [waiting]
 
 
 def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> StreamRun[NamedSet, Result]:
@@ -204,6 +226,8 @@ def _start(start: Start, wanted: LinesWanted | None, watch: Stopwatch) -> Stream
                     if len(queries.lengths) > 1 or not is_out_of_memory(error):
                         raise
             return _from_device(found, sizes, lines, watch)
+        if not isinstance(found, Found):
+            return _in_turn(found, watch)
         dropped = found.dropped_queries, found.dropped_hits
         return _in_parts(found.counts, dropped, sizes, lambda low, high: found.hits[low:high])
 
