@@ -331,10 +331,21 @@ class PretendGpu:
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
         return (query << np.uint64(PLACE_BITS)) | found.hits["place"], found.hits["span"]
 
+    def note_longest(self, search) -> None:
+        assert search.noting
+
+    def append_longest(self, search) -> None:
+        """All that are wanted."""
+        assert not search.noting
+        self._append(search, int(search.how.kind))
+
     def append_matches(self, search) -> None:
+        self._append(search, MAXIMAL)
+
+    def _append(self, search, kind) -> None:
         lists, room = search.lists, len(search.lists.keys) // SEGMENTS
         self.how = search.how
-        keys, spans = self._matches(search.reads, search.how, MAXIMAL)
+        keys, spans = self._matches(search.reads, search.how, kind)
         place = (keys & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1)
         inside = (place >= search.begin) & (place < search.end)
         keys, spans = keys[inside], spans[inside]
@@ -350,6 +361,8 @@ class PretendGpu:
 
     def append_crowded_matches(self, search) -> None:
         assert search.crowded.shape[1] == 4
+
+    append_crowded_longest = append_crowded_matches
 
     def bound_ends(self, reads, kind, ends) -> None:
         assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)

@@ -16,7 +16,7 @@ from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 from warpseed.fm_index.text import segment_of
 from warpseed.mems.matches import SUPER, Criteria
 
-__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "how_for", "key_of", "match_of"]
+__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "agree_right", "how_for", "key_of", "match_of"]
 
 LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
@@ -64,7 +64,7 @@ def _agree_left(text, words, marks, at, place, step):
 
 
 @scalar
-def _agree_right(text, words, marks, at, place, most):
+def agree_right(text, words, marks, at, place, most):
     """Bases from `at` on that are like those of the text from `place` on, `most` at most."""
     agreed = int64(0)
     while agreed < most:
@@ -101,7 +101,7 @@ def match_of(where, how, read, seed, step, place):
     left = min(_agree_left(text, words, marks, origin + seed, place, step), seed)
     # What is before the segment, and behind it, is no base: only for what would count is it looked up where that is.
     at = origin + seed + bases
-    first = min(_agree_right(text, words, marks, at, place + bases, int64(32)), length - seed - bases)
+    first = min(agree_right(text, words, marks, at, place + bases, int64(32)), length - seed - bases)
     if left + bases + first < least and first < int64(32):
         return left, int64(NO_MATCH)
     segment = segment_of(segments, place)
@@ -114,7 +114,7 @@ def match_of(where, how, read, seed, step, place):
     right = min(first, most)
     if first == int64(32) and most > int64(32):
         behind = place + bases + int64(32)
-        right = int64(32) + _agree_right(text, words, marks, at + int64(32), behind, most - int64(32))
+        right = int64(32) + agree_right(text, words, marks, at + int64(32), behind, most - int64(32))
     total = left + bases + right
     return left, total if total >= least else int64(NO_MATCH)
 

@@ -45,6 +45,8 @@ from warpseed.mems.gpu_fast import (
     orient_words,
     put_matches,
 )
+from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
+from warpseed.mems.longest import finds_longest
 from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, Criteria
 from warpseed.output.from_device import DeviceHits, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found, Result
@@ -114,14 +116,22 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> tuple[MatchSearch, 
     return MatchSearch(*shared, True, *WHOLE_TEXT), int(first_tile[-1])
 
 
-def _append(search: MatchSearch, tiles: int, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
+class _Way(NamedTuple):
+    """Kernels that append matches, and the threads of the first."""
+
+    append: Any
+    append_crowded: Any
+    threads: int
+
+
+def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
     """Run a search with lists of this room: the room that it needs, and the search with what it appended."""
     xp = cupy()
     columns = (view(xp.empty(room, xp.uint64)) for _ in range(2))
     lists = AppendedMatches(view(xp.zeros(2 * SEGMENTS, xp.uint64)), *columns)
     search = search._replace(lists=lists, crowded=view(xp.empty((crowded_room, 4), xp.uint32)))
-    launch(append_matches, 32 * tiles, BLOCK, search)
-    launch(append_crowded_matches, _CROWDED_THREADS, BLOCK, search)
+    launch(way.append, way.threads, BLOCK, search)
+    launch(way.append_crowded, _CROWDED_THREADS, BLOCK, search)
     used = xp.asarray(lists.cursors).get().astype(np.int64)
     return tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:])), search
 
@@ -131,12 +141,13 @@ def _appended(search: MatchSearch) -> int:
     return int(cupy().asarray(search.lists.cursors)[:SEGMENTS].sum(dtype=np.int64))
 
 
-def _bound(search: MatchSearch) -> None:
-    """When all ends are noted: what the end of a match that is wanted must be."""
+def _bound(search: MatchSearch) -> MatchSearch:
+    """When all ends are noted: what the end of a match that is wanted must be, once; the search that knows it."""
     reads, kind = search.reads, search.how.kind
-    if kind != MAXIMAL:
+    if kind != MAXIMAL and search.noting:
         blocks = len(reads.lengths) * (2 if kind == PAPER else 1)
         launch(bound_ends, blocks * BLOCK, BLOCK, reads, kind, search.ends)
+    return search._replace(noting=False)
 
 
 def _kept(search: MatchSearch) -> tuple[Any, Any]:
@@ -189,35 +200,38 @@ def fast_matches(
     DeviceHits; of a single read with more matches than the device holds at a time, those of one part of the text after
     the other
     """
-    search, tiles = _search(tagged, reads, how_for(request.criteria, tagged.table_length))
+    how = how_for(request.criteria, tagged.table_length)
+    search, tiles = _search(tagged, reads, how)
+    way = _Way(append_matches, append_crowded_matches, 32 * tiles)
+    if finds_longest(how.min_length, how.kind, int(tagged.rows.shape[0])):
+        way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))
+        launch(note_longest, way.threads, BLOCK, search)
+        search = _bound(search)
     bases = 32 * len(reads.words)
-    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + tiles // SEGMENTS)
-    needed, appended = _append(search, tiles, *room)
+    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048)
+    needed, appended = _append(search, way, *room)
     if needed[0] > room[0] and len(reads.lengths) == 1 and needed[0] * _BYTES_A_MATCH > free_memory() // 2:
         del appended
-        return _in_windows(search, tiles, max(needed[1], room[1]), request)
+        return _in_windows(_bound(search), way, max(needed[1], room[1]), request)
     if needed[0] > room[0] or needed[1] > room[1]:
         del appended
-        appended = with_room(tuple(map(max, room, needed)), partial(_append, search, tiles))
+        appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
     guess[0] = max(_FIRST_GUESS, _appended(appended) / max(1, bases))
-    _bound(appended)
-    keys, spans = _kept(appended)
+    keys, spans = _kept(_bound(appended))
     del search, appended
     return _settled(keys, spans, len(reads.lengths), request)
 
 
-def _in_windows(search: MatchSearch, tiles: int, crowded_room: int, request: Request) -> Iterator[DeviceHits]:
-    """The matches of a single read, whose ends are noted, in windows of the text that memory suffices for."""
+def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Request) -> Iterator[DeviceHits]:
+    """The matches of a single read, whose ends are bounded, in windows of the text that memory suffices for."""
     room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * _BYTES_A_MATCH))
     text_end = int(search.tagged.rows.shape[0])
-    _bound(search)
-    search = search._replace(noting=False)
 
     def windows() -> Iterator[tuple[Any, Any]]:
         waiting = [(0, text_end)]
         while waiting:
             begin, end = waiting.pop()
-            (needed, _), appended = _append(search._replace(begin=begin, end=end), tiles, room, crowded_room)
+            (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
             if needed <= room:
                 yield _kept(appended)
             elif end - begin == 1:
@@ -239,8 +253,8 @@ def _in_windows(search: MatchSearch, tiles: int, crowded_room: int, request: Req
 
 def _guess(index: SeedIndex, request: Request) -> list[float]:
     """Matches of a base that the search before had, of the same kind of match."""
-    kind, length = request.criteria.kind, request.criteria.min_length
-    return resident(index, f"matches of a base {kind == MAXIMAL} {length}", lambda: [_FIRST_GUESS])
+    length, kind, _ = request.criteria
+    return resident(index, f"matches of a base, {kind} from {length}", lambda: [_FIRST_GUESS])
 
 
 def fast_batch(

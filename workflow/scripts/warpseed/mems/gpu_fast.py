@@ -29,12 +29,17 @@ __all__ = [
     "AppendedMatches",
     "MatchSearch",
     "OrientedReads",
+    "Tile",
     "append_crowded_matches",
+    "append_match",
     "append_matches",
     "bound_ends",
+    "end_of",
     "keep_matches",
     "order_matches",
     "orient_words",
+    "owner_of",
+    "packed_match",
     "put_matches",
 ]
 
@@ -95,7 +100,7 @@ class MatchSearch(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Seeds of a read in one orientation."""
+    """Seeds, or bases, of a read in one orientation."""
 
     query: int
     strand: int
@@ -108,7 +113,7 @@ class Tile(NamedTuple):
 
 
 @scalar
-def _owner(borders, item):
+def owner_of(borders, item):
     """Whose item this is: of those that begin at or before it the last."""
     low, high = int64(0), int64(borders.shape[0]) - int64(1)
     while high - low > int64(1):
@@ -127,7 +132,7 @@ def orient_words(reads, strands, oriented):
     total = int64(reads.words.shape[0])
     if w >= total:
         return
-    query = w if one_word_each(reads) else _owner(reads.first, w)
+    query = w if one_word_each(reads) else owner_of(reads.first, w)
     word = w - first_word(reads, query)
     for strand in range(strands):
         to = int64(1) + w + int64(strand) * total
@@ -140,7 +145,7 @@ def orient_words(reads, strands, oriented):
 def _tile_at(search, tile):
     """The tile with this number: those of a read lie behind each other, the reverse complement's last."""
     how, reads = search.how, search.reads
-    query = _owner(search.first_tile, tile)
+    query = owner_of(search.first_tile, tile)
     number = tile - search.first_tile[query]
     each = (search.first_tile[query + int64(1)] - search.first_tile[query]) >> (int64(how.strands) - int64(1))
     strand = int64(number >= each)
@@ -169,11 +174,11 @@ def _look_up(search, tile, seed):
 
 
 @scalar
-def _place_of_end(search, tile, key):
-    """Where the end of a match is noted: `key` as of `key_of`."""
-    strand, place = key
+def end_of(search, tile, first, bases):
+    """(where the end of a match of the bases from `first` on of a tile's oriented read is noted, the end), int64."""
+    strand, place = key_of(search.how, tile.strand, first, bases, tile.length)
     total = int64(search.reads.words.shape[0])
-    return (strand * total + first_word(search.reads, tile.query)) * int64(32) + place
+    return (strand * total + first_word(search.reads, tile.query)) * int64(32) + place, place + bases
 
 
 @scalar
@@ -188,12 +193,19 @@ def _match_at(search, tile, seed, row):
         return uint64(0), uint64(0), False
     first = seed - left
     if how.kind != MAXIMAL and search.noting:
-        key = key_of(how, tile.strand, first, bases, tile.length)
-        cuda.atomic.max(search.ends, _place_of_end(search, tile, key), uint32(key[1] + bases))
-    if place - left < int64(search.begin) or place - left >= int64(search.end):
+        at, end = end_of(search, tile, first, bases)
+        cuda.atomic.max(search.ends, at, uint32(end))
+    return packed_match(search, tile, place - left, first, bases)
+
+
+@scalar
+def packed_match(search, tile, place, first, bases):
+    """(key, span, whether it begins where matches are kept): a match of the bases from `first` on of a tile's oriented
+    read, at a text position."""
+    if place < int64(search.begin) or place >= int64(search.end):
         return uint64(0), uint64(0), False
     begin = tile.length - first - bases if tile.strand else first
-    key = (uint64(tile.query) << uint64(PLACE_BITS)) | pack_place(place - left, tile.strand)
+    key = (uint64(tile.query) << uint64(PLACE_BITS)) | pack_place(place, tile.strand)
     return key, pack_span(bases, begin), True
 
 
@@ -204,6 +216,12 @@ def _try_row(search, tile, seed, row, there):
     key, span, found = uint64(0), uint64(0), False
     if there:
         key, span, found = _match_at(search, tile, seed, row)
+    append_match(search, key, span, found)
+
+
+@scalar
+def append_match(search, key, span, found):
+    """Append a lane's match where it has one; all lanes of a warp take part."""
     place, total = warp_places(int64(found))
     if total == int64(0):
         return
