@@ -102,6 +102,19 @@ def test_paper_tier(genome: Genome, system: System, direction: str, name: str, k
     assert_in_order(genome, system, "paper")
 
 
+@KINDS
+@pytest.mark.parametrize("name", ["suffix_array", "table"])
+def test_paper_tier_of_long_reads(genome: Genome, name: str, kind: str) -> None:
+    """What it makes of these two arrays is within its own, or the index is refused."""
+    index = genome.index
+    damaged = with_array(index, "fast", name, replacements(index.arrays_of["fast"][name])[kind])
+    try:
+        assert_within(index, MEMS, MEMS.find(damaged, MEMS.draw(genome, 500, 1), "paper", 1, max_hits=200))
+    except IndexFormatError as error:
+        assert name == "suffix_array" and "damaged" in str(error)
+    assert_in_order(genome, MEMS, "paper")
+
+
 @SYSTEMS
 def test_a_refused_index_leaves_no_memory_taken(genome: Genome, system: System) -> None:
     index, pool = genome.index, device.cupy().get_default_memory_pool()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +32,8 @@ from warpseed.one_error.output import expand as expand_placements
 from warpseed.one_error.reads import Criteria
 from warpseed.output.lines import format_lines
 from warpseed.output.rows import HIT_ROW
+
+from oracles.pretend_mems_paper import PaperKernels
 
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -122,6 +124,12 @@ class PretendCupy:
     def bincount(self, array: Array, minlength: int) -> Array:
         return np.bincount(array, minlength=minlength).view(Array)
 
+    def repeat(self, array: Array, times: int) -> Array:
+        return np.repeat(array, times).view(Array)
+
+    def concatenate(self, arrays: Sequence[Array]) -> Array:
+        return np.concatenate(arrays).view(Array)
+
     def flatnonzero(self, array: Array) -> Array:
         return np.flatnonzero(array).view(Array)
 
@@ -129,7 +137,7 @@ class PretendCupy:
         return np.cumsum(array, dtype=dtype, out=out).view(Array)
 
 
-class PretendGpu:
+class PretendGpu(PaperKernels):
     """The kernels, by name, as functions on arrays of the host."""
 
     def __init__(self, index: Any) -> None:
@@ -398,6 +406,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from warpseed.fm_index import device
     from warpseed.kmer_seeds import gpu, gpu_paper
     from warpseed.mems import gpu as mems_gpu
+    from warpseed.mems import gpu_shared, gpu_stages
     from warpseed.one_error import gpu as reads_gpu
     from warpseed.one_error import gpu_paper as reads_gpu_paper
     from warpseed.output import device_lines
@@ -413,6 +422,17 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
-    for module in (appended, device, device_lines, gpu, gpu_paper, mems_gpu, reads_gpu, reads_gpu_paper):
+    for module in (
+        appended,
+        device,
+        device_lines,
+        gpu,
+        gpu_paper,
+        gpu_shared,
+        gpu_stages,
+        mems_gpu,
+        reads_gpu,
+        reads_gpu_paper,
+    ):
         monkeypatch.setattr(module, "launch", kernels.launch)
     return package, kernels

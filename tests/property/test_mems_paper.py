@@ -28,6 +28,7 @@ from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
 from warpseed.tasks import Room
 
+DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 PARAMETERS = [BinParameters(16, 1, 1), BinParameters(32, 2, 3), BinParameters(64, 7, 13), BinParameters(256, 12, 5)]
 
 
@@ -55,15 +56,17 @@ def pieces_of(draw: random.Random, contigs: Sequence[str], count: int) -> list[s
     return reads
 
 
+@DEVICES
 @given(
     case=cases(indels=True),
     layout=st.sampled_from(LAYOUTS),
     length=st.integers(1, 40),
     threads=st.sampled_from([1, 3]),
 )
-def test_any_input(built: Callable[..., Any], case: Any, layout: Any, length: int, threads: int) -> None:
+def test_any_input(built: Callable[..., Any], device: str, case: Any, layout: Any, length: int, threads: int) -> None:
     contigs, reads = case[0], [read for read in case[1] if read]
-    hits = search(built(contigs, layout), reads, min_length=length, kind="paper", tier="paper", threads=threads)
+    how = {"kind": "paper", "tier": "paper", "device": device, "threads": threads}
+    hits = search(built(contigs, layout), reads, min_length=length, **how)
     rows = hits.rows()
     names = ("strand", "contig", "start", "read_start", "length")
     for query, read in enumerate(reads):

@@ -138,7 +138,6 @@ def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) ->
     [
         (["--min-length", "0"], "min_length is 0"),
         (["--tier", "paper"], "the paper tier finds 'paper' alone"),
-        (["--tier", "paper", "--kind", "paper", "--device", "gpu"], "on the CPU alone"),
         (["--device", "tpu"], "device is 'tpu'"),
         (["--threads", "0"], "threads is 0"),
         (["-o", "x.bam"], "x.bam"),

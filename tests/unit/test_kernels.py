@@ -64,6 +64,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
     from warpseed.compute.appended import Appended
+    from warpseed.fm_index.binned import binned_index
     from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
@@ -72,7 +73,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.mems.fast import how_for
     from warpseed.mems.gpu_fast import AppendedMatches, MatchSearch, OrientedReads
+    from warpseed.mems.gpu_paper import Started
     from warpseed.mems.matches import SUPER, Criteria
+    from warpseed.mems.paper import Entries, Patterns
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
     from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
@@ -94,6 +97,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     borders = np.zeros(8, np.int64)
     how, matches = how_for(Criteria(20, SUPER, 2), index.table_length), AppendedMatches(words, words, words)
     mems = MatchSearch(tagged, kmers, OrientedReads(words, words), how, borders, rows, matches, quadruples, True, 0, 99)
+    binned, patterns = binned_index(index, 20), Patterns(rows, borders, rows, borders, 2)
+    started, entries = Started(rows, rows), Entries(words, words, rows)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
@@ -112,6 +117,17 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "keep_matches": (matches, kmers, SUPER, rows, words, words, words),
         "put_matches": (words, words, borders, words),
         "order_matches": (words, borders, words, words),
+        "pack_pattern_words": (kmers, patterns),
+        "assign_starts": (borders, 0, started),
+        "find_intervals": (binned, patterns, started, 20, entries, rows),
+        "compact_found": (entries, rows, borders, entries),
+        "count_kept": (entries, rows),
+        "compact_kept": (entries, borders, entries),
+        "count_new_rows": (entries, borders),
+        "count_matches": (entries, borders, 2, borders),
+        "drop_reads": (entries, 2, 128, borders, borders),
+        "split_intervals": (entries, borders, 0, rows, rows),
+        "locate_matches": (binned, patterns, entries, rows, rows, words, words),
         "orient_reads": (kmers, 2, Oriented(words, words)),
         "append_placements": (look_ups,),
         "append_crowded_placements": (look_ups,),

@@ -10,10 +10,11 @@ from warpseed.compute.gpu import cuda, cupy, free_memory, launch, resident, to_d
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError
+from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
 from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex, Segments
 from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
 
-__all__ = ["bwt_on_device", "table_length_for", "tagged_on_device", "text_on_device"]
+__all__ = ["binned_on_device", "bwt_on_device", "table_length_for", "tagged_on_device", "text_on_device"]
 
 
 def table_length_for(rows: int, free: int) -> int:
@@ -77,3 +78,15 @@ def bwt_on_device(index: SeedIndex, direction: str, watch: Stopwatch) -> PaperIn
             return to_device(part)
 
     return resident(index, direction, bring, _bytes(*part))
+
+
+def binned_on_device(index: SeedIndex, min_length: int, parameters: BinParameters, watch: Stopwatch) -> BinnedIndex:
+    """The index of paper 002, as `warpseed.fm_index.binned.binned_index` makes it; stage index_to_device."""
+    made = binned_index(index, min_length, parameters)
+
+    def bring() -> BinnedIndex:
+        with watch.stage("index_to_device", synchronise=cuda.synchronize):
+            return to_device(made)
+
+    name = f"bins of {parameters.bin_size}, {parameters.sa_ratio}, {made.pre_calc_length}"
+    return resident(index, name, bring, _bytes(*made))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened, target_of
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ def mem_search(
         raise InputError(
             f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."
         )
-    if checked.tier == "paper" and target_of(checked.device)[0] != "cpu":
-        raise InputError(f"device is {checked.device!r}, but the paper tier searches for matches on the CPU alone.")
     length = check_number("min_length", min_length, 1, MAX_LENGTH)
     index = opened(index)
     if checked.tier == "paper":

@@ -1,4 +1,5 @@
-"""The fast tier on the GPU: reads go in batches to the kernels of gpu_fast; matches come back in output order."""
+"""Both tiers on the GPU: reads go in batches to the kernels of gpu_fast and gpu_paper; matches come back in output
+order."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ import numpy as np
 from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.gpu import (
-    argsort,
     cupy,
     free_memory,
     launch,
@@ -22,10 +22,11 @@ from warpseed.compute.gpu import (
     view,
     with_room,
 )
-from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
+from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
+from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
@@ -41,18 +42,28 @@ from warpseed.mems.gpu_fast import (
     append_matches,
     bound_ends,
     keep_matches,
-    order_matches,
     orient_words,
-    put_matches,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
+from warpseed.mems.gpu_shared import Request, in_order, request_for
+from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
 from warpseed.mems.longest import finds_longest
 from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, Criteria
-from warpseed.output.from_device import DeviceHits, find_results, packed_bytes, stream_results
+from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found, Result
 from warpseed.sequences.packed import NamedSet, Packed
 
-__all__ = ["Request", "bytes_each", "device_run", "fast_batch", "find_fast", "request_for", "stream_matches"]
+__all__ = [
+    "Request",
+    "bytes_each",
+    "device_run",
+    "fast_batch",
+    "find_fast",
+    "find_paper",
+    "paper_batch",
+    "request_for",
+    "stream_matches",
+]
 
 _CROWDED_THREADS = 1 << 18
 _FIRST_GUESS = 0.2
@@ -61,20 +72,6 @@ _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
 _BYTES_A_MATCH = 80
 """Device memory of a match while it is put in order with others, about."""
-
-
-class Request(NamedTuple):
-    """What is asked of every read."""
-
-    criteria: Criteria
-    max_hits: int
-    """a read with more matches loses them all"""
-    count_only: bool = False
-
-
-def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = False) -> Request:
-    """What users ask for, as kernels take it."""
-    return Request(criteria, limit_of(max_hits), count_only)
 
 
 def bytes_each(reads: Packed) -> int:
@@ -161,16 +158,6 @@ def _kept(search: MatchSearch) -> tuple[Any, Any]:
     return keys[:kept], spans[:kept]
 
 
-def _in_order(keys: Any, spans: Any) -> Any:
-    """Matches read by read in output order: uint64[2·h]."""
-    xp = cupy()
-    hits = xp.empty(2 * len(keys), xp.uint64)
-    order = view(argsort(keys))
-    launch(put_matches, len(keys), BLOCK, view(keys), view(spans), order, view(hits))
-    launch(order_matches, len(keys), BLOCK, view(keys), order, view(spans), view(hits))
-    return hits
-
-
 def _settled(keys: Any, spans: Any, count: int, request: Request) -> DeviceHits:
     """The matches that are wanted of so many reads, in output order, without those of reads that have too many."""
     xp = cupy()
@@ -182,7 +169,7 @@ def _settled(keys: Any, spans: Any, count: int, request: Request) -> DeviceHits:
         kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
         keys, spans = keys[kept], spans[kept]
         counts[over] = 0
-    hits = xp.empty(0, xp.uint64) if request.count_only else _in_order(keys, spans)
+    hits = xp.empty(0, xp.uint64) if request.count_only else in_order(keys, spans)
     return DeviceHits(hits, counts, len(keys), dropped, dropped_hits, MATCH)
 
 
@@ -296,6 +283,30 @@ def find_fast(
     return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
+def find_paper(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    threads: int = 1,
+    max_hits: int | None = None,
+    count_only: bool = False,
+    watch: Stopwatch | None = None,
+    devices: Sequence[int] = (0,),
+) -> Found:
+    """All matches of packed reads by the paper tier, which are of its own kind, or with `count_only` their numbers.
+
+    Parameters
+    ----------
+    threads : as for the other searches; this one leaves nothing to the CPU
+    watch : takes the seconds of the stages index_to_device, host_to_device, pack, intervals, filter, split, locate,
+        sort and device_to_host
+    devices : numbers of the GPUs that share the reads
+    """
+    start = partial(paper_batch, index, request_for(criteria, max_hits, count_only))
+    return find_results(reads, start, paper_bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
+
+
 def stream_matches(
     index: SeedIndex,
     sets: Generator[NamedSet, None, None],
@@ -305,17 +316,36 @@ def stream_matches(
     watch: Stopwatch,
 ) -> Iterator[Result]:
     """All wanted matches of sets of packed reads, in their order; `sets` and what is yielded as of
-    `warpseed.output.from_device.stream_results`, the rest as of `find_fast`."""
-    start = partial(fast_batch, index, request_for(criteria, options.max_hits))
-    return stream_results(sets, start, bytes_each, watch=watch, devices=devices_of(options.device))
+    `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
+    request, devices = request_for(criteria, options.max_hits), devices_of(options.device)
+    batches: dict[str, tuple[Start, Callable[[Packed], int]]] = {
+        "fast": (partial(fast_batch, index, request), bytes_each),
+        "paper": (partial(paper_batch, index, request), paper_bytes_each),
+    }
+    return stream_results(sets, *batches[options.tier], watch=watch, devices=devices)
 
 
 def device_run(
-    index: SeedIndex, reads: Packed, criteria: Criteria, *, tier: str = "fast", max_hits: int | None = None
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    tier: str = "fast",
+    max_hits: int | None = None,
+    parameters: BinParameters = PAPER_PARAMETERS,
+    watch: Stopwatch | None = None,
 ) -> Callable[[], int]:
     """A search of reads that lie on the current device and whose matches stay there, read by read in output order; it
-    returns their number."""
-    watch, request = Stopwatch(), request_for(criteria, max_hits)
+    returns their number.
+
+    Parameters
+    ----------
+    parameters : what the paper tier's index is made with
+    watch : takes the seconds of the paper tier's stages
+    """
+    watch, request = watch or Stopwatch(), request_for(criteria, max_hits)
+    if tier == "paper":
+        return paper_run(index, reads, request, parameters, watch)
     tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
 
     def run() -> int:
