@@ -345,24 +345,28 @@ def test_a_crowded_query_among_many(tmp_path: Path, system: System) -> None:
         assert on_gpu.digest() == on_cpu.digest() and len(on_cpu) > 20 * len(queries)
 
 
-@pytest.mark.parametrize("kind", [MAXIMAL, PAPER, SUPER])
+@pytest.mark.parametrize(("kind", "longest"), [(MAXIMAL, False), (PAPER, False), (PAPER, True), (SUPER, False)])
 def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
-    genome: Genome, monkeypatch: pytest.MonkeyPatch, kind: int
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, kind: int, longest: bool
 ) -> None:
-    """One read with tens of thousands of matches, and memory for some thousand; around it reads with few."""
+    """Reads with tens of thousands of matches each, and memory for some thousand; by seeds, and by the longest match
+    from every base on."""
+    monkeypatch.setattr(mem_gpu, "finds_longest", lambda *_: longest)
     in_windows, cut = mem_gpu._in_windows, []
     monkeypatch.setattr(mem_gpu, "_in_windows", lambda *search: cut.append(search) or in_windows(*search))
     monkeypatch.setattr(mem_gpu, "free_memory", lambda: 1 << 18)
     monkeypatch.setattr(device_stream, "LEAST_BATCH", 1)
     monkeypatch.setattr(device_stream, "LARGEST_BATCH", 1)
     reference = genome.reference
-    reads = pack_long_reads(simulate_reads(reference, count=3, length=[600, 900], error_rate=0.02, seed=5))
+    length = [3400, 3600] if longest else [700, 900]
+    reads = pack_long_reads(simulate_reads(reference, count=2, length=length, error_rate=0.02, seed=5))
     criteria = Criteria(4 if genome.played else 9, kind, 2)
     least = 0
     for i in range(len(reads.lengths)):
         read = part_of(reads, i, i + 1)
         expected = mem_cpu.find_fast(genome.index, read, criteria)
-        least = max(least, len(mem_cpu.find_fast(genome.index, read, criteria._replace(kind=MAXIMAL)).hits))
+        appended = mem_cpu.find_fast(genome.index, read, criteria._replace(kind=kind if longest else MAXIMAL))
+        least = max(least, len(appended.hits))
         assert_same(mem_gpu.find_fast(genome.index, read, criteria), expected)
         for limit in (1, len(expected.hits)):
             limited = mem_gpu.find_fast(genome.index, read, criteria, max_hits=limit)
@@ -370,6 +374,6 @@ def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
             assert_same(limited, mem_cpu.find_fast(genome.index, read, criteria, max_hits=limit))
         counted = mem_gpu.find_fast(genome.index, read, criteria, count_only=True)
         assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
-    assert least > 10_000 and len(cut) == 4 * len(reads.lengths)
+    assert least > 6_000 and len(cut) == 4 * len(reads.lengths)
     streamed = MEMS._replace(asked=lambda _: criteria).streamed(genome.index, reads, "fast", kind, 1)
     assert_same(streamed, mem_cpu.find_fast(genome.index, reads, criteria))
