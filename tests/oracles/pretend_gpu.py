@@ -376,14 +376,12 @@ class PretendGpu(PaperKernels):
         assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)
 
     def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans) -> None:
-        room, kept = len(lists.keys) // SEGMENTS, 0
-        wanted = set(zip(*self._matches(reads, self.how, int(kind)), strict=True))
-        for segment in range(SEGMENTS):
-            part = slice(segment * room, segment * room + int(lists.cursors[segment]))
-            for match in zip(lists.keys[part], lists.spans[part], strict=True):
-                if match in wanted:
-                    keys[kept], spans[kept] = match
-                    kept += 1
+        room = len(lists.keys) // SEGMENTS
+        parts = [slice(i * room, i * room + int(lists.cursors[i])) for i in range(SEGMENTS)]
+        there = [np.concatenate([list[part] for part in parts]) for list in (lists.keys, lists.spans)]
+        wanted = np.isin(_mixed(*there), _mixed(*self._matches(reads, self.how, int(kind))))
+        kept = int(wanted.sum())
+        keys[:kept], spans[:kept] = there[0][wanted], there[1][wanted]
         cursor[0] = kept
 
     def put_matches(self, keys, spans, order, hits) -> None:
@@ -392,6 +390,11 @@ class PretendGpu(PaperKernels):
     def order_matches(self, keys, order, spans, hits) -> None:
         order_by = np.lexsort([hits[1::2], keys[order]])
         hits[1::2] = hits[1::2][order_by]
+
+
+def _mixed(keys: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """A number for each pair, by which pairs can be told apart."""
+    return keys * np.uint64(0x9E3779B97F4A7C15) ^ spans
 
 
 def _plain(arrays: Any) -> Any:
