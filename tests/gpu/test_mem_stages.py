@@ -114,6 +114,27 @@ def test_a_run_on_the_device_counts_its_matches(
     assert not STAGES - set(watch.seconds)
 
 
+def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
+    searched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One read with thousands of matches, and memory for some hundred; around it reads with few."""
+    long = "".join(random.Random(2).choices("ACGT", k=1500))
+    queries = Queries.from_sequences(["ACGTACGATTACAGATT", long, bases_of()[40:90], "GATTACAGATTACAG"])
+    reads, criteria = pack_long_reads(queries), Criteria(4, PAPER, 2)
+    in_windows, cut = gpu_stages._in_windows, []
+    monkeypatch.setattr(gpu_stages, "_in_windows", lambda *search: cut.append(search) or in_windows(*search))
+    monkeypatch.setattr(gpu_stages, "free_memory", lambda: 1 << 18)
+    monkeypatch.setattr(device_batches, "LARGEST_BATCH", 1)
+    monkeypatch.setattr(gpu_stages, "_BASES_A_RUN", 10)
+    assert len(cpu.find_paper(searched, reads, criteria).hits) > 3000
+    for limit in (None, 200, 1):
+        expected = cpu.find_paper(searched, reads, criteria, max_hits=limit)
+        assert_same(gpu.find_paper(searched, reads, criteria, max_hits=limit), expected)
+        with device.on_device(0):
+            assert gpu.device_run(searched, reads, criteria, tier="paper", max_hits=limit)() == len(expected.hits)
+    assert len(cut) == 2
+
+
 @pytest.mark.parametrize("ending", ["tsv", "paf"])
 def test_files_have_the_bytes_that_they_have_from_the_cpu(searched: Any, tmp_path: Path, ending: str) -> None:
     searched.save(tmp_path / "index")

@@ -6,14 +6,15 @@ of them would fill the device; what they find is compacted, and stands together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch, synchronize, time_on_device, to_device, view
+from warpseed.compute.gpu import cupy, free_memory, launch, synchronize, time_on_device, to_device, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
+from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameters
 from warpseed.fm_index.device import binned_on_device
 from warpseed.fm_index.layout import SeedIndex
@@ -37,7 +38,7 @@ from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
 from warpseed.output.from_device import DeviceHits, packed_bytes
 from warpseed.sequences.packed import Packed, part_of
 
-__all__ = ["DeviceMatches", "paper_batch", "paper_bytes_each", "paper_run", "search_on_device"]
+__all__ = ["Searched", "paper_batch", "paper_bytes_each", "paper_matches", "paper_run", "search_on_device"]
 
 STARTS_A_LAUNCH = 1 << 26
 """MEM starts of a launch, at most; a multiple of BLOCK."""
@@ -45,22 +46,25 @@ ROWS_A_LAUNCH = 1 << 26
 """Rows that are split and located together, at most."""
 _BYTES_A_BASE = 100
 """Device memory of a base of a read, about: a thread of each orientation, and what that finds."""
+_BYTES_A_MATCH = 80
+"""Device memory of a match while it is put in order with others, about."""
 _BASES_A_RUN = 1 << 25
 """Bases of the reads that `paper_run` searches at once, about."""
 
 
-class DeviceMatches(NamedTuple):
-    """What a batch left on the device: matches in any order, each read's together."""
+class Searched(NamedTuple):
+    """What a batch left on the device before it is located (stages 0 to 3)."""
 
-    keys: Any
-    """uint64[h], the query above PLACE_BITS, below it a match's place; none where only counts were asked for"""
-    spans: Any
-    """uint64[h]"""
+    patterns: Patterns
+    entries: Entries
+    borders: Any
+    """int64[e + 1], where the rows that each entry has for itself begin"""
     counts: Any
     """int64[n], matches of each read, 0 for one that was dropped"""
-    results: int
-    dropped_queries: int
-    dropped_hits: int
+    total: int
+    """matches of all"""
+    dropped: tuple[int, int]
+    """reads with too many matches, and those"""
 
 
 def _borders(counts: Any) -> Any:
@@ -148,15 +152,9 @@ def _counted(entries: Entries, reads: int, strands: int, max_hits: int) -> tuple
 
 
 def search_on_device(
-    index: BinnedIndex,
-    reads: Packed,
-    criteria: Criteria,
-    *,
-    max_hits: int,
-    count_only: bool = False,
-    watch: Stopwatch,
-) -> DeviceMatches:
-    """Stages 0 to 4 for reads that lie on the device; `watch` takes the seconds of each."""
+    index: BinnedIndex, reads: Packed, criteria: Criteria, max_hits: int, watch: Stopwatch
+) -> Searched:
+    """Stages 0 to 2 for reads that lie on the device, and stage 3 so far as it counts."""
     xp = cupy()
     with time_on_device(watch, "pack"):
         patterns = _packed_patterns(reads, criteria)
@@ -170,18 +168,87 @@ def search_on_device(
     found.clear()
     with time_on_device(watch, "split"):
         borders, counts, dropped = _counted(entries, len(reads.lengths), criteria.strands, max_hits)
-        total = int(borders[-1])
-    room = 0 if count_only else total
-    keys, spans = xp.empty(room, xp.uint64), xp.empty(room, xp.uint64)
-    for first in range(0, room, ROWS_A_LAUNCH):
-        part = slice(first, min(first + ROWS_A_LAUNCH, room))
-        rows, owners = (view(xp.empty(part.stop - first, xp.uint32)) for _ in range(2))
-        with time_on_device(watch, "split"):
-            launch(split_intervals, len(rows), BLOCK, entries, view(borders), first, rows, owners)
-        with time_on_device(watch, "locate"):
-            into = view(keys[part]), view(spans[part])
-            launch(locate_matches, len(rows), BLOCK, index, patterns, entries, rows, owners, *into)
-    return DeviceMatches(keys, spans, counts, total, *dropped)
+        return Searched(patterns, entries, borders, counts, int(borders[-1]), dropped)
+
+
+def _locate(index: BinnedIndex, searched: Searched, first: int, into: tuple[Any, Any], watch: Stopwatch) -> None:
+    """Stages 3 and 4 for the matches from number `first` on: keys and spans, as many as there is room for."""
+    xp = cupy()
+    rows, owners = (view(xp.empty(len(into[0]), xp.uint32)) for _ in range(2))
+    patterns, entries, borders, *_ = searched
+    with time_on_device(watch, "split"):
+        launch(split_intervals, len(rows), BLOCK, entries, view(borders), first, rows, owners)
+    with time_on_device(watch, "locate"):
+        launch(locate_matches, len(rows), BLOCK, index, patterns, entries, rows, owners, *map(view, into))
+
+
+def _new_matches(count: int) -> tuple[Any, Any]:
+    xp = cupy()
+    return xp.empty(count, xp.uint64), xp.empty(count, xp.uint64)
+
+
+def _all_matches(index: BinnedIndex, searched: Searched, watch: Stopwatch) -> DeviceHits:
+    """The matches, in output order."""
+    keys, spans = _new_matches(searched.total)
+    for first in range(0, searched.total, ROWS_A_LAUNCH):
+        part = slice(first, first + ROWS_A_LAUNCH)
+        _locate(index, searched, first, (keys[part], spans[part]), watch)
+    with time_on_device(watch, "sort"):
+        return DeviceHits(in_order(keys, spans), searched.counts, searched.total, *searched.dropped, MATCH)
+
+
+def _matches_in(
+    index: BinnedIndex, searched: Searched, window: tuple[int, int], room: int, watch: Stopwatch
+) -> DeviceHits | None:
+    """The matches of a single read that begin in these positions of the text; None for more than `room`."""
+    xp = cupy()
+    low, high = (xp.uint64(place << 1) for place in window)
+    parts, held, step = [_new_matches(0)], 0, min(ROWS_A_LAUNCH, room)
+    for first in range(0, searched.total, step):
+        keys, spans = _new_matches(min(step, searched.total - first))
+        _locate(index, searched, first, (keys, spans), watch)
+        mine = (keys >= low) & (keys < high)
+        parts.append((keys[mine], spans[mine]))
+        held += len(parts[-1][0])
+        if held > room:
+            return None
+    with time_on_device(watch, "sort"):
+        hits = in_order(*map(xp.concatenate, zip(*parts, strict=True)))
+    return DeviceHits(hits, xp.asarray(np.array([held], np.int64)), held, 0, 0, MATCH)
+
+
+def _in_windows(index: BinnedIndex, searched: Searched, watch: Stopwatch) -> Iterator[DeviceHits]:
+    """The matches of a single read, in windows of the text that memory suffices for, located again for each."""
+    room = max(64, free_memory() // (4 * _BYTES_A_MATCH))
+    waiting = [(0, int(cupy().asarray(index.first_row)[4]))]
+    while waiting:
+        begin, end = waiting.pop()
+        found = _matches_in(index, searched, (begin, end), room, watch)
+        if found is not None:
+            yield found
+        elif end - begin == 1:
+            raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
+        else:
+            middle = (begin + end) // 2
+            waiting += [(middle, end), (begin, middle)]
+
+
+def paper_matches(
+    index: BinnedIndex, reads: Packed, request: Request, watch: Stopwatch
+) -> DeviceHits | Iterator[DeviceHits]:
+    """The matches of reads that lie on the device, which stay there; `watch` takes the seconds of each stage.
+
+    Returns
+    -------
+    DeviceHits; of a single read with more matches than the device holds at a time, those of one part of the text after
+    the other
+    """
+    searched = search_on_device(index, reads, request.criteria, request.max_hits, watch)
+    if request.count_only:
+        return DeviceHits(cupy().empty(0, np.uint64), searched.counts, searched.total, *searched.dropped, MATCH)
+    if len(reads.lengths) == 1 and searched.total * _BYTES_A_MATCH > free_memory() // 2:
+        return _in_windows(index, searched, watch)
+    return _all_matches(index, searched, watch)
 
 
 # ---- batches
@@ -193,27 +260,17 @@ def paper_bytes_each(reads: Packed) -> int:
     return 3 * packed_bytes(reads) + _BYTES_A_BASE * bases
 
 
-def _hits_of(found: DeviceMatches, watch: Stopwatch) -> DeviceHits:
-    """What the paper tier found, in output order."""
-    with time_on_device(watch, "sort"):
-        hits = in_order(found.keys, found.spans)
-    return DeviceHits(hits, found.counts, found.results, found.dropped_queries, found.dropped_hits, MATCH)
-
-
 def paper_batch(
     index: SeedIndex, request: Request, watch: Stopwatch, parameters: BinParameters = PAPER_PARAMETERS
-) -> Callable[[Packed], DeviceHits]:
+) -> Callable[[Packed], DeviceHits | Iterator[DeviceHits]]:
     """What searches one batch that lies on the host; brings the index of section 4.1 to the device. Its matches stay
     there, in output order."""
     binned = binned_on_device(index, request.criteria.min_length, parameters, watch)
 
-    def run(reads: Packed) -> DeviceHits:
+    def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(reads)
-        found = search_on_device(
-            binned, on_device, request.criteria, max_hits=request.max_hits, count_only=request.count_only, watch=watch
-        )
-        return _hits_of(found, watch)
+        return paper_matches(binned, on_device, request, watch)
 
     return run
 
@@ -235,7 +292,7 @@ def paper_run(
     parts = [to_device(part) for part in _parts(reads)]
 
     def search(part: Packed) -> int:
-        found = search_on_device(binned, part, request.criteria, max_hits=request.max_hits, watch=watch)
-        return _hits_of(found, watch).results
+        found = paper_matches(binned, part, request, watch)
+        return found.results if isinstance(found, DeviceHits) else sum(each.results for each in found)
 
     return lambda: sum(map(search, parts))
