@@ -17,7 +17,7 @@ from warpseed.kmer_seeds import gpu as kmer_gpu
 from warpseed.kmer_seeds.floors import draw_kmers
 from warpseed.mems import cpu as mem_cpu
 from warpseed.mems import gpu as mem_gpu
-from warpseed.mems.matches import KINDS, PAPER
+from warpseed.mems.matches import KINDS, PAPER, PLACE_BITS
 from warpseed.mems.matches import Criteria as MemCriteria
 from warpseed.mems.reads import pack_long_reads
 from warpseed.one_error import cpu as read_cpu
@@ -108,7 +108,8 @@ READS = System(
 )  # fmt: skip
 MEMS = System(
     "mems", mem_cpu, mem_gpu, mem_gpu.stream_matches, lambda kind: MemCriteria(14, kind, 2), _draw_long_reads,
-    lambda hits: hits["place"] >> np.uint64(1), {"fast": tuple(KINDS.values()), "paper": (PAPER,)},
+    lambda hits: (hits["place"] & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1),
+    {"fast": tuple(KINDS.values()), "paper": (PAPER,)},
 )  # fmt: skip
 SYSTEMS = pytest.mark.parametrize("system", [KMERS, READS, MEMS], ids=["kmers", "reads", "mems"])
 

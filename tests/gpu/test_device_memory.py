@@ -375,5 +375,11 @@ def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
         counted = mem_gpu.find_fast(genome.index, read, criteria, count_only=True)
         assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
     assert least > 6_000 and len(cut) == 4 * len(reads.lengths)
+    rare = criteria._replace(max_occurrences=3)
+    expected, limited = (search.find_fast(genome.index, read, rare) for search in (mem_cpu, mem_gpu))
+    assert_same(limited, expected)
+    counted = mem_gpu.find_fast(genome.index, read, rare, count_only=True)
+    assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
+    assert counted.dropped_hits == limited.dropped_hits == expected.dropped_hits > 0
     streamed = MEMS._replace(asked=lambda _: criteria).streamed(genome.index, reads, "fast", kind, 1)
     assert_same(streamed, mem_cpu.find_fast(genome.index, reads, criteria))

@@ -133,6 +133,12 @@ def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
         with device.on_device(0):
             assert gpu.device_run(searched, reads, criteria, tier="paper", max_hits=limit)() == len(expected.hits)
     assert len(cut) == 2
+    rare = criteria._replace(max_occurrences=2)
+    expected = cpu.find_paper(searched, reads, rare)
+    assert_same(gpu.find_paper(searched, reads, rare), expected)
+    counted = gpu.find_paper(searched, reads, rare, count_only=True)
+    assert counted.counts.tolist() == expected.counts.tolist() and not len(counted.hits)
+    assert counted.dropped_hits == expected.dropped_hits > 0 and len(cut) == 4
 
 
 @pytest.mark.parametrize("ending", ["tsv", "paf"])

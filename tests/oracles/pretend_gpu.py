@@ -23,8 +23,7 @@ from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.kmer_seeds.output import expand as expand_hits
 from warpseed.mems import cpu as mem_cpu
-from warpseed.mems.gpu_fast import PLACE_BITS
-from warpseed.mems.matches import MAXIMAL, PAPER
+from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS
 from warpseed.mems.matches import Criteria as MemCriteria
 from warpseed.one_error import cpu as one_error_cpu
 from warpseed.one_error.output import PLACEMENT_ROW
@@ -120,6 +119,9 @@ class PretendCupy:
 
     def maximum(self, array: Array, least: int) -> Array:
         return np.maximum(array, least).view(Array)
+
+    def searchsorted(self, array: Array, values: Array) -> Array:
+        return np.searchsorted(array, values).view(Array)
 
     def bincount(self, array: Array, minlength: int) -> Array:
         return np.bincount(array, minlength=minlength).view(Array)
@@ -337,7 +339,8 @@ class PretendGpu(PaperKernels):
         criteria = MemCriteria(int(how.min_length), kind, int(how.strands))
         found = mem_cpu.find_fast(self.index, _plain(reads), criteria)
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
-        return (query << np.uint64(PLACE_BITS)) | found.hits["place"], found.hits["span"]
+        places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
+        return (query << np.uint64(PLACE_BITS)) | places, found.hits["span"]
 
     def note_longest(self, search) -> None:
         assert search.noting

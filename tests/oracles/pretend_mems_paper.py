@@ -88,8 +88,9 @@ class PaperKernels:
         owners[...] = mine
 
     def locate_matches(self, index, patterns, entries, rows, owners, keys, spans) -> None:
-        hits, split = np.empty(len(rows), MATCH), (_plain(rows), _plain(owners).astype(np.int64))
-        entries = _plain(entries)
+        entries, hits = _plain(entries), np.empty(len(rows), MATCH)
+        uncounted = np.zeros(len(entries.patterns), np.int64)
+        split = _plain(rows), _plain(owners).astype(np.int64), uncounted
         cpu_paper.locate_rows(_plain(index), _plain(patterns), entries, split, 0, len(rows), hits)
         query = entries.patterns[split[1]].astype(np.uint64) // np.uint64(patterns.strands)
         keys[...], spans[...] = (query << np.uint64(PLACE_BITS)) | hits["place"], hits["span"]

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import warpseed
 from oracles.kmers import differences, reverse_complement
@@ -67,10 +68,13 @@ def mummer_matches(fasta: Path, reads_path: Path, reads: Sequence[str], min_leng
     return matches
 
 
-def fastmap_matches(fasta: Path, reads_path: Path, reads: Sequence[str], min_length: int) -> list[set[Match]]:
-    """What `bwa fastmap` finds of each read, in a genome of one contig."""
+def fastmap_matches(
+    fasta: Path, reads_path: Path, reads: Sequence[str], min_length: int
+) -> tuple[list[set[Match]], dict[tuple[int, int, int], int]]:
+    """What `bwa fastmap` finds of each read, in a genome of one contig; and its count of each part of a read."""
     subprocess.run(["bwa", "index", fasta], check=True, capture_output=True)
     matches: list[set[Match]] = [set() for _ in reads]
+    counts = {}
     read = 0
     for line in run("bwa", "fastmap", "-l", str(min_length), "-w", "1000000", fasta, reads_path):
         fields = line.split("\t")
@@ -79,14 +83,15 @@ def fastmap_matches(fasta: Path, reads_path: Path, reads: Sequence[str], min_len
         elif fields[0] == "EM":
             first, end, count, *places = fields[1:]
             assert len(places) == int(count)
+            counts[read, int(first), int(end)] = int(count)
             for strand, start in ((place[3], place[4:]) for place in places):
                 matches[read].add(("+-".index(strand), 0, int(start) - 1, int(first), int(end) - int(first)))
-    return matches
+    return matches, counts
 
 
 def assert_same(
     found: Sequence[set[Match]], contigs: Sequence[str], fasta: Path, reads: Sequence[str], min_length: int, kind: str
-) -> None:
+) -> np.ndarray:
     rows = warpseed.find_mems(build_index(fasta), list(reads), min_length=min_length, kind=kind).rows()
     for number, (read, matches) in enumerate(zip(reads, found, strict=True)):
         true = find_mems(contigs, read, min_length, kind)
@@ -94,6 +99,7 @@ def assert_same(
         mine = rows[rows["query"] == number]
         columns = (mine[name].tolist() for name in ("strand", "contig", "start", "read_start", "length"))
         assert set(zip(*columns, strict=True)) == true and len(mine) == len(true)
+    return rows
 
 
 def plain(path: Path) -> bytes:
@@ -164,6 +170,8 @@ def test_super_is_what_fastmap_finds(write_reference: Callable[..., Path], tmp_p
     reads = [*reads_of(contigs[0], draw, "ACGTACGTN"), contigs[0][:400], "N" * 50, "ACGTACG"]
     path = written(reads, tmp_path / "reads.fa")
     fasta = write_reference(contigs)
-    found = fastmap_matches(fasta, path, reads, min_length)
-    assert_same(found, contigs, fasta, reads, min_length, "super")
+    found, counts = fastmap_matches(fasta, path, reads, min_length)
+    rows = assert_same(found, contigs, fasta, reads, min_length, "super")
+    parts = zip(*(rows[name].tolist() for name in ("query", "read_start", "read_end", "occurrences")), strict=True)
+    assert {(query, first, end): occurrences for query, first, end, occurrences in parts} == counts
     assert sum(map(len, found)) > 100

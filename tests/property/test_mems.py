@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,15 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems.cpu import find_fast, find_first_fast
 from warpseed.mems.matches import KINDS as NUMBERS
-from warpseed.mems.matches import Criteria, place_of, span_of
+from warpseed.mems.matches import (
+    MOST_OCCURRENCES,
+    Criteria,
+    occurrences_of,
+    pack_place,
+    place_of,
+    span_of,
+    with_occurrences,
+)
 from warpseed.mems.reads import pack_long_reads
 from warpseed.output.rows import Found
 from warpseed.sequences.queries import Queries
@@ -42,10 +51,18 @@ def found(rows: np.ndarray, query: int) -> list[Match]:
     return list(zip(*columns, strict=True))
 
 
+def occurrences(rows: np.ndarray) -> list[int]:
+    """How many matches have the same part of the same read, of each match of all."""
+    parts = list(zip(*(rows[name].tolist() for name in ("query", "read_start", "read_end")), strict=True))
+    counted = Counter(parts)
+    return [counted[part] for part in parts]
+
+
 def assert_oracles(index: SeedIndex, contigs: Sequence[str], reads: Sequence[str], length: int, kind: str) -> int:
     """Hold a search of all reads to the oracle; returns how many matches there are."""
     hits = search(index, list(reads), min_length=length, kind=kind)
     rows = hits.rows()
+    assert rows["occurrences"].tolist() == occurrences(rows)
     for query, read in enumerate(reads):
         matches = found(rows, query)
         assert set(matches) == find_mems(contigs, read, length, kind)
@@ -100,9 +117,9 @@ def test_crowded_seeds(built: Callable[..., Any], kind: str) -> None:
     assert assert_oracles(index, contigs, reads, 25, kind) > 40
 
 
-def matches_of(results: Found) -> list[tuple[int, int, int, int]]:
+def matches_of(results: Found) -> list[tuple[int, int, int, int, int]]:
     return [
-        (*place_of.py_func(p), *span_of.py_func(s))
+        (*place_of.py_func(p), *span_of.py_func(s), occurrences_of.py_func(p))
         for p, s in zip(results.hits["place"], results.hits["span"], strict=True)
     ]
 
@@ -128,10 +145,65 @@ def test_parts_of_the_text_and_little_room(built: Callable[..., Any], kind: str)
     ]
     assert sum(part.counts for part in parts).tolist() == whole.counts.tolist()
     assert sorted(match for part in parts for match in matches_of(part)) == sorted(matches_of(whole))
+    rare = Criteria(9, NUMBERS[kind], 2, 2)
+    counted = find_fast(index, reads, rare, count_only=True)
+    kept = [occurrences_of.py_func(place) <= 2 for place in whole.hits["place"]]
+    assert find_fast(index, reads, rare).hits.tolist() == whole.hits[kept].tolist() and not len(counted.hits)
+    assert counted.counts.sum() == sum(kept) == len(kept) - counted.dropped_hits
     limited = find_fast(index, reads, criteria, max_hits=20)
     assert limited.counts.tolist() == np.where(whole.counts > 20, 0, whole.counts).tolist()
     assert limited.dropped_queries == (whole.counts > 20).sum()
     assert limited.dropped_hits == whole.counts[whole.counts > 20].sum()
+
+
+TIERS = [*(("fast", kind) for kind in KINDS), ("paper", "paper")]
+
+
+@pytest.mark.parametrize(("tier", "kind"), TIERS)
+@pytest.mark.parametrize("room", [1 << 22, 40, 1])
+def test_occurrences_and_their_limit(
+    built: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tier: str, kind: str, room: int
+) -> None:
+    """Counted over both strands and the whole text, also where the matches of a read come part by part of it."""
+    draw = random.Random(21)
+    unit = "".join(draw.choices("ACGT", k=40))
+    contigs = [unit * 9 + reverse_complement(unit) * 3 + "A" * 60 + "GAATTC" * 8, patchwork(draw, [unit * 4])]
+    reads = [unit, reverse_complement(unit)[5:] + "A" * 20, "A" * 70, "GAATTC" * 3, *(patchwork(draw, contigs),) * 2]
+    index, options = built(contigs, LAYOUTS[0]), {"min_length": 9, "kind": kind, "tier": tier}
+    whole = search(index, reads, **options).rows()
+    assert whole["occurrences"].tolist() == occurrences(whole) and len(set(occurrences(whole))) > 3
+    monkeypatch.setattr("warpseed.tasks._ROOM", room)
+    monkeypatch.setattr("warpseed.tasks._LARGE_ROOM", room)
+    for threads in (1, 2):
+        assert search(index, reads, **options, threads=threads).rows().tolist() == whole.tolist()
+        for most in (1, 4, 12):
+            kept = whole[whole["occurrences"] <= most]
+            hits = search(index, reads, **options, threads=threads, max_occurrences=most)
+            assert hits.rows().tolist() == kept.tolist()
+            assert (hits.dropped_queries, hits.dropped_hits) == (0, len(whole) - len(kept))
+            assert hits.counts.sum() == len(hits) == len(kept)
+
+
+@pytest.mark.parametrize(("tier", "kind"), TIERS)
+def test_a_limit_on_hits_counts_what_has_many_occurrences_too(built: Callable[..., Any], tier: str, kind: str) -> None:
+    unit = "ACGTTGCATGACCATGA"
+    index = built([unit * 30 + "GGTCATTACCAGGAT"], LAYOUTS[0])
+    reads, options = [unit, "GGTCATTACCAGGAT", unit + "GGTCATTACCAGGAT"], {"kind": kind, "tier": tier, "min_length": 12}
+    found = search(index, reads, **options, max_occurrences=1, max_hits=25)
+    everything = search(index, reads, **options)
+    over = everything.counts > 25
+    assert found.dropped_queries == over.sum() >= 1 and not found.counts[over].any()
+    kept = [tuple(row) for row in everything.rows() if row["occurrences"] == 1 and not over[row["query"]]]
+    assert [tuple(row) for row in found.rows()] == kept != []
+    assert found.dropped_hits == len(everything) - len(kept)
+
+
+def test_more_occurrences_than_are_counted() -> None:
+    """The largest number stands for more; what else the word holds stays."""
+    word = pack_place.py_func(np.uint64(7), 1)
+    for count in (MOST_OCCURRENCES, MOST_OCCURRENCES + 1, 1 << 40):
+        full = with_occurrences.py_func(word, count)
+        assert occurrences_of.py_func(full) == MOST_OCCURRENCES and place_of.py_func(full) == (7, 1)
 
 
 @EVERY_KIND

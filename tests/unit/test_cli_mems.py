@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,8 +40,10 @@ def test_tsv_is_the_oracles(tmp_path: Path, index: str, kind: str, threads: str)
     arguments = ["--min-length", "12", "--kind", kind, "--threads", threads]
     assert cli.main(["mems", index, reads, "-o", str(output), *arguments]) == 0
     heading, *lines = output.read_text().splitlines()
-    assert heading == "query\tcontig\tstart\tend\tstrand\tread_start\tread_end"
-    assert lines == ["\t".join(map(str, line)) for line in expected(kind, 12)] and len(lines) > 5
+    assert heading == "query\tcontig\tstart\tend\tstrand\tread_start\tread_end\toccurrences"
+    true = expected(kind, 12)
+    counts = Counter((line[0], *line[5:]) for line in true)
+    assert lines == ["\t".join(map(str, (*line, counts[line[0], *line[5:]]))) for line in true] and len(lines) > 5
 
 
 def test_both_tiers_write_the_same(tmp_path: Path, index: str) -> None:
@@ -64,7 +67,8 @@ def test_paf_says_the_same(tmp_path: Path, index: str) -> None:
     for query, length, first, last, _, contig, contig_length, _, _, *rest in lines:
         bases = int(last) - int(first)
         assert int(length) == len(READS[query]) and int(contig_length) == len(CONTIGS[contig])
-        assert rest == [str(bases), str(bases), "255", f"cg:Z:{bases}="]
+        occurrences = sum(line[0] == query and line[2:4] == [first, last] for line in lines)
+        assert rest == [str(bases), str(bases), "255", f"NH:i:{occurrences}", f"cg:Z:{bases}="]
 
 
 def test_a_sorted_paf_is_read_by_place(tmp_path: Path, index: str) -> None:
@@ -123,6 +127,24 @@ def test_the_text_of_mummer_is_not_sorted(tmp_path: Path, index: str, refused: C
     assert "stand below the names" in refused("mems", index, reads, "-o", str(tmp_path / "x.mums.gz"), "--sorted")
 
 
+def test_what_has_too_many_occurrences_is_said(tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output, reads = tmp_path / "matches.tsv", save(tmp_path, "reads.fa", fasta(READS))
+    command = ["mems", index, reads, "-o", str(output), "--min-length", "12", "--max-occurrences", "1"]
+    true = expected("super", 12)
+    counts = Counter((line[0], *line[5:]) for line in true)
+    rare = sum(counts[line[0], *line[5:]] == 1 for line in true)
+    for more, sentence in (
+        ([], f"{len(true) - rare} hits of parts with more than 1 occurrences dropped"),
+        (
+            ["--max-hits", "999"],
+            f"at least {len(true) - rare} hits of theirs, or of parts with more than 1 occurrences",
+        ),
+    ):
+        assert cli.main([*command, *more]) == 0
+        assert sentence in capsys.readouterr().err
+        assert len(output.read_text().splitlines()) == 1 + rare < 1 + len(true)
+
+
 def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) -> None:
     output, reads = tmp_path / "matches.bed", save(tmp_path, "reads.fa", fasta(READS))
     limit = ["--max-hits", "2", "--one-strand"]
@@ -137,6 +159,7 @@ def test_bed_may_be_sorted_and_reads_have_a_limit(tmp_path: Path, index: str) ->
     ("arguments", "sentence"),
     [
         (["--min-length", "0"], "min_length is 0"),
+        (["--max-occurrences", "0"], "max_occurrences is 0, but 1 to 2147483646, or None for all matches"),
         (["--tier", "paper"], "the paper tier finds 'paper' alone"),
         (["--device", "tpu"], "device is 'tpu'"),
         (["--threads", "0"], "threads is 0"),

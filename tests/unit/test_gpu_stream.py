@@ -181,6 +181,19 @@ def test_files_are_searched_as_on_the_cpu(
     assert np.concatenate([part.rows() for part in parts]).tolist() == expected.rows().tolist()
 
 
+@pytest.mark.parametrize("kind", ["super", "paper", "maximal"])
+def test_occurrences_and_their_limit_are_those_of_the_cpu(index: Any, pretended: Any, fasta: Path, kind: str) -> None:
+    """Of reads in one batch, of which several have the same parts."""
+    unit = "GATTACA" * 4
+    reads = [unit, unit + "TTTT", "ACG" + unit, "GATTACA" * 9, *fasta.read_text().splitlines()[1:60:2]]
+    whole = warpseed.find_mems(index, reads, kind=kind, min_length=9)
+    assert len(set(whole.rows()["occurrences"].tolist())) > 2
+    for options in ({}, {"max_occurrences": 1}, {"max_occurrences": 3, "max_hits": 40}):
+        expected = warpseed.find_mems(index, reads, kind=kind, min_length=9, **options)
+        assert warpseed.find_mems(index, reads, kind=kind, min_length=9, device="gpu", **options) == expected
+        assert (expected.dropped_hits > 0) == bool(options)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_mistake_in_a_file_is_told_as_on_the_cpu(index: Any, pretended: Any, fasta: Path, threads: int) -> None:
     fasta.write_text(fasta.read_text() + ">bad\nAC!T\n")

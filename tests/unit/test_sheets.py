@@ -227,18 +227,18 @@ def test_how_the_reads_of_a_sample_are_placed(folder: Path) -> None:
 
 def test_how_the_matches_of_a_sample_are_found(folder: Path) -> None:
     samples, places = read(
-        "sample\treads\tsystem\tmin_length\tkind\tboth_strands\tmax_hits\tk\n"
-        "A\ta.fq\tmems\nB\tb.fq\tmems\t14\tmaximal\tfalse\t9\nC\tb.fq\tkmers\t\t\t\t\t20\n"
+        "sample\treads\tsystem\tmin_length\tkind\tboth_strands\tmax_occurrences\tmax_hits\tk\n"
+        "A\ta.fq\tmems\nB\tb.fq\tmems\t14\tmaximal\tfalse\t50\t9\nC\tb.fq\tkmers\t\t\t\t\t\t20\n"
     )
     searches = sample_mem_searches(samples_of({"samples": samples, "reads": {}}, References({}), "x", places))
     assert [search["parameters"] for search in searches.values()] == [
-        {"min_length": 20, "kind": "super", "both_strands": True, "max_hits": None},
-        {"min_length": 14, "kind": "maximal", "both_strands": False, "max_hits": 9},
+        {"min_length": 20, "kind": "super", "both_strands": True, "max_occurrences": None, "max_hits": None},
+        {"min_length": 14, "kind": "maximal", "both_strands": False, "max_occurrences": 50, "max_hits": 9},
     ]
     assert list(searches) == ["A", "B"]
     assert searches["B"]["facts"] == {
         "sample": "B", "reference": "x", "reads": "b.fq", "system": "mems",
-        "parameters": "min_length=14; kind=maximal; strands=1; max_hits=9",
+        "parameters": "min_length=14; kind=maximal; strands=1; max_occurrences=50; max_hits=9",
     }  # fmt: skip
     assert {search["seeds"] for search in searches.values()} == {("paf.gz", "paf.gz.tbi")}
 

@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     kinds = "those in no longer match of the read (default), of paper 002's definition 2, or all maximal ones"
     mems.add_argument("--kind", choices=("super", "paper", "maximal"), default="super", help=kinds)
+    rare = "leave out the matches of a part of a read that has more than N (default: none)"
+    mems.add_argument("--max-occurrences", type=int, metavar="N", help=rare)
     mems.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
 
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
@@ -166,8 +168,12 @@ def _mems(options: argparse.Namespace) -> int:
     from warpseed.mems.output import LINES, mums
 
     search = partial(
-        mem_search, min_length=options.min_length, kind=options.kind, both_strands=not options.one_strand
-    )  # fmt: skip
+        mem_search,
+        min_length=options.min_length,
+        kind=options.kind,
+        both_strands=not options.one_strand,
+        max_occurrences=options.max_occurrences,
+    )
     formats = {**LINES, "mums": mums(not options.one_strand)}
     return _search(options, options.reads, "reads", search, formats, lambda counts: None)
 
@@ -213,11 +219,15 @@ def _search(
     total = time.perf_counter() - began
     say_counts(watch.counts)
     options.say(f"{totals.queries:,} {queries}, {totals.hits:,} hits written to {options.output}")
+    rare = getattr(options, "max_occurrences", None)
     if options.max_hits is not None:
+        others = "" if rare is None else f", or of parts with more than {rare:,} occurrences"
         options.say(
             f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
-            f"{totals.dropped_hits:,} hits of theirs"
+            f"{totals.dropped_hits:,} hits of theirs{others}"
         )
+    elif rare is not None:
+        options.say(f"{totals.dropped_hits:,} hits of parts with more than {rare:,} occurrences dropped")
     say_what_it_took(dict(watch.seconds, total=total), options.say)
     return 0
 

@@ -235,6 +235,8 @@ class Tasks:
             most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
             return _parts(part._replace(begin=begin), max(1, settled), max(1, min(most, part.most)))
         low, high = room.text[0], min(room.text[1], self._search.text_length)
+        if high - low == 1:  # what begins at one place of the text is no more than the query has places
+            return iter([part._replace(room=Room(2 * room.results, room.text))])
         middle = (low + high) // 2
         left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
         return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])

@@ -24,15 +24,17 @@ def mem_search(
     min_length: int = 20,
     kind: str = "super",
     both_strands: bool = True,
+    max_occurrences: int | None = None,
     **options: Unpack[OptionArguments],
 ) -> MemSearch:
     """A search of long reads for `warpseed.batches`; parameters and errors are those of `find_mems`."""
+    from warpseed.compute.sink import limit_of
     from warpseed.fm_index.binned import binned_index
-    from warpseed.mems.matches import KINDS, PAPER, Criteria
+    from warpseed.mems.matches import KINDS, MOST_OCCURRENCES, PAPER, Criteria
     from warpseed.mems.reads import MAX_LENGTH
     from warpseed.mems.search import MemSearch
 
-    checked = checked_options(options, ("min_length", "kind", "both_strands", "watch"))
+    checked = checked_options(options, ("min_length", "kind", "both_strands", "max_occurrences", "watch"))
     if kind not in KINDS:
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
     if both_strands not in (True, False):
@@ -42,10 +44,14 @@ def mem_search(
             f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."
         )
     length = check_number("min_length", min_length, 1, MAX_LENGTH)
+    most = None
+    if max_occurrences is not None:
+        expected = f"1 to {MOST_OCCURRENCES - 1}, or None for all matches, was expected"
+        most = check_number("max_occurrences", max_occurrences, 1, MOST_OCCURRENCES - 1, expected=expected)
     index = opened(index)
     if checked.tier == "paper":
         binned_index(index, length, threads=checked.threads)
-    return MemSearch(index, Criteria(length, KINDS[kind], 2 if both_strands else 1), checked)
+    return MemSearch(index, Criteria(length, KINDS[kind], 2 if both_strands else 1, limit_of(most)), checked)
 
 
 def iter_mem_hits(
@@ -55,11 +61,14 @@ def iter_mem_hits(
     min_length: int = 20,
     kind: str = "super",
     both_strands: bool = True,
+    max_occurrences: int | None = None,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
 ) -> Iterator[Hits]:
     """As `find_mems`, batch by batch in query order, for inputs whose matches need not fit in memory."""
-    search = mem_search(index, min_length=min_length, kind=kind, both_strands=both_strands, **options)
+    search = mem_search(
+        index, min_length=min_length, kind=kind, both_strands=both_strands, max_occurrences=max_occurrences, **options
+    )  # fmt: skip
     return (hits for hits, _ in iter_hits(reads, search, watch=watch))
 
 
@@ -70,6 +79,7 @@ def find_mems(
     min_length: int = 20,
     kind: str = "super",
     both_strands: bool = True,
+    max_occurrences: int | None = None,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
 ) -> Hits:
@@ -87,12 +97,15 @@ def find_mems(
             further (paper 002, definition 2), in the read, or on strand 1 in its reverse complement
         'super' : those whose part of the read lies in no longer part that has a match, on either strand
     both_strands : bool, whether reverse complements are searched, too
+    max_occurrences : int or None; of a part of a read that has more matches, of the kind that is wanted and on both
+        strands together, all are left out, and counted among the dropped hits
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 002, for its own kind alone; their
         matches are the same
     device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
     threads : int, CPU threads
-    max_hits : int or None; a read with more matches, of the kind that is wanted, loses them all
+    max_hits : int or None; a read with more matches, of the kind that is wanted and however many occurrences they have,
+        loses them all
 
     Returns
     -------
@@ -107,6 +120,8 @@ def find_mems(
     """
     from warpseed.compute.stopwatch import Stopwatch
 
-    search = mem_search(index, min_length=min_length, kind=kind, both_strands=both_strands, **options)
+    search = mem_search(
+        index, min_length=min_length, kind=kind, both_strands=both_strands, max_occurrences=max_occurrences, **options
+    )  # fmt: skip
     queries, found = find_all(reads, search, watch=watch or Stopwatch())
     return search.hits(queries, found, 0, False)

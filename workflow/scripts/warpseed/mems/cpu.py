@@ -14,7 +14,7 @@ from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameter
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast, cpu_paper
 from warpseed.mems.fast import how_for
-from warpseed.mems.matches import MATCH, Criteria
+from warpseed.mems.matches import MATCH, PLACE_BITS, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
 from warpseed.output.collect import RangeSearch, joined_parts
 from warpseed.output.rows import Found
@@ -27,6 +27,7 @@ _GUESS = 64
 """Matches of a read that there is room for at first."""
 _MOST_BASES = 1 << 16
 """Bases of the reads of `find_first_paper`, besides its first: as many as take a fraction of a second."""
+_LOW, _PLACE = np.uint64((1 << 32) - 1), np.uint64((1 << PLACE_BITS) - 1)
 _CHUNK = 1 << 20
 """Rows that are split and located together."""
 
@@ -38,6 +39,8 @@ class PaperMatches(NamedTuple):
     entries: Entries
     borders: np.ndarray
     """int64[e + 1], where the rows that each entry has for itself begin"""
+    occurrences: np.ndarray
+    """int64[e], matches of each entry's read that have the same part of it"""
     counts: np.ndarray
     """int64[n], matches of each read"""
 
@@ -62,8 +65,11 @@ def find_fast(
 ) -> Found:
     """All wanted matches of packed reads, or with `count_only` their numbers; see `warpseed.mems.find_mems`."""
     search = _range_search(index, reads, criteria)
+    # Occurrences are counted of matches that are held.
+    hold = criteria.max_occurrences != NO_LIMIT
     with (watch or Stopwatch()).stage("search"):
-        return search.all(threads, max_hits=max_hits, guess=_GUESS, count_only=count_only)
+        found = search.all(threads, max_hits=max_hits, guess=_GUESS, count_only=count_only and not hold)
+    return found._replace(hits=found.hits[:0]) if count_only else found
 
 
 def find_first_fast(
@@ -108,6 +114,27 @@ def _find_intervals(index: BinnedIndex, patterns: Patterns, min_length: int, thr
     return Entries(*(joined_parts([part[i] for part in parts], kind) for i, kind in enumerate(kinds)))
 
 
+def _occurrences(patterns: Patterns, entries: Entries, counts: np.ndarray) -> np.ndarray:
+    """The rows, int64[e], of all entries with the same part of the same read as it is written; `counts`: of each."""
+    query, strand = np.divmod(entries.patterns.astype(np.int64), patterns.strands)
+    start, end = (part.astype(np.int64) for part in (entries.spans >> np.uint64(32), entries.spans & _LOW))
+    begin = np.where(strand == 1, patterns.lengths[query] - end, start)
+    keys = np.stack([query, begin, end - start])
+    order = np.lexsort(keys[::-1])
+    new = np.ones(len(order), bool)
+    new[1:] = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
+    firsts, occurrences = np.flatnonzero(new), np.empty(len(order), np.int64)
+    if len(firsts):
+        sums = np.add.reduceat(counts[order], firsts)
+        occurrences[order] = np.repeat(sums, np.diff(np.append(firsts, len(order))))
+    return occurrences
+
+
+def _counts_of(entries: Entries, borders: np.ndarray, strands: int, reads: int) -> np.ndarray:
+    """The matches of each read, int64[n]."""
+    return np.diff(borders[np.searchsorted(entries.patterns, np.arange(reads + 1) * strands)])
+
+
 def _chosen(entries: Entries, which: np.ndarray) -> Entries:
     return Entries(*(column[which] for column in entries))
 
@@ -141,35 +168,41 @@ def search_paper(
         counts = np.empty(len(entries.patterns), np.int64)
         cpu_paper.count_rows(entries, counts)
         borders = np.concatenate([[0], np.cumsum(counts)])
-        of_reads = np.searchsorted(entries.patterns, np.arange(len(reads.lengths) + 1) * criteria.strands)
-        return PaperMatches(patterns, entries, borders, np.diff(borders[of_reads]))
+        occurrences = _occurrences(patterns, entries, counts)
+        counts = _counts_of(entries, borders, criteria.strands, len(reads.lengths))
+        return PaperMatches(patterns, entries, borders, occurrences, counts)
 
 
-def _settled(searched: PaperMatches, stop: int, limit: int) -> tuple[PaperMatches, int, int]:
-    """What was found of the first `stop` reads, less those with more than `limit` matches; and these, and theirs."""
-    counts = searched.counts[:stop]
+def _settled(searched: PaperMatches, stop: int, limit: int, criteria: Criteria) -> tuple[PaperMatches, int, int]:
+    """What was found of the first `stop` reads, less those with more than `limit` matches, and less matches with too
+    many occurrences; how many reads were dropped, and how many matches."""
+    patterns, entries, borders, occurrences, counts = searched
+    counts, most = counts[:stop], criteria.max_occurrences
     over = counts > limit
-    if stop == len(searched.counts) and not over.any():
+    if stop == len(searched.counts) and not over.any() and occurrences.max(initial=0) <= most:
         return searched, 0, 0
-    query = searched.entries.patterns // np.uint32(searched.patterns.strands)
+    query = entries.patterns // np.uint32(patterns.strands)
     kept = (query < stop) & ~np.append(over, False)[np.minimum(query, stop)]
-    borders = np.concatenate([[0], np.cumsum(np.diff(searched.borders)[kept])])
-    entries, left = _chosen(searched.entries, kept), np.where(over, 0, counts)
-    return PaperMatches(searched.patterns, entries, borders, left), int(over.sum()), int(counts[over].sum())
+    # An entry with too many stays, with no rows: it says which rows the next one has not for itself.
+    rows = np.where(occurrences <= most, np.diff(borders), 0)[kept]
+    borders, entries = np.concatenate([[0], np.cumsum(rows)]), _chosen(entries, kept)
+    left = _counts_of(entries, borders, patterns.strands, stop)
+    rest = PaperMatches(patterns, entries, borders, occurrences[kept], left)
+    return rest, int(over.sum()), int(counts.sum() - left.sum())
 
 
 def _locate_chunk(
     binned: BinnedIndex, searched: PaperMatches, first: int, hits: np.ndarray, threads: int, watch: Stopwatch
 ) -> None:
     """Stages 3 and 4 for the matches from number `first` on, as many as there is room for."""
-    patterns, entries, borders, _ = searched
+    patterns, entries, borders, occurrences, _ = searched
     rows, owners = np.empty(len(hits), np.uint32), np.empty(len(hits), np.int64)
 
     def split(begin: int, end: int) -> None:
         cpu_paper.split_rows(entries, borders, first + begin, rows[begin:end], owners[begin:end])
 
     def locate(begin: int, end: int) -> None:
-        cpu_paper.locate_rows(binned, patterns, entries, (rows, owners), begin, end, hits)
+        cpu_paper.locate_rows(binned, patterns, entries, (rows, owners, occurrences), begin, end, hits)
 
     with watch.stage("split"):
         run_ranges(len(hits), threads, split)
@@ -196,7 +229,7 @@ def _locate_in(
     for first in range(0, total, _CHUNK):
         hits = np.empty(min(_CHUNK, total - first), MATCH)
         _locate_chunk(binned, searched, first, hits, 1, watch)
-        places = hits["place"] >> np.uint64(1)
+        places = (hits["place"] & _PLACE) >> np.uint64(1)
         parts.append(hits[(places >= window[0]) & (places < window[1])])
         held += len(parts[-1])
         if held > room:
@@ -219,13 +252,14 @@ def find_first_paper(
     nothing = Found(np.empty(0, MATCH), np.empty(0, np.int64), 0, 0)
     if room.text != WHOLE_TEXT:
         # A part of the text is asked for of one read, which was not dropped: that was decided in the whole of it.
-        searched, *_ = _settled(searched, 1, NO_LIMIT)
+        searched, _, rest = _settled(searched, 1, NO_LIMIT, criteria)
         hits = _locate_in(binned, searched, room.text, room.results, watch)
-        return nothing if hits is None else Found(hits, np.array([len(hits)]), 0, 0)
+        # What is left out, wherever it begins, is counted with the first part of the text.
+        return nothing if hits is None else Found(hits, np.array([len(hits)]), 0, rest if room.text[0] == 0 else 0)
     limit = limit_of(max_hits)
     kept = np.where(searched.counts > limit, 0, searched.counts)
     stop = int(np.searchsorted(np.cumsum(kept), room.results, side="right"))
-    searched, *dropped = _settled(searched, stop, limit)
+    searched, *dropped = _settled(searched, stop, limit, criteria)
     return Found(_locate_all(binned, searched, 1, watch), searched.counts, *dropped) if stop else nothing
 
 
@@ -244,7 +278,7 @@ def find_paper(
     locate, their numbers."""
     watch = watch or Stopwatch()
     searched = search_paper(index, reads, criteria, parameters=parameters, threads=threads, watch=watch)
-    searched, *dropped = _settled(searched, len(reads.lengths), limit_of(max_hits))
+    searched, *dropped = _settled(searched, len(reads.lengths), limit_of(max_hits), criteria)
     if count_only:
         return Found(np.empty(0, MATCH), searched.counts, *dropped)
     binned = binned_index(index, criteria.min_length, parameters)

@@ -11,7 +11,21 @@ from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import narrow
 from warpseed.mems.fast import NO_MATCH, key_of, match_of
-from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, sort_matches, span_of
+from warpseed.mems.matches import (
+    MAXIMAL,
+    PAPER,
+    SUPER,
+    count_occurrence,
+    count_occurrences,
+    keep_rare,
+    pack_place,
+    pack_span,
+    place_of,
+    sort_by_part,
+    sort_matches,
+    span_of,
+    spread_occurrences,
+)
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
 __all__ = ["Block", "new_block", "search_range"]
@@ -24,8 +38,9 @@ _CROWDED = 64
 """Rows from which on a seed is taken apart."""
 _CANDIDATES = 512
 _NOWHERE = 0x7FFF_FFFF
-_NOTE, _STORE, _CHOOSE = 1, 2, 4
-"""What is done with a match: its end is noted; it is stored; only those are, that are wanted."""
+_NOTE, _STORE, _CHOOSE, _COUNT = 1, 2, 4, 8
+"""What is done with a match: its end is noted; it is stored; only those are, that are wanted; it is counted with those
+of its part that are stored."""
 
 
 class Block(NamedTuple):
@@ -184,7 +199,8 @@ def _is_wanted(how, ends, strand, first, bases, length):
 
 @scalar
 def _emit(fast, how, block, length, strand, gathered, sink, state):
-    """Last pass: candidates to matches. `state` is (matches used, matches found, what is done with them)."""
+    """Last pass: candidates to matches. `state` is (matches used, matches found, what is done with them); where they
+    are counted, (behind the stored ones, the first of these, _COUNT and so on)."""
     used, found, deed = state
     where = fast.text, fast.segments, int64(fast.suffix_array.shape[0])
     read = block.words, block.marks, int64(32), length
@@ -198,16 +214,20 @@ def _emit(fast, how, block, length, strand, gathered, sink, state):
         if deed & int64(_NOTE):
             row, key = key_of(how, strand, first, bases, length)
             block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
+        if deed & int64(_CHOOSE) and not _is_wanted(how, block.ends, strand, first, bases, length):
+            continue
+        begin = length - first - bases if strand else first
+        if deed & int64(_COUNT):
+            count_occurrence(sink.hits, found, used, pack_span(bases, begin))
+            continue
         start = place - left
         if start < int64(sink.begin) or start >= int64(sink.end):
-            continue
-        if deed & int64(_CHOOSE) and not _is_wanted(how, block.ends, strand, first, bases, length):
             continue
         found += int64(1)
         if deed & int64(_STORE) and (found <= int64(sink.max_hits) or deed & int64(_NOTE)):
             if used < int64(sink.hits.shape[0]):
                 sink.hits[used].place = pack_place(start, strand)
-                sink.hits[used].span = pack_span(bases, length - first - bases if strand else first)
+                sink.hits[used].span = pack_span(bases, begin)
             used += int64(1)
     return used, found, deed
 
@@ -274,6 +294,12 @@ def _choose(how, ends, length, hits, begin, end):
 
 
 @scalar
+def _is_whole(fast, sink):
+    """Whether matches are wanted wherever they begin in the text."""
+    return int64(sink.begin) == int64(0) and int64(sink.end) >= int64(fast.suffix_array.shape[0])
+
+
+@scalar
 def _search(fast, how, reads, query, block, sink, used):
     """The matches of one read, stored from `used` on: (place behind them, how many, work)."""
     store = int64(_STORE) if sink.store else int64(0)
@@ -282,7 +308,7 @@ def _search(fast, how, reads, query, block, sink, used):
     length = int64(reads.lengths[query])
     block.ends[:, : length + 1] = int32(0)
     # Which matches are wanted is known when all are: they are held until then, or found a second time.
-    whole = sink.store and int64(sink.begin) == int64(0) and int64(sink.end) >= int64(fast.suffix_array.shape[0])
+    whole = sink.store and _is_whole(fast, sink)
     hold = store if whole else int64(0)
     stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_NOTE) | hold))
     _bound_ends(how, block.ends, length)
@@ -291,6 +317,24 @@ def _search(fast, how, reads, query, block, sink, used):
         return stored, stored - used, work
     stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_CHOOSE) | store))
     return stored, found, work + again
+
+
+@scalar
+def _settle(fast, how, reads, query, block, sink, used, stored):
+    """Count the occurrences of the matches [used, stored) of a read that `_search` has found, leave out what has too
+    many, and put the rest in output order: (place behind them, work)."""
+    sort_by_part(sink.hits, used, stored)
+    work = int64(0)
+    if _is_whole(fast, sink):
+        count_occurrences(sink.hits, used, stored)
+    elif stored > used:
+        # Some occurrences begin elsewhere: all matches of the read are found once more.
+        deed = int64(_COUNT) if how.kind == MAXIMAL else int64(_COUNT | _CHOOSE)
+        _, _, work = _scan(fast, how, reads, query, block, sink, (stored, used, deed))
+        spread_occurrences(sink.hits, used, stored)
+    stored = keep_rare(sink.hits, used, stored, int64(how.max_occurrences))
+    sort_matches(sink.hits, used, stored)
+    return stored, work
 
 
 @scalar
@@ -318,7 +362,9 @@ def search_range(fast, reads, how, block, first, last, sink):
         if sink.store:
             if stored > int64(sink.hits.shape[0]):
                 return query, used, stored - used
-            sort_matches(sink.hits, used, stored)
-            used = stored
+            behind, done = _settle(fast, how, reads, query, block, sink, used, stored)
+            work += done
+            sink.dropped[1] += stored - behind
+            found, used = behind - used, behind
         sink.counts[at] = found
     return int64(last), used, int64(0)

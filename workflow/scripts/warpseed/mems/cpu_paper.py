@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.fm_index.bins import locate_row
-from warpseed.mems.matches import sort_matches
+from warpseed.mems.matches import sort_matches, with_occurrences
 from warpseed.mems.paper import (
     is_redundant,
     longest_match,
@@ -83,11 +83,12 @@ def split_rows(entries, borders, first, rows, owners):
 
 @scalar
 def locate_rows(index, patterns, entries, split, first, last, hits):
-    """Stage 4: rows [first, last) of those that were split, (rows, owners), to matches."""
-    rows, owners = split
+    """Stage 4: rows [first, last) of those that were split to matches; `split`: the rows, their entries, and the
+    occurrences of each entry."""
+    rows, owners, occurrences = split
     for i in range(first, last):
         place, span = match_at(patterns, entries, owners[i], locate_row(index, int64(rows[i])))
-        hits[i].place, hits[i].span = place, span
+        hits[i].place, hits[i].span = with_occurrences(place, occurrences[owners[i]]), span
 
 
 @scalar

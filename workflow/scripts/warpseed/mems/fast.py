@@ -30,6 +30,7 @@ class How(NamedTuple):
     """bases of the shortest match that is wanted"""
     kind: int
     strands: int
+    max_occurrences: int
     """as those of `warpseed.mems.matches.Criteria`"""
     seed_length: int
     """K, bases of a seed: those of the lookup table, or fewer where shorter matches are wanted"""

@@ -33,7 +33,6 @@ from warpseed.fm_index.tagged import TaggedIndex
 from warpseed.mems.fast import How, how_for
 from warpseed.mems.gpu_fast import (
     KEEPING_BLOCKS,
-    PLACE_BITS,
     SEEDS_A_WARP,
     AppendedMatches,
     MatchSearch,
@@ -45,10 +44,17 @@ from warpseed.mems.gpu_fast import (
     orient_words,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
-from warpseed.mems.gpu_shared import Request, in_order, request_for
+from warpseed.mems.gpu_shared import (
+    Occurrences,
+    Request,
+    hits_of,
+    occurrences_in,
+    occurrences_together,
+    request_for,
+)
 from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
 from warpseed.mems.longest import finds_longest
-from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, Criteria
+from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, PLACE_BITS, Criteria
 from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found, Result
 from warpseed.sequences.packed import NamedSet, Packed
@@ -158,8 +164,11 @@ def _kept(search: MatchSearch) -> tuple[Any, Any]:
     return keys[:kept], spans[:kept]
 
 
-def _settled(keys: Any, spans: Any, count: int, request: Request) -> DeviceHits:
-    """The matches that are wanted of so many reads, in output order, without those of reads that have too many."""
+def _settled(
+    keys: Any, spans: Any, count: int, request: Request, occurrences_of: Occurrences = occurrences_together
+) -> DeviceHits:
+    """The matches that are wanted of so many reads, in output order, without those of reads that have too many, and
+    without what has too many occurrences."""
     xp = cupy()
     counts = xp.bincount((keys >> xp.uint64(PLACE_BITS)).astype(xp.int64), minlength=count)
     over = counts > request.max_hits
@@ -169,8 +178,7 @@ def _settled(keys: Any, spans: Any, count: int, request: Request) -> DeviceHits:
         kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
         keys, spans = keys[kept], spans[kept]
         counts[over] = 0
-    hits = xp.empty(0, xp.uint64) if request.count_only else in_order(keys, spans)
-    return DeviceHits(hits, counts, len(keys), dropped, dropped_hits, MATCH)
+    return hits_of(keys, spans, counts, (dropped, dropped_hits), request, occurrences_of)
 
 
 def fast_matches(
@@ -228,19 +236,19 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Requ
                 waiting += [(middle, end), (begin, middle)]
 
     total = sum(len(keys) for keys, _ in windows()) if request.count_only or request.max_hits < NO_LIMIT else 0
-    if request.count_only or total > request.max_hits:
+    if total > request.max_hits or (request.count_only and request.criteria.max_occurrences == NO_LIMIT):
         over = total > request.max_hits
         counts = np.array([0 if over else total], np.int64)
         nothing = cupy().empty(0, np.uint64)
         yield DeviceHits(nothing, cupy().asarray(counts), int(counts[0]), int(over), total * over, MATCH)
         return
     for keys, spans in windows():
-        yield _settled(keys, spans, 1, request)
+        yield _settled(keys, spans, 1, request, lambda hits, queries: occurrences_in(windows(), hits))
 
 
 def _guess(index: SeedIndex, request: Request) -> list[float]:
     """Matches of a base that the search before had, of the same kind of match."""
-    length, kind, _ = request.criteria
+    length, kind = request.criteria.min_length, request.criteria.kind
     return resident(index, f"matches of a base, {kind} from {length}", lambda: [_FIRST_GUESS])
 
 

@@ -19,12 +19,11 @@ from warpseed.compute.ranges import sort_range
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, bucket_rows, exact_tag_range, position_of
 from warpseed.mems.fast import NO_MATCH, How, key_of, match_of
-from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span, place_of, span_of
+from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS, SUPER, pack_place, pack_span, place_of, span_of
 from warpseed.sequences.packed import Packed, first_word, one_word_each, oriented_marks, oriented_word
 
 __all__ = [
     "KEEPING_BLOCKS",
-    "PLACE_BITS",
     "SEEDS_A_WARP",
     "AppendedMatches",
     "MatchSearch",
@@ -44,8 +43,6 @@ __all__ = [
 ]
 
 SEEDS_A_WARP = 32
-PLACE_BITS = 33
-"""Bits of a key below its query: the position in the text, and the strand."""
 KEEPING_BLOCKS = 32 * SEGMENTS
 _CROWDED = 64
 """A seed with more rows is left to whole warps, in runs of _RUN rows."""

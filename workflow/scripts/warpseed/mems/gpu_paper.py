@@ -13,7 +13,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import BLOCK, WARPS, warp_places
 from warpseed.fm_index.bins import locate_row, narrowed
-from warpseed.mems.gpu_fast import PLACE_BITS
+from warpseed.mems.matches import PLACE_BITS
 from warpseed.mems.paper import (
     BASES_A_WINDOW,
     BASES_A_WORD,

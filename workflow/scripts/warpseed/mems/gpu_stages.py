@@ -7,11 +7,13 @@ of them would fill the device; what they find is compacted, and stands together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.gpu import cupy, free_memory, launch, synchronize, time_on_device, to_device, view
+from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
@@ -32,7 +34,7 @@ from warpseed.mems.gpu_paper import (
     pack_pattern_words,
     split_intervals,
 )
-from warpseed.mems.gpu_shared import Request, in_order
+from warpseed.mems.gpu_shared import Request, hits_of, occurrences_in
 from warpseed.mems.matches import MATCH, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
 from warpseed.output.from_device import DeviceHits, packed_bytes
@@ -187,43 +189,52 @@ def _new_matches(count: int) -> tuple[Any, Any]:
     return xp.empty(count, xp.uint64), xp.empty(count, xp.uint64)
 
 
-def _all_matches(index: BinnedIndex, searched: Searched, watch: Stopwatch) -> DeviceHits:
+def _all_matches(index: BinnedIndex, searched: Searched, request: Request, watch: Stopwatch) -> DeviceHits:
     """The matches, in output order."""
     keys, spans = _new_matches(searched.total)
     for first in range(0, searched.total, ROWS_A_LAUNCH):
         part = slice(first, first + ROWS_A_LAUNCH)
         _locate(index, searched, first, (keys[part], spans[part]), watch)
     with time_on_device(watch, "sort"):
-        return DeviceHits(in_order(keys, spans), searched.counts, searched.total, *searched.dropped, MATCH)
+        return hits_of(keys, spans, searched.counts, searched.dropped, request)
+
+
+def _located(index: BinnedIndex, searched: Searched, room: int, watch: Stopwatch) -> Iterator[tuple[Any, Any]]:
+    """Keys and spans of all matches, `room` at a time at most."""
+    step = min(ROWS_A_LAUNCH, room)
+    for first in range(0, searched.total, step):
+        matches = _new_matches(min(step, searched.total - first))
+        _locate(index, searched, first, matches, watch)
+        yield matches
 
 
 def _matches_in(
-    index: BinnedIndex, searched: Searched, window: tuple[int, int], room: int, watch: Stopwatch
+    window: tuple[int, int], room: int, located: Callable[[], Iterator[tuple[Any, Any]]], request: Request
 ) -> DeviceHits | None:
-    """The matches of a single read that begin in these positions of the text; None for more than `room`."""
+    """The matches of a single read, of all that are located, that begin in these positions of the text; None for more
+    than `room`."""
     xp = cupy()
     low, high = (xp.uint64(place << 1) for place in window)
-    parts, held, step = [_new_matches(0)], 0, min(ROWS_A_LAUNCH, room)
-    for first in range(0, searched.total, step):
-        keys, spans = _new_matches(min(step, searched.total - first))
-        _locate(index, searched, first, (keys, spans), watch)
+    parts, held = [_new_matches(0)], 0
+    for keys, spans in located():
         mine = (keys >= low) & (keys < high)
         parts.append((keys[mine], spans[mine]))
         held += len(parts[-1][0])
         if held > room:
             return None
-    with time_on_device(watch, "sort"):
-        hits = in_order(*map(xp.concatenate, zip(*parts, strict=True)))
-    return DeviceHits(hits, xp.asarray(np.array([held], np.int64)), held, 0, 0, MATCH)
+    keys, spans = map(xp.concatenate, zip(*parts, strict=True))
+    counts = xp.asarray(np.array([held], np.int64))
+    return hits_of(keys, spans, counts, (0, 0), request, lambda hits, _: occurrences_in(located(), hits))
 
 
-def _in_windows(index: BinnedIndex, searched: Searched, watch: Stopwatch) -> Iterator[DeviceHits]:
+def _in_windows(index: BinnedIndex, searched: Searched, request: Request, watch: Stopwatch) -> Iterator[DeviceHits]:
     """The matches of a single read, in windows of the text that memory suffices for, located again for each."""
     room = max(64, free_memory() // (4 * _BYTES_A_MATCH))
+    located = partial(_located, index, searched, room, watch)
     waiting = [(0, int(cupy().asarray(index.first_row)[4]))]
     while waiting:
         begin, end = waiting.pop()
-        found = _matches_in(index, searched, (begin, end), room, watch)
+        found = _matches_in((begin, end), room, located, request)
         if found is not None:
             yield found
         elif end - begin == 1:
@@ -244,11 +255,11 @@ def paper_matches(
     the other
     """
     searched = search_on_device(index, reads, request.criteria, request.max_hits, watch)
-    if request.count_only:
+    if request.count_only and request.criteria.max_occurrences == NO_LIMIT:
         return DeviceHits(cupy().empty(0, np.uint64), searched.counts, searched.total, *searched.dropped, MATCH)
     if len(reads.lengths) == 1 and searched.total * _BYTES_A_MATCH > free_memory() // 2:
-        return _in_windows(index, searched, watch)
-    return _all_matches(index, searched, watch)
+        return _in_windows(index, searched, request, watch)
+    return _all_matches(index, searched, request, watch)
 
 
 # ---- batches

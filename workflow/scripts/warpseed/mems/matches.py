@@ -7,25 +7,43 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.sink import NO_LIMIT
 
 __all__ = [
     "KINDS",
     "MATCH",
     "MAXIMAL",
+    "MOST_OCCURRENCES",
     "PAPER",
+    "PLACE_BITS",
     "SUPER",
     "Criteria",
+    "count_occurrence",
+    "count_occurrences",
+    "keep_rare",
+    "occurrences_of",
     "pack_place",
     "pack_span",
     "place_of",
+    "sort_by_part",
     "sort_matches",
     "span_of",
+    "spread_occurrences",
+    "with_occurrences",
 ]
 
 MATCH = np.dtype([("place", "<u8"), ("span", "<u8")])
-"""A match. `place`: its first base in the text, above the strand in the lowest bit; `span`: its bases in the upper 32
-bits, and in the lower ones where it begins in the read as it is written, on strand 1 too. In output order when
-ascending."""
+"""A match. `place`: its occurrences, in the upper 31 bits; in the PLACE_BITS below them its first base in the text,
+above the strand. `span`: its bases in the upper 32 bits, and in the lower ones where it begins in the read as it is
+written, on strand 1 too. In output order when ascending without occurrences.
+
+Its *occurrences* are the matches of its read, of the kind that is wanted, that have the same bases of it, itself among
+them: the same place in the read as it is written, and the same length, on both strands together. 0 stands for what was
+not counted."""
+PLACE_BITS = 33
+MOST_OCCURRENCES = (1 << 31) - 1
+"""Stands for more, too."""
+_PLACE = (1 << PLACE_BITS) - 1
 
 MAXIMAL, PAPER, SUPER = 0, 1, 2
 KINDS = {"super": SUPER, "paper": PAPER, "maximal": MAXIMAL}
@@ -44,6 +62,8 @@ class Criteria(NamedTuple):
     """MAXIMAL, PAPER or SUPER"""
     strands: int
     """1 for reads as they are given, 2 for their reverse complements too"""
+    max_occurrences: int = NO_LIMIT
+    """matches with more are left out"""
 
 
 @inlined
@@ -61,7 +81,19 @@ def pack_span(length, begin):
 @inlined
 def place_of(word):
     """(text position, strand), int64."""
-    return int64(word >> uint64(1)), int64(word & uint64(1))
+    return int64((word & uint64(_PLACE)) >> uint64(1)), int64(word & uint64(1))
+
+
+@inlined
+def occurrences_of(word):
+    """How many matches have the same bases of the read, int64."""
+    return int64(word >> uint64(PLACE_BITS))
+
+
+@inlined
+def with_occurrences(word, count):
+    """The word of a place with this number of occurrences, uint64."""
+    return (word & uint64(_PLACE)) | (uint64(min(count, int64(MOST_OCCURRENCES))) << uint64(PLACE_BITS))
 
 
 @inlined
@@ -78,15 +110,17 @@ def _swap(hits, i, j):
 
 
 @scalar
-def _below(hits, i, j):
-    if hits[i].place != hits[j].place:
-        return hits[i].place < hits[j].place
+def _below(hits, i, j, by_part):
+    if not by_part:
+        place, other = hits[i].place & uint64(_PLACE), hits[j].place & uint64(_PLACE)
+        if place != other:
+            return place < other
     return hits[i].span < hits[j].span
 
 
 @scalar
-def sort_matches(hits, first, last):
-    """Matches [first, last) in output order: heap sort, in place, and in n log n whatever the order."""
+def _sort(hits, first, last, by_part):
+    """Heap sort, in place, and in n log n whatever the order."""
     count = last - first
     for phase in range(2):
         top = count // int64(2) - int64(1) if phase == 0 else count - int64(1)
@@ -99,10 +133,67 @@ def sort_matches(hits, first, last):
                 child = int64(2) * node + int64(1)
                 if child >= size:
                     break
-                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1)):
+                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1), by_part):
                     child += int64(1)
-                if not _below(hits, first + node, first + child):
+                if not _below(hits, first + node, first + child, by_part):
                     break
                 _swap(hits, first + node, first + child)
                 node = child
             top -= int64(1)
+
+
+@scalar
+def sort_matches(hits, first, last):
+    """Put matches [first, last) in output order."""
+    _sort(hits, first, last, False)
+
+
+@scalar
+def sort_by_part(hits, first, last):
+    """Put matches [first, last) of a read in the order of their spans: those of the same part stand together."""
+    _sort(hits, first, last, True)
+
+
+@scalar
+def count_occurrences(hits, first, last):
+    """Count the occurrences of matches [first, last), sorted by part, which are all of their read."""
+    while first < last:
+        behind = first + int64(1)
+        while behind < last and hits[behind].span == hits[first].span:
+            behind += int64(1)
+        for i in range(first, behind):
+            hits[i].place = with_occurrences(hits[i].place, behind - first)
+        first = behind
+
+
+@scalar
+def count_occurrence(hits, first, last, span):
+    """Count a match of a read with the first of those of [first, last), sorted by part, that have its span, if any."""
+    behind = last
+    while first < last:
+        middle = (first + last) >> int64(1)
+        if hits[middle].span < span:
+            first = middle + int64(1)
+        else:
+            last = middle
+    if first < behind and hits[first].span == span:
+        hits[first].place = with_occurrences(hits[first].place, occurrences_of(hits[first].place) + int64(1))
+
+
+@scalar
+def spread_occurrences(hits, first, last):
+    """Give all matches of [first, last), sorted by part, the occurrences of the first of their part."""
+    for i in range(first + int64(1), last):
+        if hits[i].span == hits[i - int64(1)].span:
+            hits[i].place = with_occurrences(hits[i].place, occurrences_of(hits[i - int64(1)].place))
+
+
+@scalar
+def keep_rare(hits, first, last, most):
+    """Move the matches of [first, last) together that have at most so many occurrences; returns the place behind."""
+    to = first
+    for i in range(first, last):
+        if occurrences_of(hits[i].place) <= most:
+            hits[to].place, hits[to].span = hits[i].place, hits[i].span
+            to += int64(1)
+    return to

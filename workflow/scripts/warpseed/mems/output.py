@@ -8,7 +8,7 @@ import numpy as np
 
 from warpseed.compute.compiled import scalar
 from warpseed.fm_index.text import contig_place
-from warpseed.mems.matches import MATCH, place_of, span_of
+from warpseed.mems.matches import MATCH, occurrences_of, place_of, span_of
 from warpseed.output.hits import BED, Hits, PackedRows
 from warpseed.output.lines import Format, Group, Letter, Line, Name, Number, Text, header, tab_separated
 from warpseed.output.rows import HIT_ROW, Found
@@ -21,15 +21,15 @@ __all__ = ["LINES", "MATCH_ROW", "PAF", "TSV", "expand", "make_hits", "mums"]
 
 MATCH_ROW = np.dtype(
     [*HIT_ROW.descr, ("read_start", "<i8"), ("read_end", "<i8"), ("length", "<i8"), ("read_length", "<i8"),
-     ("contig_length", "<i8")]
+     ("contig_length", "<i8"), ("occurrences", "<i8")]
 )  # fmt: skip
 """A match: as HIT_ROW, with the read's bases [read_start, read_end) that are the contig's bases [start, end), or their
 reverse complement where the strand is 1; `length`: how many these are; `read_length` and `contig_length`: bases of the
-read and of the contig."""
+read and of the contig; `occurrences`: the read's matches, of the kind that is wanted, with the same bases of it."""
 
 TSV = tab_separated(
     Name("query", "query"), Name("contig", "contig"), Number("start"), Number("end"), Letter("strand", b"+-"),
-    Number("read_start"), Number("read_end"),
+    Number("read_start"), Number("read_end"), Number("occurrences"),
 )  # fmt: skip
 _UNKNOWN_QUALITY = Text(b"255")
 PAF = (
@@ -38,7 +38,7 @@ PAF = (
         Letter("strand", b"+-"), Name("contig", "contig"), Number("contig_length"), Number("start"), Number("end"),
         Number("length"), Number("length"), _UNKNOWN_QUALITY,
     )[:-1],
-    Text(b"\tcg:Z:"), Number("length"), Text(b"=\n"),
+    Text(b"\tNH:i:"), Number("occurrences"), Text(b"\tcg:Z:"), Number("length"), Text(b"=\n"),
 )  # fmt: skip
 
 
@@ -88,6 +88,7 @@ def expand(packed, hit_first, query, first, read_lengths, segments, first_query,
         row.read_end = begin + length
         row.length = length
         row.read_length = read_lengths[query]
+        row.occurrences = occurrences_of(match.place)
 
 
 class _MatchRows(PackedRows):

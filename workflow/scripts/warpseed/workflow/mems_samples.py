@@ -10,6 +10,7 @@ from warpseed.workflow.sources import facts_of
 __all__ = ["sample_mem_searches"]
 
 _SEEDS = ("paf.gz", "paf.gz.tbi")
+_PARAMETERS = ("min_length", "kind", "both_strands", "max_occurrences", "max_hits")
 _BASES_A_MATCH = 100
 """Of reads with 10 % of errors, about: their matches are what takes time."""
 _SECONDS_A_MATCH = 1e-4
@@ -36,7 +37,7 @@ def sample_mem_searches(samples: Mapping[str, Mapping[str, Any]]) -> dict[str, d
             "spacing": _BASES_A_MATCH,
             "seconds": _SECONDS_A_MATCH,
             "seeds": _SEEDS,
-            "parameters": {key: sample[key] for key in ("min_length", "kind", "both_strands", "max_hits")},
+            "parameters": {key: sample[key] for key in _PARAMETERS},
             "facts": facts_of(
                 name,
                 sample,
@@ -44,6 +45,7 @@ def sample_mem_searches(samples: Mapping[str, Mapping[str, Any]]) -> dict[str, d
                     "min_length": sample["min_length"],
                     "kind": sample["kind"],
                     "strands": 2 if sample["both_strands"] else 1,
+                    **{key: sample[key] for key in ("max_occurrences",) if sample[key] is not None},
                 },
             ),
         }
