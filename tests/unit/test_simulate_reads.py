@@ -151,6 +151,18 @@ def test_lengths_are_uniform_and_places_uniform_for_each_length() -> None:
     assert 0.48 < reads.reverse.mean() < 0.52
 
 
+def test_long_reads_have_a_mean_and_a_longest(tmp_path: Path) -> None:
+    """Of a gamma distribution of shape 2 a fifth part is longer than 1.5 means, and little longer than five."""
+    reference = genome(tmp_path, size=100_000, seed=3, **NOTHING)
+    reads = simulate_reads(reference, count=20_000, length=[10, 1000, 5000], error_rate=0, seed=6)
+    assert 0.99 < reads.lengths.mean() / 1000 < 1.01 and 10 <= reads.lengths.min() < 30
+    assert 4500 < reads.lengths.max() <= 5000
+    shares = [(reads.lengths > 1000 * times).mean() for times in (0.5, 1, 1.5, 3)]
+    assert shares == pytest.approx([0.736, 0.406, 0.199, 0.017], abs=0.01)
+    cut = simulate_reads(reference, count=500, length=[900, 1000, 1001], error_rate=0, seed=6)
+    assert cut.lengths.min() >= 900 and cut.lengths.max() <= 1001 and len(set(cut.lengths.tolist())) > 50
+
+
 def test_the_longest_reads_decide_whether_reads_may_touch_n() -> None:
     reference = made_reference("ACGTNACGTAAC", "ACGTACG")
     clean = simulate_reads(reference, count=300, length=[2, 7], error_rate=0, seed=1)
@@ -201,9 +213,10 @@ def test_reads_without_errors_have_the_best_quality() -> None:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"length": [3]}, r"length = \[3\] was asked for the simulation; it must be a number, or the smallest and"),
+        ({"length": [3]}, r"length = \[3\] was asked for the simulation; it must be a number, the smallest and"),
         ({"length": [5, 3]}, r"length = \[5, 3\] "),
-        ({"length": [1, 2, 3]}, r"length = \[1, 2, 3\] "),
+        ({"length": [1, 4, 3]}, r"length = \[1, 4, 3\] "),
+        ({"length": [1, 2, 3, 4]}, r"length = \[1, 2, 3, 4\] "),
         ({"length": []}, r"length = \[\] "),
         ({"length": 0}, "length = 0"),
         ({"length": [0, 3]}, "length = 0"),

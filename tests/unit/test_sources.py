@@ -121,7 +121,9 @@ def test_reads_with_qualities_are_fastq() -> None:
         "c": READ_SET | {"length": [9, 5]},
     }
     assert [reads_of(read_sets, name, "tiny", "k")[-5:] for name in "ab"] == ["/a.fa", "/b.fq"]
-    with pytest.raises(ConfigError, match=r"'reads.c.length' is \[9, 5\], but the smallest comes first"):
+    with pytest.raises(
+        ConfigError, match=r"'reads.c.length' is \[9, 5\], but the smallest comes first, the largest last"
+    ):
         reads_of(read_sets, "c", "tiny", "k")
 
 

@@ -33,6 +33,9 @@ __all__ = [
 BACKGROUND, CONTIGS, FAMILIES, COPIES, DIVERGENCE, TANDEMS, N_RUNS = map(np.uint64, range(1, 8))
 READS, SUBSTITUTIONS, LENGTHS, INSERTIONS, DELETIONS, QUALITIES = map(np.uint64, range(8, 14))
 
+_ATTEMPTS = 64
+"""Draws of a length before the last one is cut to what is allowed."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
@@ -194,16 +197,35 @@ def _runs_of_length(lengths, length):
 
 
 @scalar
-def draw_places(runs, shortest, longest, seed, places):
-    """Draw length, strand and place of every read: each window of its length in `runs` is as likely."""
+def _draw_length(key, read, lengths):
+    """Length of a read: every one as likely, or with a mean that of a gamma distribution of shape 2, which long reads
+    resemble; drawn again where it is too short or too long."""
+    shortest, mean, longest = lengths
+    if mean == 0:
+        return shortest + _below(key, read, longest - shortest + 1) if longest > shortest else np.int64(shortest)
+    length = np.int64(0)
+    for attempt in range(_ATTEMPTS):
+        number = 2 * (read * _ATTEMPTS + attempt)
+        both = (1.0 - _uniform(key, number)) * (1.0 - _uniform(key, number + 1))
+        length = np.int64(np.round(-0.5 * mean * np.log(both)))
+        if shortest <= length <= longest:
+            return length
+    return min(max(length, np.int64(shortest)), np.int64(longest))
+
+
+@scalar
+def draw_places(runs, lengths, seed, places):
+    """Draw length, strand and place of every read: each window of its length in `runs` is as likely.
+
+    `lengths`: the shortest, their mean before what is too short or too long is drawn again, or 0 where every length is
+    as likely, and the longest.
+    """
     read_key = _stream_key(seed, READS)
     length_key = _stream_key(seed, LENGTHS)
     starts, borders = runs.starts, runs.borders
     places.offsets[0] = 0
     for read in range(places.starts.size):
-        length = shortest
-        if longest > shortest:
-            length += _below(length_key, read, longest - shortest + 1)
+        length = _draw_length(length_key, read, lengths)
         # Run j has as many windows as bases but length - 1: borders[j] - j * (length - 1) windows come before it.
         lost = length - 1
         stop = _runs_of_length(runs.lengths, length)

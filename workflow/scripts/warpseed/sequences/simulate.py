@@ -201,10 +201,11 @@ def simulate_reads(
     reference : Reference
     count : int
         How many reads.
-    length : int, or two of them
+    length : int, or two or three of them
         Bases of the piece of the reference that a read is drawn from, or the smallest and the largest number of them:
-        then every length from the one to the other is as likely. Insertions and deletions make the read itself
-        longer or shorter; one base is left in any case.
+        then every length from the one to the other is as likely. With their mean between them lengths are those of a
+        gamma distribution of shape 2, as long reads have them; what is shorter or longer is drawn again, by which the
+        mean may change. Insertions and deletions make the read itself longer or shorter; one base is left in any case.
     error_rate : float
         Probability that a base is substituted by one of the three others, 0 to 1.
     insertion_rate, deletion_rate : float
@@ -228,7 +229,7 @@ def simulate_reads(
     InputError
         When no contig is as long as the longest reads, or a parameter is out of its range.
     """
-    shortest, longest = _length_range(length)
+    shortest, mean, longest = _length_range(length)
     _check_range("seed", seed, 0, _MAX_SEED)
     _check_range("count", count, 1, None)
     rates = {"error_rate": error_rate, "insertion_rate": insertion_rate, "deletion_rate": deletion_rate}
@@ -236,7 +237,7 @@ def simulate_reads(
         _check_range(name, rate, 0, 1)
 
     places = Places(np.empty(count + 1, np.int64), np.empty(count, np.int64), np.empty(count, np.bool_))
-    draw_places(_runs_to_draw_from(reference, shortest, longest), shortest, longest, seed, places)
+    draw_places(_runs_to_draw_from(reference, shortest, longest), (shortest, mean, longest), seed, places)
     errors = _error_model(*map(float, rates.values()))
     offsets, edits = places.offsets, np.zeros(count, np.int32)
     if insertion_rate or deletion_rate:
@@ -262,14 +263,16 @@ def simulate_reads(
     )
 
 
-def _length_range(length: int | Sequence[int]) -> tuple[int, int]:
-    both = (length, length) if isinstance(length, int) else tuple(length)
-    if len(both) != 2 or both[1] < both[0]:
+def _length_range(length: int | Sequence[int]) -> tuple[int, int, int]:
+    """The smallest length, their mean or 0 where there is none, the largest."""
+    several = (length, length) if isinstance(length, int) else tuple(length)
+    if len(several) not in (2, 3) or list(several) != sorted(several):
         raise InputError(
-            f"length = {length} was asked for the simulation; it must be a number, or the smallest and the largest one."
+            f"length = {length} was asked for the simulation; it must be a number, the smallest and the largest one, "
+            "or these with their mean between them."
         )
-    _check_range("length", both[0], 1, None)
-    return both
+    _check_range("length", several[0], 1, None)
+    return several[0], several[1] if len(several) == 3 else 0, several[-1]
 
 
 def _error_model(substitution: float, insertion: float, deletion: float) -> ErrorModel:

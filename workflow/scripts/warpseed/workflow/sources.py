@@ -140,9 +140,10 @@ def reads_of(read_sets: Mapping[str, Any], name: str, reference: str, key: str) 
         )
     source, length = read_sets[name]["source"], read_sets[name]["length"]
     if source == "simulated":
-        if isinstance(length, list) and length[0] > length[1]:
+        if isinstance(length, list) and length != sorted(length):
             raise ConfigError(
-                f"The configuration key 'reads.{name}.length' is {length}, but the smallest comes first: swap them."
+                f"The configuration key 'reads.{name}.length' is {length}, but the smallest comes first, the largest "
+                "last: swap them."
             )
         return f"results/reads/{reference}/{read_set_file(name, read_sets[name])}"
     advice = "give a FASTA or FASTQ file, or 'simulated'"
