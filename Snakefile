@@ -44,6 +44,13 @@ rule one_error:
         MEASUREMENTS["one_error"],
 
 
+rule mems:
+    """Every measurement of paper 002."""
+    input:
+        INDEX_RECORDS,
+        MEASUREMENTS["mems"],
+
+
 rule index:
     """The index that is timed and those of the samples, verified."""
     input:

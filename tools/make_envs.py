@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "3.12"
-PEERS = {"bowtie": "1.3.1", "bwa": "0.7.18", "razers3": "3.5.8", "yara": "1.0.3"}
+PEERS = {"bowtie": "1.3.1", "bwa": "0.7.18", "mummer": "3.23", "razers3": "3.5.8", "yara": "1.0.3"}
 """Peers come from bioconda alone, so this is their only pin."""
 CONDA_NAMES = {
     "Jinja2": "jinja2",

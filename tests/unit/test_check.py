@@ -28,7 +28,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         versions=dict(VERSIONS),
         cupy="14.2.0",
         trouble=None,
-        peers={"bowtie": "1.3.1", "bwa": None, "razers3": "3.5.8", "yara": None},
+        peers={"bowtie": "1.3.1", "bwa": None, "mummer": None, "razers3": "3.5.8", "yara": None},
         programs={},
         cuda="12.8",
     )
@@ -58,7 +58,7 @@ def test_this_machine() -> None:
     lines = describe_machine()
     assert all(line and "\n" not in line and "None" not in line for line in lines)
     assert [line.split(":")[0] for line in lines[1:]] == [
-        "CPU", "Memory", "Compiler", "GPU", "numba-cuda", "cupy", "GPU kernels", "Devices", "bowtie", "bwa",
+        "CPU", "Memory", "Compiler", "GPU", "numba-cuda", "cupy", "GPU kernels", "Devices", "bowtie", "bwa", "mummer",
         "razers3", "yara", "snakemake", "conda",
     ]  # fmt: skip
 
@@ -159,13 +159,14 @@ def test_peers_and_the_workflow(machine: types.SimpleNamespace) -> None:
     assert said["snakemake"] == "9.27.1"
     assert said["conda"].startswith("neither conda nor mamba is on PATH; use 'make run'")
     machine.peers, machine.versions["snakemake"] = (
-        {"bowtie": None, "bwa": "0.7.17-r1188", "razers3": None, "yara": None},
+        {"bowtie": None, "bwa": "0.7.17-r1188", "mummer": "3", "razers3": None, "yara": None},
         None,
     )
     machine.programs["mamba"] = "mamba 1.5.8"
     said = machine.said()
     assert said["bowtie"].startswith("not installed; ") and said["bowtie"].endswith("or the tables have no peer")
-    assert said["bwa"] == "0.7.17-r1188; index times can be compared with it"
+    assert said["bwa"].startswith("0.7.17-r1188; 'peers: auto' measures it beside matches")
+    assert said["mummer"] == "3; 'peers: auto' measures it beside matches"
     assert said["snakemake"].startswith("not installed; install requirements.txt")
     assert said["conda"].startswith("only mamba is on PATH, and Snakemake calls conda")
     machine.programs["conda"] = "conda 24.1.2\n"

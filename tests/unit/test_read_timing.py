@@ -13,6 +13,7 @@ from warpseed import build_index, find_reads
 from warpseed.batches import Settings
 from warpseed.errors import InputError
 from warpseed.fm_index.store import open_index
+from warpseed.measure import floors as measured_floors
 from warpseed.measure import searches
 from warpseed.measure.records import read_records, split_parameters, write_records
 from warpseed.one_error import cpu, floors, timing
@@ -212,7 +213,9 @@ def test_blocks_and_reads_on_the_device(
     made: tuple[Path, Case], tmp_path: Path, pretended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {"table": 1e9, "rows": 1e9, "text": 1e9}
-    monkeypatch.setattr(floors, "gather_rates", lambda arrays, repeats, fields: (dict.fromkeys(arrays, 1e9), []))
+    monkeypatch.setattr(
+        measured_floors, "gather_rates", lambda arrays, repeats, fields: (dict.fromkeys(arrays, 1e9), [])
+    )
     frame = timed(made, ["block_sizes", "on_device"], tmp_path, Settings(["paper", "fast"], ["cpu", "gpu"], [1]))
     index, reads = open_index(made[0]), pack_reads(read_queries(made[1].reads))
     results = cpu.search_paper(index, reads).counts.sum()

@@ -55,7 +55,9 @@ def records(folder: Path) -> list[dict[str, str]]:
 # ------------------------------------------------------------------------------------------------ dry runs
 
 
-@pytest.mark.parametrize("configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads"])
+@pytest.mark.parametrize(
+    "configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads", "bench_mems"]
+)
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -136,9 +138,11 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     # Reads with qualities are FASTQ, those without FASTA; both were cut into k-mers.
     reads = {path.name: path.read_text() for path in (results / "reads" / "simulated").iterdir()}
     assert {name: text[0] for name, text in reads.items()} == {
-        "short.fa": ">", "long.fq": "@", "mixed.fq": "@", "r100.fq": "@",
+        "short.fa": ">", "long.fq": "@", "mixed.fq": "@", "r100.fq": "@", "pacbio.fa": ">",
     }  # fmt: skip
     assert len({len(line) for line in reads["long.fq"].splitlines()[1::4]}) > 5
+    for stem in ("statements", "stages", "kinds", "memory", "settings"):
+        assert len((results / "tables" / "mems" / f"{stem}.tsv").read_text().splitlines()) > 1, stem
     for stem in ("table_4", "table_5", "results"):
         assert (results / "tables" / "one_error" / f"{stem}.tsv").stat().st_size > 0
     for stem in ("table_1", "table_2", "summary"):

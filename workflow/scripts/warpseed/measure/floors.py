@@ -6,15 +6,21 @@ in the same run); share = floor / time. A system says how many sectors its kerne
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.measure.records import join_parameters
+from warpseed.measure.records import join_parameters, split_parameters
 
-__all__ = ["SECTOR", "floor_seconds", "gather_rates", "kernel_seconds", "limit_rows"]
+if TYPE_CHECKING:
+    from warpseed.fm_index.layout import SeedIndex
+
+__all__ = ["SECTOR", "floor_seconds", "gather_rates", "kernel_seconds", "limit_rows", "measure_kernels"]
+
+_LOGGER = logging.getLogger(__name__)
 
 SECTOR = 32
 """Bytes that the device fetches at least."""
@@ -102,3 +108,47 @@ def limit_rows(
         rows.append({**shared, "metric": "floor", "value": floor, "unit": "s"})
         rows.append({**shared, "metric": "share", "value": floor / median, "unit": "1"})
     return rows
+
+
+def measure_kernels(
+    index: SeedIndex,
+    repeats: int,
+    fields: Mapping[str, Any],
+    *,
+    run_of: Callable[[], Callable[[], int]],
+    sectors_of: Callable[[], Mapping[str, int]],
+    unit: str,
+) -> list[dict[str, Any]]:
+    """Time a tier's kernels with queries on the device, beside the floor of the fast tier's.
+
+    Parameters
+    ----------
+    fields : columns of every record; of its `tier` the kernels are timed, `case` and `parameters` say what of,
+        `queries` how many there are
+    run_of : brings queries and index to the current device, and gives the search, which returns the number of results
+    sectors_of : sectors that the fast tier must read at least, by array
+    unit : as that of `limit_rows`
+
+    Returns
+    -------
+    list of records with item `limits`: metric rate (random sectors a second of each array; with the fast tier's),
+    time, throughput, floor and share
+    """
+    from warpseed.compute.gpu import on_device
+    from warpseed.fm_index.device import tagged_on_device
+
+    fields = {**fields, "item": "limits"}
+    floor: float | None = None
+    rows: list[dict[str, Any]] = []
+    with on_device(0):
+        if fields["tier"] == "fast":
+            tagged = tagged_on_device(index, Stopwatch())
+            arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
+            rates, rows = gather_rates(arrays, repeats, {**fields, "queries": -1})
+            floor = floor_seconds(sectors_of(), rates)
+        run = run_of()
+        parameters = {**split_parameters(fields["parameters"]), "count": fields["queries"]}
+        found_there = {"results": run(), "parameters": join_parameters(parameters)}
+        seconds = kernel_seconds(run, repeats)
+        _LOGGER.info("%s, %s tier: %.6f s", fields["case"], fields["tier"], min(seconds))
+        return rows + limit_rows(seconds, floor, {**fields, **found_there}, unit=unit)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.batches import OptionArguments, Source, checked_options, devices_of, find_all, iter_hits, opened
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
@@ -14,8 +15,26 @@ if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.mems.search import MemSearch
     from warpseed.output.hits import Hits
+    from warpseed.output.rows import Found
 
-__all__ = ["find_mems", "iter_mem_hits", "mem_search"]
+__all__ = ["find_function", "find_mems", "iter_mem_hits", "mem_search"]
+
+
+def find_function(tier: str, device: str) -> Callable[..., Found]:
+    """The search of a tier on a device, or on several GPUs that share the reads ('gpu:0,1').
+
+    Returns
+    -------
+    find(index, reads, criteria, *, threads, max_hits, count_only, watch) -> Found, of packed reads
+    """
+    if device == "cpu":
+        from warpseed.mems import cpu
+
+        return {"fast": cpu.find_fast, "paper": cpu.find_paper}[tier]
+    from warpseed.mems import gpu
+
+    find: Callable[..., Found] = {"fast": gpu.find_fast, "paper": gpu.find_paper}[tier]
+    return partial(find, devices=devices_of(device))
 
 
 def mem_search(

@@ -315,6 +315,20 @@ def find_paper(
     return find_results(reads, start, paper_bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
 
 
+def find_paper_with(
+    parameters: BinParameters,
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    *,
+    watch: Stopwatch,
+    devices: Sequence[int] = (0,),
+) -> Found:
+    """As `find_paper`, with an index that is made with other parameters than the paper's."""
+    start = partial(paper_batch, index, request_for(criteria, None), parameters=parameters)
+    return find_results(reads, start, paper_bytes_each(reads), watch=watch, devices=devices)
+
+
 def stream_matches(
     index: SeedIndex,
     sets: Generator[NamedSet, None, None],

@@ -7,14 +7,13 @@ it is compared with. Rows of one place may share a sector with others of the sam
 
 from __future__ import annotations
 
-import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.measure.floors import SECTOR, floor_seconds, gather_rates, kernel_seconds, limit_rows
+from warpseed.measure.floors import SECTOR, kernel_seconds, limit_rows, measure_kernels
 from warpseed.measure.records import join_parameters, split_parameters
 from warpseed.one_error.cpu import find_fast
 from warpseed.one_error.reads import Criteria, pack_reads
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["least_sectors", "measure_limits", "time_blocks"]
 
-_LOGGER = logging.getLogger(__name__)
 _HALVES = 2
 _BASES_A_SECTOR = 4 * SECTOR
 _ROWS_A_SECTOR = SECTOR // 8
@@ -71,30 +69,18 @@ def measure_limits(
 
     Returns
     -------
-    list of records with item `limits`: metric rate (random sectors a second of each array; with the fast tier's),
-    time, throughput (reads a second), floor and share
+    list of records, those of `warpseed.measure.floors.measure_kernels`
     """
-    from warpseed.compute.gpu import on_device
-    from warpseed.fm_index.device import tagged_on_device
     from warpseed.one_error import gpu
 
-    fields = {**fields, "item": "limits"}
     packed = pack_reads(reads)
-    floor: float | None = None
-    rows: list[dict[str, Any]] = []
-    with on_device(0):
-        if fields["tier"] == "fast":
-            tagged = tagged_on_device(index, Stopwatch())
-            arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
-            rates, rows = gather_rates(arrays, repeats, fields)
-            found = find_fast(index, packed, criteria, threads=fields["threads"])
-            floor = floor_seconds(least_sectors(found, packed.lengths, criteria), rates)
-        run = gpu.device_run(index, packed, criteria, tier=fields["tier"])
-        parameters = {**split_parameters(fields["parameters"]), "count": len(reads)}
-        found_there = {"queries": len(reads), "results": run(), "parameters": join_parameters(parameters)}
-        seconds = kernel_seconds(run, repeats)
-        _LOGGER.info("%s, %s tier: %.6f s", fields["case"], fields["tier"], min(seconds))
-        return rows + limit_rows(seconds, floor, {**fields, **found_there}, unit="reads/s")
+
+    def sectors() -> dict[str, int]:
+        return least_sectors(find_fast(index, packed, criteria, threads=fields["threads"]), packed.lengths, criteria)
+
+    run_of = partial(gpu.device_run, index, packed, criteria, tier=fields["tier"])
+    fields = {**fields, "queries": len(reads)}
+    return measure_kernels(index, repeats, fields, run_of=run_of, sectors_of=sectors, unit="reads/s")
 
 
 def time_blocks(

@@ -1,4 +1,4 @@
-"""Charts of something against a number on a log axis, a panel a quantity, with the points that a paper prints."""
+"""Charts of something against a number, a panel a quantity on a log axis, with the points that a paper prints."""
 
 from __future__ import annotations
 
@@ -32,13 +32,23 @@ class Panel(NamedTuple):
     """of its axis"""
     curves: Sequence[Points]
     published: Sequence[tuple[float, float, str]] = ()
-    """x, y and what stands beside the point"""
+    """x, y and what stands beside the point, at its left or, with `above`, above it"""
+    bands: Sequence[tuple[float, float, str]] = ()
+    """from one y to another, and what stands in it: what a paper prints of all x"""
+    above: bool = False
 
 
 def panels(
-    shown: Sequence[Panel], ticks: Sequence[tuple[float, str]], x_label: str, title: str, subtitle: str
+    shown: Sequence[Panel],
+    ticks: Sequence[tuple[float, str]],
+    x_label: str,
+    title: str,
+    subtitle: str,
+    *,
+    log_x: bool = True,
 ) -> Figure:
-    """Panels one below the other, with one axis of x; both axes are logarithmic, `ticks` are those of x."""
+    """Panels one below the other, with one axis of x; that of y is logarithmic, that of x with `log_x`; `ticks` are
+    those of x."""
     beside = 0.3 + 0.078 * max(len(line) for panel in shown for curve in panel.curves for line in [curve.label])
     size = (style.WIDTH, 1.5 + 2.4 * len(shown))
     figure, grid = style.pyplot().subplots(len(shown), 1, sharex=True, squeeze=False, figsize=size)
@@ -47,10 +57,14 @@ def panels(
     axes = list(grid[:, 0])
     places = [x for panel in shown for curve in panel.curves for x in curve.x] + [x for x, _ in ticks]
     places += [x for panel in shown for x, _, _ in panel.published]
-    axes[0].set_xscale("log", base=2)
-    axes[0].set_xlim(min(places) / 1.15, max(places) * 1.15)
+    if log_x:
+        axes[0].set_xscale("log", base=2)
+        axes[0].set_xlim(min(places) / 1.15, max(places) * 1.15)
+    else:
+        beyond = 0.08 * (max(places) - min(places)) or 1.0
+        axes[0].set_xlim(min(places) - beyond, max(places) + beyond)
     for one, panel in zip(axes, shown, strict=True):
-        _draw(one, panel)
+        _draw(one, panel, min(places))
     axes[-1].set_xticks([x for x, _ in ticks], [text for _, text in ticks])
     axes[-1].tick_params(axis="x", which="minor", length=0)
     axes[-1].set_xlabel(x_label)
@@ -60,14 +74,25 @@ def panels(
     return figure
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
+    for low, high, text in panel.bands:
+        axes.axhspan(low, high, color="#e9e9e9", lw=0, zorder=0)
+        axes.annotate(text, (0.01, (low * high) ** 0.5), xycoords=axes.get_yaxis_transform(), va="center",
+                      fontsize=style.SMALL, color=style.GREY)  # fmt: skip
     for curve in panel.curves:
         dashes = (0, (5, 2)) if curve.dashed else "-"
         axes.plot(list(curve.x), list(curve.y), color=curve.colour, marker="o", ms=5, lw=2, ls=dashes)
     for x, y, text in panel.published:
         axes.plot(x, y, marker="D", ms=7, mfc="white", mec=style.INK, mew=1.4, ls="none", zorder=3)
-        axes.annotate(text, (x, y), (-9, 0), textcoords="offset points", ha="right", va="center", fontsize=style.SMALL)
+        if not panel.above:
+            axes.annotate(text, (x, y), (-9, 0), textcoords="offset points", ha="right", va="center",
+                          fontsize=style.SMALL)  # fmt: skip
+            continue
+        axes.annotate(text, (x, y), (-6 if x == leftmost else 0, 8), textcoords="offset points", va="bottom",
+                      ha="left" if x == leftmost else "center", fontsize=style.SMALL,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8})  # fmt: skip
     drawn = [y for curve in panel.curves for y in curve.y] + [y for _, y, _ in panel.published]
+    drawn += [y for low, high, _ in panel.bands for y in (low, high)]
     axes.set_yscale("log")
     axes.set_ylim(min(drawn) / 1.8, max(drawn) * 1.8)
     low, high = axes.get_ylim()

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from warpseed.report import kmer_seeds, one_error
+from warpseed.report import kmer_seeds, mems, one_error
 from warpseed.report.measurements import Measurements
 
 __all__ = ["SYSTEMS", "draw_figures", "write_tables"]
 
-SYSTEMS: Mapping[str, Any] = {"kmer_seeds": kmer_seeds, "one_error": one_error}
+SYSTEMS: Mapping[str, Any] = {"kmer_seeds": kmer_seeds, "one_error": one_error, "mems": mems}
 """System to its module, in the order of the page."""
 
 

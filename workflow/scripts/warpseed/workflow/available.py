@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from warpseed.compute.machine import gpu_description
 
-__all__ = ["devices_to_measure", "is_peer_measured"]
+__all__ = ["devices_to_measure", "is_peer_measured", "measured_part"]
 
 
 def devices_to_measure(wanted: list[str] | str) -> list[str]:
@@ -22,3 +23,40 @@ def is_peer_measured(wanted: bool | str, programs: Iterable[str], *, by_conda: b
     if wanted != "auto":
         return bool(wanted)
     return by_conda or all(shutil.which(program) is not None for program in programs)
+
+
+def measured_part(
+    wanted: Mapping[str, Any],
+    measured: Mapping[str, Any],
+    devices: Sequence[str],
+    programs: Mapping[str, Iterable[str]],
+    is_measured: Callable[[Iterable[str]], bool],
+) -> dict[str, Any] | None:
+    """Return what of a data set is measured in this run; None where nothing is.
+
+    Parameters
+    ----------
+    wanted : mapping
+        Its `tiers`, `devices` (or None for all) and `peers`.
+    measured : mapping
+        `measure` of a checked configuration.
+    devices : sequence of str
+        What is measured on.
+    programs : mapping
+        The programs of each tool that it may name.
+    is_measured : callable
+        Whether a peer with these programs is.
+
+    Returns
+    -------
+    dict or None
+        The keys of the data set; `tiers`, `devices` and `peers` are those that are measured, `threads` the CPU threads.
+    """
+    chosen = {
+        "tiers": [tier for tier in wanted["tiers"] if tier in measured["tiers"]],
+        "devices": [device for device in devices if device in (wanted["devices"] or devices)],
+        "peers": [peer for peer in wanted["peers"] if is_measured(programs[peer])],
+    }
+    if not chosen["tiers"] or not chosen["devices"]:
+        return None
+    return {**wanted, **chosen, "threads": measured["threads"]}

@@ -205,13 +205,18 @@ def _devices(gpu_works: bool) -> str:
 
 def _peers() -> list[str]:
     versions = peer_versions()
-    bowtie, bwa = versions["bowtie"], versions["bwa"]
+    bowtie, bwa, mummer = versions["bowtie"], versions["bwa"], versions["mummer"]
     missing = "not installed; install it with apt-get or conda (envs/peers.yaml)"
     return [
         f"bowtie: {bowtie}; 'peers: auto' measures it beside warpseed"
         if bowtie
         else f"bowtie: {missing}, or the tables have no peer",
-        f"bwa: {bwa}; index times can be compared with it" if bwa else f"bwa: {missing} to compare index times",
+        f"bwa: {bwa}; 'peers: auto' measures it beside matches, and index times can be compared with it"
+        if bwa
+        else f"bwa: {missing} to compare matches and index times",
+        f"mummer: {mummer}; 'peers: auto' measures it beside matches"
+        if mummer
+        else f"mummer: {missing} to compare matches",
         *(_mapper(name, versions[name]) for name in ("razers3", "yara")),
     ]
 

@@ -39,8 +39,7 @@ def load_schema(folder: str | os.PathLike[str]) -> Schema:
     for block in schemas.values():
         for name, node in block.pop("$defs", {}).items():
             whole["$defs"][name] = sample | {"properties": sample["properties"] | node["properties"]}
-    # Of a system that is not measured there are samples alone.
-    whole["properties"] |= {name: block for name, block in schemas.items() if block}
+    whole["properties"] |= schemas
     return whole
 
 

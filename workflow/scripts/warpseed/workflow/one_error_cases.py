@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from warpseed.errors import ConfigError
+from warpseed.workflow.available import measured_part
 
 __all__ = ["PEER_PROGRAMS", "index_parts", "timed_datasets"]
 
@@ -41,8 +42,7 @@ def timed_datasets(
     Returns
     -------
     dict of str to dict
-        The keys of the data set; `tiers`, `devices` and `peers` are those that are measured in this run, `threads` the
-        CPU threads. A data set of which nothing would be timed is left out.
+        What `measured_part` leaves of each data set; one of which nothing would be timed is left out.
 
     Raises
     ------
@@ -63,13 +63,9 @@ def timed_datasets(
                 f"but with {wanted['edits']} edits a placement as long as its read may have a base more and one less: "
                 "leave it out, or allow one edit."
             )
-        chosen = {
-            "tiers": [tier for tier in wanted["tiers"] if tier in measured["tiers"]],
-            "devices": [device for device in devices if device in (wanted["devices"] or devices)],
-            "peers": [peer for peer in wanted["peers"] if is_measured(PEER_PROGRAMS[peer])],
-        }
-        if chosen["tiers"] and chosen["devices"]:
-            datasets[name] = wanted | chosen | {"threads": measured["threads"]}
+        chosen = measured_part(wanted, measured, devices, PEER_PROGRAMS, is_measured)
+        if chosen is not None:
+            datasets[name] = chosen
     return datasets
 
 

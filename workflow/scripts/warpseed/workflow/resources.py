@@ -32,6 +32,8 @@ __all__ = [
     "simulate_reference",
     "time_builds",
     "time_gpu_limits",
+    "time_match_peers",
+    "time_matches",
     "time_peers",
     "time_searches",
     "timed_runs",
@@ -130,7 +132,8 @@ def read_count(path: str | Path, read_sets: Mapping[str, Any]) -> int:
 
 def _simulated_bases(read_set: Mapping[str, Any]) -> int:
     length = read_set["length"]
-    return int(read_set["count"]) * (max(length) if isinstance(length, list) else length)
+    most = length if isinstance(length, int) else length[1]  # the mean, where there are three
+    return int(read_set["count"]) * most
 
 
 class IndexSize(NamedTuple):
@@ -227,6 +230,17 @@ def time_gpu_limits(index: IndexSize, queries: int, runs: int) -> Needs:
 def time_peers(index: IndexSize, queries: int, runs: int) -> Needs:
     """Of building the indexes of other tools and timing all sides, `queries` of all data sets together."""
     return _needs(index.bytes + _BATCHES + 4 * index.bases, 1_800 + index.bases / 1.5e5 + queries * runs * 1e-3)
+
+
+def time_matches(index: IndexSize, bases: int, runs: int) -> Needs:
+    """Of timing searches of long reads `runs` times; short matches are many, and held in memory with what made them."""
+    return _needs(index.bytes + _BATCHES + 2 * index.bases + 100 * bases, 1_800 + bases * runs * 2e-6)
+
+
+def time_match_peers(index: IndexSize, bases: int, runs: int) -> Needs:
+    """Of the indexes of other tools for long reads, which mummer makes anew in each run, and of timing all sides."""
+    seconds = runs * (2 * index.bases / 1e6 + bases / 1e5)
+    return _needs(index.bytes + _BATCHES + 40 * index.bases + 20 * bases, 1_800 + index.bases / 1.5e5 + seconds)
 
 
 def time_builds(index: IndexSize, runs: int) -> Needs:

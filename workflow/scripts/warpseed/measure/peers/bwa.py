@@ -1,18 +1,28 @@
-"""bwa: the time and memory of its index beside ours, and reads with a few edits against it, the old way (`bwa aln`)."""
+"""bwa: the time and memory of its index beside ours, and what is searched with it: reads with a few edits, the old way
+(`bwa aln`), and maximal exact matches that lie in no longer one (`bwa fastmap`)."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from warpseed.measure.peers.matches import match_rows
 from warpseed.measure.peers.process import Process, find_program, program_version, run_process
 from warpseed.measure.peers.sam import parse_sam
 
-__all__ = ["time_bwa_index", "bwa_version", "build_bwa_index", "parse_bwa", "run_bwa"]
+__all__ = [
+    "bwa_version",
+    "build_bwa_index",
+    "parse_bwa",
+    "parse_fastmap",
+    "run_bwa",
+    "run_fastmap",
+    "time_bwa_index",
+]
 
 _ADVICE = "install bwa 0.7 (with apt-get, or envs/peers.yaml and conda)"
 _MOST_HITS = "1000000"
@@ -95,3 +105,51 @@ def run_bwa(
 def parse_bwa(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
     """bwa's alignments as our rows; see `warpseed.measure.peers.sam.parse_sam`."""
     return parse_sam(output, contigs, len(query_lengths), "bwa")
+
+
+def run_fastmap(
+    prefix: str | os.PathLike[str],
+    reads: str | os.PathLike[str],
+    *,
+    min_length: int,
+    output: str | os.PathLike[str],
+) -> Process:
+    """Run ``bwa fastmap -l MIN_LENGTH -w 1000000``, on its one thread: every place of every match.
+
+    Raises
+    ------
+    PeerError
+        If bwa is missing or fails.
+    """
+    options = ["fastmap", "-l", str(min_length), "-w", _MOST_HITS, os.fspath(prefix), os.fspath(reads)]
+    return run_process([find_program("bwa", _ADVICE), *options], output=output)
+
+
+def parse_fastmap(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
+    """What ``bwa fastmap`` found of reads named by number, as rows (see `warpseed.measure.peers.matches`).
+
+    Raises
+    ------
+    PeerError
+        If a line is none of bwa's, names a read or contig that is not known, or tells no places.
+    """
+    numbers = {name: number for number, name in enumerate(contigs)}
+
+    def matches() -> Iterator[tuple[int, ...]]:
+        query = -1
+        with open(output, encoding="ascii") as handle:
+            for line in handle:
+                kind, *fields = line.split()
+                if kind == "SQ":
+                    query = int(fields[0])
+                elif kind == "EM":
+                    begin, end, count = map(int, fields[:3])
+                    if len(fields) != 3 + count:
+                        raise ValueError(f"{count} places, of which {len(fields) - 3} stand there")
+                    for place in fields[3:]:
+                        contig, _, signed = place.rpartition(":")
+                        start = int(signed[1:]) - 1
+                        strand = "+-".index(signed[0])
+                        yield query, numbers[contig], start, start + end - begin, strand, begin
+
+    return match_rows(output, matches(), len(query_lengths), "bwa fastmap")

@@ -45,9 +45,10 @@ _TIMEOUT_S = 20
 # The peak that the system reports for a child is at least that of the process which started it, so a small one does.
 _STARTER = """
 import json, os, sys, time
-quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+writing = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+to_file = [(os.POSIX_SPAWN_OPEN, 1, sys.argv[1], writing, 0o666)]
 began = time.perf_counter()
-process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ, file_actions=to_file)
 _, status, usage = os.wait4(process, 0)
 seconds = time.perf_counter() - began
 print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss]))
@@ -120,8 +121,13 @@ def plain_copy(path: str | os.PathLike[str], to: Path) -> Path:
     return to
 
 
-def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Process:
-    """Run a command to its end; what it prints is not kept.
+def run_process(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    output: str | os.PathLike[str] = os.devnull,
+) -> Process:
+    """Run a command to its end.
 
     Parameters
     ----------
@@ -129,6 +135,8 @@ def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None
         Its first word is the path of a program.
     environment
         Variables beside those of this process.
+    output
+        File that takes what it prints, which is not kept by default.
 
     Raises
     ------
@@ -136,7 +144,7 @@ def run_process(command: Sequence[str], *, environment: Mapping[str, str] | None
         If it fails, with the last thing it said.
     """
     starter = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _STARTER, *command],
+        [sys.executable, "-I", "-S", "-c", _STARTER, os.fspath(output), *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **(environment or {})},

@@ -1,0 +1,71 @@
+"""MUMmer: every maximal exact match of reads with a genome (`mummer -maxmatch`), from files to standard output.
+
+What mummer 3.23 does with our inputs (each tried): ``-b -c -n`` searches both strands, tells places of the reverse
+complement as those of the read, and matches nothing but A, C, G and T; ``-F`` names the contig even where there is one.
+Its suffix tree is made anew in each run. It takes FASTA that is not compressed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from warpseed.measure.peers.matches import match_rows
+from warpseed.measure.peers.process import Process, find_program, program_version, run_process
+
+__all__ = ["mummer_version", "parse_mummer", "run_mummer"]
+
+_ADVICE = "install mummer 3 (with apt-get, or envs/peers.yaml and conda)"
+
+
+def mummer_version() -> str | None:
+    """Version of the installed mummer, such as "4.0.1", or "3", which tells no more; None where there is none."""
+    command = ["mummer", "--version"]
+    is_old = program_version(command, r'(illegal option "--version")')
+    return "3" if is_old else program_version(command, r"^(\d[\w.]*)")
+
+
+def run_mummer(
+    reference: str | os.PathLike[str],
+    reads: str | os.PathLike[str],
+    *,
+    min_length: int,
+    output: str | os.PathLike[str],
+) -> Process:
+    """Run ``mummer -maxmatch -b -c -n -F -l MIN_LENGTH``, on one thread.
+
+    Raises
+    ------
+    PeerError
+        If mummer is missing or fails.
+    """
+    options = ["-maxmatch", "-b", "-c", "-n", "-F", "-l", str(min_length), os.fspath(reference), os.fspath(reads)]
+    return run_process([find_program("mummer", _ADVICE), *options], output=output)
+
+
+def parse_mummer(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
+    """What mummer found of reads named by number, as rows (see `warpseed.measure.peers.matches`).
+
+    Raises
+    ------
+    PeerError
+        If a line is none of mummer's, or names a read or contig that is not known.
+    """
+    numbers = {name: number for number, name in enumerate(contigs)}
+
+    def matches() -> Iterator[tuple[int, ...]]:
+        query, strand = -1, 0
+        with open(output, encoding="ascii") as handle:
+            for line in handle:
+                fields = line.split()
+                if fields[0] == ">":
+                    query, strand = int(fields[1]), int(fields[-1] == "Reverse")
+                    continue
+                start, place, length = map(int, fields[-3:])
+                # Places count from 1; of the reverse complement of a piece of the read, its last base is told.
+                begin = place - (length if strand else 1)
+                yield query, numbers[" ".join(fields[:-3])], start - 1, start - 1 + length, strand, begin
+
+    return match_rows(output, matches(), len(query_lengths), "mummer")

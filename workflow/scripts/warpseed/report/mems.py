@@ -1,0 +1,324 @@
+"""Paper 002, maximal exact matches: its tables, its figures and its section of the page. Nothing of it is elsewhere.
+
+Every function takes the measurements of this system alone (`Measurements.of`). Importing this module costs
+nothing: the rules take the names of files from TABLES and FIGURES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from warpseed.report import blocks, mems_values, parts, points, style, tables
+from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.measurements import speedups as speedups_within
+from warpseed.report.mems_values import GPU_OVER_CPU, PARTS, SIZES
+from warpseed.report.printed import printed_table
+from warpseed.report.words import format_bytes, format_number, format_seconds, machine_label, method_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "TABLES", "section", "speedups"]
+
+Drawn = tuple["Figure", "pd.DataFrame"]
+_NOTHING = "Nothing was measured."
+_NO_GPU = "Nothing was measured: this needs a GPU."
+_OURS = ("in_memory", "file_to_file")
+"""Items that the paper does not print."""
+_PEERS = {"bwa": "bwa fastmap -l L -w 1000000", "mummer": "mummer -maxmatch -b -c -n -F -l L"}
+"""How each is run, for matches of L bases or more."""
+_X = "least bases of a match"
+_TIME = "ns a base"
+_COLOURS = dict(zip(PARTS, ("#D55E00", "#009E73", "#0072B2", "#CC79A7", "#8c8c8c"), strict=True))
+
+
+def speedups(measurements: Measurements) -> pd.DataFrame:
+    """Every speedup within an item."""
+    return speedups_within(measurements, ["stages", *_OURS, "super", "maximal"])
+
+
+# Figures
+
+
+def _ticks(values: pd.DataFrame) -> list[tuple[float, str]]:
+    return [(float(length), str(length)) for length in sorted(set(values["min_length"]))]
+
+
+def _curve(own: pd.DataFrame, column: str, label: str, colour: str, dashed: bool = False) -> points.Points:
+    own = own.sort_values("min_length")
+    return points.Points(label, colour, list(own["min_length"]), list(own[column]), dashed)
+
+
+def _method_curves(values: pd.DataFrame, part: str) -> list[points.Points]:
+    """A curve for each method that has this part of the search."""
+    curves = []
+    own = values[values["part"] == part]
+    for _, group in own.groupby(["source", "machine", "tier", "device", "gpus", "threads"], sort=False):
+        row = rows_of(group)[0]
+        method = method_of(row)
+        where = f" ({row['machine']})" if row["source"] == "reference" else ""
+        colour = style.method_colour(method.tool, method.tier, method.device)
+        is_one = method.device == "cpu" and method.threads == 1
+        curves.append(_curve(group, "ns_per_base", f"{method.label}{where}", colour, is_one))
+    return curves
+
+
+def _published_times(measurements: Measurements, part: str, label: str) -> list[tuple[float, float, str]]:
+    """What the paper prints of a part on its GPU: (least length, nanoseconds a base, its label at the middle one)."""
+    values = mems_values.published_times(measurements).get(part, {})
+    return [
+        (float(length), value, label if rank == len(values) // 2 else "")
+        for rank, (length, value) in enumerate(values.items())
+    ]
+
+
+def _over_curves(values: pd.DataFrame, labels: Mapping[str, str]) -> list[points.Points]:
+    """How many times the GPU is as fast as all CPU threads: a curve for each of these parts, in this order."""
+    over = mems_values.gpu_over_cpu(values)
+    return [
+        _curve(over[over["part"] == part], "speedup", part, colour)
+        for part, colour in labels.items()
+        if (over["part"] == part).any()
+    ]
+
+
+def figure_3(measurements: Measurements) -> Drawn:
+    """Figure 3: the stages on the GPU against the least length."""
+    title = "Figure 3: time of each stage on the GPU"
+    values = mems_values.on_gpu(mems_values.stages_table(measurements))
+    values = values[values["tier"] == "paper"]
+    if values.empty:
+        return style.empty_figure(title, _NO_GPU), values
+    curves = [_curve(values[values["part"] == part], "ns_per_base", part, _COLOURS[part]) for part in PARTS]
+    printed = [*_published_times(measurements, "find intervals", "published: find intervals"),
+               *_published_times(measurements, "locate", "published: locate")]  # fmt: skip
+    panel = points.Panel(f"paper tier, {_TIME}", [curve for curve in curves if curve.x], printed, above=True)
+    return points.panels([panel], _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+
+
+def figure_4(measurements: Measurements) -> Drawn:
+    """Figure 4: two stages on the CPU and the GPU."""
+    title = "Figure 4: find intervals and locate, on CPU and GPU"
+    values = mems_values.side_by_side(mems_values.stages_table(measurements))
+    values = values[values["tier"] == "paper"]
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    both = ("find intervals", "locate")
+    printed = {part: _published_times(measurements, part, "published") for part in both}
+    panels = [
+        points.Panel(f"{part},\n{_TIME}", _method_curves(values, part), printed[part], above=True) for part in both
+    ]
+    over = _over_curves(values, {part: _COLOURS[part] for part in both})
+    if over:
+        bands = [(*GPU_OVER_CPU[part], f"published: {part}") for part in both]
+        panels.append(points.Panel("GPU over all\nCPU threads", over, bands=bands))
+    return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+
+
+def figure_5(measurements: Measurements) -> Drawn:
+    """Figure 5: the whole search."""
+    title = "Figure 5: the whole search, on CPU and GPU"
+    values = mems_values.side_by_side(mems_values.stages_table(measurements))
+    values = values[values["part"] == "total"]
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    panels = [points.Panel(_TIME, _method_curves(values, "total"))]
+    over = _over_curves(values[values["tier"] == "paper"], {"total": style.COLOURS["paper", "gpu"]})
+    if over:
+        named = [curve._replace(label="paper tier") for curve in over]
+        panels.append(points.Panel("GPU over all\nCPU threads", named, bands=[(*GPU_OVER_CPU["total"], "published")]))
+    return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+
+
+def kinds(measurements: Measurements) -> Drawn:
+    """How many matches of each kind there are, against the least length."""
+    title = "Matches of each kind"
+    values = mems_values.one_case(mems_values.kinds_table(measurements))
+    if values.empty:
+        return style.empty_figure(title, _NOTHING), values
+    colours = {"maximal": "#8c8c8c", "paper": "#0072B2", "super": "#D55E00"}
+    curves = [
+        _curve(values[values["kind"] == kind], "per_1000_bases", kind, colour) for kind, colour in colours.items()
+    ]
+    panel = points.Panel("matches in 1,000 bases", curves)
+    return points.panels([panel], _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+
+
+FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+    "figure_3": figure_3,
+    "figure_4": figure_4,
+    "figure_5": figure_5,
+    "kinds": kinds,
+}
+"""Figures by the stem of their files, in the order of the page."""
+
+TABLES: Mapping[str, Callable[[Measurements], Any]] = {
+    "summary": lambda m: tables.summary_table(speedups(m)),
+    "statements": mems_values.statements_table,
+    "stages": mems_values.stages_table,
+    "kinds": mems_values.kinds_table,
+    "memory": mems_values.memory_table,
+    "settings": mems_values.settings_table,
+    **{item: partial(tables.long_table, item=item) for item in _OURS},
+    "speedups": speedups,
+    "peers": lambda m: tables.peer_table(speedups(m)),
+    "peer_hits": tables.hits_table,
+    "gpu_limits": tables.limits_table,
+    "gpu_rates": tables.rates_table,
+}
+"""Tables by the stem of their files."""
+
+
+# The page
+
+
+def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
+    """The blocks of this system's section."""
+    paper = measurements.paper
+    measured, over = times(measurements, ["stages", *_OURS]), speedups(measurements)
+    sizes = tables.describe_sizes(measurements, measured) if len(measured) else _NOTHING.removesuffix(".")
+    return [
+        blocks.Text(paper.about),
+        blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),
+        *_statements(measurements),
+        blocks.links(files, ("statements", "stages", "speedups")),
+        *blocks.figures(measurements, files, FIGURES),
+        *_memory(measurements),
+        blocks.links(files, ("memory",)),
+        *_settings(measurements),
+        blocks.links(files, ("settings", "kinds")),
+        *_ours(measurements, files, over),
+        *_beside_peers(measurements, over),
+        blocks.links(files, ("peers", "peer_hits")),
+        *parts.index_build(measurements),
+        *parts.limits(measurements),
+        *parts.published_rest(measurements),
+        *blocks.differences(measurements),
+    ]
+
+
+def _statements(measurements: Measurements) -> list[blocks.Block]:
+    """What the paper's text says of its figures, and ours."""
+    table = mems_values.statements_table(measurements)
+    places = [column for column in table.columns if column not in mems_values.STATEMENT_COLUMNS]
+    groups = []
+    for printed, own in table.groupby("printed", sort=False):
+        rows = [
+            blocks.Row(
+                [
+                    blocks.Cell(row["statement"], row["note"]),
+                    blocks.Cell(f"{blocks.as_printed(row['published'])} {row['unit']}"),
+                    *(_stated(row[place], row["unit"]) for place in places),
+                ]
+            )
+            for row in rows_of(own)
+        ]
+        groups.append(blocks.Group(str(printed), rows))
+    heads = [blocks.Cell("", css="text"), blocks.Cell("published"), *(blocks.Cell(place) for place in places)]
+    note = (
+        "Seconds are as long as all of the paper's bases would take (25,249 reads of 7,000), in the paper tier. Of "
+        "speedups, which differ with the least length of a match, the least and the most. The paper's are on hg19; a "
+        "short match has fewer places in a smaller genome."
+    )
+    return [
+        blocks.Heading("What the paper says of its figures"),
+        blocks.Text(note, soft=True),
+        blocks.Table([heads], groups, len(heads)),
+    ]
+
+
+def _stated(value: float, unit: str) -> blocks.Cell:
+    return blocks.Cell("" if value != value else f"{format_number(value)} {unit}")
+
+
+def _memory(measurements: Measurements) -> list[blocks.Block]:
+    """The parts of the paper's index, beside what it prints."""
+    table = mems_values.memory_table(measurements)
+    groups = []
+    for (source, machine), own in table.groupby(["source", "machine"], sort=False):
+        rows = [
+            blocks.Row(
+                [
+                    blocks.Cell(str(row["part"])),
+                    *(_size_cell(row[name]) for name in ("published_bytes", "bytes")),
+                    *(blocks.Cell(format_number(row[name])) for name in SIZES),
+                ]
+            )
+            for row in rows_of(own)
+        ]
+        name = "published alone" if source == "published" else machine_label(str(source), str(machine))
+        groups.append(blocks.Group(name, rows))
+    heads = ["Part", "published", "ours", "bytes a base,\npublished", "formula", "ours"]
+    note = (
+        "Section 4.1's index: the BWT in bins of 64, the suffix positions of every 7th row, the intervals of all "
+        "strings of PRE_CALC_LEN bases. Published: for hg19, of 3.1 Gbp; the size of the intervals does not depend on "
+        "the genome."
+    )
+    return [
+        blocks.Heading("Memory of the paper's index"),
+        blocks.Text(note, soft=True),
+        blocks.Table([[blocks.Cell(head) for head in heads]], groups, len(heads)),
+    ]
+
+
+def _size_cell(size: float) -> blocks.Cell:
+    return blocks.Cell("" if size != size else format_bytes(size))
+
+
+def _settings(measurements: Measurements) -> list[blocks.Block]:
+    """What the parameters of the paper's index do to its size and to two stages."""
+    table = mems_values.settings_table(measurements)
+    heading = blocks.Heading("What the parameters of the paper's index do")
+    if table.empty:
+        return [heading, blocks.Text(_NOTHING)]
+    groups = []
+    keys = ["source", "machine", "case", "device", "gpus", "threads"]
+    for (source, machine, case, *_), own in table.groupby(keys, sort=False):
+        first = rows_of(own)[0]
+        rows = [blocks.Row(_setting_cells(row), "" if row["changed"] else "published") for row in rows_of(own)]
+        place = f"{machine_label(str(source), str(machine))}: {case}, {method_of(first).label}"
+        groups.append(blocks.Group(f"{place}, {first['queries']:,} reads", rows))
+    heads = ["Changed", "least length", "index", "find intervals", "locate", "total"]
+    note = "One parameter at a time differs from the paper's, which is the first row. Medians."
+    return [
+        heading,
+        blocks.Text(note, soft=True),
+        blocks.Table([[blocks.Cell(head) for head in heads]], groups, len(heads)),
+    ]
+
+
+def _setting_cells(row: Mapping[str, Any]) -> list[blocks.Cell]:
+    return [
+        blocks.Cell(row["changed"] or "nothing"),
+        blocks.Cell(str(row["min_length"])),
+        blocks.Cell(format_bytes(row["bytes"])),
+        *(blocks.Cell(format_seconds(row[f"{part}_s"])) for part in ("intervals", "locate", "total")),
+    ]
+
+
+def _ours(measurements: Measurements, files: blocks.Files, over: pd.DataFrame) -> list[blocks.Block]:
+    """Tables of the items that the paper does not print, where they were measured."""
+    shown: list[blocks.Block] = []
+    for item in _OURS:
+        if len(times(measurements, [item])):
+            shown += [*printed_table(measurements, item, over), blocks.links(files, (item,))]
+    return shown
+
+
+def _beside_peers(measurements: Measurements, over: pd.DataFrame) -> list[blocks.Block]:
+    """The fast tier beside each tool that was measured, and how many of their matches are the same."""
+    tools: Iterable[str] = set(tables.peer_table(over)["numerator_tool"])
+    if not tools:
+        names = ", ".join(_PEERS)
+        return [
+            blocks.Heading("Beside other tools"),
+            blocks.Text(f"None of {names} was measured: they were not installed, or not asked for."),
+        ]
+    shown: list[blocks.Block] = []
+    for tool, command in _PEERS.items():
+        if tool in tools:
+            shown += parts.peers(measurements, over, tool, command, same="its matches are ours, one by one")
+    return [*shown, *parts.peer_hits(measurements, "where read, contig, strand, both places and the length are")]

@@ -1,0 +1,46 @@
+"""What the rules of maximal exact matches are built from: its timed data sets, and the peers beside each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from warpseed.workflow.available import measured_part
+
+__all__ = ["PEER_PROGRAMS", "paper_settings", "timed_datasets"]
+
+PEER_PROGRAMS = {"bwa": ("bwa",), "mummer": ("mummer",)}
+"""Tools that matches can be found with beside ours, and their programs."""
+
+
+def timed_datasets(
+    block: Mapping[str, Any],
+    measured: Mapping[str, Any],
+    devices: Sequence[str],
+    is_measured: Callable[[Iterable[str]], bool],
+) -> dict[str, dict[str, Any]]:
+    """Return every timed data set by the name that its files have.
+
+    Parameters
+    ----------
+    block : mapping
+        `mems` of a checked configuration.
+    measured, devices, is_measured
+        As those of `warpseed.workflow.available.measured_part`.
+
+    Returns
+    -------
+    dict of str to dict
+        What that leaves of each data set; one of which nothing would be timed is left out.
+    """
+    parts = {
+        name: measured_part(wanted, measured, devices, PEER_PROGRAMS, is_measured)
+        for name, wanted in block["datasets"].items()
+    }
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def paper_settings(block: Mapping[str, Any]) -> list[dict[str, int]]:
+    """Return the parameters of the paper's index that are tried, one at a time changed: fields of BinParameters."""
+    lists = {"bin_size": "bin_sizes", "sa_ratio": "sa_ratios", "pre_calc_length": "pre_calc_lengths"}
+    return [{name: value} for name, key in lists.items() for value in block[key]]
