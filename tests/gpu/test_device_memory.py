@@ -27,6 +27,7 @@ from warpseed.fm_index.binned import PAPER_PARAMETERS
 from warpseed.fm_index.device import binned_on_device, bwt_on_device, tagged_on_device, text_on_device
 from warpseed.kmer_seeds import cpu, gpu
 from warpseed.mems import cpu as mem_cpu
+from warpseed.mems import fast as mem_fast
 from warpseed.mems import gpu as mem_gpu
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
 from warpseed.mems.reads import pack_long_reads
@@ -351,7 +352,7 @@ def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
 ) -> None:
     """Reads with tens of thousands of matches each, and memory for some thousand; by seeds, and by the longest match
     from every base on."""
-    monkeypatch.setattr(mem_gpu, "finds_longest", lambda *_: longest)
+    monkeypatch.setattr(mem_fast, "finds_longest", lambda *_: longest)
     in_windows, cut = mem_gpu._in_windows, []
     monkeypatch.setattr(mem_gpu, "_in_windows", lambda *search: cut.append(search) or in_windows(*search))
     monkeypatch.setattr(mem_gpu, "free_memory", lambda: 1 << 18)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from warpseed import build_index
 from warpseed import find_mems as search
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
+from warpseed.mems import fast
 from warpseed.mems.cpu import find_fast, find_first_fast
 from warpseed.mems.matches import KINDS as NUMBERS
 from warpseed.mems.matches import (
+    MAXIMAL,
     MOST_OCCURRENCES,
     Criteria,
     occurrences_of,
@@ -36,6 +38,15 @@ from warpseed.sequences.queries import Queries
 from warpseed.tasks import Room
 
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module", params=["by seeds", "by the longest match from every base on"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test finds matches in both ways, whatever their minimum length; all maximal ones are found by seeds."""
+    longest = request.param != "by seeds"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast, "finds_longest", lambda criteria, rows: longest and criteria.kind != MAXIMAL)
+        yield
 
 
 @pytest.fixture

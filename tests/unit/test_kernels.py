@@ -95,7 +95,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
     borders = np.zeros(8, np.int64)
-    how, matches = how_for(Criteria(20, SUPER, 2), index.table_length), AppendedMatches(words, words, words)
+    how, matches = how_for(Criteria(20, SUPER, 2), index.table_length, index.rows), AppendedMatches(words, words, words)
     mems = MatchSearch(tagged, kmers, OrientedReads(words, words), how, borders, rows, matches, quadruples, True, 0, 99)
     binned, patterns = binned_index(index, 20), Patterns(rows, borders, rows, borders, 2)
     started, entries = Started(rows, rows), Entries(words, words, rows)

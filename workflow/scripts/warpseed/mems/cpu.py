@@ -13,6 +13,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameters, binned_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast, cpu_paper
+from warpseed.mems.cpu_block import new_block
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import MATCH, PLACE_BITS, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
@@ -48,9 +49,9 @@ class PaperMatches(NamedTuple):
 def _range_search(index: SeedIndex, reads: Packed, criteria: Criteria) -> RangeSearch:
     """The fast tier's search of packed reads."""
     longest = int(reads.lengths.max(initial=1))
-    new_block = partial(cpu_fast.new_block, longest, len(reads.marks) == 0)
-    shared = index.fast, reads, how_for(criteria, index.table_length)
-    return RangeSearch(cpu_fast.search_range, shared, new_block, len(reads.lengths), MATCH)
+    block_of = partial(new_block, longest, len(reads.marks) == 0)
+    shared = index.fast, reads, how_for(criteria, index.table_length, index.rows)
+    return RangeSearch(cpu_fast.search_range, shared, block_of, len(reads.lengths), MATCH)
 
 
 def find_fast(

@@ -2,102 +2,41 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from warpseed.compute.bits import fetch_word, prefix_mask
-from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import narrow
-from warpseed.mems.fast import NO_MATCH, key_of, match_of
+from warpseed.mems.cpu_block import (
+    CANDIDATES,
+    CHOOSE,
+    COUNT,
+    ITEMS,
+    NOTE,
+    STORE,
+    bound_ends,
+    is_wanted,
+    orient,
+    take_match,
+)
+from warpseed.mems.cpu_longest import scan_longest
+from warpseed.mems.fast import NO_MATCH, match_of
 from warpseed.mems.matches import (
     MAXIMAL,
-    PAPER,
-    SUPER,
-    count_occurrence,
     count_occurrences,
     keep_rare,
-    pack_place,
-    pack_span,
     place_of,
     sort_by_part,
     sort_matches,
     span_of,
     spread_occurrences,
 )
-from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
-__all__ = ["Block", "new_block", "search_range"]
+__all__ = ["search_range"]
 
-_SEEDS = 128
-"""Seeds of a pass."""
-_ITEMS = 4 * _SEEDS
-"""Items of a pass: seeds, of which a crowded one becomes two, and each of these two more."""
+_SEEDS = ITEMS // 4
+"""Seeds of a pass, of which a crowded one becomes two, and each of these two more."""
 _CROWDED = 64
 """Rows from which on a seed is taken apart."""
-_CANDIDATES = 512
-_NOWHERE = 0x7FFF_FFFF
-_NOTE, _STORE, _CHOOSE, _COUNT = 1, 2, 4, 8
-"""What is done with a match: its end is noted; it is stored; only those are, that are wanted; it is counted with those
-of its part that are stored."""
-
-
-class Block(NamedTuple):
-    """Working arrays of one thread."""
-
-    words: np.ndarray
-    """uint64[w + 3], the read in one orientation, a word of zeros before it and two behind"""
-    marks: np.ndarray
-    """uint64[w + 3], its marks; uint64[0] where every base is known"""
-    ends: np.ndarray
-    """int32[2, n + 1]: where the longest match from a place on ends; then what the end of a match must be, or be more
-    than. Of super matches by place in the read, of the paper's by strand and place in the read as it is searched for"""
-    seed: np.ndarray
-    """int64[_ITEMS], where an item's seed begins"""
-    step: np.ndarray
-    """int64[_ITEMS], bases before the seed with which another is the first of a match"""
-    low: np.ndarray
-    """int64[_ITEMS], its first row"""
-    high: np.ndarray
-    """int64[_ITEMS], the row behind its last"""
-    place: np.ndarray
-    """int64[_CANDIDATES], text position of a seed's row"""
-    place_item: np.ndarray
-    """int32[_CANDIDATES], its item"""
-
-
-def new_block(longest: int, known: bool) -> Block:
-    """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T."""
-    words = -(-longest // 32) + 3
-    return Block(
-        np.zeros(words, np.uint64),
-        np.zeros(0 if known else words, np.uint64),
-        np.zeros((2, longest + 1), np.int32),
-        np.empty(_ITEMS, np.int64),
-        np.empty(_ITEMS, np.int64),
-        np.empty(_ITEMS, np.int64),
-        np.empty(_ITEMS, np.int64),
-        np.empty(_CANDIDATES, np.int64),
-        np.empty(_CANDIDATES, np.int32),
-    )
-
-
-@scalar
-def _orient(reads, query, strand, block):
-    """Put a read, in one orientation, behind the first word of the block."""
-    length = int64(reads.lengths[query])
-    count = (length + int64(31)) >> int64(5)
-    known = all_known(reads)
-    for w in range(count):
-        block.words[w + 1] = oriented_word(reads, query, strand, int64(w))
-        if not known:
-            block.marks[w + 1] = oriented_marks(reads, query, strand, int64(w))
-    for w in range(count + 1, count + 3):
-        block.words[w] = uint64(0)
-        if not known:
-            block.marks[w] = uint64(0)
-    return length
 
 
 @scalar
@@ -187,21 +126,9 @@ def _take_apart(fast, how, block, length, count):
     return count
 
 
-@inlined
-def _is_wanted(how, ends, strand, first, bases, length):
-    """Whether a match is kept."""
-    if how.kind == MAXIMAL:
-        return True
-    row, place = key_of(how, strand, first, bases, length)
-    end = place + bases
-    return end == int64(ends[row, place]) if how.kind == SUPER else end > int64(ends[row, place])
-
-
 @scalar
 def _emit(fast, how, block, length, strand, gathered, sink, state):
-    """Last pass: candidates to matches. `state` is (matches used, matches found, what is done with them); where they
-    are counted, (behind the stored ones, the first of these, _COUNT and so on)."""
-    used, found, deed = state
+    """Last pass: candidates to matches; `state` as of `take_match`."""
     where = fast.text, fast.segments, int64(fast.suffix_array.shape[0])
     read = block.words, block.marks, int64(32), length
     for c in range(gathered):
@@ -210,36 +137,18 @@ def _emit(fast, how, block, length, strand, gathered, sink, state):
         left, bases = match_of(where, how, read, seed, block.step[item], place)
         if bases == int64(NO_MATCH):
             continue
-        first = seed - left
-        if deed & int64(_NOTE):
-            row, key = key_of(how, strand, first, bases, length)
-            block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
-        if deed & int64(_CHOOSE) and not _is_wanted(how, block.ends, strand, first, bases, length):
-            continue
-        begin = length - first - bases if strand else first
-        if deed & int64(_COUNT):
-            count_occurrence(sink.hits, found, used, pack_span(bases, begin))
-            continue
-        start = place - left
-        if start < int64(sink.begin) or start >= int64(sink.end):
-            continue
-        found += int64(1)
-        if deed & int64(_STORE) and (found <= int64(sink.max_hits) or deed & int64(_NOTE)):
-            if used < int64(sink.hits.shape[0]):
-                sink.hits[used].place = pack_place(start, strand)
-                sink.hits[used].span = pack_span(bases, begin)
-            used += int64(1)
-    return used, found, deed
+        state = take_match(how, block, length, strand, (seed - left, bases, place - left), sink, state)
+    return state
 
 
 @scalar
-def _scan(fast, how, reads, query, block, sink, state):
+def _scan_seeds(fast, how, reads, query, block, sink, state):
     """All matches of a read, on the strands that are wanted; returns (used, found, work)."""
     rows = int64(fast.suffix_array.shape[0])
     work = int64(0)
     for s in range(how.strands):
         strand = int64(s)
-        length = _orient(reads, query, strand, block)
+        length = orient(reads, query, strand, block)
         seed = int64(0)
         while seed + int64(how.seed_length) <= length:
             count, seed = _list_seeds(fast, how, block, length, seed)
@@ -253,7 +162,7 @@ def _scan(fast, how, reads, query, block, sink, state):
                     place = int64(fast.suffix_array[row])
                     if place >= rows:
                         continue
-                    if gathered == int64(_CANDIDATES):
+                    if gathered == int64(CANDIDATES):
                         state = _emit(fast, how, block, length, strand, gathered, sink, state)
                         gathered = int64(0)
                     prefetch(fast.text, max(place - int64(32), int64(0)) >> int64(5))
@@ -265,17 +174,12 @@ def _scan(fast, how, reads, query, block, sink, state):
 
 
 @scalar
-def _bound_ends(how, ends, length):
-    """From where matches end to what the end of one that is wanted must be (super), or be more than (paper)."""
-    for strand in range(2 if how.kind == PAPER else 1):
-        longest = int32(0)
-        for begin in range(length + 1):
-            end = ends[strand, begin]
-            if how.kind == PAPER:
-                ends[strand, begin] = longest
-            elif end <= longest:
-                ends[strand, begin] = int32(_NOWHERE)
-            longest = max(longest, end)
+def _scan(fast, how, reads, query, block, sink, state):
+    """Find the matches of a read: all of them, or where they are found by the longest from every base on, the longest
+    ones that are noted, or those that are wanted; returns (used, found, work)."""
+    if how.longest:
+        return scan_longest(fast, how, reads, query, block, sink, state)
+    return _scan_seeds(fast, how, reads, query, block, sink, state)
 
 
 @scalar
@@ -287,7 +191,7 @@ def _choose(how, ends, length, hits, begin, end):
         bases, first = span_of(hits[i].span)
         if strand:
             first = length - first - bases
-        if _is_wanted(how, ends, strand, first, bases, length):
+        if is_wanted(how, ends, strand, first, bases, length):
             hits[to].place, hits[to].span = hits[i].place, hits[i].span
             to += int64(1)
     return to
@@ -302,20 +206,20 @@ def _is_whole(fast, sink):
 @scalar
 def _search(fast, how, reads, query, block, sink, used):
     """The matches of one read, stored from `used` on: (place behind them, how many, work)."""
-    store = int64(_STORE) if sink.store else int64(0)
+    store = int64(STORE) if sink.store else int64(0)
     if how.kind == MAXIMAL:
         return _scan(fast, how, reads, query, block, sink, (used, int64(0), store))
     length = int64(reads.lengths[query])
     block.ends[:, : length + 1] = int32(0)
     # Which matches are wanted is known when all are: they are held until then, or found a second time.
-    whole = sink.store and _is_whole(fast, sink)
+    whole = sink.store and _is_whole(fast, sink) and not how.longest
     hold = store if whole else int64(0)
-    stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_NOTE) | hold))
-    _bound_ends(how, block.ends, length)
+    stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(NOTE) | hold))
+    bound_ends(how, block.ends, length)
     if whole and stored <= int64(sink.hits.shape[0]):
         stored = _choose(how, block.ends, length, sink.hits, used, stored)
         return stored, stored - used, work
-    stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(_CHOOSE) | store))
+    stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(CHOOSE) | store))
     return stored, found, work + again
 
 
@@ -329,7 +233,7 @@ def _settle(fast, how, reads, query, block, sink, used, stored):
         count_occurrences(sink.hits, used, stored)
     elif stored > used:
         # Some occurrences begin elsewhere: all matches of the read are found once more.
-        deed = int64(_COUNT) if how.kind == MAXIMAL else int64(_COUNT | _CHOOSE)
+        deed = int64(COUNT) if how.kind == MAXIMAL else int64(COUNT | CHOOSE)
         _, _, work = _scan(fast, how, reads, query, block, sink, (stored, used, deed))
         spread_occurrences(sink.hits, used, stored)
     stored = keep_rare(sink.hits, used, stored, int64(how.max_occurrences))

@@ -14,13 +14,16 @@ from warpseed.compute.bits import fetch_word, mismatch_bits
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 from warpseed.fm_index.text import segment_of
-from warpseed.mems.matches import SUPER, Criteria
+from warpseed.mems.matches import MAXIMAL, SUPER, Criteria
 
-__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "agree_right", "how_for", "key_of", "match_of"]
+__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "agree_right", "finds_longest", "how_for", "key_of", "match_of"]
 
 LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
 NO_MATCH = -1
+_SHORT = 2
+"""Bases by which a match is longer than strings of which the text has each once, about, from which on seeds are
+better."""
 
 
 class How(NamedTuple):
@@ -38,13 +41,21 @@ class How(NamedTuple):
     """bases from one seed to the next"""
     table_length: int
     """bases of the strings in the lookup table"""
+    longest: bool
+    """whether matches are found by the longest one from every base on, instead"""
 
 
-def how_for(criteria: Criteria, table_length: int) -> How:
-    """The longest seeds that the table has, as far apart as no match is missed."""
+def finds_longest(criteria: Criteria, rows: int) -> bool:
+    """Whether matches are found by the longest one from every base on: such as are so short that seeds have many rows,
+    of which hardly any has one that is wanted."""
+    return criteria.kind != MAXIMAL and 2 * max(criteria.min_length - _SHORT, 0) < rows.bit_length()
+
+
+def how_for(criteria: Criteria, table_length: int, rows: int) -> How:
+    """The longest seeds that the table has, as far apart as no match is missed; `rows`: positions of the text."""
     seed_length = min(criteria.min_length, table_length)
     step = min(criteria.min_length - seed_length + 1, LONGEST_STEP)
-    return How(*criteria, seed_length, step, table_length)
+    return How(*criteria, seed_length, step, table_length, finds_longest(criteria, rows))
 
 
 @inlined

@@ -53,7 +53,6 @@ from warpseed.mems.gpu_shared import (
     request_for,
 )
 from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
-from warpseed.mems.longest import finds_longest
 from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, PLACE_BITS, Criteria
 from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
 from warpseed.output.rows import Found, Result
@@ -195,10 +194,10 @@ def fast_matches(
     DeviceHits; of a single read with more matches than the device holds at a time, those of one part of the text after
     the other
     """
-    how = how_for(request.criteria, tagged.table_length)
+    how = how_for(request.criteria, tagged.table_length, int(tagged.rows.shape[0]))
     search, tiles = _search(tagged, reads, how)
     way = _Way(append_matches, append_crowded_matches, 32 * tiles)
-    if finds_longest(how.min_length, how.kind, int(tagged.rows.shape[0])):
+    if how.longest:
         way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))
         launch(note_longest, way.threads, BLOCK, search)
         search = _bound(search)

@@ -14,23 +14,8 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import leading_zeros
 from warpseed.fm_index.text import segment_of
 from warpseed.mems.fast import agree_right
-from warpseed.mems.matches import MAXIMAL
 
-__all__ = ["LongestFinder", "finds_longest", "longest_finder"]
-
-_SHORT = 2
-"""Bases by which a match is longer than strings of which the text has each once, about, from which on seeds are
-better."""
-
-
-def finds_longest(min_length: int, kind: int, rows: int) -> bool:
-    """Whether the matches of a kind are found by the longest one from every place on, and not by seeds.
-
-    Parameters
-    ----------
-    rows : positions of the text
-    """
-    return kind != MAXIMAL and 4 ** (min_length - _SHORT) <= rows
+__all__ = ["LongestFinder", "longest_finder"]
 
 
 class LongestFinder(NamedTuple):

@@ -1,0 +1,148 @@
+"""What both ways to find matches on the CPU share: a thread's working arrays, and what is done with a match."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
+from warpseed.mems.fast import key_of
+from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, count_occurrence, pack_place, pack_span
+from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
+
+__all__ = [
+    "CANDIDATES",
+    "CHOOSE",
+    "COUNT",
+    "ITEMS",
+    "NOTE",
+    "STORE",
+    "Block",
+    "bound_ends",
+    "is_wanted",
+    "new_block",
+    "orient",
+    "take_match",
+]
+
+ITEMS = 512
+"""Items of a pass."""
+CANDIDATES = 512
+_NOWHERE = 0x7FFF_FFFF
+NOTE, STORE, CHOOSE, COUNT = 1, 2, 4, 8
+"""What is done with a match: its end is noted; it is stored; only those are, that are wanted; it is counted with those
+of its part that are stored."""
+
+
+class Block(NamedTuple):
+    """Working arrays of one thread."""
+
+    words: np.ndarray
+    """uint64[w + 3], the read in one orientation, a word of zeros before it and two behind"""
+    marks: np.ndarray
+    """uint64[w + 3], its marks; uint64[0] where every base is known"""
+    ends: np.ndarray
+    """int32[2, n + 1]: where the longest match from a place on ends; then what the end of a match must be, or be more
+    than. Of super matches by place in the read, of the paper's by strand and place in the read as it is searched for"""
+    seed: np.ndarray
+    """int64[ITEMS], where an item's seed begins"""
+    step: np.ndarray
+    """int64[ITEMS], bases before the seed with which another is the first of a match"""
+    low: np.ndarray
+    """int64[ITEMS], its first row"""
+    high: np.ndarray
+    """int64[ITEMS], the row behind its last"""
+    place: np.ndarray
+    """int64[CANDIDATES], text position of a seed's row"""
+    place_item: np.ndarray
+    """int32[CANDIDATES], its item"""
+
+
+def new_block(longest: int, known: bool) -> Block:
+    """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T."""
+    words = -(-longest // 32) + 3
+    return Block(
+        np.zeros(words, np.uint64),
+        np.zeros(0 if known else words, np.uint64),
+        np.zeros((2, longest + 1), np.int32),
+        np.empty(ITEMS, np.int64),
+        np.empty(ITEMS, np.int64),
+        np.empty(ITEMS, np.int64),
+        np.empty(ITEMS, np.int64),
+        np.empty(CANDIDATES, np.int64),
+        np.empty(CANDIDATES, np.int32),
+    )
+
+
+@scalar
+def orient(reads, query, strand, block):
+    """Put a read, in one orientation, behind the first word of the block."""
+    length = int64(reads.lengths[query])
+    count = (length + int64(31)) >> int64(5)
+    known = all_known(reads)
+    for w in range(count):
+        block.words[w + 1] = oriented_word(reads, query, strand, int64(w))
+        if not known:
+            block.marks[w + 1] = oriented_marks(reads, query, strand, int64(w))
+    for w in range(count + 1, count + 3):
+        block.words[w] = uint64(0)
+        if not known:
+            block.marks[w] = uint64(0)
+    return length
+
+
+@inlined
+def is_wanted(how, ends, strand, first, bases, length):
+    """Whether a match is kept."""
+    if how.kind == MAXIMAL:
+        return True
+    row, place = key_of(how, strand, first, bases, length)
+    end = place + bases
+    return end == int64(ends[row, place]) if how.kind == SUPER else end > int64(ends[row, place])
+
+
+@scalar
+def take_match(how, block, length, strand, found_at, sink, state):
+    """Do with a match what is to be done.
+
+    Parameters
+    ----------
+    found_at : (first base in the oriented read, bases, text position)
+    state : (matches used, matches found, what is done with them); where they are counted, (behind the stored ones, the
+        first of these, COUNT and so on)
+    """
+    first, bases, start = found_at
+    used, found, deed = state
+    if deed & int64(NOTE):
+        row, key = key_of(how, strand, first, bases, length)
+        block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
+    if deed & int64(CHOOSE) and not is_wanted(how, block.ends, strand, first, bases, length):
+        return state
+    begin = length - first - bases if strand else first
+    if deed & int64(COUNT):
+        count_occurrence(sink.hits, found, used, pack_span(bases, begin))
+        return state
+    if start < int64(sink.begin) or start >= int64(sink.end):
+        return state
+    found += int64(1)
+    if deed & int64(STORE) and (found <= int64(sink.max_hits) or deed & int64(NOTE)):
+        if used < int64(sink.hits.shape[0]):
+            sink.hits[used].place = pack_place(start, strand)
+            sink.hits[used].span = pack_span(bases, begin)
+        used += int64(1)
+    return used, found, deed
+
+
+@scalar
+def bound_ends(how, ends, length):
+    """From where matches end to what the end of one that is wanted must be (super), or be more than (paper)."""
+    for strand in range(2 if how.kind == PAPER else 1):
+        longest = int32(0)
+        for begin in range(length + 1):
+            end = ends[strand, begin]
+            if how.kind == PAPER:
+                ends[strand, begin] = longest
+            elif end <= longest:
+                ends[strand, begin] = int32(_NOWHERE)
+            longest = max(longest, end)
