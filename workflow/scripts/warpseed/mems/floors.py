@@ -81,7 +81,7 @@ def least_sectors(index: SeedIndex, reads: Packed, criteria: Criteria, found: Fo
     found : matches, packed as MATCH of `warpseed.mems.matches`
     """
     sectors = np.zeros(3, np.int64)
-    _add_sectors(index.fast.table, reads, how_for(criteria, index.table_length), sectors)
+    _add_sectors(index.fast.table, reads, how_for(criteria, index.table_length, index.rows), sectors)
     lengths = (found.hits["span"] >> np.uint64(32)).astype(np.int64)
     longer = int((lengths // _BASES_A_SECTOR).sum())
     return {"table": int(sectors[0]), "rows": int(sectors[1]), "text": int(sectors[2]) + longer}
