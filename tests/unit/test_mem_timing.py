@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 from oracles.kmers import reverse_complement
 from warpseed import build_index, find_mems
 from warpseed.batches import Settings
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, binned_index, binned_report
 from warpseed.fm_index.store import open_index
+from warpseed.fm_index.text import unpack_text
 from warpseed.measure import floors as measured_floors
 from warpseed.measure.records import read_records, split_parameters, write_records
 from warpseed.mems import cpu, floors
@@ -145,29 +148,31 @@ def test_only_the_first_reads_are_timed_where_so_many_are_asked_for(made: tuple[
 
 
 @pytest.mark.parametrize("marked", [False, True])
-@pytest.mark.parametrize("length", [4, 12, 20])
-def test_the_floor_counts_what_must_be_read(made: tuple[Path, Case], length: int, marked: bool) -> None:
-    """A sector of the table for each seed; where it has 64 rows at most, one for four of them, and of text for each."""
+@pytest.mark.parametrize(("length", "table_length"), [(4, 5), (12, 8), (20, 11), (20, 16), (60, 16)])
+def test_the_floor_counts_what_must_be_read(
+    made: tuple[Path, Case], length: int, table_length: int, marked: bool
+) -> None:
+    """A sector of the table for each seed; one of rows for four that begin with what its matches hold, and of text for
+    each."""
     index, queries = open_index(made[0]), read_queries(made[1].reads)
     if marked:
         queries.codes[::97] = 4
     reads, criteria = pack_long_reads(queries), Criteria(length, KINDS["maximal"], 2)
     found = cpu.find_fast(index, reads, criteria)
-    how, seeds, rows, text = how_for(criteria, index.table_length), 0, 0, 0
-    table = index.fast.table
+    how, seeds, rows, text = how_for(criteria, table_length, index.rows), 0, 0, 0
+    genome = "".join("$ACGT"[code] for code in unpack_text(index.text, index.segments).tolist())
+    held = min(length - how.step + 1, 32)
+    occurrences = Counter(genome[i : i + held] for i in range(len(genome)))
     for i in range(len(queries)):
         for read in (queries.sequence(i), reverse_complement(queries.sequence(i))):
-            for at in range(0, len(read) - how.seed_length + 1, how.step):
-                seed = read[at : at + how.seed_length]
-                if set(seed) <= set("ACGT"):
-                    shift = 4 ** (how.table_length - how.seed_length)
-                    code = int("".join(str("ACGT".index(base)) for base in seed), 4) * shift
-                    count = int(table[code + shift]) - int(table[code])
-                    seeds += 1
-                    rows += -(-count // 4) if count <= floors.CROWDED else 0
-                    text += count if count <= floors.CROWDED else 0
+            for at in range(0, len(read) - (length - how.step + 1) + 1, how.step):
+                if set(read[at : at + held]) <= set("ACGT"):
+                    count = occurrences[read[at : at + held]]
+                    seeds, rows, text = seeds + 1, rows + -(-count // 4), text + count
     text += sum(bases // 128 for bases in (found.hits["span"] >> np.uint64(32)).tolist())
-    assert floors.least_sectors(index, reads, criteria, found) == {"table": seeds, "rows": rows, "text": text}
+    for threads in (1, 3):
+        sectors = floors.least_sectors(index, reads, criteria, found, table_length=table_length, threads=threads)
+        assert sectors == {"table": seeds, "rows": rows, "text": text}
     assert seeds > 100
 
 
@@ -216,9 +221,15 @@ def test_kernels_stand_beside_their_floor(
     frame = timed(made, ["on_device"], tmp_path, Settings(["fast"], ["cpu", "gpu"], [1]))
     limits = frame[frame["item"] == "limits"].set_index(["parameters", "metric"])["value"]
     index, reads = open_index(made[0]), pack_long_reads(read_queries(made[1].reads))
+    from warpseed.compute.gpu import on_device
+    from warpseed.fm_index.device import tagged_on_device
+
+    with on_device(0):
+        table_length = tagged_on_device(index, Stopwatch()).table_length
     for length in (8, 12):
         criteria = Criteria(length, KINDS["super"], 2)
-        sectors = floors.least_sectors(index, reads, criteria, cpu.find_fast(index, reads, criteria))
+        found = cpu.find_fast(index, reads, criteria)
+        sectors = floors.least_sectors(index, reads, criteria, found, table_length=table_length)
         named = f"min_length={length}; kind=super; strands=2; count=20"
         assert limits[named, "floor"] == pytest.approx(sum(sectors[name] / rates[name] for name in rates))
         assert limits[named, "share"] == pytest.approx(limits[named, "floor"] / np.median(limits[[(named, "time")]]))

@@ -1,9 +1,9 @@
 """How near the GPU kernels come to what the device can do: reads on the device, matches left there.
 
 The floor is that of `warpseed.measure.floors`. What must be read at least: of every seed of a read, in each
-orientation, a sector of the table; where its bases occur, their rows of eight bytes, and at each of these places the
-text, of a match all that it covers. Of a seed with more rows than `CROWDED`, which may be narrowed first, it is the
-table alone.
+orientation, a sector of the table; where the bases occur that every match holds which it is the first seed of, their
+rows of eight bytes, and at each of these places the text, of a match all that it covers. Where matches are found by the
+longest one from every base on, it is of every base a sector of the table, one of the rows, and two of the text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 
 from warpseed.compute.bits import prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.ranges import run_ranges
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure.floors import SECTOR, measure_kernels
 from warpseed.mems.cpu import find_fast
@@ -29,10 +32,8 @@ if TYPE_CHECKING:
 
     from warpseed.sequences.queries import Queries
 
-__all__ = ["CROWDED", "least_sectors", "measure_limits"]
+__all__ = ["least_sectors", "measure_limits"]
 
-CROWDED = 64
-"""Rows of a seed that are always looked at, at most."""
 _BASES_A_SECTOR = 4 * SECTOR
 _ROWS_A_SECTOR = SECTOR // 8
 
@@ -52,39 +53,60 @@ def _bases_at(reads, query, strand, at, marks):
 
 
 @scalar
-def _add_sectors(table, reads, how, sectors):
-    """Add to int64[3] the seeds of all reads, the sectors of their rows, and the rows; not those of crowded ones."""
-    bases, known = int64(how.seed_length), all_known(reads)
-    more = int64(1) << (int64(2) * (int64(how.table_length) - bases))
-    for read in range(reads.lengths.shape[0]):
+def _rows_of(fast, table_length, word, bases):
+    """How many rows begin with the first `bases` bases of a word, 32 at most."""
+    seen = min(bases, table_length)
+    entry = int64((word & prefix_mask(seen)) >> uint64(int64(64) - int64(2) * table_length))
+    low, high = int64(fast.table[entry]), int64(fast.table[entry + (int64(1) << (int64(2) * (table_length - seen)))])
+    if low < high:
+        low, high = narrow(fast, low, high, word & prefix_mask(bases), bases)
+    return high - low
+
+
+@scalar
+def _add_sectors(fast, table_length, reads, how, first, last, sectors):
+    """Add to int64[3], for the reads [first, last): seeds, sectors of rows that can have a match, and these rows."""
+    known = all_known(reads)
+    held = int64(how.min_length) - int64(how.step) + int64(1)
+    bases = min(held, int64(32))
+    for read in range(first, last):
         query, length = int64(read), int64(reads.lengths[read])
         for s in range(how.strands):
             strand = int64(s)
-            for seed in range(0, length - bases + 1, how.step):
+            for seed in range(0, length - held + 1, how.step):
                 at = int64(seed)
                 if not known and _bases_at(reads, query, strand, at, True) & prefix_mask(bases) != uint64(0):
                     continue
-                word = _bases_at(reads, query, strand, at, False) & prefix_mask(bases)
-                entry = int64(word >> uint64(int64(64) - int64(2) * int64(how.table_length)))
-                rows = int64(table[entry + more]) - int64(table[entry])
+                rows = _rows_of(fast, table_length, _bases_at(reads, query, strand, at, False), bases)
                 sectors[0] += 1
-                if rows <= int64(CROWDED):
-                    sectors[1] += (rows + int64(_ROWS_A_SECTOR) - int64(1)) // int64(_ROWS_A_SECTOR)
-                    sectors[2] += rows
+                sectors[1] += (rows + int64(_ROWS_A_SECTOR) - int64(1)) // int64(_ROWS_A_SECTOR)
+                sectors[2] += rows
 
 
-def least_sectors(index: SeedIndex, reads: Packed, criteria: Criteria, found: Found) -> dict[str, int]:
+def least_sectors(
+    index: SeedIndex, reads: Packed, criteria: Criteria, found: Found, *, table_length: int, threads: int = 1
+) -> dict[str, int]:
     """Sectors that a search which finds these matches must read at least, by array.
 
     Parameters
     ----------
     found : matches, packed as MATCH of `warpseed.mems.matches`
+    table_length : bases of the strings in the device's table
     """
-    sectors = np.zeros(3, np.int64)
-    _add_sectors(index.fast.table, reads, how_for(criteria, index.table_length, index.rows), sectors)
+    how = how_for(criteria, table_length, index.rows)
     lengths = (found.hits["span"] >> np.uint64(32)).astype(np.int64)
     longer = int((lengths // _BASES_A_SECTOR).sum())
-    return {"table": int(sectors[0]), "rows": int(sectors[1]), "text": int(sectors[2]) + longer}
+    if how.longest:
+        bases = how.strands * int(reads.lengths.sum(dtype=np.int64))
+        return {"table": bases, "rows": bases, "text": 2 * bases + longer}
+
+    def add(first: int, last: int) -> np.ndarray:
+        sectors = np.zeros(3, np.int64)
+        _add_sectors(index.fast, index.table_length, reads, how, first, last, sectors)
+        return sectors
+
+    table, rows, text = map(int, sum(run_ranges(len(reads.lengths), threads, add), np.zeros(3, np.int64)))
+    return {"table": table, "rows": rows, "text": text + longer}
 
 
 def measure_limits(
@@ -100,13 +122,15 @@ def measure_limits(
     -------
     list of records, those of `warpseed.measure.floors.measure_kernels`
     """
+    from warpseed.fm_index.device import tagged_on_device
     from warpseed.mems import gpu
 
     packed = pack_long_reads(reads)
 
     def sectors() -> dict[str, int]:
-        found = find_fast(index, packed, criteria, threads=fields["threads"])
-        return least_sectors(index, packed, criteria, found)
+        threads, length = fields["threads"], tagged_on_device(index, Stopwatch()).table_length
+        found = find_fast(index, packed, criteria, threads=threads)
+        return least_sectors(index, packed, criteria, found, table_length=length, threads=threads)
 
     run_of = partial(gpu.device_run, index, packed, criteria, tier=fields["tier"])
     fields = {**fields, "queries": len(reads)}
