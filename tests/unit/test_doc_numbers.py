@@ -14,7 +14,6 @@ from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.measure.records import read_records
-from warpseed.mems import floors as mem_floors
 from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
@@ -26,6 +25,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from warpseed.compute import appended  # noqa: E402
 from warpseed.fm_index import tagged  # noqa: E402
 from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
+from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
 from warpseed.one_error import gpu_fast  # noqa: E402
 from warpseed.output import from_device  # noqa: E402
 
@@ -51,7 +51,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"name of more than (\d+) bytes is refused", bam.LONGEST_NAME),
     ("docs/formats.md", r"with `\*` or `=`; more than ([\d,]+) bases", bam.LONGEST_CONTIG),
-    ("docs/mems.md", r"Of a seed with more than (\d+) rows only", mem_floors.CROWDED),
+    ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast._CROWDED),
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
     ("docs/one_error.md", r"quality\*\* is (\d+) where", bam_records.map_quality(0, -1)),
     ("docs/one_error.md", r"Else it is (\d+) for each edit", bam_records.map_quality(0, 1)),
