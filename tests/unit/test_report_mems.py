@@ -222,10 +222,12 @@ def test_a_reference_machines_gpu_stands_beside_what_was_measured_here(tmp_path:
     measured = loaded(tmp_path, [])
     import pandas as pd
 
-    both = Measurements(pd.concat([here, there]), measured.published, measured.papers)
+    alone = there[there["device"] == "cpu"].assign(machine="before")  # one without a GPU, whose name comes first
+    both = Measurements(pd.concat([here, alone, there]), measured.published, measured.papers)
     table = mems_values.side_by_side(mems_values.stages_table(both))
     assert set(zip(table["source"], table["device"], strict=True)) == {("here", "cpu"), ("reference", "gpu")}
-    assert list(mems_values.statements_table(both).columns[-2:]) == ["here", "big"]
+    assert set(table.loc[table["device"] == "gpu", "machine"]) == {"big"}
+    assert list(mems_values.statements_table(both).columns[-3:]) == ["here", "before", "big"]
 
 
 @pytest.mark.parametrize("name", mems.FIGURES)

@@ -107,7 +107,7 @@ def figure_4(measurements: Measurements) -> Drawn:
     if values.empty:
         return style.empty_figure(title, _NOTHING), values
     both = ("find intervals", "locate")
-    printed = {part: _published_times(measurements, part, "published") for part in both}
+    printed = {part: _published_times(measurements, part, "published, GPU") for part in both}
     panels = [
         points.Panel(f"{part},\n{_TIME}", _method_curves(values, part), printed[part], above=True) for part in both
     ]

@@ -114,7 +114,11 @@ def on_gpu(table: pd.DataFrame) -> pd.DataFrame:
 def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
     """What was measured here, of one data set, if there is one on the CPU and a GPU both; where no GPU is here, with
     the first reference machine's GPU beside."""
-    here, reference = (_compared(table[table["source"] == source]) for source in ("here", "reference"))
+    here, reference = (table[table["source"] == source] for source in ("here", "reference"))
+    with_gpu = set(reference.loc[reference["device"] == "gpu", "machine"])
+    if with_gpu:
+        reference = reference[reference["machine"].isin(with_gpu)]
+    here, reference = _compared(here), _compared(reference)
     if here.empty:
         return reference
     if (here["device"] == "gpu").any():
