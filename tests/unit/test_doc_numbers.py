@@ -233,3 +233,25 @@ def test_reads_on_one_core_are_the_records(row: int, machine: str, case: str) ->
     told = [f"{medians[side]:.{digits}f}" for side, digits in zip(sides, places, strict=True)]
     results = records.loc[records["item"] == "in_memory", "results"].iloc[0]
     assert [cell.strip() for cell in cells] == [f"{results:,}", *told] and min(places) > 0
+
+
+@pytest.mark.parametrize(
+    ("row", "item", "tool"),
+    [(0, "super", "warpseed"), (1, "super", "bwa"), (2, "maximal", "warpseed"), (3, "maximal", "mummer")],
+)
+def test_matches_on_one_core_are_the_records(row: int, item: str, tool: str) -> None:
+    """The table of docs/mems.md, and the one of the README: matches, and medians of the seconds of each side."""
+    records = read_records(ROOT / "resources" / "measurements" / "intel-xeon-mems" / "mems.tsv")
+    own = records[(records["item"] == item) & (records["metric"] == "time")]
+    medians = own.groupby(["tool", "stage"])["value"].median()
+    page = (ROOT / "docs" / "mems.md").read_text(encoding="utf-8")
+    cells = [cell.strip() for cell in page.split("| in turns |")[1].splitlines()[2 + row].split("|")[2:-1]]
+    told = [float(f"{medians[tool, stage]:.3g}") for stage in ("total", "process")]
+    assert cells[0] == f"{own['results'].iloc[0]:,}" and [float(cell) for cell in cells[1:]] == told
+    line = re.search(rf"^\| {item}, beside .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert line
+    shown = [float(cell.strip(" s").replace(",", "")) for cell in line.group().split("|")[2:-1]]
+    peer = {"super": "bwa", "maximal": "mummer"}[item]
+    for first, stage in ((1, "total"), (4, "process")):
+        ours, theirs = medians["warpseed", stage], medians[peer, stage]
+        assert shown[first : first + 3] == [float(f"{ours:.2f}"), float(f"{theirs:.3g}"), float(f"{theirs / ours:.2g}")]
