@@ -128,7 +128,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
     # A test that needs two GPUs is collected and skipped where there is one: it has not passed.
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:  # one of several processes, for which another counts
+    if reporter is None or hasattr(session.config, "workerinput"):  # one of several processes, for which another counts
         return
     outcomes = reporter.stats
     counts = {outcome: len(outcomes.get(outcome, [])) for outcome in ("passed", "skipped")}
