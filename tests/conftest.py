@@ -128,8 +128,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
     # A test that needs two GPUs is collected and skipped where there is one: it has not passed.
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or hasattr(session.config, "workerinput"):  # one of several processes, for which another counts
-        return
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return  # one of several processes, for which another counts
     outcomes = reporter.stats
     counts = {outcome: len(outcomes.get(outcome, [])) for outcome in ("passed", "skipped")}
     record = {"date": f"{date.today():%Y-%m-%d}", "commit": commit(), **counts, **gpu_description()}
