@@ -230,6 +230,26 @@ def test_a_reference_machines_gpu_stands_beside_what_was_measured_here(tmp_path:
     assert list(mems_values.statements_table(both).columns[-3:]) == ["here", "before", "big"]
 
 
+def test_each_method_is_drawn_with_the_most_reads_that_it_was_timed_with(tmp_path: Path, draw: Any) -> None:
+    many = {"case": "pacbio_1000", "queries": 1000, "digest": "e" * 64}
+    rows = [*local_rows(), *stage_rows("gpu", "paper", 2, dict.fromkeys(STAGES, 0.01), **many)]
+    rows.append({**record("reads"), **many, "stage": "-", "metric": "count", "value": 10 * BASES, "unit": "bases"})
+    measured = loaded(tmp_path, rows)
+    for name in ("figure_4", "figure_5"):
+        drawn, values = draw(name, measured)
+        own = values.groupby("device")[["case", "queries"]].first()
+        assert own.loc["gpu"].tolist() == ["pacbio_1000", 1000] and own.loc["cpu"].tolist() == ["pacbio", 100]
+        text = words(drawn).replace("\n", " ")
+        assert "pacbio, 100 reads (700 kbp) on CPU" in text and "pacbio_1000, 1,000 reads (7 Mbp) on GPU" in text
+        assert "threads, 100 reads" in text  # a speedup stands where both had the same
+    drawn, _ = draw("figure_5", measured)
+    assert min(line.get_ydata()[-1] for line in drawn.axes[0].lines if len(line.get_ydata()) == 5) == pytest.approx(
+        0.08 / (10 * BASES) * 1e9
+    )
+    table = mems_values.statements_table(measured).set_index("statement")["here"]
+    assert table["least speedup of find intervals"] == pytest.approx(2)
+
+
 @pytest.mark.parametrize("name", mems.FIGURES)
 def test_texts_stay_inside_the_figure(name: str, measured: Measurements, draw: Any) -> None:
     drawn, _ = draw(name, measured)

@@ -56,10 +56,11 @@ def _method_curves(values: pd.DataFrame, part: str) -> list[points.Points]:
     """A curve for each method that has this part of the search."""
     curves = []
     own = values[values["part"] == part]
+    several = own["machine"].nunique() > 1
     for _, group in own.groupby(["source", "machine", "tier", "device", "gpus", "threads"], sort=False):
         row = rows_of(group)[0]
         method = method_of(row)
-        where = f" ({row['machine']})" if row["source"] == "reference" else ""
+        where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
         colour = style.method_colour(method.tool, method.tier, method.device)
         is_one = method.device == "cpu" and method.threads == 1
         curves.append(_curve(group, "ns_per_base", f"{method.label}{where}", colour, is_one))
@@ -75,14 +76,21 @@ def _published_times(measurements: Measurements, part: str, label: str) -> list[
     ]
 
 
-def _over_curves(values: pd.DataFrame, labels: Mapping[str, str]) -> list[points.Points]:
-    """How many times the GPU is as fast as all CPU threads: a curve for each of these parts, in this order."""
-    over = mems_values.gpu_over_cpu(values)
-    return [
-        _curve(over[over["part"] == part], "speedup", part, colour)
-        for part, colour in labels.items()
-        if (over["part"] == part).any()
-    ]
+def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> list[points.Panel]:
+    """How many times the GPU is as fast as all CPU threads; none where no reads were searched by both.
+
+    Parameters
+    ----------
+    shown : of each part of the search that has a curve its label and colour
+    """
+    over = mems_values.gpu_over_cpu(table)
+    over = over[over["part"].isin(list(shown))]
+    if over.empty:
+        return []
+    known = set(over["part"])
+    curves = [_curve(over[over["part"] == part], "speedup", *named) for part, named in shown.items() if part in known]
+    bands = [(*GPU_OVER_CPU[part], "published" if part == "total" else f"published: {part}") for part in shown]
+    return [points.Panel(f"GPU over all CPU\nthreads, {over['queries'].max():,} reads", curves, bands=bands)]
 
 
 def figure_3(measurements: Measurements) -> Drawn:
@@ -102,8 +110,8 @@ def figure_3(measurements: Measurements) -> Drawn:
 def figure_4(measurements: Measurements) -> Drawn:
     """Figure 4: two stages on the CPU and the GPU."""
     title = "Figure 4: find intervals and locate, on CPU and GPU"
-    values = mems_values.side_by_side(mems_values.stages_table(measurements))
-    values = values[values["tier"] == "paper"]
+    table = mems_values.side_by_side(mems_values.stages_table(measurements))
+    values = mems_values.largest_of_each(table[table["tier"] == "paper"])
     if values.empty:
         return style.empty_figure(title, _NOTHING), values
     both = ("find intervals", "locate")
@@ -111,25 +119,19 @@ def figure_4(measurements: Measurements) -> Drawn:
     panels = [
         points.Panel(f"{part},\n{_TIME}", _method_curves(values, part), printed[part], above=True) for part in both
     ]
-    over = _over_curves(values, {part: _COLOURS[part] for part in both})
-    if over:
-        bands = [(*GPU_OVER_CPU[part], f"published: {part}") for part in both]
-        panels.append(points.Panel("GPU over all\nCPU threads", over, bands=bands))
+    panels += _over_panels(table, {part: (part, _COLOURS[part]) for part in both})
     return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
 
 
 def figure_5(measurements: Measurements) -> Drawn:
     """Figure 5: the whole search."""
     title = "Figure 5: the whole search, on CPU and GPU"
-    values = mems_values.side_by_side(mems_values.stages_table(measurements))
-    values = values[values["part"] == "total"]
+    table = mems_values.side_by_side(mems_values.stages_table(measurements))
+    values = mems_values.largest_of_each(table[table["part"] == "total"])
     if values.empty:
         return style.empty_figure(title, _NOTHING), values
     panels = [points.Panel(_TIME, _method_curves(values, "total"))]
-    over = _over_curves(values[values["tier"] == "paper"], {"total": style.COLOURS["paper", "gpu"]})
-    if over:
-        named = [curve._replace(label="paper tier") for curve in over]
-        panels.append(points.Panel("GPU over all\nCPU threads", named, bands=[(*GPU_OVER_CPU["total"], "published")]))
+    panels += _over_panels(table, {"total": ("paper tier", style.COLOURS["paper", "gpu"])})
     return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
 
 

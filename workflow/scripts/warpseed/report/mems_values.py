@@ -25,6 +25,7 @@ __all__ = [
     "describe",
     "gpu_over_cpu",
     "kinds_table",
+    "largest_of_each",
     "memory_table",
     "on_gpu",
     "one_case",
@@ -97,8 +98,12 @@ def stages_table(measurements: Measurements) -> pd.DataFrame:
 def one_case(table: pd.DataFrame) -> pd.DataFrame:
     """What was measured here, or else on the first reference machine, of the data set with most reads."""
     own = table[table["source"] == "here"]
-    own = own if len(own) else table[table["machine"] == next(iter(table["machine"]), "")]
+    own = own if len(own) else _first_machine(table)
     return own[own["case"] == _largest(own)]
+
+
+def _first_machine(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["machine"] == next(iter(table["machine"]), "")]
 
 
 def _largest(table: pd.DataFrame) -> str:
@@ -112,13 +117,11 @@ def on_gpu(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
-    """What was measured here, of one data set, if there is one on the CPU and a GPU both; where no GPU is here, with
-    the first reference machine's GPU beside."""
+    """What was measured here; where no GPU is here, with the first reference machine's GPU beside. Where nothing was,
+    the first reference machine with a GPU, or without."""
     here, reference = (table[table["source"] == source] for source in ("here", "reference"))
-    with_gpu = set(reference.loc[reference["device"] == "gpu", "machine"])
-    if with_gpu:
-        reference = reference[reference["machine"].isin(with_gpu)]
-    here, reference = _compared(here), _compared(reference)
+    with_gpu = reference[reference["machine"].isin(reference.loc[reference["device"] == "gpu", "machine"])]
+    reference = _first_machine(with_gpu if len(with_gpu) else reference)
     if here.empty:
         return reference
     if (here["device"] == "gpu").any():
@@ -126,23 +129,20 @@ def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
     return joined([here, reference[reference["device"] == "gpu"]])
 
 
-def _compared(table: pd.DataFrame) -> pd.DataFrame:
-    """Of the first machine the data set that most devices have, with most reads."""
-    own = table[table["machine"] == next(iter(table["machine"]), "")]
-    counts = own.groupby("case").agg(devices=("device", "nunique"), queries=("queries", "max"))
-    if counts.empty:
-        return own
-    return own[own["case"] == counts.sort_values(["devices", "queries"]).index[-1]]
+def largest_of_each(table: pd.DataFrame) -> pd.DataFrame:
+    """Of every method the data set with most reads that it was timed with: a few are timed on one CPU thread, too."""
+    methods = table.groupby([column for column in _METHOD if column != "case"], sort=False)
+    return joined([table.iloc[:0], *(own[own["case"] == _largest(own)] for _, own in methods)])
 
 
 def gpu_over_cpu(table: pd.DataFrame) -> pd.DataFrame:
     """How many times the paper tier is as fast on one GPU as on most CPU threads, part by part, where both found the
-    same.
+    same; of each machine for the data set with most reads.
 
     Returns
     -------
     pandas.DataFrame
-        source, machine, case, part, min_length, threads, speedup
+        source, machine, case, part, min_length, queries, threads, speedup
     """
     keys = ["source", "machine", "case", "part", "min_length"]
     own = table[table["tier"] == "paper"]
@@ -151,18 +151,23 @@ def gpu_over_cpu(table: pd.DataFrame) -> pd.DataFrame:
         gpu = rows_of(group[(group["device"] == "gpu") & (group["gpus"] == 1)])
         cpu = sorted(rows_of(group[group["device"] == "cpu"]), key=lambda row: row["threads"])
         if gpu and cpu and gpu[0]["digest"] == cpu[-1]["digest"]:
-            over = cpu[-1]["seconds"] / gpu[0]["seconds"]
-            rows.append({**dict(zip(keys, key, strict=True)), "threads": cpu[-1]["threads"], "speedup": over})
-    return frame(rows, [*keys, "threads", "speedup"])
+            facts = {"queries": cpu[-1]["queries"], "threads": cpu[-1]["threads"]}
+            speedup = cpu[-1]["seconds"] / gpu[0]["seconds"]
+            rows.append({**dict(zip(keys, key, strict=True)), **facts, "speedup": speedup})
+    found = frame(rows, [*keys, "queries", "threads", "speedup"])
+    machines = found.groupby(["source", "machine"], sort=False)
+    return joined([found.iloc[:0], *(own[own["case"] == _largest(own)] for _, own in machines)])
 
 
 def describe(table: pd.DataFrame) -> str:
-    """Machines, data sets and sizes of a table, for a subtitle."""
+    """Machines, data sets and sizes of a table, and on which devices they were timed, for a subtitle."""
     texts = []
     for (source, machine, case), own in table.groupby(["source", "machine", "case"], sort=False):
         first = rows_of(own)[0]
         bases = "" if math.isnan(first["bases"]) else f" ({format_bases(first['bases'])})"
-        texts.append(f"{machine_label(str(source), str(machine))}: {case}, {first['queries']:,} reads{bases}")
+        devices = " and ".join(dict.fromkeys(own["device"].str.upper())) if "device" in own else ""
+        where = f" on {devices}" if devices else ""
+        texts.append(f"{machine_label(str(source), str(machine))}: {case}, {first['queries']:,} reads{bases}{where}")
     return "   ·   ".join(texts)
 
 
@@ -240,7 +245,7 @@ def _stated(own: pd.DataFrame, metric: str, length: str | None, bases: int) -> f
         if metric == "find intervals":
             return float(at["find intervals"]) * bases / 1e9
         return float(at.get("locate", math.nan) / at["find intervals"])
-    over = gpu_over_cpu(_compared(own))
+    over = gpu_over_cpu(own)
     part = metric.partition(" of ")[2] or "total"
     values = over.loc[over["part"] == part, "speedup"]
     if values.empty:
