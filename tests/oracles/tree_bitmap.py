@@ -23,6 +23,7 @@ __all__ = [
     "Word",
     "answers_to",
     "automaton_edits",
+    "bitmap_of",
     "codes_of_words",
     "edit_distance",
     "least_edits",
@@ -85,6 +86,21 @@ def trie_of(words: Iterable[Word]) -> set[Word]:
 def suffix_trie(text: Sequence[int], k: int) -> set[Word]:
     """The nodes of the suffix trie of a text of bases, cut off at depth k (section 2.3)."""
     return trie_of(tuple(int(code) for code in text[place : place + k]) for place in range(len(text)))
+
+
+def bitmap_of(nodes: Collection[Word], k: int) -> tuple[list[int], list[int], list[int], list[int]]:
+    """The Tree Bitmap of the nodes of a trie: inmaps, exmaps, Equation 2's prefix sums, and the levels' offsets."""
+    roots = sorted((node for node in nodes if len(node) % 3 == 0), key=lambda node: (len(node), node))
+    offsets = [sum(len(root) < 3 * level for root in roots) for level in range(k // 3 + 2)]
+    inmaps, exmaps, sums = [], [], []
+    below = [(), *((a,) for a in range(4)), *((a, b) for a in range(4) for b in range(4))]
+    outside = [(a, b, c) for a in range(4) for b in range(4) for c in range(4)]
+    for number, root in enumerate(roots):
+        inmaps.append(sum(1 << bit for bit, path in enumerate(below) if root + path in nodes))
+        exmaps.append(sum(1 << bit for bit, path in enumerate(outside) if root + path in nodes))
+        level = len(root) // 3
+        sums.append(offsets[level + 1] + sum(bits.bit_count() for bits in exmaps[offsets[level] : number]))
+    return inmaps, exmaps, sums, offsets
 
 
 # ---- edits
