@@ -45,12 +45,35 @@ class _Block:
         self.shared: dict[int, np.ndarray] = {}
 
 
+class _Atomic:
+    """What threads do to a value in one step; each gives the value before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def _change(self, array: np.ndarray, place: int, change: Callable[[Any], Any]) -> Any:
+        with self._lock:
+            before = array[place]
+            array[place] = change(before)
+        return before
+
+    def cas(self, array: np.ndarray, place: int, expected: Any, value: Any) -> Any:
+        return self._change(array, place, lambda before: value if before == expected else before)
+
+    def min(self, array: np.ndarray, place: int, value: Any) -> Any:
+        return self._change(array, place, lambda before: min(before, value))
+
+    def add(self, array: np.ndarray, place: int, value: Any) -> Any:
+        return self._change(array, place, lambda before: before + value)
+
+
 class _Cuda:
     """What the kernels use of numba.cuda, for the thread that asks."""
 
     def __init__(self) -> None:
         self.here = threading.local()
         self.shared = SimpleNamespace(array=self._shared_array)
+        self.atomic = _Atomic()
 
     @property
     def threadIdx(self) -> SimpleNamespace:  # noqa: N802

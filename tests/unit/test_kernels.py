@@ -82,6 +82,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.output.lines import Tables, plan_of
     from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
+    from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
 
     index = small_index()
     fast, paper = index.fast, index.forward
@@ -102,7 +103,12 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
+    stream = KmerTable(words, words, words, words, words, 15)
     return {
+        "pack_codes": (words.view(np.uint8), 0, words, words),
+        "insert_kmers": (stream, Stretch(0, 9, 0, 1), words.view(np.uint8)),
+        "move_slots": (stream, stream),
+        "read_codes": (stream, words, words),
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,

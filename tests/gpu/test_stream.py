@@ -1,0 +1,82 @@
+"""K-mers of a stream on a GPU: what each place is, the dictionary and the counts, however the stream is cut."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles import tree_bitmap as truth
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap import gpu
+
+pytestmark = pytest.mark.gpu
+
+
+def codes_of(draw: random.Random, length: int, letters: int = 4) -> np.ndarray:
+    return np.array([draw.randrange(letters) for _ in range(length)], np.uint8)
+
+
+def streams(k: int) -> dict[str, np.ndarray]:
+    draw = random.Random(k)
+    some = codes_of(draw, 640)
+    return {
+        "random": codes_of(draw, 3000),
+        "no bases among them": codes_of(draw, 2000, 5),
+        "homopolymer": np.zeros(1500, np.uint8),
+        "tandem repeat": np.tile(np.array([0, 1, 3], np.uint8), 500),
+        "long repeat": np.tile(some, 4),
+        "no base": np.full(100, 4, np.uint8),
+        "shorter than a k-mer": some[: k - 1],
+        "one k-mer": some[:k],
+        "nothing": some[:0],
+    }
+
+
+@pytest.mark.parametrize("k", [1, 3, 4, 12, 15, 30, 31])
+@pytest.mark.parametrize("block", [64, 1 << 24])
+def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
+    monkeypatch.setattr(gpu, "BLOCK_BASES", block)
+    draw = random.Random(9)
+    for name, codes in streams(k).items():
+        for seed_length in sorted({0, min(100, len(codes)), len(codes)}):
+            known = np.unique([draw.randrange(4**k) for _ in range(40 if seed_length else 0)]).astype(np.uint64)
+            expected = truth.answers_to(codes.tolist(), k, seed_length, known.tolist())
+            answers, dictionary = gpu.find_answers(
+                codes, k, seed_length=seed_length, dictionary=known, watch=Stopwatch()
+            )
+            assert answers.tolist() == list(expected[0]), (name, seed_length)
+            assert dictionary.tolist() == list(expected[1]), (name, seed_length)
+
+
+def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpseed.compute.gpu import on_device, on_own_stream
+
+    monkeypatch.setattr(gpu, "BLOCK_BASES", 4096)
+    draw = random.Random(5)
+    codes = codes_of(draw, 60_000)
+    codes[30_000:40_000] = codes[:10_000]
+    with on_device(0), on_own_stream(0):
+        kmers = gpu.DeviceKmers(17, 100, counting=True)
+        parts = list(map(np.array, gpu.iter_answers(kmers, np.array_split(codes, 7), watch=Stopwatch())))
+        counted = kmers.counted()
+    assert np.concatenate(parts).tolist() == truth.answers_to(codes.tolist(), 17)[0]
+    places: dict[Any, list[int]] = {}
+    for place, word in truth.words_at(codes.tolist(), 17):
+        places.setdefault(word, []).append(place)
+    assert counted.codes.tolist() == truth.codes_of_words(places)
+    assert counted.places.tolist() == [held[0] for held in places.values()]
+    assert counted.counts.tolist() == [len(held) for held in places.values()]
+
+
+def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = codes_of(random.Random(6), 20_000)
+    expected = truth.answers_to(codes.tolist(), 7, 500)
+    monkeypatch.setattr(gpu, "_parts", lambda *memory: 3)
+    answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
+    assert answers.tolist() == expected[0]
+    assert dictionary.tolist() == expected[1]

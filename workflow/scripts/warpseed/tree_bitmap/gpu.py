@@ -1,0 +1,398 @@
+"""The fast tier on the GPU: blocks of a stream go to a table on the device, and what each place is comes back in order.
+
+A block is copied to the device while the one before it is searched and the answers of the one before that come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.gpu import (
+    argsort,
+    cupy,
+    free_memory,
+    launch,
+    on_device,
+    on_own_stream,
+    pinned,
+    sort,
+    view,
+)
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap.gpu_fast import (
+    EMPTY,
+    NEW,
+    PLACE_BITS,
+    SLOTS_A_BUCKET,
+    KmerTable,
+    Stretch,
+    insert_kmers,
+    move_slots,
+    pack_codes,
+    read_codes,
+)
+
+__all__ = ["BLOCK_BASES", "DeviceKmers", "KmerCounts", "find_answers", "iter_answers"]
+
+BLOCK_BASES = 1 << 24
+"""Bases that go to the device together, some milliseconds of its work."""
+_BLOCK = 256
+_BASES_A_WORD = 32
+_SLACK = 2
+"""Words behind the stream's that are read, and mean nothing."""
+_LOAD = 0.75
+"""How full a table may be."""
+_IN_FLIGHT = 3
+"""Blocks on their way: one comes to the device, one is searched, one goes back."""
+_NO_BASE = np.uint8(4)
+_OF_FREE = 0.9
+"""Of the memory that is free what is counted on."""
+
+
+class KmerCounts(NamedTuple):
+    """The distinct k-mers of a stream, in the order of their first places."""
+
+    codes: np.ndarray
+    """uint64[d], 2 bits a base, first base on top of the 2k bits"""
+    places: np.ndarray
+    """int64[d], where each begins for the first time"""
+    counts: np.ndarray
+    """int64[d], how often it is there"""
+
+
+class DeviceKmers:
+    """The distinct k-mers of a stream on the current device, and the stream; both grow as blocks come.
+
+    Parameters
+    ----------
+    k : bases of a k-mer, 1 to 31
+    bases : how long the stream will be, about
+    counting : whether k-mers are counted
+    part, parts : k-mers are dealt out to so many parts by their hash, and only those of one are taken
+    """
+
+    def __init__(self, k: int, bases: int, *, counting: bool = False, part: int = 0, parts: int = 1) -> None:
+        self.k = k
+        self.part, self.parts = part, parts
+        self._words = 0
+        """words that the stream takes so far"""
+        self._searched = 0
+        """places whose k-mers are in the table, or in another part"""
+        self._most_used = 0
+        """slots that may be used, at most"""
+        xp = cupy()
+        room = bases // _BASES_A_WORD + 2 + _SLACK
+        slots = _slots_for(min(bases // parts + 1, 4**k))
+        self.table = KmerTable(
+            view(xp.zeros(room, xp.uint64)),
+            view(xp.zeros(room, xp.uint64)),
+            _empty_slots(slots),
+            view(xp.zeros(slots if counting else 0, xp.uint64)),
+            view(xp.zeros(1, xp.uint64)),
+            k,
+        )
+
+    def append(self, codes: Any) -> None:
+        """Append bases, uint8[32·n] on the device, to the stream."""
+        more = len(codes) // _BASES_A_WORD
+        self._make_room(more)
+        launch(pack_codes, more, _BLOCK, codes, self._words, self.table.words, self.table.marks)
+        self._words += more
+
+    def append_alone(self, codes: np.ndarray) -> None:
+        """Append bases, uint8[n] on the host, and behind them what is no base, to the stream."""
+        padded = np.full((len(codes) // _BASES_A_WORD + 1) * _BASES_A_WORD, _NO_BASE)
+        padded[: len(codes)] = codes
+        self.append(view(cupy().asarray(padded)))
+
+    def append_kmers(self, kmers: np.ndarray) -> None:
+        """Append k-mers by their codes, uint64[n], each for itself, to the stream."""
+        self._make_room(len(kmers))
+        xp = cupy()
+        to = slice(self._words, self._words + len(kmers))
+        xp.asarray(self.table.words)[to] = xp.asarray(kmers << np.uint64(64 - 2 * self.k))
+        xp.asarray(self.table.marks)[to] = np.uint64(0x5555_5555_5555_5555 >> (2 * self.k))
+        self._words += len(kmers)
+
+    def begin(self) -> int:
+        """Take all k-mers so far, behind which is no base, as seen; returns where what is appended next begins."""
+        answers = cupy().empty(BLOCK_BASES, np.uint8)
+        while self.search(answers, self._searched + BLOCK_BASES):
+            pass
+        self._searched = self._words * _BASES_A_WORD
+        return self._searched
+
+    def search(self, answers: Any, last: int | None = None) -> int:
+        """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
+        all that the stream has whole.
+
+        answers : uint8[…] on the device, takes what each place is
+
+        Returns
+        -------
+        places
+        """
+        whole = self._words * _BASES_A_WORD - self.k + 1
+        first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
+        self._make_slots(last - first)
+        answers[: last - first] = NEW
+        stretch = Stretch(first, last, self.part, self.parts)
+        launch(insert_kmers, last - first, _BLOCK, self.table, stretch, view(answers))
+        self._searched = last
+        return last - first
+
+    def distinct(self) -> np.ndarray:
+        """The codes of all k-mers of the table, sorted: uint64[d]."""
+        codes = self._codes_at(self._places()[0])
+        sort(codes)
+        return codes.get()
+
+    def counted(self) -> KmerCounts:
+        """All k-mers of the table by their first places, with their counts."""
+        xp = cupy()
+        places, held = self._places()
+        order = argsort(places)
+        counts = xp.asarray(self.table.counts)[held][order]
+        return KmerCounts(
+            self._codes_at(places[order]).get(), places[order].get().astype(np.int64), counts.get().astype(np.int64)
+        )
+
+    def _places(self) -> tuple[Any, Any]:
+        """The first places of all k-mers, in any order, and the slots that hold them."""
+        xp = cupy()
+        slots = xp.asarray(self.table.slots)
+        held = xp.flatnonzero(slots != EMPTY)
+        return slots[held] & np.uint64((1 << PLACE_BITS) - 1), held
+
+    def _codes_at(self, places: Any) -> Any:
+        codes = cupy().empty(len(places), np.uint64)
+        launch(read_codes, len(places), _BLOCK, self.table, view(places), view(codes))
+        return codes
+
+    def _make_room(self, words: int) -> None:
+        """Let the stream grow by so many words."""
+        needed = self._words + words + _SLACK
+        if needed > len(self.table.words):
+            room = max(needed, 2 * len(self.table.words))
+            self.table = self.table._replace(words=_grown(self.table.words, room), marks=_grown(self.table.marks, room))
+
+    def _make_slots(self, places: int) -> None:
+        """Let the table grow, if so many more k-mers could make it too full."""
+        if self._most_used + places > _LOAD * len(self.table.slots):
+            self._most_used = int(cupy().asarray(self.table.used).get()[0])
+        if self._most_used + places > _LOAD * len(self.table.slots):
+            slots = max(_slots_for(self._most_used + places), 2 * len(self.table.slots))
+            counts = view(cupy().zeros(slots if len(self.table.counts) else 0, np.uint64))
+            larger = self.table._replace(slots=_empty_slots(slots), counts=counts)
+            launch(move_slots, len(self.table.slots), _BLOCK, self.table, larger)
+            self.table = larger
+        self._most_used += places
+
+
+def _slots_for(kmers: int) -> int:
+    """Slots of a table of so many k-mers: whole buckets."""
+    return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
+
+
+def _empty_slots(slots: int) -> Any:
+    empty = cupy().empty(slots, np.uint64)
+    empty[...] = EMPTY
+    return view(empty)
+
+
+def _grown(array: Any, room: int) -> Any:
+    """An array with more room, and zeros there."""
+    xp = cupy()
+    larger = xp.zeros(room, np.uint64)
+    larger[: len(array)] = xp.asarray(array)
+    return view(larger)
+
+
+class _Lane:
+    """What a block takes on its way: room on both sides, and the stream of execution that its copies go on."""
+
+    def __init__(self, size: int, k: int) -> None:
+        xp = cupy()
+        self.codes, self.answers = pinned(size, np.uint8), pinned(size + k, np.uint8)
+        self.device_codes, self.device_answers = xp.empty(size, xp.uint8), xp.empty(size + k, xp.uint8)
+        self.copies = xp.cuda.Stream(non_blocking=True)
+        self.places = 0
+
+    def fill(self, parts: Iterator[np.ndarray]) -> int:
+        """Take bases until there is no room or there are no more; returns how many."""
+        used = 0
+        for part in parts:
+            self.codes[used : used + len(part)] = part
+            used += len(part)
+        self.codes[used:] = _NO_BASE
+        return used
+
+
+def _cut(blocks: Iterable[np.ndarray], size: int) -> Iterator[Iterator[np.ndarray]]:
+    """Arrays of any lengths as parts of them, `size` bases together; each group is taken before the next."""
+    left = iter(blocks)
+    rest = next(left, None)
+
+    def group() -> Iterator[np.ndarray]:
+        nonlocal rest
+        wanted = size
+        while rest is not None and wanted:
+            part, rest = rest[:wanted], rest[wanted:]
+            wanted -= len(part)
+            if not len(rest):
+                rest = next(left, None)
+            yield part
+
+    while rest is not None:
+        yield group()
+
+
+def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, watch: Stopwatch) -> Iterator[np.ndarray]:
+    """What each place of a stream is, block by block.
+
+    Parameters
+    ----------
+    kmers : what is seen before, on the current device; takes the stream's k-mers
+    blocks : the stream's codes, uint8[…], in arrays of any lengths
+    watch : takes the seconds in which the host copies bases to where the device takes them from, as
+        ``host_to_device``, and waits for answers, as ``kernel``
+
+    Yields
+    ------
+    uint8[…], NO_KMER, NEW or SEEN; it is written over when two more have been asked for. All together have as many
+    places as the stream
+    """
+    xp = cupy()
+    searching = xp.cuda.get_current_stream()
+    lanes = [_Lane(BLOCK_BASES, kmers.k) for _ in range(_IN_FLIGHT)]
+    flying: list[_Lane] = []
+    total = given = 0
+    origin = kmers.begin()
+
+    def landed() -> np.ndarray:
+        lane = flying.pop(0)
+        with watch.stage("kernel"):
+            lane.copies.synchronize()
+        return lane.answers[: lane.places]
+
+    for number, parts in enumerate(_cut(blocks, BLOCK_BASES)):
+        lane = lanes[number % _IN_FLIGHT]
+        with watch.stage("host_to_device"):
+            bases = lane.fill(parts)
+        size = -(-bases // _BASES_A_WORD) * _BASES_A_WORD
+        lane.device_codes[:size].set(lane.codes[:size], stream=lane.copies)
+        searching.wait_event(lane.copies.record())
+        kmers.append(view(lane.device_codes[:size]))
+        total += bases
+        lane.places = kmers.search(lane.device_answers, origin + total)
+        lane.copies.wait_event(searching.record())
+        lane.device_answers[: lane.places].get(stream=lane.copies, out=lane.answers[: lane.places], blocking=False)
+        flying.append(lane)
+        given += lane.places
+        if len(flying) == _IN_FLIGHT - 1:
+            yield landed()
+    while flying:
+        yield landed()
+    yield np.zeros(total - given, np.uint8)
+
+
+def find_answers(
+    codes: np.ndarray,
+    k: int,
+    *,
+    seed_length: int = 0,
+    dictionary: np.ndarray | None = None,
+    devices: Sequence[int] = (0,),
+    grown: bool = True,
+    watch: Stopwatch,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each place of a stream is, and the dictionary in the end.
+
+    Parameters
+    ----------
+    codes : uint8[n], the stream; 4 where there is no base
+    k : bases of a k-mer, 1 to 31
+    seed_length : bases of the stream whose k-mers are seen before it begins
+    dictionary : uint64[d] or None, codes of k-mers that are seen before it begins
+    devices : numbers of GPUs, each of which takes the k-mers of its share of all hashes, and one with too little memory
+        for that a part of it after the other
+    grown : whether the dictionary is asked for
+    watch : takes the seconds of each stage, of several devices those of the slowest
+
+    Returns
+    -------
+    (answers, dictionary) : uint8[n], by the places where k-mers begin, and uint64[…], sorted codes, none unasked
+
+    Raises
+    ------
+    MemoryLimitError : the stream itself does not fit the memory of a device
+    DeviceError : a device does not answer
+    """
+    seen = np.empty(0, np.uint64) if dictionary is None else np.asarray(dictionary, np.uint64)
+    before = seed_length + _BASES_A_WORD * (len(seen) + 1)
+    each = max(_parts(device, len(codes), before, k, len(devices)) for device in devices)
+    parts = each * len(devices)
+
+    def serve(number: int) -> tuple[Stopwatch, np.ndarray, list[np.ndarray]]:
+        mine, answers, distinct = Stopwatch(), np.zeros(len(codes), np.uint8), []
+        with on_device(devices[number]), on_own_stream(0):
+            for part in range(number, parts, len(devices)):
+                kmers = DeviceKmers(k, len(codes) + before, part=part, parts=parts)
+                kmers.append_kmers(seen)
+                kmers.append_alone(codes[:seed_length])
+                _take_greatest(answers, iter_answers(kmers, [codes], watch=mine), part == number)
+                if grown:
+                    with mine.stage("device_to_host"):
+                        distinct.append(kmers.distinct())
+                del kmers  # before the next part takes its room
+        return mine, answers, distinct
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        served = list(pool.map(serve, range(len(devices))))
+    for stage in {stage for mine, _, _ in served for stage in mine.seconds}:
+        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _, _ in served))
+    answers = served[0][1]
+    for _, others, _ in served[1:]:
+        np.maximum(answers, others, out=answers)
+    return answers, _joined([codes for _, _, distinct in served for codes in distinct])
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Sorted codes of all parts, none of which is in two."""
+    return parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+
+
+def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool) -> None:
+    """Of what each place is for several parts of the k-mers take the greatest: it is NEW in parts that are not its."""
+    place = 0
+    for block in blocks:
+        there = answers[place : place + len(block)]
+        if first:
+            there[...] = block
+        else:
+            np.maximum(there, block, out=there)
+        place += len(block)
+
+
+def _parts(device: int, bases: int, before: int, k: int, devices: int) -> int:
+    """Parts that a device takes its share of the k-mers in, one after the other.
+
+    Raises
+    ------
+    MemoryLimitError : there is no room for the stream
+    """
+    with on_device(device):
+        free = int(_OF_FREE * free_memory())
+        stream = (bases + before) * 2 * 8 // _BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
+        table = 8 * _slots_for(min(bases + before, 4**k)) // devices
+        if stream >= free:
+            raise MemoryLimitError(
+                f"GPU {device} has {free / 1e9:.1f} GB for a stream of {bases:,} bases, which takes "
+                f"{stream / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
+            )
+        return -(-table // (free - stream))
