@@ -12,7 +12,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import gpu
+from warpseed.tree_bitmap import cpu_edits, gpu, gpu_edits
 
 pytestmark = pytest.mark.gpu
 
@@ -80,3 +80,17 @@ def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
     assert answers.tolist() == expected[0]
     assert dictionary.tolist() == expected[1]
+
+
+@pytest.mark.parametrize(("k", "max_edits"), [(3, 1), (5, 0), (5, 2), (7, 3), (12, 2), (20, 1), (27, 3)])
+@pytest.mark.parametrize("block", [64, 1 << 24])
+def test_distances(monkeypatch: pytest.MonkeyPatch, k: int, max_edits: int, block: int) -> None:
+    monkeypatch.setattr(gpu_edits, "BLOCK_BASES", block)
+    draw = random.Random(k)
+    some = codes_of(draw, 400)
+    words = sorted({word for _, word in truth.words_at(some.tolist(), k)})[:: 1 if max_edits < 3 else 50]
+    kmers = np.array(truth.codes_of_words(words), np.uint64)
+    for codes in (*streams(k).values(), np.delete(some, [30, 80, 81, 150, 390])):
+        codes = codes[:500]
+        found = gpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch())
+        assert found.tolist() == cpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch()).tolist()

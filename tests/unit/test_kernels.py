@@ -82,6 +82,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.output.lines import Tables, plan_of
     from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
+    from warpseed.tree_bitmap.edits import Neighbourhood
     from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
 
     index = small_index()
@@ -103,11 +104,15 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
+    near = Neighbourhood(words, 12, 1, 2)
     stream = KmerTable(words, words, words, words, words, 15)
     return {
         "pack_codes": (words.view(np.uint8), 0, words, words),
         "insert_kmers": (stream, Stretch(0, 9, 0, 1), words.view(np.uint8)),
         "move_slots": (stream, stream),
+        "put_kmers": (words, 12, words),
+        "put_neighbours": (words, 0),
+        "look_up_places": (near, words, words, 9, words.view(np.uint8)),
         "read_codes": (stream, words, words),
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),

@@ -14,6 +14,7 @@ from warpseed.compute.compiled import int64, scalar, uint64
 __all__ = [
     "fetch_word",
     "mismatch_bits",
+    "mixed",
     "prefix_mask",
     "reverse_complement_word",
 ]
@@ -23,6 +24,7 @@ _PAIRS = np.uint64(0x3333333333333333)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x00FF00FF00FF00FF)
 _SHORTS = np.uint64(0x0000FFFF0000FFFF)
+_ODD = np.uint64(0xD6E8FEB86659FD93)
 
 
 @scalar
@@ -85,3 +87,13 @@ def reverse_complement_word(words, first, length, word, complement):
     else:
         bases = words[first] >> uint64(int64(-2) * start)
     return _reverse_pairs(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
+
+
+@scalar
+def mixed(word):
+    """A word whose every bit depends on all bits of `word`; no two words become the same."""
+    word ^= word >> uint64(32)
+    word *= _ODD
+    word ^= word >> uint64(32)
+    word *= _ODD
+    return word ^ (word >> uint64(32))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.bits import fetch_word, mixed, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 
@@ -39,7 +39,6 @@ SLOTS_A_BUCKET = 4
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
 EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _PLACE = np.uint64((1 << PLACE_BITS) - 1)
-_ODD = np.uint64(0xD6E8_FEB8_6659_FD93)
 
 
 class KmerTable(NamedTuple):
@@ -85,16 +84,6 @@ def pack_codes(codes, first_word, words, marks):
         unknown = (unknown << uint64(2)) | (uint64(0) if is_base else uint64(1))
     words[first_word + word] = bases
     marks[first_word + word] = unknown
-
-
-@scalar
-def _hash(kmer):
-    """A k-mer's bases, mixed: every bit depends on every base."""
-    kmer ^= kmer >> uint64(32)
-    kmer *= _ODD
-    kmer ^= kmer >> uint64(32)
-    kmer *= _ODD
-    return kmer ^ (kmer >> uint64(32))
 
 
 @scalar
@@ -146,7 +135,7 @@ def insert_kmers(table, stretch, answers):
             answers[place - stretch.first] = NO_KMER
         else:
             kmer = fetch_word(table.words, place) & mask
-            hashed = _hash(kmer)
+            hashed = mixed(kmer)
             if stretch.parts == 1 or int64(hashed >> uint64(16) & uint64(0xFFFF)) % stretch.parts == stretch.part:
                 slot, before = _claim(table, kmer, hashed, place)
                 is_new = before == place
@@ -170,7 +159,7 @@ def move_slots(old, table):
         return
     held = old.slots[place]
     kmer = fetch_word(table.words, int64(held & _PLACE)) & prefix_mask(int64(table.k))
-    hashed = _hash(kmer)
+    hashed = mixed(kmer)
     slot = _first_slot(hashed, table.slots.shape[0])
     # No k-mer is there twice, so none is compared.
     while cuda.atomic.cas(table.slots, slot, EMPTY, held) != EMPTY:

@@ -1,0 +1,70 @@
+"""True Levenshtein distances in a stream, against Sellers' table."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from oracles import tree_bitmap as truth
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap import cpu_edits, edits
+
+
+def a_stream(draw: random.Random, length: int, letters: str) -> np.ndarray:
+    return np.array([int(draw.choice(letters)) for _ in range(length)], np.uint8)
+
+
+def kmers_of(codes: np.ndarray, k: int) -> list[truth.Word]:
+    return sorted({word for _, word in truth.words_at(codes.tolist(), k)})
+
+
+@pytest.mark.parametrize("max_edits", [0, 1, 2, 3])
+@pytest.mark.parametrize("k", [4, 5, 7])
+@pytest.mark.parametrize("letters", ["0123", "01234", "0000001", "02"])
+def test_distances_are_those_of_the_table(k: int, max_edits: int, letters: str) -> None:
+    draw = random.Random(f"{k} {max_edits} {letters}")
+    for length in (0, 1, k - 1, k, 120):
+        codes = a_stream(draw, length, letters)
+        words = kmers_of(a_stream(draw, 2 * k, letters), k)[: draw.choice([0, 1, 9])]
+        kmers = np.array(truth.codes_of_words(words), np.uint64)
+        expected = truth.least_edits(codes.tolist(), words, max_edits)
+        for threads in (1, 3):
+            found = cpu_edits.find_distances(codes, kmers, k, max_edits, threads=threads, watch=Stopwatch())
+            assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(("k", "max_edits"), [(12, 2), (20, 1), (29, 1), (27, 2), (27, 3)])
+def test_long_kmers_with_errors(k: int, max_edits: int) -> None:
+    draw = random.Random(k)
+    dictionary = a_stream(draw, 5 * k, "0123")
+    words = kmers_of(dictionary, k)[:: 1 if max_edits < 3 else 40]
+    stream: list[int] = []
+    for start in range(0, 4 * k, k):
+        piece = dictionary[start : start + 2 * k].tolist()
+        for _ in range(draw.randrange(4)):
+            place = draw.randrange(len(piece))
+            piece[place : place + 1] = draw.choice([[], [draw.randrange(4)], [piece[place], draw.randrange(4)]])
+        stream += piece
+    kmers = np.array(truth.codes_of_words(words), np.uint64)
+    found = cpu_edits.find_distances(np.array(stream, np.uint8), kmers, k, max_edits, watch=Stopwatch())
+    assert found.tolist() == truth.least_edits(stream, words, max_edits)
+    assert len(set(found.tolist())) > 2
+
+
+def test_a_neighbourhood_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_edits, "available_memory", lambda: 1_000_000)
+    with pytest.raises(MemoryLimitError, match=r"All strings within 1 edits of 5,000 20-mers may take .* allow fewer"):
+        cpu_edits.neighbourhood_of(np.arange(5000, dtype=np.uint64), 20, 1)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_neighbours_are_all_strings_one_edit_away(length: int) -> None:
+    code = 0b1110010011 & (4**length - 1)
+    there = {edits.neighbour(np.uint64(code), length, edit) for edit in range(edits.neighbours(length))}
+    word = truth.words_of_codes([code], length)[0]
+    for bases in (length - 1, length, length + 1):
+        for other in range(4**bases):
+            near = truth.edit_distance(word, truth.words_of_codes([other], bases)[0]) == 1
+            assert ((other, bases) in there) >= near, (other, bases)

@@ -1,0 +1,146 @@
+"""True Levenshtein distances in a stream on the CPU: the neighbourhood of a dictionary, and the look-ups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.intrinsics import prefetch
+from warpseed.compute.machine import available_memory
+from warpseed.compute.ranges import run_ranges
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap.edits import (
+    EMPTY,
+    Neighbourhood,
+    code_below,
+    first_slot,
+    key_of,
+    length_of,
+    longest_window,
+    neighbour,
+    neighbours,
+    place_distance,
+    radius_of,
+    slot_of,
+    slots_for,
+)
+
+__all__ = ["find_distances", "neighbourhood_of", "room_for"]
+
+_PLACES = 16
+"""Places whose look-ups are in flight together."""
+
+
+@scalar
+def _put_kmers(kmers, k, slots):
+    for i in range(kmers.shape[0]):
+        key = key_of(kmers[i], int64(k))
+        slots[slot_of(slots, key)] = key << uint64(2)
+
+
+@scalar
+def _put_neighbours(slots, level):
+    """Put the neighbours of all strings of a distance, one further, where they are not there already."""
+    for i in range(slots.shape[0]):
+        held = slots[i]
+        if held == EMPTY or int64(held & uint64(3)) != int64(level):
+            continue
+        length = length_of(held >> uint64(2))
+        code = code_below(held >> uint64(2), length)
+        for edit in range(neighbours(length)):
+            other, bases = neighbour(code, length, int64(edit))
+            if bases > int64(0):
+                key = key_of(other, bases)
+                slot = slot_of(slots, key)
+                if slots[slot] == EMPTY:
+                    slots[slot] = (key << uint64(2)) | uint64(level + 1)
+
+
+@scalar
+def _look_up(codes, near, first, last, windows, runs, distances):
+    """Distances at the places [first, last); `windows` uint64[_PLACES] and `runs` int64[_PLACES] are room to work."""
+    window, run = uint64(0), int64(0)
+    begin = max(int64(0), first - longest_window(near))
+    filled = int64(0)
+    for place in range(begin, last):
+        code = uint64(codes[place])
+        run = run + int64(1) if code <= uint64(3) else int64(0)
+        window = (window << uint64(2)) | (code & uint64(3))
+        if place < first:
+            continue
+        windows[filled], runs[filled] = window, run
+        filled += int64(1)
+        for length in range(max(int64(1), near.k - near.radius), min(run, near.k + near.radius) + int64(1)):
+            prefetch(near.slots, first_slot(key_of(code_below(window, length), length), near.slots.shape[0]))
+        if filled == int64(_PLACES) or place + int64(1) == last:
+            for i in range(filled):
+                there = place + int64(1) - filled + i
+                distances[there] = place_distance(near, windows[i], runs[i])
+            filled = int64(0)
+
+
+def room_for(kmers: np.ndarray, k: int, max_edits: int, free: int) -> int:
+    """Slots of the neighbourhood of some k-mers.
+
+    Raises
+    ------
+    MemoryLimitError : they take more than the bytes that are free
+    """
+    slots = slots_for(len(kmers), k, radius_of(max_edits))
+    if 8 * slots > free:
+        raise MemoryLimitError(
+            f"All strings within {radius_of(max_edits)} edits of {len(kmers):,} {k}-mers may take "
+            f"{8 * slots / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free; allow fewer edits, or take fewer k-mers."
+        )
+    return slots
+
+
+def neighbourhood_of(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
+    """All strings near some k-mers, as far as `find_distances` looks them up.
+
+    Parameters
+    ----------
+    kmers : uint64[d], codes
+    k : bases of each; k + max_edits <= MOST_LENGTH
+    max_edits : 0 to MOST_EDITS, below k
+    """
+    slots = np.full(room_for(kmers, k, max_edits, available_memory()), EMPTY)
+    _put_kmers(kmers, k, slots)
+    for level in range(radius_of(max_edits)):
+        _put_neighbours(slots, level)
+    return Neighbourhood(slots, k, radius_of(max_edits), max_edits)
+
+
+def find_distances(
+    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, threads: int = 1, watch: Stopwatch
+) -> np.ndarray:
+    """For each place the least Levenshtein distance of a k-mer and any bases of the stream that end there.
+
+    Parameters
+    ----------
+    codes : uint8[n], the stream; 4 where there is no base, at which nothing ends and which nothing reaches over
+    kmers : uint64[d], codes of the dictionary's k-mers
+    k : bases of each; k + max_edits <= MOST_LENGTH
+    max_edits : 0 to MOST_EDITS, below k
+    watch : takes the seconds of ``build`` and ``search``
+
+    Returns
+    -------
+    uint8[n], TOO_FAR where the least distance is more than max_edits
+
+    Raises
+    ------
+    MemoryLimitError : the neighbourhood of the dictionary does not fit the memory that is free
+    """
+    with watch.stage("build"):
+        near = neighbourhood_of(kmers, k, max_edits)
+    distances = np.empty(len(codes), np.uint8)
+
+    def search(first: int, last: int) -> None:
+        windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
+        _look_up(codes, near, first, last, windows, runs, distances)
+
+    with watch.stage("search"):
+        run_ranges(len(codes), threads, search)
+    return distances

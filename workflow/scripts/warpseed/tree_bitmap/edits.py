@@ -1,0 +1,189 @@
+"""Levenshtein distance in a stream: the fast tier's true distances, for both targets.
+
+A string that is within D edits of a k-mer is within d edits of one that is within D - d edits of it. So all strings
+near the dictionary's k-mers, its *neighbourhood*, are kept in a set with their distances, and of the strings that end
+at a place of the stream those few lengths that can matter are looked up, and, where D is more than the set's radius,
+their own neighbours too. The functions here are scalar, and run on the CPU and in kernels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import mixed
+from warpseed.compute.compiled import int64, scalar, uint64
+
+__all__ = [
+    "EMPTY",
+    "MOST_EDITS",
+    "MOST_LENGTH",
+    "TOO_FAR",
+    "Neighbourhood",
+    "code_below",
+    "first_slot",
+    "key_of",
+    "length_of",
+    "level_of",
+    "longest_window",
+    "neighbour",
+    "neighbours",
+    "next_slot",
+    "place_distance",
+    "radius_of",
+    "slot_of",
+    "slots_for",
+]
+
+TOO_FAR = 255
+"""Said of a place at which nothing ends that is near a k-mer."""
+MOST_EDITS = 3
+MOST_LENGTH = 30
+"""Bases of a k-mer and its edits, together: a key has two bits beside those of its bases."""
+EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_LOAD = 0.6
+
+
+class Neighbourhood(NamedTuple):
+    """A set of strings with their distances from a dictionary's k-mers."""
+
+    slots: np.ndarray
+    """uint64[…], EMPTY or a string's key above two bits with its distance"""
+    k: int
+    radius: int
+    """the greatest distance that is kept"""
+    max_edits: int
+    """the greatest distance that is asked for: at most one more than the radius"""
+
+
+def radius_of(max_edits: int) -> int:
+    """The radius of a neighbourhood in which distances up to `max_edits` are looked up."""
+    return (max_edits + 1) // 2
+
+
+def slots_for(kmers: int, k: int, radius: int) -> int:
+    """Slots that suffice for the neighbourhood of so many k-mers."""
+    strings, most = kmers, kmers
+    for distance in range(1, radius + 1):
+        # Substitutions, deletions, and insertions that are not the same as another.
+        strings *= 7 * (k + distance - 1) + 4
+        most += strings
+    everything = sum(4**length for length in range(max(0, k - radius), k + radius + 1))
+    return int(min(most, everything) / _LOAD) + 8
+
+
+@scalar
+def key_of(code, length):
+    """A string as a number: its code, 2 bits a base with the first on top, behind a one."""
+    return (uint64(1) << uint64(int64(2) * length)) | code
+
+
+@scalar
+def length_of(key):
+    """Bases of a string by its key."""
+    length = int64(0)
+    while key >> uint64(int64(2) * length) != uint64(1):
+        length += int64(1)
+    return length
+
+
+@scalar
+def code_below(window, length):
+    """The last `length` bases of a window of up to 32."""
+    return window & ((uint64(1) << uint64(int64(2) * length)) - uint64(1))
+
+
+@scalar
+def first_slot(key, slots):
+    """Where the search of a key begins among so many slots."""
+    return int64(((mixed(key) >> uint64(32)) * uint64(slots)) >> uint64(32))
+
+
+@scalar
+def next_slot(slot, slots):
+    """The slot behind one, around the end."""
+    return slot + int64(1) if slot + int64(1) < int64(slots) else int64(0)
+
+
+@scalar
+def slot_of(slots, key):
+    """The slot that holds a key, or the empty one where it would be."""
+    slot = first_slot(key, slots.shape[0])
+    while slots[slot] != EMPTY and slots[slot] >> uint64(2) != key:
+        slot = next_slot(slot, slots.shape[0])
+    return slot
+
+
+@scalar
+def level_of(slots, key):
+    """A string's distance from the dictionary, or TOO_FAR."""
+    held = slots[slot_of(slots, key)]
+    return int64(TOO_FAR) if held == EMPTY else int64(held & uint64(3))
+
+
+@scalar
+def neighbours(length):
+    """How many edits a string has, of which several may give the same."""
+    return int64(8) * length + int64(4)
+
+
+@scalar
+def neighbour(code, length, edit):
+    """What a string becomes by an edit, by its number: (code, length).
+
+    3 substitutions and a deletion of each base, then 4 insertions before each base and at the end.
+    """
+    if edit < int64(4) * length:
+        shift = uint64(int64(2) * (edit >> int64(2)))
+        other = uint64(edit & int64(3))
+        if other != uint64(0):
+            return code ^ (other << shift), length
+        low = code & ((uint64(1) << shift) - uint64(1))
+        return ((code >> (shift + uint64(2))) << shift) | low, length - int64(1)
+    edit -= int64(4) * length
+    shift = uint64(int64(2) * (edit >> int64(2)))
+    low = code & ((uint64(1) << shift) - uint64(1))
+    return ((((code >> shift) << uint64(2)) | uint64(edit & int64(3))) << shift) | low, length + int64(1)
+
+
+@scalar
+def longest_window(near):
+    """Bases of the longest string that can be near a k-mer."""
+    return int64(near.k) + int64(near.max_edits)
+
+
+@scalar
+def _is_near_neighbour(near, window, run):
+    """Whether a neighbour of a string that ends here is in the neighbourhood."""
+    shortest = max(int64(1), int64(near.k) - int64(near.max_edits))
+    for length in range(shortest, min(run, longest_window(near)) + int64(1)):
+        code = code_below(window, length)
+        for edit in range(neighbours(length)):
+            other, bases = neighbour(code, length, int64(edit))
+            # Of another length, or of none, none is there.
+            if level_of(near.slots, key_of(other, bases)) != int64(TOO_FAR):
+                return True
+    return False
+
+
+@scalar
+def place_distance(near, window, run):
+    """The least distance of a k-mer of the dictionary and a string that ends at a place of the stream.
+
+    Parameters
+    ----------
+    window : uint64, the last 32 bases up to and with this place, the last in the lowest bits
+    run : int64, how many of them there are since what is no base; what is before means nothing
+
+    Returns
+    -------
+    int64, TOO_FAR beyond max_edits
+    """
+    best = int64(TOO_FAR)
+    shortest = max(int64(1), int64(near.k) - int64(near.radius))
+    for length in range(shortest, min(run, int64(near.k) + int64(near.radius)) + int64(1)):
+        best = min(best, level_of(near.slots, key_of(code_below(window, length), length)))
+    if best == int64(TOO_FAR) and near.max_edits > near.radius and _is_near_neighbour(near, window, run):
+        best = int64(near.max_edits)
+    return best

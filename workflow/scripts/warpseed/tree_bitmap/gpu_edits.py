@@ -1,0 +1,131 @@
+"""True Levenshtein distances in a stream on the GPU: a thread a k-mer, a string, or a place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word
+from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_device, on_own_stream, time_on_device, view
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap.cpu_edits import room_for
+from warpseed.tree_bitmap.edits import (
+    EMPTY,
+    Neighbourhood,
+    code_below,
+    first_slot,
+    key_of,
+    length_of,
+    neighbour,
+    neighbours,
+    next_slot,
+    place_distance,
+    radius_of,
+)
+from warpseed.tree_bitmap.gpu_fast import pack_codes
+
+__all__ = ["BLOCK_BASES", "find_distances", "look_up_places", "put_kmers", "put_neighbours"]
+
+BLOCK_BASES = 1 << 24
+"""Bases that are on the device together: a multiple of 32."""
+_BLOCK = 256
+_BASES_A_WORD = 32
+_OF_FREE = 0.8
+
+
+@scalar
+def _put(slots, key, level):
+    """Put a string into the set, unless it is there."""
+    slot = first_slot(key, slots.shape[0])
+    while True:
+        held = slots[slot]
+        if held == EMPTY:
+            held = cuda.atomic.cas(slots, slot, EMPTY, (key << uint64(2)) | uint64(level))
+        if held == EMPTY or held >> uint64(2) == key:
+            return
+        slot = next_slot(slot, slots.shape[0])
+
+
+@kernel
+def put_kmers(kmers, k, slots):
+    """A thread a k-mer by its code."""
+    i = cuda.grid(1)
+    if i < kmers.shape[0]:
+        _put(slots, key_of(kmers[i], int64(k)), int64(0))
+
+
+@kernel
+def put_neighbours(slots, level):
+    """A thread a slot: the neighbours of strings of a distance, one further, where they are not there already."""
+    i = cuda.grid(1)
+    if i >= slots.shape[0] or slots[i] == EMPTY or int64(slots[i] & uint64(3)) != level:
+        return
+    key = slots[i] >> uint64(2)
+    length = length_of(key)
+    for edit in range(neighbours(length)):
+        other, bases = neighbour(code_below(key, length), length, int64(edit))
+        if bases > int64(0):
+            _put(slots, key_of(other, bases), int64(level) + int64(1))
+
+
+@kernel
+def look_up_places(near, words, marks, places, distances):
+    """A thread a place of a stretch of the stream: what ends there.
+
+    words, marks : uint64[…], packed; the 32 bases before the stretch are the first
+    distances : uint8[places]
+    """
+    place = cuda.grid(1)
+    if place >= places:
+        return
+    window = fetch_word(words, int64(place) + int64(1))
+    unknown = fetch_word(marks, int64(place) + int64(1))
+    run = int64(0)
+    while run < int64(32) and (unknown >> uint64(int64(2) * run)) & uint64(1) == uint64(0):
+        run += int64(1)
+    distances[place] = place_distance(near, window, run)
+
+
+def _neighbourhood(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
+    """As `warpseed.tree_bitmap.cpu_edits.neighbourhood_of`, on the current device."""
+    xp = cupy()
+    slots = xp.empty(room_for(kmers, k, max_edits, int(_OF_FREE * free_memory())), xp.uint64)
+    slots[...] = EMPTY
+    launch(put_kmers, len(kmers), _BLOCK, view(xp.asarray(kmers)), k, view(slots))
+    for level in range(radius_of(max_edits)):
+        launch(put_neighbours, len(slots), _BLOCK, view(slots), level)
+    return Neighbourhood(view(slots), k, radius_of(max_edits), max_edits)
+
+
+def find_distances(
+    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, device: int = 0, watch: Stopwatch
+) -> np.ndarray:
+    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on a GPU by its number.
+
+    watch : takes the seconds of ``build``, ``host_to_device``, ``search`` and ``device_to_host``
+
+    Raises
+    ------
+    MemoryLimitError : the neighbourhood of the dictionary does not fit the device
+    DeviceError : the device does not answer
+    """
+    distances = np.empty(len(codes), np.uint8)
+    with on_device(device), on_own_stream(0):
+        xp = cupy()
+        with time_on_device(watch, "build"):
+            near = _neighbourhood(kmers, k, max_edits)
+        for first in range(0, len(codes), BLOCK_BASES):
+            last = min(first + BLOCK_BASES, len(codes))
+            padded = np.full((-(-(last - first) // _BASES_A_WORD) + 1) * _BASES_A_WORD, np.uint8(4))
+            before = min(first, _BASES_A_WORD)
+            padded[_BASES_A_WORD - before : _BASES_A_WORD + last - first] = codes[first - before : last]
+            with time_on_device(watch, "host_to_device"):
+                there = xp.asarray(padded)
+            words, marks = (view(xp.zeros(len(padded) // _BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
+            found = xp.empty(last - first, xp.uint8)
+            with time_on_device(watch, "search"):
+                launch(pack_codes, len(words), _BLOCK, view(there), 0, words, marks)
+                launch(look_up_places, last - first, _BLOCK, near, words, marks, last - first, view(found))
+            with time_on_device(watch, "device_to_host"):
+                found.get(out=distances[first:last])
+    return distances
