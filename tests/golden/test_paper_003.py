@@ -7,6 +7,7 @@ import pytest
 from oracles.kmers import codes_of
 from oracles.tree_bitmap import codes_of_words, words_at
 from warpseed.tree_bitmap.bitmap import TreeBitmap
+from warpseed.tree_bitmap.dynamic import chunks_of
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 
 # Figure 3: the suffix trie of actca with k = 3. Its k-mers are act, ctc and tca; with the suffix that is shorter, ca.
@@ -36,3 +37,12 @@ def test_figure_3(structure: str) -> None:
     assert bitmap.exmaps.tolist() == [EXMAP, 0, 0, 0]
     assert bitmap.prefix_sums.tolist() == [1, 4, 4, 4]
     assert bitmap.level_offsets.tolist() == [0, 1, 4]
+
+
+# Figure 10: a stream in chunks that overlap by k - 1 symbols, for k = 4.
+STREAM = "acagtcacgggataggcttatcag"
+CHUNKS = ["acagtc", "gtcacggga", "ggataggct", "gcttatcag"]
+
+
+def test_figure_10() -> None:
+    assert [STREAM[first:last] for first, last in chunks_of(len(STREAM), 6, 4)] == CHUNKS
