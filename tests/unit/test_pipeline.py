@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 import pytest
-from warpseed.compute.pipeline import behind, fed, ordered
+from warpseed.compute.pipeline import GivenUp, behind, check_wanted, fed, mapped, ordered
 
 THREADS = pytest.mark.parametrize("threads", [1, 2, 5])
 
@@ -134,3 +134,30 @@ def test_what_waits_behind_is_given_up_where_the_block_fails() -> None:
         threading.Timer(0.05, go_on.set).start()
         raise KeyError("elsewhere")
     assert taken == [0]
+
+
+def test_a_task_that_nobody_waits_for_can_tell() -> None:
+    """One fails; another, which goes on until it is given up, and a third that it has begun, end soon."""
+    going = threading.Barrier(3, timeout=10)
+    ended = []
+
+    def go_on(name: str) -> None:
+        going.wait()
+        try:
+            while True:
+                check_wanted()
+                time.sleep(0.001)
+        except GivenUp:
+            ended.append(name)
+            raise
+
+    def run(task: int) -> None:
+        if task == 0:
+            going.wait()
+            raise ValueError("the first one fails")
+        list(mapped([0, 1], lambda inner: go_on("inner") if inner else None, 2)) if task == 1 else go_on("outer")
+
+    with pytest.raises(ValueError, match="the first one fails"):
+        list(mapped(range(3), run, 3))
+    assert sorted(ended) == ["inner", "outer"]
+    check_wanted()  # a thread that belongs to nothing is wanted

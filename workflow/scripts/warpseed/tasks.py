@@ -40,8 +40,8 @@ _BESIDE_DEVICE = 6
 """Threads that prepare queries and make lines beside a device, at most: more of them wait for the interpreter."""
 _SHARES = 4
 """Parts for each thread that the queries of a source are searched in, at least, so that none idles long."""
-_LEAST_QUERIES = 64
-"""Queries that are not worth being dealt out."""
+_LEAST_QUERIES, _LEAST_BASES = 64, 1 << 16
+"""Queries that are not worth being dealt out, nor that many bases."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -213,15 +213,19 @@ class Tasks:
         watch.share = self._pieces.share_until(piece)
         sequences = self._search.queries(parsed.queries, watch)
         done = Done(watch, piece=piece.number, records=len(parsed.queries), lines=parsed.lines)
-        return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False, self._most(piece, len(sequences)))
+        return done, _Part(
+            sequences, 0, len(sequences), Room(_ROOM), False, self._most(piece, parsed.queries, len(sequences))
+        )
 
-    def _most(self, piece: Piece, queries: int) -> int:
+    def _most(self, piece: Piece, records: Queries, queries: int) -> int:
         """Queries of a piece to search together: where a source has few pieces, threads share each of them."""
         if self.threads == 1 or self._search.on_device:
             return _QUERIES_AT_ONCE
         pieces = (piece.number + 1) / (self._pieces.share_until(piece) or 1.0)
         shares = max(1, int(_SHARES * self.threads / pieces))
-        return min(_QUERIES_AT_ONCE, max(_LEAST_QUERIES, -(-queries // shares)))
+        bases = int(records.offsets[-1] - records.offsets[0])
+        least = min(_LEAST_QUERIES, max(1, _LEAST_BASES * queries // max(1, bases)))
+        return min(_QUERIES_AT_ONCE, max(least, -(-queries // shares)))
 
     def _explain(self, piece: Piece, records: int, lines: int, queries: int) -> None:
         self._pieces.explain(piece, records, lines)

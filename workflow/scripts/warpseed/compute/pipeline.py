@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from types import TracebackType
 
-__all__ = ["Ahead", "behind", "fed", "mapped", "ordered"]
+__all__ = ["Ahead", "GivenUp", "behind", "check_wanted", "fed", "mapped", "ordered"]
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -61,12 +62,39 @@ def mapped(
     return ordered(tasks, lambda task: (function(task), None), threads, ahead)
 
 
+class GivenUp(Exception):
+    """What a task raises whose result nobody takes any more."""
+
+
+_mine = threading.local()
+
+
+def check_wanted() -> None:
+    """Give up the task that this thread is at, of `ordered` or `mapped`, where its result is not wanted any more: some
+    other has failed, or a signal has come. What takes long calls it now and then.
+
+    Raises
+    ------
+    GivenUp
+    """
+    if any(stopped.is_set() for stopped in getattr(_mine, "stopped", ())):
+        raise GivenUp
+
+
+def _belong_to(stopped: tuple[threading.Event, ...]) -> None:
+    """This thread's tasks are given up when one of these is set."""
+    _mine.stopped = stopped
+
+
 def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int, most: int) -> Iterator[_Result]:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     # What is to come out next stands first: begun tasks, and rests of which no task has begun.
     line: deque[Future[tuple[_Result, Iterable[_Task] | None]] | Iterator[_Task]] = deque()
-    pool = ThreadPoolExecutor(threads)
+    stopped = threading.Event()
+    # (Threads that a task begins belong to it.)
+    belonging = (*getattr(_mine, "stopped", ()), stopped)
+    pool = ThreadPoolExecutor(threads, initializer=_belong_to, initargs=(belonging,))
     more = True
     try:
         while more or line:
@@ -88,6 +116,7 @@ def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int, most: int) -> I
             if rest is not None:
                 line.appendleft(iter(rest))
     finally:
+        stopped.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 

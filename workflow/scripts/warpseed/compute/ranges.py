@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.pipeline import check_wanted, mapped
 
 __all__ = ["fill_in_parts", "run_ranges", "sort_groups", "sort_range"]
 
@@ -21,12 +21,16 @@ def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) ->
 
     A range has at most 8,192 queries, and fewer where that would leave a thread without work.
     """
+
+    def wanted_task(first: int, last: int) -> _Result:
+        check_wanted()
+        return task(first, last)
+
     size = max(1, min(_RANGE, -(-count // (4 * threads))))
     ranges = [(first, min(first + size, count)) for first in range(0, count, size)]
     if threads == 1 or len(ranges) < 2:
-        return [task(*each) for each in ranges]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda each: task(*each), ranges))
+        return [wanted_task(*each) for each in ranges]
+    return list(mapped(ranges, lambda each: wanted_task(*each), threads))
 
 
 def fill_in_parts(first: int, last: int, room: int, fill: Callable[[int, int], tuple[int, _Part, int]]) -> list[_Part]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from warpseed.compute.pipeline import mapped
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -14,18 +15,25 @@ from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameter
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast, cpu_paper
 from warpseed.mems.cpu_block import new_block
+from warpseed.mems.cpu_steps import find_in_steps
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import MATCH, PLACE_BITS, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
 from warpseed.output.collect import RangeSearch, joined_parts
-from warpseed.output.rows import Found
+from warpseed.output.rows import Found, join_found
 from warpseed.sequences.packed import Packed, part_of
 from warpseed.tasks import Room
 
 __all__ = ["PaperMatches", "find_fast", "find_first_fast", "find_first_paper", "find_paper", "search_paper"]
 
-_GUESS = 64
-"""Matches of a read that there is room for at first."""
+LONG_READ = 1 << 17
+"""Bases from which on a read is searched in steps, which threads share."""
+_LEAST_BASES = 1 << 16
+"""Bases of reads that are not worth being dealt out."""
+_SHARES = 8
+"""Parts for each thread, about, so that none idles long."""
+_GUESS, _BASES_A_MATCH = 64, 32
+"""Matches of a read that there is room for at first, and one more for so many bases."""
 _MOST_BASES = 1 << 16
 """Bases of the reads of `find_first_paper`, besides its first: as many as take a fraction of a second."""
 _LOW, _PLACE = np.uint64((1 << 32) - 1), np.uint64((1 << PLACE_BITS) - 1)
@@ -65,22 +73,66 @@ def find_fast(
     watch: Stopwatch | None = None,
 ) -> Found:
     """All wanted matches of packed reads, or with `count_only` their numbers; see `warpseed.mems.find_mems`."""
-    search = _range_search(index, reads, criteria)
     # Occurrences are counted of matches that are held.
     hold = criteria.max_occurrences != NO_LIMIT
+
+    def task(part: tuple[int, int]) -> Found:
+        few = part_of(reads, *part)
+        if few.lengths[0] >= LONG_READ:
+            everything = Room(NO_LIMIT)
+            return find_in_steps(
+                index, few, criteria, everything, threads=threads, max_hits=max_hits, count_only=count_only
+            )  # fmt: skip
+        search = _range_search(index, few, criteria)
+        guess = _GUESS + int(few.lengths.mean() / _BASES_A_MATCH)
+        return search.all(1, max_hits=max_hits, guess=guess, count_only=count_only and not hold)
+
     with (watch or Stopwatch()).stage("search"):
-        found = search.all(threads, max_hits=max_hits, guess=_GUESS, count_only=count_only and not hold)
-    return found._replace(hits=found.hits[:0]) if count_only else found
+        parts = _parts(reads.lengths, threads)
+        found = join_found(list(mapped(parts, task, threads)))
+    return found._replace(hits=np.empty(0, MATCH)) if count_only or not parts else found
+
+
+def _parts(lengths: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Reads in parts of about as many bases, [begin, end) each; a long one is alone."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    most = max(_LEAST_BASES, int(ends[-1]) // (_SHARES * threads)) if len(ends) else 0
+    parts, begin = [], 0
+    while begin < len(lengths):
+        end = begin + 1
+        if lengths[begin] < LONG_READ:
+            before = int(ends[begin]) - int(lengths[begin])
+            end = max(end, int(np.searchsorted(ends, before + most, side="right")))
+            long = np.flatnonzero(lengths[begin:end] >= LONG_READ)
+            end = begin + int(long[0]) if len(long) else end
+        parts.append((begin, end))
+        begin = end
+    return parts
 
 
 def find_first_fast(
-    index: SeedIndex, reads: Packed, criteria: Criteria, room: Room, *, max_hits: int | None, watch: Stopwatch
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    room: Room,
+    *,
+    max_hits: int | None,
+    watch: Stopwatch,
+    threads: int = 1,
 ) -> Found:
     """The matches of the first reads of a set, as many as have room and are soon done; of none where those of the very
-    first have no room."""
-    search = _range_search(index, reads, criteria)
+    first have no room. Threads share a read that is long."""
     with watch.stage("search"):
-        return search.first(room.results, room.text, max_hits=max_hits)
+        if room.text == WHOLE_TEXT:
+            long = np.flatnonzero(reads.lengths >= LONG_READ)
+            few = part_of(reads, 0, int(long[0])) if len(long) else reads
+            if len(few.lengths):
+                found = _range_search(index, few, criteria).first(room.results, room.text, max_hits=max_hits)
+                if len(found.counts):
+                    return found
+        # A part of the text is asked for where the read's matches do not fit together: others are searched beside it.
+        threads = threads if room.text == WHOLE_TEXT else 1
+        return find_in_steps(index, part_of(reads, 0, 1), criteria, room, threads=threads, max_hits=max_hits)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier
@@ -242,14 +294,23 @@ def _locate_in(
 
 
 def find_first_paper(
-    index: SeedIndex, reads: Packed, criteria: Criteria, room: Room, *, max_hits: int | None, watch: Stopwatch
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    room: Room,
+    *,
+    max_hits: int | None,
+    watch: Stopwatch,
+    threads: int = 1,
 ) -> Found:
     """The matches of the first reads of a set, as many as have room and are soon done; of none where those of the very
-    first have no room. What is held of a read before it is located follows its length."""
+    first have no room. What is held of a read before it is located follows its length. Threads share a read that is
+    long."""
     soon = int(np.searchsorted(np.cumsum(reads.lengths, dtype=np.int64), _MOST_BASES, side="right"))
     reads = part_of(reads, 0, min(len(reads.lengths), max(1, soon)))
     binned = binned_index(index, criteria.min_length)
-    searched = search_paper(index, reads, criteria, watch=watch)
+    threads = threads if int(reads.lengths[0]) > _MOST_BASES and room.text == WHOLE_TEXT else 1
+    searched = search_paper(index, reads, criteria, threads=threads, watch=watch)
     nothing = Found(np.empty(0, MATCH), np.empty(0, np.int64), 0, 0)
     if room.text != WHOLE_TEXT:
         # A part of the text is asked for of one read, which was not dropped: that was decided in the whole of it.
@@ -261,7 +322,7 @@ def find_first_paper(
     kept = np.where(searched.counts > limit, 0, searched.counts)
     stop = int(np.searchsorted(np.cumsum(kept), room.results, side="right"))
     searched, *dropped = _settled(searched, stop, limit, criteria)
-    return Found(_locate_all(binned, searched, 1, watch), searched.counts, *dropped) if stop else nothing
+    return Found(_locate_all(binned, searched, threads, watch), searched.counts, *dropped) if stop else nothing
 
 
 def find_paper(

@@ -8,19 +8,19 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.mems.fast import key_of
-from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, count_occurrence, pack_place, pack_span
+from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 
 __all__ = [
     "CANDIDATES",
     "CHOOSE",
-    "COUNT",
     "ITEMS",
     "NOTE",
     "STORE",
     "Block",
     "bound_ends",
     "is_wanted",
+    "join_strands",
     "new_block",
     "orient",
     "take_match",
@@ -30,9 +30,8 @@ ITEMS = 512
 """Items of a pass."""
 CANDIDATES = 512
 _NOWHERE = 0x7FFF_FFFF
-NOTE, STORE, CHOOSE, COUNT = 1, 2, 4, 8
-"""What is done with a match: its end is noted; it is stored; only those are, that are wanted; it is counted with those
-of its part that are stored."""
+NOTE, STORE, CHOOSE = 1, 2, 4
+"""What is done with a match: its end is noted; it is stored; only those are, that are wanted."""
 
 
 class Block(NamedTuple):
@@ -59,13 +58,13 @@ class Block(NamedTuple):
     """int32[CANDIDATES], its item"""
 
 
-def new_block(longest: int, known: bool) -> Block:
-    """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T."""
+def new_block(longest: int, known: bool, noting: bool = True) -> Block:
+    """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T; `noting`: with ends."""
     words = -(-longest // 32) + 3
     return Block(
         np.zeros(words, np.uint64),
         np.zeros(0 if known else words, np.uint64),
-        np.zeros((2, longest + 1), np.int32),
+        np.zeros((2, longest + 1 if noting else 0), np.int32),
         np.empty(ITEMS, np.int64),
         np.empty(ITEMS, np.int64),
         np.empty(ITEMS, np.int64),
@@ -109,8 +108,7 @@ def take_match(how, block, length, strand, found_at, sink, state):
     Parameters
     ----------
     found_at : (first base in the oriented read, bases, text position)
-    state : (matches used, matches found, what is done with them); where they are counted, (behind the stored ones, the
-        first of these, COUNT and so on)
+    state : (matches used, matches found, what is done with them)
     """
     first, bases, start = found_at
     used, found, deed = state
@@ -119,19 +117,25 @@ def take_match(how, block, length, strand, found_at, sink, state):
         block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
     if deed & int64(CHOOSE) and not is_wanted(how, block.ends, strand, first, bases, length):
         return state
-    begin = length - first - bases if strand else first
-    if deed & int64(COUNT):
-        count_occurrence(sink.hits, found, used, pack_span(bases, begin))
-        return state
     if start < int64(sink.begin) or start >= int64(sink.end):
         return state
     found += int64(1)
     if deed & int64(STORE) and (found <= int64(sink.max_hits) or deed & int64(NOTE)):
         if used < int64(sink.hits.shape[0]):
             sink.hits[used].place = pack_place(start, strand)
-            sink.hits[used].span = pack_span(bases, begin)
+            sink.hits[used].span = pack_span(bases, length - first - bases if strand else first)
         used += int64(1)
     return used, found, deed
+
+
+@scalar
+def join_strands(ends, length):
+    """Of ends that were noted strand by strand, as the paper's are: those of both by place in the read, as super
+    matches are held to. (Of those that begin alike on strand 1 only the longest was noted, which holds the others.)"""
+    for first in range(length):
+        end = int64(ends[1, first])
+        if end > int64(0):
+            ends[0, length - end] = max(int64(ends[0, length - end]), length - int64(first))
 
 
 @scalar

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from warpseed.compute.bits import fetch_word, prefix_mask
-from warpseed.compute.compiled import int32, int64, scalar, uint64
+from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import narrow
 from warpseed.mems.cpu_block import (
     CANDIDATES,
     CHOOSE,
-    COUNT,
     ITEMS,
     NOTE,
     STORE,
@@ -28,10 +27,9 @@ from warpseed.mems.matches import (
     sort_by_part,
     sort_matches,
     span_of,
-    spread_occurrences,
 )
 
-__all__ = ["search_range"]
+__all__ = ["choose", "scan_seeds", "scan_step", "search_range"]
 
 _SEEDS = ITEMS // 4
 """Seeds of a pass, of which a crowded one becomes two, and each of these two more."""
@@ -54,11 +52,11 @@ def _entry(how, block, seed):
 
 
 @scalar
-def _list_seeds(fast, how, block, length, seed):
-    """First pass: seeds from `seed` on whose bases are all known; returns (how many, the next one)."""
+def _list_seeds(fast, how, block, length, seed, end):
+    """First pass: seeds from `seed` on and before `end` whose bases are all known; returns (how many, the next one)."""
     bases, step = int64(how.seed_length), int64(how.step)
     count = int64(0)
-    while seed + bases <= length and count < int64(_SEEDS):
+    while seed < end and seed + bases <= length and count < int64(_SEEDS):
         if _is_known(block, seed, bases):
             block.seed[count] = seed
             block.step[count] = step
@@ -128,62 +126,113 @@ def _take_apart(fast, how, block, length, count):
 
 @scalar
 def _emit(fast, how, block, length, strand, gathered, sink, state):
-    """Last pass: candidates to matches; `state` as of `take_match`."""
+    """Last pass: candidates to matches; `state` as of `take_match`. Returns the state and the work."""
     where = fast.text, fast.segments, int64(fast.suffix_array.shape[0])
     read = block.words, block.marks, int64(32), length
+    work = gathered
     for c in range(gathered):
         item, place = block.place_item[c], block.place[c]
         seed = block.seed[item]
         left, bases = match_of(where, how, read, seed, block.step[item], place)
         if bases == int64(NO_MATCH):
             continue
+        work += bases >> int64(5)
         state = take_match(how, block, length, strand, (seed - left, bases, place - left), sink, state)
-    return state
+    return state[0], state[1], state[2], work
+
+
+@inlined
+def _is_full(sink, state):
+    """Whether more candidates may have no room."""
+    return state[2] & int64(STORE) != int64(0) and state[0] + int64(CANDIDATES) > int64(sink.hits.shape[0])
 
 
 @scalar
-def _scan_seeds(fast, how, reads, query, block, sink, state):
-    """All matches of a read, on the strands that are wanted; returns (used, found, work)."""
-    rows = int64(fast.suffix_array.shape[0])
-    work = int64(0)
-    for s in range(how.strands):
-        strand = int64(s)
-        length = orient(reads, query, strand, block)
-        seed = int64(0)
-        while seed + int64(how.seed_length) <= length:
-            count, seed = _list_seeds(fast, how, block, length, seed)
-            _look_up(fast, how, block, count)
-            count = _take_apart(fast, how, block, length, count)
-            gathered = int64(0)
-            for i in range(count):
-                low, high = block.low[i], block.high[i]
-                work += max(high - low, int64(1))
-                for row in range(low, high):
-                    place = int64(fast.suffix_array[row])
-                    if place >= rows:
-                        continue
-                    if gathered == int64(CANDIDATES):
-                        state = _emit(fast, how, block, length, strand, gathered, sink, state)
-                        gathered = int64(0)
-                    prefetch(fast.text, max(place - int64(32), int64(0)) >> int64(5))
-                    block.place[gathered] = place
-                    block.place_item[gathered] = i
-                    gathered += int64(1)
-            state = _emit(fast, how, block, length, strand, gathered, sink, state)
-    return state[0], state[1], work
+def scan_seeds(fast, how, block, length, strand, place, sink, state):
+    """All matches of a part of an oriented read.
+
+    Parameters
+    ----------
+    place : (seed or base to begin with, where the part ends, item of its pass and row of that to go on with, whether
+        this is a step); a step ends where there is no room for more candidates, and where `sink.work` is done
+    state : as of `take_match`
+
+    Returns
+    -------
+    (used, found, work, seed, item, row) : int64, the last three as `place` takes them; the part's end behind the last.
+        What is no step and stops before has been given up.
+    """
+    seed, end, item, skipped, in_steps = place
+    rows, work = int64(fast.suffix_array.shape[0]), int64(0)
+    while seed < end and seed + int64(how.seed_length) <= length:
+        count, behind = _list_seeds(fast, how, block, length, seed, end)
+        _look_up(fast, how, block, count)
+        count = _take_apart(fast, how, block, length, count)
+        gathered = int64(0)
+        work += count
+        for i in range(item, count):
+            low = block.low[i]
+            for row in range(low + skipped, block.high[i]):
+                text_place = int64(fast.suffix_array[row])
+                if text_place >= rows:
+                    continue
+                if gathered == int64(CANDIDATES):
+                    used, found, deed, done = _emit(fast, how, block, length, strand, gathered, sink, state)
+                    state, gathered = (used, found, deed), int64(0)
+                    work += done
+                    if (in_steps and _is_full(sink, state)) or work > int64(sink.work):
+                        return state[0], state[1], work, seed, int64(i), int64(row) - low
+                prefetch(fast.text, max(text_place - int64(32), int64(0)) >> int64(5))
+                block.place[gathered] = text_place
+                block.place_item[gathered] = i
+                gathered += int64(1)
+            skipped = int64(0)
+        used, found, deed, done = _emit(fast, how, block, length, strand, gathered, sink, state)
+        state = used, found, deed
+        work += done
+        seed, item = behind, int64(0)
+        if in_steps and seed < end and (_is_full(sink, state) or work > int64(sink.work)):
+            return state[0], state[1], work, seed, int64(0), int64(0)
+    return state[0], state[1], work, int64(end), int64(0), int64(0)
+
+
+@scalar
+def _scan_part(fast, how, block, length, strand, place, sink, state):
+    """Find the matches of a part of an oriented read: all of them, or where they are found by the longest from every
+    base on, the longest ones that are noted, or those that are wanted. As `scan_seeds`."""
+    if how.longest:
+        return scan_longest(fast, how, block, length, strand, place, sink, state)
+    return scan_seeds(fast, how, block, length, strand, place, sink, state)
+
+
+@scalar
+def scan_step(fast, how, block, length, strand, place, sink, deed):
+    """A step of a part of a read that lies oriented in the block; returns (used, begin, item, row)."""
+    used, _, _, begin, item, row = _scan_part(
+        fast, how, block, int64(length), int64(strand), place, sink, (int64(0), int64(0), int64(deed))
+    )
+    return used, begin, item, row
 
 
 @scalar
 def _scan(fast, how, reads, query, block, sink, state):
-    """Find the matches of a read: all of them, or where they are found by the longest from every base on, the longest
-    ones that are noted, or those that are wanted; returns (used, found, work)."""
-    if how.longest:
-        return scan_longest(fast, how, reads, query, block, sink, state)
-    return _scan_seeds(fast, how, reads, query, block, sink, state)
+    """Find the matches of a read, as `_scan_part`; returns (used, found, work). What takes more than `sink.work` has no
+    room: it is for steps."""
+    work = int64(0)
+    for s in range(how.strands):
+        strand = int64(s)
+        length = orient(reads, query, strand, block)
+        place = int64(0), length, int64(0), int64(0), False
+        used, found, done, stopped, _, _ = _scan_part(fast, how, block, length, strand, place, sink, state)
+        work += done
+        if stopped < length:
+            return int64(sink.hits.shape[0]) + int64(1), int64(0), work
+        state = used, found, state[2]
+    return state[0], state[1], work
 
 
 @scalar
-def _choose(how, ends, length, hits, begin, end):
+def choose(how, ends, length, hits, begin, end):
     """Move the matches of [begin, end) together that are wanted; returns the place behind them."""
     to = begin
     for i in range(begin, end):
@@ -198,52 +247,29 @@ def _choose(how, ends, length, hits, begin, end):
 
 
 @scalar
-def _is_whole(fast, sink):
-    """Whether matches are wanted wherever they begin in the text."""
-    return int64(sink.begin) == int64(0) and int64(sink.end) >= int64(fast.suffix_array.shape[0])
-
-
-@scalar
 def _search(fast, how, reads, query, block, sink, used):
     """The matches of one read, stored from `used` on: (place behind them, how many, work)."""
     store = int64(STORE) if sink.store else int64(0)
     if how.kind == MAXIMAL:
         return _scan(fast, how, reads, query, block, sink, (used, int64(0), store))
-    length = int64(reads.lengths[query])
+    length, room = int64(reads.lengths[query]), int64(sink.hits.shape[0])
     block.ends[:, : length + 1] = int32(0)
     # Which matches are wanted is known when all are: they are held until then, or found a second time.
-    whole = sink.store and _is_whole(fast, sink) and not how.longest
-    hold = store if whole else int64(0)
+    hold = int64(0) if how.longest else store
     stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(NOTE) | hold))
+    if work > int64(sink.work):
+        return room + int64(1), int64(0), work
     bound_ends(how, block.ends, length)
-    if whole and stored <= int64(sink.hits.shape[0]):
-        stored = _choose(how, block.ends, length, sink.hits, used, stored)
+    if hold and stored <= room:
+        stored = choose(how, block.ends, length, sink.hits, used, stored)
         return stored, stored - used, work
     stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(CHOOSE) | store))
     return stored, found, work + again
 
 
 @scalar
-def _settle(fast, how, reads, query, block, sink, used, stored):
-    """Count the occurrences of the matches [used, stored) of a read that `_search` has found, leave out what has too
-    many, and put the rest in output order: (place behind them, work)."""
-    sort_by_part(sink.hits, used, stored)
-    work = int64(0)
-    if _is_whole(fast, sink):
-        count_occurrences(sink.hits, used, stored)
-    elif stored > used:
-        # Some occurrences begin elsewhere: all matches of the read are found once more.
-        deed = int64(COUNT) if how.kind == MAXIMAL else int64(COUNT | CHOOSE)
-        _, _, work = _scan(fast, how, reads, query, block, sink, (stored, used, deed))
-        spread_occurrences(sink.hits, used, stored)
-    stored = keep_rare(sink.hits, used, stored, int64(how.max_occurrences))
-    sort_matches(sink.hits, used, stored)
-    return stored, work
-
-
-@scalar
 def search_range(fast, reads, how, block, first, last, sink):
-    """Matches of the reads [first, last), read by read.
+    """Matches of the reads [first, last), wherever they begin in the text, read by read.
 
     Returns
     -------
@@ -266,8 +292,10 @@ def search_range(fast, reads, how, block, first, last, sink):
         if sink.store:
             if stored > int64(sink.hits.shape[0]):
                 return query, used, stored - used
-            behind, done = _settle(fast, how, reads, query, block, sink, used, stored)
-            work += done
+            sort_by_part(sink.hits, used, stored)
+            count_occurrences(sink.hits, used, stored)
+            behind = keep_rare(sink.hits, used, stored, int64(how.max_occurrences))
+            sort_matches(sink.hits, used, behind)
             sink.dropped[1] += stored - behind
             found, used = behind - used, behind
         sink.counts[at] = found

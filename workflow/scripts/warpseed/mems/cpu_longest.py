@@ -6,7 +6,7 @@ from __future__ import annotations
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
-from warpseed.mems.cpu_block import ITEMS, NOTE, is_wanted, orient, take_match
+from warpseed.mems.cpu_block import ITEMS, NOTE, is_wanted, take_match
 from warpseed.mems.longest import longest_finder
 from warpseed.mems.matches import SUPER
 
@@ -51,48 +51,46 @@ def _prefetch(fast, how, block, begin, end):
 
 
 @scalar
-def _take_rows(fast, how, block, length, strand, longest, sink, state):
-    """Take the matches from a base on that are wanted: `longest` is (base, row, bases), as `_longest_from` found it;
-    returns (used, found, what is done, rows)."""
+def _wanted_rows(fast, how, block, strand, read, longest):
+    """The rows of the matches from a base on that are wanted; `longest` is (base, row, bases), as `_longest_from` found
+    it."""
     begin, row, bases = longest
-    read = block.words, block.marks, int64(32), length
-    wanted = bases
     if how.kind != SUPER:
-        wanted = max(int64(how.min_length), int64(block.ends[strand, begin]) - begin + int64(1))
-    low, high = _rows_around(fast, read, begin, row, wanted)
-    for around in range(low, high):
-        here = bases
-        if how.kind != SUPER:
-            here = _agreed_at(fast, read, begin, int64(around), length - begin)
-        found_at = begin, here, _place_at(fast, int64(around))
-        state = take_match(how, block, length, strand, found_at, sink, state)
-    return state[0], state[1], state[2], high - low
+        bases = max(int64(how.min_length), int64(block.ends[strand, begin]) - begin + int64(1))
+    return _rows_around(fast, read, begin, row, bases)
 
 
 @scalar
-def scan_longest(fast, how, reads, query, block, sink, state):
-    """Where ends are noted, those of the longest match from every base of a read on; else, of a read whose ends are
-    bounded, the matches that are wanted. `state` as of `take_match`; returns (used, found, work)."""
-    work = int64(0)
-    for s in range(how.strands):
-        strand = int64(s)
-        length = orient(reads, query, strand, block)
-        read = block.words, block.marks, int64(32), length
-        for first in range(0, length, ITEMS):
-            end = min(int64(first) + int64(ITEMS), length)
-            _prefetch(fast, how, block, int64(first), end)
-            work += end - int64(first)
-            for i in range(first, end):
-                begin = int64(i)
-                row, bases = _longest_from(fast, int64(how.table_length), read, begin, int64(how.min_length))
-                if bases == int64(0):
-                    continue
-                if state[2] & int64(NOTE):
-                    state = take_match(how, block, length, strand, (begin, bases, int64(0)), sink, state)
-                elif is_wanted(how, block.ends, strand, begin, bases, length):
-                    used, found, deed, rows = _take_rows(
-                        fast, how, block, length, strand, (begin, row, bases), sink, state
-                    )
-                    state = used, found, deed
-                    work += rows
-    return state[0], state[1], work
+def scan_longest(fast, how, block, length, strand, place, sink, state):
+    """Where ends are noted, those of the longest match from every base of a part of an oriented read on; else, of a
+    read whose ends are bounded, the matches that are wanted. As `warpseed.mems.cpu_fast.scan_seeds`."""
+    first, end, _, skipped, in_steps = place
+    read = block.words, block.marks, int64(32), length
+    work, asked = int64(0), int64(first)
+    for i in range(first, end):
+        begin = int64(i)
+        if begin == asked:
+            asked = min(begin + int64(ITEMS), end)
+            _prefetch(fast, how, block, begin, asked)
+            work += asked - begin
+        row, bases = _longest_from(fast, int64(how.table_length), read, begin, int64(how.min_length))
+        work += bases >> int64(5)
+        if bases == int64(0):
+            continue
+        if state[2] & int64(NOTE):
+            state = take_match(how, block, length, strand, (begin, bases, int64(0)), sink, state)
+        elif is_wanted(how, block.ends, strand, begin, bases, length):
+            low, high = _wanted_rows(fast, how, block, strand, read, (begin, row, bases))
+            for around in range(low + skipped, high):
+                here = bases
+                if how.kind != SUPER:
+                    here = _agreed_at(fast, read, begin, int64(around), length - begin)
+                found_at = begin, here, _place_at(fast, int64(around))
+                state = take_match(how, block, length, strand, found_at, sink, state)
+                work += int64(1) + (here >> int64(5))
+                if work > int64(sink.work) or (in_steps and state[0] == int64(sink.hits.shape[0])):
+                    return state[0], state[1], work, begin, int64(0), int64(around) + int64(1) - low
+        skipped = int64(0)
+        if in_steps and work > int64(sink.work):
+            return state[0], state[1], work, begin + int64(1), int64(0), int64(0)
+    return state[0], state[1], work, int64(end), int64(0), int64(0)

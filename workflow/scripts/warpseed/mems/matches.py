@@ -18,7 +18,6 @@ __all__ = [
     "PLACE_BITS",
     "SUPER",
     "Criteria",
-    "count_occurrence",
     "count_occurrences",
     "keep_rare",
     "occurrences_of",
@@ -28,7 +27,6 @@ __all__ = [
     "sort_by_part",
     "sort_matches",
     "span_of",
-    "spread_occurrences",
     "with_occurrences",
 ]
 
@@ -164,28 +162,6 @@ def count_occurrences(hits, first, last):
         for i in range(first, behind):
             hits[i].place = with_occurrences(hits[i].place, behind - first)
         first = behind
-
-
-@scalar
-def count_occurrence(hits, first, last, span):
-    """Count a match of a read with the first of those of [first, last), sorted by part, that have its span, if any."""
-    behind = last
-    while first < last:
-        middle = (first + last) >> int64(1)
-        if hits[middle].span < span:
-            first = middle + int64(1)
-        else:
-            last = middle
-    if first < behind and hits[first].span == span:
-        hits[first].place = with_occurrences(hits[first].place, occurrences_of(hits[first].place) + int64(1))
-
-
-@scalar
-def spread_occurrences(hits, first, last):
-    """Give all matches of [first, last), sorted by part, the occurrences of the first of their part."""
-    for i in range(first + int64(1), last):
-        if hits[i].span == hits[i - int64(1)].span:
-            hits[i].place = with_occurrences(hits[i].place, occurrences_of(hits[i - int64(1)].place))
 
 
 @scalar

@@ -50,11 +50,12 @@ class MemSearch:
         return pack_long_reads(queries, first)
 
     def find(self, queries: Packed, room: Room, watch: Stopwatch) -> Found:
-        """The matches of the first reads, on the CPU, in the thread that calls."""
+        """The matches of the first reads, on the CPU; threads share a long one."""
         from warpseed.mems import cpu
 
         find = {"fast": cpu.find_first_fast, "paper": cpu.find_first_paper}[self.options.tier]
-        return find(self._index, queries, self._criteria, room, max_hits=self.options.max_hits, watch=watch)
+        _, _, threads, max_hits = self.options
+        return find(self._index, queries, self._criteria, room, max_hits=max_hits, threads=threads, watch=watch)
 
     def stream(
         self, sets: Generator[NamedSet, None, None], watch: Stopwatch, line: Line | None = None
