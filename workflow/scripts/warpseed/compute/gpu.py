@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "argsort",
     "bounded_kernel",
+    "copied_to_device",
     "cuda",
     "cupy",
     "device_count",
@@ -305,6 +306,12 @@ def to_device(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value)(*(to_device(part) for part in value))
     return value
+
+
+def copied_to_device(value: Any, watch: Stopwatch) -> Any:
+    """As `to_device`; stage host_to_device."""
+    with watch.stage("host_to_device", synchronise=synchronize):
+        return to_device(value)
 
 
 def with_room(room: tuple[int, ...], attempt: Callable[..., tuple[tuple[int, ...], _Result]]) -> _Result:

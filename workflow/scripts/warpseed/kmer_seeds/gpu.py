@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.gpu import (
+    copied_to_device,
     cupy,
     launch,
     resident,
@@ -52,14 +53,22 @@ from warpseed.kmer_seeds.gpu_output import make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.output.device_lines import LinesWanted
-from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
+from warpseed.output.from_device import (
+    DeviceArguments,
+    DeviceHits,
+    DeviceOptions,
+    Request,
+    Start,
+    find_results,
+    packed_bytes,
+    stream_results,
+)
 from warpseed.output.lines import Line
 from warpseed.output.rows import HIT_ROW, Found, Result
 from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
     "COSTS",
-    "Request",
     "bytes_each",
     "device_run",
     "exact_hits",
@@ -68,7 +77,6 @@ __all__ = [
     "find_paper",
     "inexact_hits",
     "paper_batch",
-    "request_for",
     "search_paper",
     "stream_hits",
 ]
@@ -80,23 +88,13 @@ _RESULT_BYTES = {"exact": 256, "inexact": 512}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take."""
 
 
-class Request(NamedTuple):
-    """What is asked of every k-mer."""
-
-    max_mismatches: int
-    max_hits: int
-    """a k-mer with more hits loses them all"""
-    count_only: bool = False
+KmerRequest: TypeAlias = Request[int]
+"""What is asked of every k-mer; its criteria are the most mismatches."""
 
 
-def request_for(max_mismatches: int, max_hits: int | None, count_only: bool = False) -> Request:
-    """What users ask for, as kernels take it."""
-    return Request(max_mismatches, limit_of(max_hits), count_only)
-
-
-def bytes_each(kmers: Packed, request: Request) -> int:
+def bytes_each(kmers: Packed, request: KmerRequest) -> int:
     """Device memory that a k-mer and its results take, about."""
-    return packed_bytes(kmers) + _RESULT_BYTES["inexact" if request.max_mismatches else "exact"]
+    return packed_bytes(kmers) + _RESULT_BYTES["inexact" if request.criteria else "exact"]
 
 
 # ------------------------------------------------------------------------------------------------- fast tier
@@ -120,7 +118,7 @@ def device_scheme(
     return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)), scheme)
 
 
-def exact_hits(tagged: TaggedIndex, kmers: Packed, request: Request) -> DeviceHits:
+def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> DeviceHits:
     """Exact search of k-mers on the device: append in one pass."""
     xp = cupy()
     count = len(kmers.lengths)
@@ -138,7 +136,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, request: Request) -> DeviceHi
     return with_room((16 * count + 1024 if store else 0,), append)
 
 
-def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, request: Request) -> DeviceHits:
+def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, request: KmerRequest) -> DeviceHits:
     """Search with mismatches of k-mers on the device: append, then move together."""
     xp = cupy()
     count, limit = len(kmers.lengths), request.max_hits
@@ -163,7 +161,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
     return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
 
 
-def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
     output order, without their k-mers above them."""
     tagged = tagged_on_device(index, watch)
@@ -174,8 +172,8 @@ def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable
         scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
-            if request.max_mismatches:
-                scheme = device_scheme(tagged, kmers.lengths, request.max_mismatches, last[0])
+            if request.criteria:
+                scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0])
         with time_on_device(watch, "kernel"):
             if scheme is not None:
                 last[0] = scheme
@@ -191,27 +189,12 @@ def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable
     return run
 
 
-def find_fast(
-    index: SeedIndex,
-    kmers: Packed,
-    max_mismatches: int,
-    *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
-) -> Found:
-    """All hits of packed k-mers, or with `count_only` their numbers; see `warpseed.kmer_seeds.find_kmers`.
-
-    Parameters
-    ----------
-    threads : as for the other searches; this one leaves nothing to the CPU
-    devices : numbers of the GPUs that share the k-mers
-    """
-    request = request_for(max_mismatches, max_hits, count_only)
-    start, each = partial(fast_batch, index, request), bytes_each(kmers, request)
-    return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
+def find_fast(index: SeedIndex, kmers: Packed, max_mismatches: int, **options: Unpack[DeviceArguments]) -> Found:
+    """All hits of packed k-mers, or their numbers; see `warpseed.kmer_seeds.find_kmers`, and for options
+    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    given = DeviceOptions(**options)
+    request = given.request(max_mismatches)
+    return find_results(kmers, partial(fast_batch, index, request), bytes_each(kmers, request), given)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier
@@ -224,18 +207,17 @@ def _bwts_on_device(index: SeedIndex, max_mismatches: int, watch: Stopwatch) -> 
 
 
 def _paper_intervals(
-    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: Request, watch: Stopwatch
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: KmerRequest, watch: Stopwatch
 ) -> DeviceIntervals:
     """The intervals of one batch, on the device."""
-    with watch.stage("host_to_device", synchronise=synchronize):
-        on_device = to_device(kmers)
+    on_device = copied_to_device(kmers, watch)
     longest = int(kmers.lengths.max(initial=1))
     with time_on_device(watch, "kernel"):
-        return search_intervals(bwts, on_device, longest, request.max_mismatches, request.max_hits)
+        return search_intervals(bwts, on_device, longest, request.criteria, request.max_hits)
 
 
 def _intervals_batch(
-    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: Request, watch: Stopwatch
+    bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: KmerRequest, watch: Stopwatch
 ) -> Intervals:
     """The intervals of one batch, on the host."""
     found = _paper_intervals(bwts, kmers, request, watch)
@@ -267,7 +249,7 @@ def search_paper(
     devices: Sequence[int] = (0,),
 ) -> Intervals:
     """Paper tier, search only: the intervals, on the host, for locating on the CPU (Figure 5)."""
-    request = request_for(max_mismatches, max_hits)
+    request = Request(max_mismatches, limit_of(max_hits))
 
     def start(watch: Stopwatch) -> BatchRun[Intervals]:
         bwts = _bwts_on_device(index, max_mismatches, watch)
@@ -293,10 +275,10 @@ def _look_up(index: PaperIndex, lengths: np.ndarray, on_reverse: bool, pairs: tu
     return hits
 
 
-def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+def paper_batch(index: SeedIndex, request: KmerRequest, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
     """What runs one batch, from the host's memory to the host's memory; brings the BWTs to the device."""
-    bwts = _bwts_on_device(index, request.max_mismatches, watch)
-    on_host = index.reverse if request.max_mismatches else index.forward
+    bwts = _bwts_on_device(index, request.criteria, watch)
+    on_host = index.reverse if request.criteria else index.forward
 
     def run(kmers: Packed) -> Found:
         found = _paper_intervals(bwts, kmers, request, watch)
@@ -305,12 +287,12 @@ def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwat
             with watch.stage("device_to_host"):
                 return Found(np.empty(0, np.uint64), found.totals.get(), *dropped)
         with time_on_device(watch, "locate"):
-            entry, steps = locate_pairs(bwts[1], found, request.max_mismatches)
+            entry, steps = locate_pairs(bwts[1], found, request.criteria)
         with watch.stage("device_to_host"):
             pairs = (found.size.get(), found.kind.get(), entry.get(), steps.get())
             counts = found.totals.get()
         with watch.stage("lookup"):
-            hits = _look_up(on_host, kmers.lengths, request.max_mismatches > 0, pairs, threads)
+            hits = _look_up(on_host, kmers.lengths, request.criteria > 0, pairs, threads)
         with watch.stage("sort"):
             sort_groups(hits, counts)
         return Found(hits, counts, *dropped)
@@ -318,28 +300,12 @@ def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwat
     return run
 
 
-def find_paper(
-    index: SeedIndex,
-    kmers: Packed,
-    max_mismatches: int,
-    *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
-) -> Found:
-    """All hits by the paper tier: search and (j, t) on the device, RSA on the host (section III.C).
-
-    Parameters
-    ----------
-    threads : CPU threads that look up RSA
-    count_only : numbers of hits alone, which the search knows without locating
-    devices : numbers of the GPUs that share the k-mers
-    """
-    request = request_for(max_mismatches, max_hits, count_only)
-    start, each = partial(paper_batch, index, request, threads), bytes_each(kmers, request)
-    return find_results(kmers, start, each, watch=watch or Stopwatch(), devices=devices)
+def find_paper(index: SeedIndex, kmers: Packed, max_mismatches: int, **options: Unpack[DeviceArguments]) -> Found:
+    """All hits by the paper tier, or their numbers, which the search knows without locating: search and (j, t) on the
+    device, RSA on the host's threads (section III.C); options as those of `find_fast`."""
+    given = DeviceOptions(**options)
+    request = given.request(max_mismatches)
+    return find_results(kmers, partial(paper_batch, index, request, given.threads), bytes_each(kmers, request), given)
 
 
 # ------------------------------------------------------------------------------------------------- both
@@ -357,7 +323,7 @@ def stream_hits(
     """All hits of sets of packed k-mers, in their order, with lines of them where one is wanted; `sets` and what is
     yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     tier, device, threads, max_hits = options
-    request = request_for(max_mismatches, max_hits)
+    request = Request(max_mismatches, limit_of(max_hits))
     starts: dict[str, Start] = {
         "fast": partial(fast_batch, index, request),
         "paper": partial(paper_batch, index, request, threads),
@@ -376,7 +342,7 @@ def device_run(
 
     The fast tier's hits are compacted and complete; the paper tier's are pairs (j, t).
     """
-    watch, request, on_device = Stopwatch(), request_for(max_mismatches, max_hits), to_device(kmers)
+    watch, request, on_device = Stopwatch(), Request(max_mismatches, limit_of(max_hits)), to_device(kmers)
     if tier == "paper":
         bwts, longest = _bwts_on_device(index, max_mismatches, watch), int(kmers.lengths.max(initial=1))
 

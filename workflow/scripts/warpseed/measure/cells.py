@@ -62,8 +62,7 @@ class Cell:
         packed: Packed,
         asked: Any,
         watch: Stopwatch,
-        *,
-        count_only: bool = False,
+        **more: Any,
     ) -> Found:
         """What the tier's search on this device finds of packed queries.
 
@@ -71,11 +70,11 @@ class Cell:
         ----------
         find_function : the system's, of tier and device
         asked : its third argument
+        more : other arguments than the options, by name
         """
         tier, device, threads, max_hits = self.options
-        return find_function(tier, device)(
-            self.index, packed, asked, threads=threads, max_hits=max_hits, count_only=count_only, watch=watch
-        )
+        find = find_function(tier, device)
+        return find(self.index, packed, asked, threads=threads, max_hits=max_hits, watch=watch, **more)
 
     def few(self, count: int) -> Cell:
         """What warms this one up: a few of the queries on the CPU; on a device all, as memory is taken then."""

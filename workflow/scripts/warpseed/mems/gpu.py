@@ -3,29 +3,28 @@ order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.gpu import (
+    copied_to_device,
     cupy,
     free_memory,
     launch,
     resident,
-    synchronize,
     time_on_device,
     to_device,
     view,
     with_room,
 )
-from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT
+from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
@@ -45,28 +44,37 @@ from warpseed.mems.gpu_fast import (
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
 from warpseed.mems.gpu_shared import (
+    BYTES_A_MATCH,
+    MatchRequest,
     Occurrences,
-    Request,
+    bytes_each,
     hits_of,
+    in_windows,
     occurrences_in,
     occurrences_together,
-    request_for,
+    results_of,
 )
 from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
 from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, PLACE_BITS, Criteria
-from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
+from warpseed.output.from_device import (
+    DeviceArguments,
+    DeviceHits,
+    DeviceOptions,
+    Request,
+    Start,
+    find_results,
+    stream_results,
+)
 from warpseed.output.rows import Found, Result
 from warpseed.sequences.packed import NamedSet, Packed
 
 __all__ = [
-    "Request",
-    "bytes_each",
     "device_run",
     "fast_batch",
+    "fast_bytes_each",
+    "fast_matches",
     "find_fast",
     "find_paper",
-    "paper_batch",
-    "request_for",
     "stream_matches",
 ]
 
@@ -75,14 +83,11 @@ _FIRST_GUESS = 0.2
 """Matches of a base that there is room for before any were searched, and at least."""
 _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
-_BYTES_A_MATCH = 80
-"""Device memory of a match while it is put in order with others, about."""
 
 
-def bytes_each(reads: Packed) -> int:
-    """Device memory that a read and its matches take, about."""
-    bases = int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
-    return 3 * packed_bytes(reads) + _BYTES_A_BASE * bases
+def fast_bytes_each(reads: Packed) -> int:
+    """Device memory that a read of the fast tier takes, about."""
+    return bytes_each(reads, _BYTES_A_BASE)
 
 
 def _oriented(reads: Packed, strands: int) -> OrientedReads:
@@ -164,7 +169,7 @@ def _kept(search: MatchSearch) -> tuple[Any, Any]:
 
 
 def _settled(
-    keys: Any, spans: Any, count: int, request: Request, occurrences_of: Occurrences = occurrences_together
+    keys: Any, spans: Any, count: int, request: MatchRequest, occurrences_of: Occurrences = occurrences_together
 ) -> DeviceHits:
     """The matches that are wanted of so many reads, in output order, without those of reads that have too many, and
     without what has too many occurrences."""
@@ -181,7 +186,7 @@ def _settled(
 
 
 def fast_matches(
-    tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]
+    tagged: TaggedIndex, reads: Packed, request: MatchRequest, guess: list[float]
 ) -> DeviceHits | Iterator[DeviceHits]:
     """The matches of reads that lie on the device, which stay there: append, hold to the ends, sort.
 
@@ -204,7 +209,7 @@ def fast_matches(
     bases = 32 * len(reads.words)
     room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048)
     needed, appended = _append(search, way, *room)
-    if needed[0] > room[0] and len(reads.lengths) == 1 and needed[0] * _BYTES_A_MATCH > free_memory() // 2:
+    if needed[0] > room[0] and len(reads.lengths) == 1 and needed[0] * BYTES_A_MATCH > free_memory() // 2:
         del appended
         return _in_windows(_bound(search), way, max(needed[1], room[1]), request)
     if needed[0] > room[0] or needed[1] > room[1]:
@@ -216,23 +221,16 @@ def fast_matches(
     return _settled(keys, spans, len(reads.lengths), request)
 
 
-def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Request) -> Iterator[DeviceHits]:
+def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: MatchRequest) -> Iterator[DeviceHits]:
     """The matches of a single read, whose ends are bounded, in windows of the text that memory suffices for."""
-    room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * _BYTES_A_MATCH))
-    text_end = int(search.tagged.rows.shape[0])
+    room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * BYTES_A_MATCH))
+
+    def kept_in(begin: int, end: int) -> tuple[Any, Any] | None:
+        (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
+        return _kept(appended) if needed <= room else None
 
     def windows() -> Iterator[tuple[Any, Any]]:
-        waiting = [(0, text_end)]
-        while waiting:
-            begin, end = waiting.pop()
-            (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
-            if needed <= room:
-                yield _kept(appended)
-            elif end - begin == 1:
-                raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
-            else:
-                middle = (begin + end) // 2
-                waiting += [(middle, end), (begin, middle)]
+        return in_windows(int(search.tagged.rows.shape[0]), kept_in)
 
     total = sum(len(keys) for keys, _ in windows()) if request.count_only or request.max_hits < NO_LIMIT else 0
     if total > request.max_hits or (request.count_only and request.criteria.max_occurrences == NO_LIMIT):
@@ -245,14 +243,14 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Requ
         yield _settled(keys, spans, 1, request, lambda hits, queries: occurrences_in(windows(), hits))
 
 
-def _guess(index: SeedIndex, request: Request) -> list[float]:
+def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:
     """Matches of a base that the search before had, of the same kind of match."""
     length, kind = request.criteria.min_length, request.criteria.kind
     return resident(index, f"matches of a base, {kind} from {length}", lambda: [_FIRST_GUESS])
 
 
 def fast_batch(
-    index: SeedIndex, request: Request, watch: Stopwatch
+    index: SeedIndex, request: MatchRequest, watch: Stopwatch
 ) -> Callable[[Packed], DeviceHits | Iterator[DeviceHits]]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its matches stay there,
     in output order."""
@@ -260,34 +258,18 @@ def fast_batch(
     guess = _guess(index, request)
 
     def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
-        with watch.stage("host_to_device", synchronise=synchronize):
-            on_device = to_device(reads)
+        on_device = copied_to_device(reads, watch)
         with time_on_device(watch, "kernel"):
             return fast_matches(tagged, on_device, request, guess)
 
     return run
 
 
-def find_fast(
-    index: SeedIndex,
-    reads: Packed,
-    criteria: Criteria,
-    *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
-) -> Found:
-    """All wanted matches of packed reads, or with `count_only` their numbers; see `warpseed.mems.find_mems`.
-
-    Parameters
-    ----------
-    threads : as for the other searches; this one leaves nothing to the CPU
-    devices : numbers of the GPUs that share the reads
-    """
-    start = partial(fast_batch, index, request_for(criteria, max_hits, count_only))
-    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
+def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Unpack[DeviceArguments]) -> Found:
+    """All wanted matches of packed reads, or their numbers; see `warpseed.mems.find_mems`, and for options
+    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    given = DeviceOptions(**options)
+    return find_results(reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given)
 
 
 def find_paper(
@@ -295,37 +277,20 @@ def find_paper(
     reads: Packed,
     criteria: Criteria,
     *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
+    parameters: BinParameters = PAPER_PARAMETERS,
+    **options: Unpack[DeviceArguments],
 ) -> Found:
-    """All matches of packed reads by the paper tier, which are of its own kind, or with `count_only` their numbers.
+    """All matches of packed reads by the paper tier, which are of its own kind, or their numbers.
 
     Parameters
     ----------
-    threads : as for the other searches; this one leaves nothing to the CPU
-    watch : takes the seconds of the stages index_to_device, host_to_device, pack, intervals, filter, split, locate,
-        sort and device_to_host
-    devices : numbers of the GPUs that share the reads
+    parameters : what the paper's index is made with
+    options : as those of `find_fast`; stages are index_to_device, host_to_device, pack, intervals, filter, split,
+        locate, sort and device_to_host
     """
-    start = partial(paper_batch, index, request_for(criteria, max_hits, count_only))
-    return find_results(reads, start, paper_bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
-
-
-def find_paper_with(
-    parameters: BinParameters,
-    index: SeedIndex,
-    reads: Packed,
-    criteria: Criteria,
-    *,
-    watch: Stopwatch,
-    devices: Sequence[int] = (0,),
-) -> Found:
-    """As `find_paper`, with an index that is made with other parameters than the paper's."""
-    start = partial(paper_batch, index, request_for(criteria, None), parameters=parameters)
-    return find_results(reads, start, paper_bytes_each(reads), watch=watch, devices=devices)
+    given = DeviceOptions(**options)
+    start = partial(paper_batch, index, given.request(criteria), parameters=parameters)
+    return find_results(reads, start, paper_bytes_each(reads), given)
 
 
 def stream_matches(
@@ -338,9 +303,9 @@ def stream_matches(
 ) -> Iterator[Result]:
     """All wanted matches of sets of packed reads, in their order; `sets` and what is yielded as of
     `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
-    request, devices = request_for(criteria, options.max_hits), devices_of(options.device)
+    request, devices = Request(criteria, limit_of(options.max_hits)), devices_of(options.device)
     batches: dict[str, tuple[Start, Callable[[Packed], int]]] = {
-        "fast": (partial(fast_batch, index, request), bytes_each),
+        "fast": (partial(fast_batch, index, request), fast_bytes_each),
         "paper": (partial(paper_batch, index, request), paper_bytes_each),
     }
     return stream_results(sets, *batches[options.tier], watch=watch, devices=devices)
@@ -364,13 +329,8 @@ def device_run(
     parameters : what the paper tier's index is made with
     watch : takes the seconds of the paper tier's stages
     """
-    watch, request = watch or Stopwatch(), request_for(criteria, max_hits)
+    watch, request = watch or Stopwatch(), Request(criteria, limit_of(max_hits))
     if tier == "paper":
         return paper_run(index, reads, request, parameters, watch)
     tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
-
-    def run() -> int:
-        found = fast_matches(tagged, on_device, request, guess)
-        return found.results if isinstance(found, DeviceHits) else sum(part.results for part in found)
-
-    return run
+    return lambda: results_of(fast_matches(tagged, on_device, request, guess))

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from warpseed.compute.gpu import argsort, cupy, launch, view
-from warpseed.compute.sink import NO_LIMIT, limit_of
+from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
+from warpseed.errors import MemoryLimitError
 from warpseed.mems.gpu_fast import order_matches, put_matches
 from warpseed.mems.matches import MATCH, MOST_OCCURRENCES, PLACE_BITS, Criteria
-from warpseed.output.from_device import DeviceHits
+from warpseed.output.from_device import DeviceHits, Request, packed_bytes
+from warpseed.sequences.packed import Packed
 
-__all__ = ["Occurrences", "Request", "hits_of", "occurrences_in", "occurrences_together", "request_for"]
+__all__ = [
+    "BYTES_A_MATCH",
+    "MatchRequest",
+    "Occurrences",
+    "bytes_each",
+    "hits_of",
+    "in_windows",
+    "occurrences_in",
+    "occurrences_together",
+    "results_of",
+]
+
+_Found = TypeVar("_Found")
 
 
-class Request(NamedTuple):
-    """What is asked of every read."""
-
-    criteria: Criteria
-    max_hits: int
-    """a read with more matches loses them all"""
-    count_only: bool = False
-
-
-def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = False) -> Request:
-    """What users ask for, as kernels take it."""
-    return Request(criteria, limit_of(max_hits), count_only)
-
-
+MatchRequest: TypeAlias = Request[Criteria]
+"""What is asked of every read."""
+BYTES_A_MATCH = 80
+"""Device memory of a match while it is put in order with others, about."""
 Occurrences: TypeAlias = "Callable[[Any, Any], Any]"
 """Function of matches in output order, uint64[2·h], and the read of each, int64[h], that gives the occurrences of each
 (see `warpseed.mems.matches.MATCH`), int64[h]."""
@@ -75,7 +81,7 @@ def hits_of(
     spans: Any,
     counts: Any,
     dropped: tuple[int, int],
-    request: Request,
+    request: MatchRequest,
     occurrences_of: Occurrences = occurrences_together,
 ) -> DeviceHits:
     """Matches in any order as hits in output order, with their occurrences, without what has too many of these.
@@ -101,3 +107,39 @@ def hits_of(
     occurrences[occurrences > MOST_OCCURRENCES] = MOST_OCCURRENCES
     hits[::2] |= occurrences.astype(xp.uint64) << xp.uint64(PLACE_BITS)
     return DeviceHits(hits[:0] if request.count_only else hits, counts, len(queries), *dropped, MATCH)
+
+
+def bytes_each(reads: Packed, bytes_a_base: int) -> int:
+    """Device memory that a read and its matches take, about; `bytes_a_base`: without the packed read itself."""
+    bases = int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
+    return 3 * packed_bytes(reads) + bytes_a_base * bases
+
+
+def results_of(found: DeviceHits | Iterable[DeviceHits]) -> int:
+    """How many matches there are, of a single read in all parts of the text."""
+    return found.results if isinstance(found, DeviceHits) else sum(part.results for part in found)
+
+
+def in_windows(end: int, found_in: Callable[[int, int], _Found | None]) -> Iterator[_Found]:
+    """What is found of a single read in windows of the text [0, end), one after the other, of which each is as large as
+    there is room for what begins there: a half of one that was too large.
+
+    Parameters
+    ----------
+    found_in : function of a window's first position and the one behind its last; None for more than there is room for
+
+    Raises
+    ------
+    MemoryLimitError : a single position is too much
+    """
+    waiting = [(0, end)]
+    while waiting:
+        first, behind = waiting.pop()
+        found = found_in(first, behind)
+        if found is not None:
+            yield found
+        elif behind - first == 1:
+            raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
+        else:
+            middle = (first + behind) // 2
+            waiting += [(middle, behind), (first, middle)]

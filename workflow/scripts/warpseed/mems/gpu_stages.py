@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, free_memory, launch, synchronize, time_on_device, to_device, view
+from warpseed.compute.gpu import copied_to_device, cupy, free_memory, launch, time_on_device, to_device, view
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameters
 from warpseed.fm_index.device import binned_on_device
 from warpseed.fm_index.layout import SeedIndex
@@ -34,10 +33,18 @@ from warpseed.mems.gpu_paper import (
     pack_pattern_words,
     split_intervals,
 )
-from warpseed.mems.gpu_shared import Request, hits_of, occurrences_in
+from warpseed.mems.gpu_shared import (
+    BYTES_A_MATCH,
+    MatchRequest,
+    bytes_each,
+    hits_of,
+    in_windows,
+    occurrences_in,
+    results_of,
+)
 from warpseed.mems.matches import MATCH, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
-from warpseed.output.from_device import DeviceHits, packed_bytes
+from warpseed.output.from_device import DeviceHits
 from warpseed.sequences.packed import Packed, part_of
 
 __all__ = ["Searched", "paper_batch", "paper_bytes_each", "paper_matches", "paper_run", "search_on_device"]
@@ -48,8 +55,6 @@ ROWS_A_LAUNCH = 1 << 26
 """Rows that are split and located together, at most."""
 _BYTES_A_BASE = 100
 """Device memory of a base of a read, about: a thread of each orientation, and what that finds."""
-_BYTES_A_MATCH = 80
-"""Device memory of a match while it is put in order with others, about."""
 _BASES_A_RUN = 1 << 25
 """Bases of the reads that `paper_run` searches at once, about."""
 
@@ -189,7 +194,7 @@ def _new_matches(count: int) -> tuple[Any, Any]:
     return xp.empty(count, xp.uint64), xp.empty(count, xp.uint64)
 
 
-def _all_matches(index: BinnedIndex, searched: Searched, request: Request, watch: Stopwatch) -> DeviceHits:
+def _all_matches(index: BinnedIndex, searched: Searched, request: MatchRequest, watch: Stopwatch) -> DeviceHits:
     """The matches, in output order."""
     keys, spans = _new_matches(searched.total)
     for first in range(0, searched.total, ROWS_A_LAUNCH):
@@ -209,7 +214,7 @@ def _located(index: BinnedIndex, searched: Searched, room: int, watch: Stopwatch
 
 
 def _matches_in(
-    window: tuple[int, int], room: int, located: Callable[[], Iterator[tuple[Any, Any]]], request: Request
+    window: tuple[int, int], room: int, located: Callable[[], Iterator[tuple[Any, Any]]], request: MatchRequest
 ) -> DeviceHits | None:
     """The matches of a single read, of all that are located, that begin in these positions of the text; None for more
     than `room`."""
@@ -227,25 +232,18 @@ def _matches_in(
     return hits_of(keys, spans, counts, (0, 0), request, lambda hits, _: occurrences_in(located(), hits))
 
 
-def _in_windows(index: BinnedIndex, searched: Searched, request: Request, watch: Stopwatch) -> Iterator[DeviceHits]:
+def _in_windows(
+    index: BinnedIndex, searched: Searched, request: MatchRequest, watch: Stopwatch
+) -> Iterator[DeviceHits]:
     """The matches of a single read, in windows of the text that memory suffices for, located again for each."""
-    room = max(64, free_memory() // (4 * _BYTES_A_MATCH))
+    room = max(64, free_memory() // (4 * BYTES_A_MATCH))
     located = partial(_located, index, searched, room, watch)
-    waiting = [(0, int(cupy().asarray(index.first_row)[4]))]
-    while waiting:
-        begin, end = waiting.pop()
-        found = _matches_in((begin, end), room, located, request)
-        if found is not None:
-            yield found
-        elif end - begin == 1:
-            raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
-        else:
-            middle = (begin + end) // 2
-            waiting += [(middle, end), (begin, middle)]
+    text_end = int(cupy().asarray(index.first_row)[4])
+    return in_windows(text_end, lambda begin, end: _matches_in((begin, end), room, located, request))
 
 
 def paper_matches(
-    index: BinnedIndex, reads: Packed, request: Request, watch: Stopwatch
+    index: BinnedIndex, reads: Packed, request: MatchRequest, watch: Stopwatch
 ) -> DeviceHits | Iterator[DeviceHits]:
     """The matches of reads that lie on the device, which stay there; `watch` takes the seconds of each stage.
 
@@ -257,7 +255,7 @@ def paper_matches(
     searched = search_on_device(index, reads, request.criteria, request.max_hits, watch)
     if request.count_only and request.criteria.max_occurrences == NO_LIMIT:
         return DeviceHits(cupy().empty(0, np.uint64), searched.counts, searched.total, *searched.dropped, MATCH)
-    if len(reads.lengths) == 1 and searched.total * _BYTES_A_MATCH > free_memory() // 2:
+    if len(reads.lengths) == 1 and searched.total * BYTES_A_MATCH > free_memory() // 2:
         return _in_windows(index, searched, request, watch)
     return _all_matches(index, searched, request, watch)
 
@@ -267,21 +265,18 @@ def paper_matches(
 
 def paper_bytes_each(reads: Packed) -> int:
     """Device memory that a read of the paper tier takes, about."""
-    bases = int(reads.lengths.sum(dtype=np.int64)) // max(1, len(reads.lengths))
-    return 3 * packed_bytes(reads) + _BYTES_A_BASE * bases
+    return bytes_each(reads, _BYTES_A_BASE)
 
 
 def paper_batch(
-    index: SeedIndex, request: Request, watch: Stopwatch, parameters: BinParameters = PAPER_PARAMETERS
+    index: SeedIndex, request: MatchRequest, watch: Stopwatch, parameters: BinParameters = PAPER_PARAMETERS
 ) -> Callable[[Packed], DeviceHits | Iterator[DeviceHits]]:
     """What searches one batch that lies on the host; brings the index of section 4.1 to the device. Its matches stay
     there, in output order."""
     binned = binned_on_device(index, request.criteria.min_length, parameters, watch)
 
     def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
-        with watch.stage("host_to_device", synchronise=synchronize):
-            on_device = to_device(reads)
-        return paper_matches(binned, on_device, request, watch)
+        return paper_matches(binned, copied_to_device(reads, watch), request, watch)
 
     return run
 
@@ -296,14 +291,10 @@ def _parts(reads: Packed) -> list[Packed]:
 
 
 def paper_run(
-    index: SeedIndex, reads: Packed, request: Request, parameters: BinParameters, watch: Stopwatch
+    index: SeedIndex, reads: Packed, request: MatchRequest, parameters: BinParameters, watch: Stopwatch
 ) -> Callable[[], int]:
-    """`device_run` of the paper tier, in parts that leave room for what each thread has."""
+    """A search of reads that lie on the current device and whose matches stay there, in parts that leave room for what
+    each thread has; it returns their number."""
     binned = binned_on_device(index, request.criteria.min_length, parameters, watch)
     parts = [to_device(part) for part in _parts(reads)]
-
-    def search(part: Packed) -> int:
-        found = paper_matches(binned, part, request, watch)
-        return found.results if isinstance(found, DeviceHits) else sum(each.results for each in found)
-
-    return lambda: sum(map(search, parts))
+    return lambda: sum(results_of(paper_matches(binned, part, request, watch)) for part in parts)

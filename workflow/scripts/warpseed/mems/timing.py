@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters, binned_index, binned_report
@@ -98,21 +98,10 @@ def _outcome(found: Found) -> Outcome:
 def _in_memory(cell: Cell, criteria: Criteria, settings: BinParameters | None = None) -> Run:
     """Reads that are packed already, matches to memory; `settings` are those of the paper's index, if not its own."""
     packed = pack_long_reads(cell.queries)
-
-    def find(watch: Stopwatch) -> Found:
-        device = cell.options.device
-        if settings is None:
-            return cell.find(find_function, packed, criteria, watch)
-        if device == "cpu":
-            threads = cell.options.threads
-            return cpu.find_paper(cell.index, packed, criteria, parameters=settings, threads=threads, watch=watch)
-        from warpseed.mems import gpu
-
-        devices = devices_of(device)
-        return gpu.find_paper_with(settings, cell.index, packed, criteria, watch=watch, devices=devices)
+    more = {} if settings is None else {"parameters": settings}
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        found = find(watch)
+        found = cell.find(find_function, packed, criteria, watch, **more)
         return lambda: _outcome(found)
 
     return run

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from warpseed.batches import Options, devices_of
 from warpseed.compute.appended import SEGMENTS, Appended, group_words
 from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.gpu import (
+    copied_to_device,
     cupy,
     launch,
     resident,
-    synchronize,
     time_on_device,
     to_device,
     view,
@@ -46,20 +46,27 @@ from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
 from warpseed.output.device_lines import LinesWanted
-from warpseed.output.from_device import DeviceHits, Start, find_results, packed_bytes, stream_results
+from warpseed.output.from_device import (
+    DeviceArguments,
+    DeviceHits,
+    DeviceOptions,
+    Request,
+    Start,
+    find_results,
+    packed_bytes,
+    stream_results,
+)
 from warpseed.output.lines import Line
 from warpseed.output.rows import Found, Result
 from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
-    "Request",
     "bytes_each",
     "device_run",
     "fast_batch",
     "find_fast",
     "find_paper",
     "paper_batch",
-    "request_for",
     "search_paper",
     "stream_placements",
 ]
@@ -73,18 +80,8 @@ _FIRST_GUESS = 4.0
 """Placements of a read that there is room for before any were searched, and at least."""
 
 
-class Request(NamedTuple):
-    """What is asked of every read."""
-
-    criteria: Criteria
-    max_hits: int
-    """a read with more placements loses them all"""
-    count_only: bool = False
-
-
-def request_for(criteria: Criteria, max_hits: int | None, count_only: bool = False) -> Request:
-    """What users ask for, as kernels take it."""
-    return Request(criteria, limit_of(max_hits), count_only)
+ReadRequest: TypeAlias = Request[Criteria]
+"""What is asked of every read."""
 
 
 def bytes_each(reads: Packed) -> int:
@@ -106,7 +103,7 @@ def _oriented(reads: Packed, strands: int) -> Oriented:
     return oriented
 
 
-def fast_placements(tagged: TaggedIndex, reads: Packed, request: Request, guess: list[float]) -> DeviceHits:
+def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, guess: list[float]) -> DeviceHits:
     """The placements of reads that lie on the device, which stay there: append, then group.
 
     Parameters
@@ -143,15 +140,14 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: Request, guess:
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 
-def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
+def fast_batch(index: SeedIndex, request: ReadRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its placements stay
     there, in output order."""
     tagged = tagged_on_device(index, watch)
     guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
 
     def run(reads: Packed) -> DeviceHits:
-        with watch.stage("host_to_device", synchronise=synchronize):
-            on_device = to_device(reads)
+        on_device = copied_to_device(reads, watch)
         with time_on_device(watch, "kernel"):
             return fast_placements(tagged, on_device, request, guess)
 
@@ -159,25 +155,12 @@ def fast_batch(index: SeedIndex, request: Request, watch: Stopwatch) -> Callable
 
 
 def find_fast(
-    index: SeedIndex,
-    reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
-    *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
+    index: SeedIndex, reads: Packed, criteria: Criteria = EVERY_PLACEMENT, **options: Unpack[DeviceArguments]
 ) -> Found:
-    """All placements of packed reads, or with `count_only` their numbers; see `warpseed.one_error.find_reads`.
-
-    Parameters
-    ----------
-    threads : as for the other searches; this one leaves nothing to the CPU
-    devices : numbers of the GPUs that share the reads
-    """
-    start = partial(fast_batch, index, request_for(criteria, max_hits, count_only))
-    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
+    """All placements of packed reads, or their numbers; see `warpseed.one_error.find_reads`, and for options
+    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    given = DeviceOptions(**options)
+    return find_results(reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier
@@ -188,7 +171,7 @@ def _launches(count: int) -> list[tuple[int, int]]:
 
 
 def _search_batch(
-    bwt: PaperIndex, reads: Packed, request: Request, slots: int | None, threads: int, watch: Stopwatch
+    bwt: PaperIndex, reads: Packed, request: ReadRequest, slots: int | None, threads: int, watch: Stopwatch
 ) -> PaperResults:
     """The results of one batch, from the host's memory to the host's memory, launch by launch."""
     parts = []
@@ -220,7 +203,7 @@ def search_paper(
     watch : takes the seconds of the stages index_to_device, host_to_device, kernel, device_to_host and settle
     devices : numbers of the GPUs that share the reads
     """
-    request = request_for(criteria, max_hits)
+    request = Request(criteria, limit_of(max_hits))
 
     def start(watch: Stopwatch) -> BatchRun[PaperResults]:
         bwt = bwt_on_device(index, "forward", watch)
@@ -231,7 +214,7 @@ def search_paper(
     return join_results(parts)
 
 
-def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
+def paper_batch(index: SeedIndex, request: ReadRequest, threads: int, watch: Stopwatch) -> Callable[[Packed], Found]:
     """What runs one batch, from the host's memory to the host's memory; brings the BWT to the device."""
     bwt = bwt_on_device(index, "forward", watch)
 
@@ -247,20 +230,13 @@ def paper_batch(index: SeedIndex, request: Request, threads: int, watch: Stopwat
 
 
 def find_paper(
-    index: SeedIndex,
-    reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
-    *,
-    threads: int = 1,
-    max_hits: int | None = None,
-    count_only: bool = False,
-    watch: Stopwatch | None = None,
-    devices: Sequence[int] = (0,),
+    index: SeedIndex, reads: Packed, criteria: Criteria = EVERY_PLACEMENT, **options: Unpack[DeviceArguments]
 ) -> Found:
-    """All placements of packed reads by the paper tier; with `count_only`, which does not locate, their numbers. Rows
-    are located on `threads` CPU threads."""
-    start = partial(paper_batch, index, request_for(criteria, max_hits, count_only), threads)
-    return find_results(reads, start, bytes_each(reads), watch=watch or Stopwatch(), devices=devices)
+    """All placements of packed reads by the paper tier, or their numbers, for which it does not locate. Rows are
+    located on the CPU threads; options as those of `find_fast`."""
+    given = DeviceOptions(**options)
+    start = partial(paper_batch, index, given.request(criteria), given.threads)
+    return find_results(reads, start, bytes_each(reads), given)
 
 
 # ------------------------------------------------------------------------------------------------- both
@@ -278,7 +254,7 @@ def stream_placements(
     """All placements of sets of packed reads, in their order, with lines of them where one is wanted; `sets` and what
     is yielded as of `warpseed.output.from_device.stream_results`, the rest as of `find_fast` and `find_paper`."""
     tier, device, threads, max_hits = options
-    request = request_for(criteria, max_hits)
+    request = Request(criteria, limit_of(max_hits))
     starts: dict[str, Start] = {
         "fast": partial(fast_batch, index, request),
         "paper": partial(paper_batch, index, request, threads),
@@ -304,7 +280,7 @@ def device_run(
 
     The fast tier's are all placements, grouped by read and in order; the paper tier's are intervals.
     """
-    watch, request = Stopwatch(), request_for(criteria, max_hits)
+    watch, request = Stopwatch(), Request(criteria, limit_of(max_hits))
     if tier == "paper":
         bwt = bwt_on_device(index, "forward", watch)
         parts = [to_device(part_of(reads, first, last)) for first, last in _launches(len(reads.lengths))]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, uint32
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, synchronize, time_on_device, to_device, view
+from warpseed.compute.gpu import copied_to_device, cuda, cupy, kernel, launch, time_on_device, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.one_error.paper import Results, search_read
@@ -104,8 +104,7 @@ def search_launch(
     index: PaperIndex, reads: Packed, strands: int, slots: int | None, watch: Stopwatch
 ) -> tuple[Results, np.ndarray, np.ndarray]:
     """One launch, from the host's memory to the host's memory, each stage timed; returns as `_to_host`."""
-    with watch.stage("host_to_device", synchronise=synchronize):
-        on_device = to_device(reads)
+    on_device = copied_to_device(reads, watch)
     with time_on_device(watch, "kernel"):
         found = search_on_device(index, on_device, strands, slots)
     with watch.stage("device_to_host"):

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import is_out_of_memory, pinned
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
 from warpseed.output.rows import Found, Result, join_found
 from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, join_packed, part_of
 
-__all__ = ["DeviceHits", "Start", "find_results", "packed_bytes", "stream_results"]
+__all__ = [
+    "DeviceArguments",
+    "DeviceHits",
+    "DeviceOptions",
+    "Request",
+    "Start",
+    "find_results",
+    "packed_bytes",
+    "stream_results",
+]
 
 _ROOM = 1 << 17
 """Hits that are handed on together at most where the host makes their lines, beside the search."""
@@ -25,6 +35,48 @@ _SHORT_BYTES = 64
 """Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
+
+
+_Criteria = TypeVar("_Criteria")
+
+
+class Request(NamedTuple, Generic[_Criteria]):
+    """What is asked of every query."""
+
+    criteria: _Criteria
+    """what a hit is held to, as its system has it"""
+    max_hits: int
+    """a query with more hits loses them all; NO_LIMIT where none does"""
+    count_only: bool = False
+
+
+class DeviceArguments(TypedDict, total=False):
+    """DeviceOptions as callers give them, by their names."""
+
+    threads: int
+    max_hits: int | None
+    count_only: bool
+    watch: Stopwatch | None
+    devices: Sequence[int]
+
+
+class DeviceOptions(NamedTuple):
+    """How any system is to search on GPUs, whatever its criteria."""
+
+    threads: int = 1
+    """CPU threads of a tier that leaves something to the CPU"""
+    max_hits: int | None = None
+    """a query with more hits loses them all; None keeps every hit"""
+    count_only: bool = False
+    """whether numbers of hits are all that is wanted"""
+    watch: Stopwatch | None = None
+    """takes the seconds of each stage"""
+    devices: Sequence[int] = (0,)
+    """numbers of the GPUs that share the queries"""
+
+    def request(self, criteria: _Criteria) -> Request[_Criteria]:
+        """What is asked of every query, as kernels take it."""
+        return Request(criteria, limit_of(self.max_hits), self.count_only)
 
 
 class DeviceHits(NamedTuple):
@@ -158,17 +210,14 @@ def packed_bytes(queries: Packed) -> int:
     return sum(array.nbytes for array in queries) // max(1, len(queries.lengths))
 
 
-def find_results(
-    queries: Packed, start: Start, bytes_each: int, *, watch: Stopwatch, devices: Sequence[int] = (0,)
-) -> Found:
+def find_results(queries: Packed, start: Start, bytes_each: int, options: DeviceOptions) -> Found:
     """What is found of packed queries, from the host's memory to the host's memory.
 
     Parameters
     ----------
     start : Start, called once on each device
     bytes_each : device memory that a query and its results take, about
-    watch : takes the seconds of each stage (see `run_batches`)
-    devices : numbers of the GPUs that share the queries
+    options : whose watch takes the seconds of each stage (see `run_batches`)
     """
 
     def begin(watch: Stopwatch) -> Callable[[int, int], Found]:
@@ -185,7 +234,8 @@ def find_results(
 
         return run
 
-    return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=devices))
+    watch = options.watch or Stopwatch()
+    return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=options.devices))
 
 
 def _joined(parts: list[Found]) -> Found:
