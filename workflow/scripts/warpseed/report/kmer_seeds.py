@@ -223,20 +223,11 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *printed_table(measurements, "search", over),
         blocks.links(files, ("table_2", "table_2_long")),
         blocks.Text(RATIO_NOTE, soft=True),
-        *_ours(measurements, files),
-        *parts.peers(measurements, over, "bowtie", "bowtie -v D -a"),
+        *parts.of_ours(measurements, files, _OURS, over),
+        *parts.beside_peers(measurements, over, [parts.Peer("bowtie", "bowtie -v D -a")]),
         *blocks.figures(measurements, files, FIGURES),
         *parts.index_build(measurements),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
     ]
-
-
-def _ours(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
-    """Tables of the items that the paper does not print, where they were measured."""
-    shown: list[blocks.Block] = []
-    for item in _OURS:
-        if len(times(measurements, [item])):
-            shown += [*printed_table(measurements, item, speedups(measurements)), blocks.links(files, (item,))]
-    return shown

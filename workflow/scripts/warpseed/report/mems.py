@@ -6,7 +6,7 @@ nothing: the rules take the names of files from TABLES and FIGURES.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from warpseed.report import blocks, mems_values, parts, points, style, tables
 from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.mems_values import GPU_OVER_CPU, PARTS, SIZES
-from warpseed.report.printed import printed_table
 from warpseed.report.words import format_bytes, format_number, format_seconds, machine_label, method_of
 
 if TYPE_CHECKING:
@@ -28,8 +27,13 @@ _NOTHING = "Nothing was measured."
 _NO_GPU = "Nothing was measured: this needs a GPU."
 _OURS = ("in_memory", "file_to_file")
 """Items that the paper does not print."""
-_PEERS = {"bwa": "bwa fastmap -l L -w 1000000", "mummer": "mummer -maxmatch -b -c -n -F -l L"}
+_ONE_BY_ONE = "its matches are ours, one by one"
+_PEERS = (
+    parts.Peer("bwa", "bwa fastmap -l L -w 1000000", _ONE_BY_ONE),
+    parts.Peer("mummer", "mummer -maxmatch -b -c -n -F -l L", _ONE_BY_ONE),
+)
 """How each is run, for matches of L bases or more."""
+_SAME_MATCHES = "where read, contig, strand, both places and the length are"
 _X = "least bases of a match"
 _TIME = "ns a base"
 _COLOURS = dict(zip(PARTS, ("#D55E00", "#009E73", "#0072B2", "#CC79A7", "#8c8c8c"), strict=True))
@@ -192,8 +196,8 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         blocks.links(files, ("memory",)),
         *_settings(measurements),
         blocks.links(files, ("settings", "kinds")),
-        *_ours(measurements, files, over),
-        *_beside_peers(measurements, over),
+        *parts.of_ours(measurements, files, _OURS, over),
+        *parts.beside_peers(measurements, over, _PEERS, _SAME_MATCHES),
         blocks.links(files, ("peers", "peer_hits")),
         *parts.index_build(measurements),
         *parts.limits(measurements),
@@ -299,28 +303,3 @@ def _setting_cells(row: Mapping[str, Any]) -> list[blocks.Cell]:
         blocks.Cell(format_bytes(row["bytes"])),
         *(blocks.Cell(format_seconds(row[f"{part}_s"])) for part in ("intervals", "locate", "total")),
     ]
-
-
-def _ours(measurements: Measurements, files: blocks.Files, over: pd.DataFrame) -> list[blocks.Block]:
-    """Tables of the items that the paper does not print, where they were measured."""
-    shown: list[blocks.Block] = []
-    for item in _OURS:
-        if len(times(measurements, [item])):
-            shown += [*printed_table(measurements, item, over), blocks.links(files, (item,))]
-    return shown
-
-
-def _beside_peers(measurements: Measurements, over: pd.DataFrame) -> list[blocks.Block]:
-    """The fast tier beside each tool that was measured, and how many of their matches are the same."""
-    tools: Iterable[str] = set(tables.peer_table(over)["numerator_tool"])
-    if not tools:
-        names = ", ".join(_PEERS)
-        return [
-            blocks.Heading("Beside other tools"),
-            blocks.Text(f"None of {names} was measured: they were not installed, or not asked for."),
-        ]
-    shown: list[blocks.Block] = []
-    for tool, command in _PEERS.items():
-        if tool in tools:
-            shown += parts.peers(measurements, over, tool, command, same="its matches are ours, one by one")
-    return [*shown, *parts.peer_hits(measurements, "where read, contig, strand, both places and the length are")]

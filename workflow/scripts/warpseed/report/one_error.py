@@ -14,7 +14,6 @@ from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, charts, parts, points, style, tables
 from warpseed.report.measurements import Measurements, agreement, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
-from warpseed.report.printed import printed_table
 from warpseed.report.words import format_number, format_seconds, machine_label
 
 if TYPE_CHECKING:
@@ -29,14 +28,17 @@ _OURS = ("in_memory", "file_to_file", "file_to_bam")
 """Items that the paper does not print."""
 _QUESTIONS = ("edits", "substitutions")
 """Items that other tools answer too."""
-_PEERS = {
-    "razers3": "razers3 -i 100-E -rr 100 -m 1000000",
-    "yara": "yara_mapper -e E -s E -y full -sa record",
-    "bwa": "bwa aln -n E -o E -e 0 -i 0 -l 1000 -k E -R 1000000 -N and bwa samse -n 1000000",
-    "bowtie": "bowtie -v E -a",
-}
-"""How each is run, with E edits of reads of 100 to 199 bases."""
 _SAME_READS = "the same reads have a place (how many of their hits are the same stands below)"
+_PEERS = (
+    parts.Peer("razers3", "razers3 -i 100-E -rr 100 -m 1000000", _SAME_READS),
+    parts.Peer("yara", "yara_mapper -e E -s E -y full -sa record", _SAME_READS),
+    parts.Peer("bwa", "bwa aln -n E -o E -e 0 -i 0 -l 1000 -k E -R 1000000 -N and bwa samse -n 1000000", _SAME_READS),
+    parts.Peer("bowtie", "bowtie -v E -a", "its hits are ours that are as long as their read"),
+)
+"""How each is run, with E edits of reads of 100 to 199 bases."""
+_SAME_PLACEMENTS = (
+    "where a read has them on the same strand within 2 bases: tools put insertions and deletions differently"
+)
 _PRINTED_SLOTS = {"Table 4": 25, "Table 5": 50}
 _PLACE = ["source", "machine", "case"]
 
@@ -319,8 +321,8 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *_slots_block(measurements, "Table 5"),
         blocks.links(files, ("table_5",)),
         blocks.Text(paper.items["fixed_slots"]["note"], soft=True),
-        *_ours(measurements, files, over),
-        *_beside_peers(measurements, over),
+        *parts.of_ours(measurements, files, _OURS, over),
+        *parts.beside_peers(measurements, over, _PEERS, _SAME_PLACEMENTS),
         blocks.links(files, ("peers", "peer_hits")),
         *blocks.figures(measurements, files, FIGURES),
         *parts.index_build(measurements),
@@ -328,30 +330,3 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
     ]
-
-
-def _ours(measurements: Measurements, files: blocks.Files, over: pd.DataFrame) -> list[blocks.Block]:
-    """Tables of the items that the paper does not print, where they were measured."""
-    shown: list[blocks.Block] = []
-    for item in _OURS:
-        if len(times(measurements, [item])):
-            shown += [*printed_table(measurements, item, over), blocks.links(files, (item,))]
-    return shown
-
-
-def _beside_peers(measurements: Measurements, over: pd.DataFrame) -> list[blocks.Block]:
-    """The fast tier beside each tool that was measured, and how many of their hits are the same."""
-    tools = set(tables.peer_table(over)["numerator_tool"])
-    if not tools:
-        names = ", ".join(_PEERS)
-        return [
-            blocks.Heading("Beside other tools"),
-            blocks.Text(f"None of {names} was measured: they were not installed, or not asked for."),
-        ]
-    shown: list[blocks.Block] = []
-    for tool, command in _PEERS.items():
-        if tool in tools:
-            same = "its hits are ours that are as long as their read" if tool == "bowtie" else _SAME_READS
-            shown += parts.peers(measurements, over, tool, command, same=same)
-    within = "where a read has them on the same strand within 2 bases: tools put insertions and deletions differently"
-    return [*shown, *parts.peer_hits(measurements, within)]

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import tables
-from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, as_printed, shown_speedup, texts
+from warpseed.report.blocks import (
+    Block,
+    Cell,
+    Files,
+    Group,
+    Heading,
+    Row,
+    Table,
+    Text,
+    as_printed,
+    links,
+    shown_speedup,
+    texts,
+)
 from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.printed import printed_table
 from warpseed.report.words import (
     case_title,
     format_bytes,
@@ -21,25 +35,60 @@ from warpseed.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["index_build", "limits", "peer_hits", "peers", "published_rest", "speedup_rows"]
+__all__ = ["Peer", "beside_peers", "index_build", "limits", "of_ours", "published_rest", "speedup_rows"]
 
 
-def peers(
-    measurements: Measurements, speedups: pd.DataFrame, peer: str, command: str, *, same: str = "its hits are ours"
+def of_ours(measurements: Measurements, files: Files, items: Sequence[str], speedups: pd.DataFrame) -> list[Block]:
+    """Tables of items that the paper does not print, with their files, where they were measured."""
+    shown: list[Block] = []
+    for item in items:
+        if len(times(measurements, [item])):
+            shown += [*printed_table(measurements, item, speedups), links(files, (item,))]
+    return shown
+
+
+class Peer(NamedTuple):
+    """Another tool that ours is shown beside."""
+
+    name: str
+    """as the records have it"""
+    command: str
+    """how it is run"""
+    same: str = "its hits are ours"
+    """where a speedup stands, in words"""
+
+
+def beside_peers(
+    measurements: Measurements, speedups: pd.DataFrame, peers: Sequence[Peer], within: str = ""
 ) -> list[Block]:
-    """The fast tier beside a peer: with the index open, and as whole processes.
+    """The fast tier beside each tool that was measured, and how many of their hits are the same.
 
     Parameters
     ----------
     speedups : those of the system
-    peer : the tool's name in the records
-    command : how it is run
-    same : where a speedup stands, in words
+    within : which hits are the same, in words
     """
+    tools = set(tables.peer_table(speedups)["numerator_tool"])
+    measured = [peer for peer in peers if peer.name in tools]
+    if not measured:
+        return _none_measured([peer.name for peer in peers])
+    shown = [block for peer in measured for block in _peer(measurements, speedups, peer)]
+    return [*shown, *_peer_hits(measurements, within)]
+
+
+def _none_measured(names: Sequence[str]) -> list[Block]:
+    if len(names) == 1:
+        text = f"{names[0]} was not measured: it was not installed, or not asked for."
+        return [Heading(f"Beside {names[0]}"), Text(text)]
+    text = f"None of {', '.join(names)} was measured: they were not installed, or not asked for."
+    return [Heading("Beside other tools"), Text(text)]
+
+
+def _peer(measurements: Measurements, speedups: pd.DataFrame, shown: Peer) -> list[Block]:
+    """The fast tier beside a tool: with the index open, and as whole processes."""
+    peer, command, same = shown
     beside = tables.peer_table(speedups)
     beside = beside[beside["numerator_tool"] == peer]
-    if beside.empty:
-        return [Heading(f"Beside {peer}"), Text(f"{peer} was not measured: it was not installed, or not asked for.")]
     sides = [f"{side}_{key}" for side in ("numerator", "denominator") for key in ("tier", "device", "gpus", "threads")]
     groups = []
     for _, group in beside.groupby(["source", "machine", "item", *sides], sort=False):
@@ -70,13 +119,8 @@ def _peer_cells(rows: pd.DataFrame) -> list[Cell]:
     return [Cell(format_seconds(row["numerator_s"])), Cell(format_seconds(row["denominator_s"])), shown_speedup(row)]
 
 
-def peer_hits(measurements: Measurements, within: str) -> list[Block]:
-    """How many hits each peer printed, how many of them are ours, and how many of ours are its; peak memory of both.
-
-    Parameters
-    ----------
-    within : which hits are the same, in words
-    """
+def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
+    """How many hits each peer printed, how many of them are ours, and how many of ours are its; peak memory of both."""
     table = tables.hits_table(measurements)
     if table.empty:
         return []
