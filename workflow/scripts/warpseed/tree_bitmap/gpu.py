@@ -39,7 +39,7 @@ from warpseed.tree_bitmap.gpu_fast import (
 
 __all__ = ["BLOCK_BASES", "DeviceKmers", "KmerCounts", "find_answers", "iter_answers"]
 
-BLOCK_BASES = 1 << 24
+BLOCK_BASES = 1 << 23
 """Bases that go to the device together, some milliseconds of its work."""
 _BLOCK = 256
 _BASES_A_WORD = 32
@@ -273,6 +273,10 @@ def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, watch: Sto
     flying: list[_Lane] = []
     total = given = 0
     origin = kmers.begin()
+    ready = searching.record()
+    for lane in lanes:
+        # What was there before may still be read on the other stream.
+        lane.copies.wait_event(ready)
 
     def landed() -> np.ndarray:
         lane = flying.pop(0)
