@@ -34,6 +34,7 @@ __all__ = [
     "scalar",
     "types",
     "uint8",
+    "uint16",
     "uint32",
     "uint64",
 ]
@@ -43,6 +44,7 @@ float64: Any = np.float64
 int32: Any = np.int32
 int64: Any = np.int64
 uint8: Any = np.uint8
+uint16: Any = np.uint16
 uint32: Any = np.uint32
 uint64: Any = np.uint64
 

@@ -1,7 +1,7 @@
-"""Thirty-two bytes at once: what parsing text needs of a CPU's vector registers, as LLVM intrinsics.
+"""What parsing text and searching sets need of a CPU's vector registers, as LLVM intrinsics.
 
-Each reads 32 bytes of a uint8 array from a position on, and nothing is checked: the arrays must be so long. A mask has
-one bit for each of the bytes, the lowest for the first.
+Text is handled 32 bytes of a uint8 array at once, words eight of a uint64 array, from a position on. Nothing is
+checked: the arrays must be so long. A mask has one bit for each of the bytes or words, the lowest for the first.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
-__all__ = ["WIDTH", "copy_bytes", "copy_codes", "mask_outside", "trailing_zeros"]
+__all__ = ["WIDTH", "WORDS", "copy_bytes", "copy_codes", "equal_words", "mask_outside", "trailing_zeros"]
 
 WIDTH = 32
 """Bytes that are handled at once."""
+WORDS = 8
+"""Words that are: a cache line."""
 
 _BYTE = ir.IntType(8)
 _BYTES = ir.VectorType(_BYTE, WIDTH)
@@ -100,3 +102,22 @@ def copy_codes(typing_context, source, position, target, place):
         return _mask(builder, builder.not_(any_known))
 
     return types.uint64(source, position, target, place), codegen
+
+
+@intrinsic
+def equal_words(typing_context, array, position, word):
+    """Mask (uint64) of the eight words from ``array[position]`` on that equal a uint64."""
+    if not (isinstance(array, types.Array) and array.dtype == types.uint64 and position == types.int64):
+        return None
+    words = ir.VectorType(ir.IntType(64), WORDS)
+
+    def codegen(context, builder, signature, arguments):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
+        wanted = ir.Constant(words, ir.Undefined)
+        for lane in range(WORDS):
+            wanted = builder.insert_element(wanted, arguments[2], ir.IntType(32)(lane))
+        equal = builder.icmp_unsigned("==", builder.load(address, align=8), wanted)
+        return builder.zext(builder.bitcast(equal, ir.IntType(WORDS)), ir.IntType(64))
+
+    return types.uint64(array, position, types.uint64), codegen

@@ -1,0 +1,91 @@
+"""The fast tier on the CPU says of every place what the definition says, with any structure, threads and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap.windows import BLOCK
+
+from tests.oracles.tree_bitmap import answers_to, codes_of_words, words_at, words_of_codes
+
+LENGTHS = (0, 1, 2, 30, 31, 32, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 40, 9000)
+STRUCTURES = {"as it chooses": {}, "sets in parts": {"_MOST_BITS_K": 0}, "bits": {"_CHEAP_BITS": 4**13}}
+SIZES = {"_PART_KMERS": (50, 700, 1 << 15), "_ROOM_SLOTS": (64, 256, 1 << 18), "BLOCK_PLACES": (BLOCK, 1 << 27)}
+
+
+def made_stream(generator: np.random.Generator, kind: str, length: int) -> np.ndarray:
+    """A stream of a kind that some structure could trip over."""
+    codes = generator.integers(0, 4, length).astype(np.uint8)
+    if kind == "homopolymer":
+        codes[:] = generator.integers(0, 4)
+    elif kind == "repeat":
+        codes = np.tile(codes[: length // 7 + 1], 8)[:length]
+    elif kind == "with unknown bases":
+        codes[generator.random(length) < 0.03] = 4
+    elif kind == "short records":
+        codes[::40] = 4
+    elif kind == "unknown":
+        codes[:] = 4
+    return codes
+
+
+KINDS = ("random", "homopolymer", "repeat", "with unknown bases", "short records", "unknown")
+
+
+def truth(codes: np.ndarray, k: int, seed_length: int, known: np.ndarray, grows: bool) -> tuple[list[int], list[int]]:
+    stream, seed = codes.tolist(), known.tolist()
+    if grows:
+        return answers_to(stream, k, seed_length, seed)
+    words = {word for _, word in words_at(stream[:seed_length], k)} | set(words_of_codes(seed, k))
+    answers = [0] * len(stream)
+    for place, word in words_at(stream, k):
+        answers[place] = 2 if word in words else 1
+    return answers, sorted(codes_of_words(words))
+
+
+@pytest.fixture(autouse=True, scope="module", params=STRUCTURES)
+def structure(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in STRUCTURES[request.param].items():
+            patch.setattr(cpu, name, value)
+        yield
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_answers_and_dictionary_are_those_of_the_definition(data: st.DataObject) -> None:
+    generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    k = data.draw(st.sampled_from((1, 2, 3, 4, 7, 11, 12, 13, 14, 15, 16, 20, 31)))
+    kind, length = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from(LENGTHS))
+    codes = made_stream(generator, kind, length)
+    seed_length = min(length, data.draw(st.sampled_from((0, 0, k - 1, k, 60, length))))
+    known = np.unique(generator.integers(0, 4**k, data.draw(st.sampled_from((0, 5, 1000))), dtype=np.uint64))
+    grows, threads = data.draw(st.booleans()), data.draw(st.integers(1, 3))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, values in SIZES.items():
+            patch.setattr(cpu, name, data.draw(st.sampled_from(values), name))
+        answers, dictionary = cpu.find_answers(
+            codes, k, seed_length=seed_length, dictionary=known, grows=grows, threads=threads, watch=Stopwatch()
+        )
+        expected, kmers = truth(codes, k, seed_length, known, grows)
+        assert answers.tolist() == expected
+        assert dictionary().tolist() == kmers
+
+
+@pytest.mark.parametrize("k", [3, 15, 31])
+@pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
+def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
+    generator = np.random.default_rng(k)
+    codes = made_stream(generator, kind, 9000)
+    expected, _ = truth(codes, k, 0, np.empty(0, np.uint64), True)
+    for lengths in ([9000], [1, 2, 30, 3000, 1, 5966], [10] * 900, [4500, 0, 4500]):
+        blocks = np.split(codes, np.cumsum(lengths)[:-1])
+        kmers = cpu.HostKmers(k, np.empty(0, np.uint64), threads=2, places=max(lengths) + k, blocks=True)
+        found = list(cpu.iter_answers(kmers, blocks, watch=Stopwatch()))
+        assert np.concatenate(found).tolist() == expected

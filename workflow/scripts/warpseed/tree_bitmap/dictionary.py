@@ -1,0 +1,119 @@
+"""A dictionary on disk: distinct k-mers, sorted, in one file that maps into memory.
+
+The file is a head of 64 bytes and the k-mers' numbers, uint64, little-endian, ascending (docs/formats.md).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.machine import usable_cores
+from warpseed.errors import InputError, check_number
+from warpseed.fm_index.checksum import checksum
+from warpseed.output.opening import open_output
+from warpseed.tree_bitmap.stream import MAX_K
+
+__all__ = ["HEAD", "MAGIC", "Dictionary", "check_dictionary", "open_dictionary", "save_dictionary"]
+
+MAGIC = b"warpseed k-mers\n"
+VERSION = 1
+HEAD = struct.Struct("<16sIIQ16s16x")
+"""MAGIC, version, k, number of k-mers, and the checksum of their numbers."""
+
+
+class Dictionary(NamedTuple):
+    """Distinct k-mers."""
+
+    k: int
+    kmers: np.ndarray
+    """uint64[d], their numbers, ascending"""
+
+
+@scalar
+def _first_out_of_order(kmers, most):
+    """The first entry that is above `most`, or not above the one before it; -1 where there is none."""
+    for i in range(kmers.shape[0]):
+        if kmers[i] > most or (i > 0 and kmers[i] <= kmers[i - 1]):
+            return int64(i)
+    return int64(-1)
+
+
+def check_dictionary(k: int, kmers: np.ndarray, where: str = "dictionary") -> Dictionary:
+    """A dictionary of k-mers that are what they should be.
+
+    Raises
+    ------
+    InputError : k is out of its range, or the numbers are no k-mers, or not ascending
+    """
+    k = check_number("k", k, 1, MAX_K)
+    numbers = np.asarray(kmers)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or (numbers.dtype.kind == "i" and (numbers < 0).any()):
+        raise InputError(f"{where}: it is no row of whole numbers from 0 on; give the numbers of k-mers, ascending.")
+    numbers = np.ascontiguousarray(numbers, np.uint64)
+    if (bad := _first_out_of_order(numbers, np.uint64(4**k - 1))) >= 0:
+        raise InputError(
+            f"{where}: entry {bad} is {int(numbers[bad])}, but the numbers of distinct {k}-mers were expected, "
+            "ascending."
+        )
+    return Dictionary(k, numbers)
+
+
+def save_dictionary(dictionary: Dictionary, path: str | os.PathLike[str]) -> None:
+    """Write a dictionary; the file appears whole or not at all.
+
+    Raises
+    ------
+    InputError : the numbers are not what they should be, or the file cannot be written
+    """
+    k, kmers = check_dictionary(*dictionary)
+    digits = checksum(kmers, min(4, usable_cores())).encode()
+    with open_output(path) as handle:
+        handle.write(HEAD.pack(MAGIC, VERSION, k, len(kmers), digits))
+        handle.write(kmers.astype("<u8", copy=False).data.cast("B"))
+
+
+def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:
+    """Map a dictionary into memory; everything about it is checked.
+
+    Raises
+    ------
+    InputError : there is no such file, or it is no dictionary, or a damaged one
+    """
+    name = os.fspath(path)
+    again = "make it again with '--save-dictionary'"
+    try:
+        with open(name, "rb") as handle:
+            head = handle.read(HEAD.size)
+            if head[: len(MAGIC)] != MAGIC:
+                raise InputError(
+                    f"{name}: this is no dictionary of k-mers; give a file that '--save-dictionary' wrote."
+                )
+            size = os.fstat(handle.fileno()).st_size
+            if len(head) < HEAD.size:
+                raise InputError(f"{name}: the dictionary was cut; {again}.")
+            _, version, k, count, digits = HEAD.unpack(head)
+            if version != VERSION:
+                raise InputError(f"{name}: its form is number {version}, but this version reads {VERSION}; {again}.")
+            if size != HEAD.size + 8 * count or not 1 <= k <= MAX_K:
+                raise InputError(
+                    f"{name}: {size:,} bytes with {count:,} {k}-mers, but {HEAD.size + 8 * count:,} bytes were "
+                    f"expected, and k from 1 to {MAX_K}; {again}."
+                )
+            data = mmap.mmap(handle.fileno(), size, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise InputError(f"{name}: there is no such file; give a file that '--save-dictionary' wrote.") from None
+    except IsADirectoryError:
+        raise InputError(f"{name}: this is a folder; give a file that '--save-dictionary' wrote.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{name}: cannot be read ({reason}).") from None
+    kmers = np.frombuffer(data, "<u8", count, HEAD.size)
+    if checksum(kmers, min(4, usable_cores())) != digits.decode("ascii", "replace"):
+        raise InputError(f"{name}: its checksum is not the recorded one; {again}.")
+    return check_dictionary(k, kmers, name)

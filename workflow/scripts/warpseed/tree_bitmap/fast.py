@@ -1,0 +1,109 @@
+"""Steps of the fast tier on the CPU: sets of k-mers in cache lines, and the bits before them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.intrinsics import trailing_zeros
+from warpseed.compute.vectors import WORDS, equal_words
+
+__all__ = [
+    "EMPTY", "KmerSet", "add_kmers", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold", "move_kmers",
+    "new_set",
+]  # fmt: skip
+
+EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+"""What is in a slot without a k-mer."""
+_ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+class KmerSet(NamedTuple):
+    """Distinct k-mers in lines of eight slots: a k-mer is in the first line from its own on that had a free one."""
+
+    slots: np.ndarray
+    """uint64[…], from a multiple of 64 bytes on; a power of two of them are used"""
+    bits: np.ndarray
+    """uint64[b], b a power of two: of each k-mer's hash one bit is set; uint64[0] where nobody asks"""
+
+
+def new_set(slots: int, bits: int = 0) -> KmerSet:
+    """Room for a set, which is empty when it was cleared.
+
+    Parameters
+    ----------
+    slots : a power of two, at least WORDS
+    bits : 0, or a power of two, at least 128
+    """
+    room = np.empty(slots + WORDS, np.uint64)
+    first = -(room.ctypes.data // room.itemsize) % WORDS
+    return KmerSet(room[first : first + slots], np.zeros(bits // 64, np.uint64))
+
+
+@scalar
+def clear_set(kmers, slots):
+    """Empty the first `slots` slots."""
+    for i in range(slots):
+        kmers.slots[uint64(i)] = EMPTY
+
+
+@inlined
+def line_of(kmer, slots):
+    """The first slot of a k-mer's own line, of `slots`, a power of two."""
+    return (((kmer * _ODD) >> uint64(32)) * uint64(slots) >> uint64(32)) & ~uint64(WORDS - 1)
+
+
+@inlined
+def find_slot(kmers, slots, kmer):
+    """(slot, found): where a k-mer is, or where it goes."""
+    line = line_of(kmer, slots)
+    same = equal_words(kmers.slots, int64(line), kmer)
+    free = equal_words(kmers.slots, int64(line), EMPTY)
+    while same | free == uint64(0):
+        line = (line + uint64(WORDS)) & (uint64(slots) - uint64(1))
+        same = equal_words(kmers.slots, int64(line), kmer)
+        free = equal_words(kmers.slots, int64(line), EMPTY)
+    found = same != uint64(0)
+    return line + uint64(trailing_zeros(same if found else free)), found
+
+
+@inlined
+def keep_kmer(kmers, slots, kmer):
+    """Have a k-mer in the set, which is not full; returns whether it was there before."""
+    slot, found = find_slot(kmers, slots, kmer)
+    kmers.slots[slot] = kmer
+    return found
+
+
+@inlined
+def _bit_of(kmers, kmer):
+    """A word of the bits, and the place of a k-mer's bit in it."""
+    bit = ((kmer * _ODD) >> uint64(24)) & (uint64(64) * uint64(kmers.bits.shape[0]) - uint64(1))
+    return bit >> uint64(6), bit & uint64(63)
+
+
+@inlined
+def may_hold(kmers, kmer):
+    """1 where a k-mer's bit is set, else 0: then the set does not hold it."""
+    word, place = _bit_of(kmers, kmer)
+    return (kmers.bits[word] >> place) & uint64(1)
+
+
+@scalar
+def add_kmers(kmers, slots, more, begin, end):
+    """Put ``more[begin:end]`` into a set that has room, and set their bits."""
+    for i in range(begin, end):
+        keep_kmer(kmers, slots, more[uint64(i)])
+        if kmers.bits.shape[0]:
+            word, place = _bit_of(kmers, more[uint64(i)])
+            kmers.bits[word] |= uint64(1) << place
+
+
+@scalar
+def move_kmers(old, old_slots, kmers, slots):
+    """Put all k-mers of a set into another, which has room."""
+    for i in range(old_slots):
+        if old.slots[uint64(i)] != EMPTY:
+            keep_kmer(kmers, slots, old.slots[uint64(i)])
