@@ -83,6 +83,10 @@ class _Cuda:
     def blockIdx(self) -> SimpleNamespace:  # noqa: N802
         return SimpleNamespace(x=self.here.block.number)
 
+    @property
+    def blockDim(self) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(x=self.here.block.size)
+
     def grid(self, dimensions: int) -> int:
         return int(self.here.block.number * self.here.block.size + self.here.thread)
 
@@ -108,6 +112,9 @@ class _Cuda:
     def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
         lane = self.here.thread % WARP
         return self._of_warp(value)[max(lane - delta, 0) if lane >= delta else lane]
+
+    def popc(self, value: Any) -> int:
+        return int(value).bit_count()
 
     def clz(self, value: Any) -> int:
         return 32 - int(value).bit_length()

@@ -40,7 +40,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 class Array(np.ndarray):
     """A NumPy array that can be asked for the host's copy."""
 
-    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+    def get(self, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
         if out is None:
             return np.array(self)
         out[...] = self

@@ -82,8 +82,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.output.lines import Tables, plan_of
     from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
+    from warpseed.tree_bitmap.bitmap import new_bitmap
     from warpseed.tree_bitmap.edits import Neighbourhood
     from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
+    from warpseed.tree_bitmap.gpu_paper import MatchBuffer
 
     index = small_index()
     fast, paper = index.fast, index.forward
@@ -106,7 +108,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
     stream = KmerTable(words, words, words, words, words, 15)
+    chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     return {
+        "match_naively": (*chunk, rows, MatchBuffer(words, words)),
+        "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
         "pack_codes": (words.view(np.uint8), 0, words, words),
         "insert_kmers": (stream, Stretch(0, 9, 0, 1), words.view(np.uint8)),
         "move_slots": (stream, stream),

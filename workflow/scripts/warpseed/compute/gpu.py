@@ -51,6 +51,7 @@ __all__ = [
     "launch",
     "on_device",
     "on_own_stream",
+    "on_stream",
     "pinned",
     "release",
     "require_gpu",
@@ -148,11 +149,18 @@ def on_own_stream(number: int) -> Iterator[None]:
         if (device, number) not in _streams:
             _streams[device, number] = package.cuda.Stream(non_blocking=True)
         stream = _streams[device, number]
+    with on_stream(stream):
+        yield
+        stream.synchronize()
+
+
+@contextmanager
+def on_stream(stream: Any) -> Iterator[None]:
+    """Put what this thread gives the current device on a stream of CuPy's; nothing is waited for."""
     with stream:
         _stream_here.numba = cuda.external_stream(stream.ptr)
         try:
             yield
-            stream.synchronize()
         finally:
             del _stream_here.numba
 

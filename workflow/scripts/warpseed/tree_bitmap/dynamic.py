@@ -58,8 +58,13 @@ class How(NamedTuple):
     """`naive` or `shuffle`"""
     concurrent: bool = False
     """whether kernels run beside the host's work"""
-    pieces: int = 1
-    """parts that a chunk is cut into, on the CPU"""
+    pieces: int | None = None
+    """parts that a chunk is cut into: blocks of the naive kernel, logical warps of the other; None: what suits the
+    device"""
+    lanes: int | None = None
+    """those of a logical warp, 4, 8, 16 or 32; None: the fewest that k + 1 depths fit"""
+    records: int | None = None
+    """what a match buffer has room for at first; None: one record for each place of a chunk"""
 
 
 _NO_SEED, _USUAL = Seed(), How()
@@ -121,7 +126,7 @@ class Matcher(Protocol):
 
 
 class CpuMatcher:
-    """A Matcher whose kernels are their twins on the CPU, which have ended when `launch` returns."""
+    """A Matcher whose kernels are twins on the CPU, which have ended when `launch` returns."""
 
     def __init__(self, codes: np.ndarray, k: int, how: How, events: Events) -> None:
         self._stream, self._how, self._events = (codes, k), how, events
@@ -133,7 +138,7 @@ class CpuMatcher:
     def launch(self, places: tuple[int, int], which: int) -> None:
         with self._events.timed("kernel", which):
             self._records[which] = cpu_paper.match_chunk(
-                *self._stream, self._bitmap, places, self._how.kernel, self._how.pieces
+                *self._stream, self._bitmap, places, self._how.kernel, self._how.pieces or 1
             )
 
     def collect(self, which: int) -> np.ndarray:
@@ -209,17 +214,37 @@ def match_dynamically(
     ----------
     codes : uint8[n], A, C, G, T as 0 to 3, 4 for what is no base
     k : bases of a k-mer, 1 to 31
-    device : 'cpu', for the kernel's twin
+    device : 'cpu', for the kernel's twin, or 'gpu'
 
     Raises
     ------
     InputError : k, the chunk's length or the stream's are out of range
-    MemoryLimitError : the dictionary is larger than records, or 32 bits, can count
+    MemoryLimitError : the dictionary is larger than records, or 32 bits, can count, or than memory
+    DeviceError : no GPU answers
     """
     _check(codes, k, how.chunk_length)
-    events = Events()
     dictionary = _seeded(codes, k, seed, how.structure)
-    matcher: Matcher = CpuMatcher(codes, k, how, events)
+    with _matcher(codes, k, how, device) as (matcher, events):
+        answers = _matched(codes, dictionary, how, matcher, events)
+    return Matched(answers, dictionary.kmers(), sorted(events.all, key=lambda event: event.end))
+
+
+@contextmanager
+def _matcher(codes: np.ndarray, k: int, how: How, device: str) -> Iterator[tuple[Matcher, Events]]:
+    """What matches the chunks of a stream, and the events of the run, which begins now."""
+    if device == "gpu":
+        from warpseed.tree_bitmap.gpu_dynamic import device_matcher
+
+        with device_matcher(codes, k, how) as both:
+            yield both
+    else:
+        events = Events()
+        yield CpuMatcher(codes, k, how, events), events
+
+
+def _matched(codes: np.ndarray, dictionary: Growing, how: How, matcher: Matcher, events: Events) -> np.ndarray:
+    """The loop of Figures 17 and 19: the answers, uint8[n]."""
+    k = dictionary.k
     answers = np.full(len(codes), NO_KMER, np.uint8)
     waiting: list[tuple[int, tuple[int, int]]] = []
 
@@ -240,7 +265,7 @@ def match_dynamically(
             settle()
     while waiting:
         settle()
-    return Matched(answers, dictionary.kmers(), events.all)
+    return answers
 
 
 def match_on_one_trie(codes: np.ndarray, k: int, seed: Seed = _NO_SEED, structure: str = "tree") -> Matched:

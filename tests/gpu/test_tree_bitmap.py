@@ -1,0 +1,120 @@
+"""The kernels and the dynamic system of paper 003 on a GPU, or on one that the CPU plays: the oracle's answers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.pretend_tree_bitmap import play_kernels
+from oracles.tree_bitmap import answers_to, codes_of_words, words_at
+from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically
+from warpseed.tree_bitmap.gpu_dynamic import lanes_for
+
+LENGTHS = (1, 3, 4, 31)
+
+
+@pytest.fixture(params=["played", pytest.param("real", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The kernels that the CPU plays, which remember how they were launched; None on a GPU."""
+    return play_kernels(monkeypatch) if request.param == "played" else None
+
+
+def streams(k: int) -> dict[str, np.ndarray]:
+    """Streams that go wrong easily."""
+    draw = random.Random(k)
+    unit = draw.choices(range(4), k=90)
+    codes = {
+        "random": draw.choices(range(4), k=700),
+        "repeats": unit + [4] + unit[:50] + unit + unit[9:] + [3, 2] * 40,
+        "homopolymer": [0] * 90 + [2] * 60,
+        "holes": draw.choices(range(5), [9, 9, 9, 9, 1], k=600) + [4] * 5 + unit,
+        "short": unit[: k - 1],
+        "one": unit[:k],
+        "nothing": [],
+        "no base": [4] * 40,
+    }
+    return {name: np.array(stream, np.uint8) for name, stream in codes.items()}
+
+
+def ways(k: int) -> list[How]:
+    """Kernels, versions, structures; chunks of any size, and match buffers with too little room at first."""
+    return [
+        How(kernel="naive"),
+        How(64, "tree", "naive", True, pieces=3, records=1),
+        How(),
+        How(100, concurrent=True),
+        How(33, "tree", concurrent=True, pieces=7, lanes=32, records=2),
+        How(k + 200, "hybrid", records=0, pieces=1),
+    ]
+
+
+@pytest.mark.parametrize("k", LENGTHS)
+@pytest.mark.parametrize("number", range(6))
+def test_answers_and_dictionary_are_the_oracles(device: Any, k: int, number: int) -> None:
+    others = [word for _, word in words_at(random.Random(7).choices(range(4), k=50), k)]
+    known = np.array(sorted(set(codes_of_words(others))), np.uint64)
+    for name, codes in streams(k).items():
+        for seed in (Seed(), Seed(len(codes) // 3, known), Seed(len(codes))):
+            expected = answers_to(codes.tolist(), k, seed.length, seed.kmers.tolist())
+            matched = match_dynamically(codes, k, seed, ways(k)[number], "gpu")
+            assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected, (name, seed.length)
+
+
+@pytest.mark.parametrize("kernel", ["naive", "shuffle"])
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_chunks_may_be_of_one_kmer(device: Any, kernel: str, concurrent: bool) -> None:
+    codes = streams(4)["holes"][:60]
+    expected = answers_to(codes.tolist(), 4, 5)
+    for length in (1, 4, 5):
+        matched = match_dynamically(codes, 4, Seed(5), How(length, "tree", kernel, concurrent), "gpu")
+        assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected
+
+
+@pytest.mark.parametrize("kernel", ["naive", "shuffle"])
+def test_a_large_dictionary_is_that_of_the_cpu(device: Any, kernel: str) -> None:
+    codes = np.random.default_rng(5).integers(0, 4, 8000, np.uint8)
+    codes[6000:7000] = codes[:1000]
+    how = How(3000, "hybrid", kernel, True)
+    expected = match_dynamically(codes, 8, Seed(2000), how._replace(kernel="shuffle"))
+    matched = match_dynamically(codes, 8, Seed(2000), how, "gpu")
+    assert np.array_equal(matched.answers, expected.answers)
+    assert np.array_equal(matched.dictionary, expected.dictionary) and len(expected.dictionary) > 6000
+
+
+def test_a_match_buffer_that_is_too_small_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: the next chunk finds the room that the first one took, in each of the two buffers."""
+    kernels = play_kernels(monkeypatch)
+    codes = streams(4)["random"]
+    for concurrent, launches in ((False, 2), (True, 2)):
+        kernels.launched.clear()
+        match_dynamically(codes, 4, Seed(), How(100, records=10, concurrent=concurrent), "gpu")
+        assert len(kernels.launched) == 7 + launches
+
+
+def test_a_logical_warp_has_a_lane_for_each_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [lanes_for(k) for k in (1, 3, 4, 7, 8, 15, 16, 31)] == [4, 4, 8, 8, 16, 16, 32, 32]
+    kernels = play_kernels(monkeypatch)
+    codes = streams(4)["random"]
+    match_dynamically(codes, 4, how=How(pieces=10), device="gpu")
+    match_dynamically(codes, 4, how=How(pieces=10, lanes=32), device="gpu")
+    assert [threads for _, threads, _ in kernels.launched] == [80, 320]
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_events_are_of_all_that_is_done(device: Any, concurrent: bool) -> None:
+    codes = np.random.default_rng(6).integers(0, 4, 4000, np.uint8)
+    events = match_dynamically(codes, 9, Seed(100), How(1000, concurrent=concurrent), "gpu").events
+    names = ("to_bitmap", "host_to_device", "kernel", "device_to_host", "deltas")
+    of_chunks = sorted((name, number % 2) for name in names for number in range(4))
+    assert sorted((event.name, event.stream) for event in events) == of_chunks
+    assert all(0 <= event.begin <= event.end for event in events)
+    assert [event.end for event in events] == sorted(event.end for event in events)
+    if device is None:
+        for which in range(2):
+            mine = [event for event in events if event.stream == which and event.name != "deltas"]
+            assert [event.name for event in sorted(mine, key=lambda event: event.begin)] == [*names[:4], *names[:4]]

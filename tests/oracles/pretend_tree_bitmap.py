@@ -1,0 +1,60 @@
+"""The kernels of paper 003, played by the CPU: what they compute is their twins', and the buffers are the device's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from warpseed.tree_bitmap.bitmap import TreeBitmap
+from warpseed.tree_bitmap.cpu_paper import match_chunk
+
+from oracles.pretend_gpu import install
+
+__all__ = ["play_kernels"]
+
+
+def _plain(bitmap: TreeBitmap) -> TreeBitmap:
+    return TreeBitmap(*(np.asarray(array).view(np.ndarray) for array in bitmap))
+
+
+def _put(records: np.ndarray, buffer: Any) -> None:
+    """Append records as if the last thread came first."""
+    assert not buffer.cursor.any()
+    kept = min(len(records), len(buffer.records))
+    buffer.records[:kept] = records[::-1][:kept]
+    buffer.cursor[0] = len(records)
+
+
+class _Kernels:
+    """The kernels by name."""
+
+    def __init__(self) -> None:
+        self.launched: list[tuple[str, int, int]] = []
+        """name, threads and threads of a block of each launch"""
+
+    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
+        name = function.py_func.__name__
+        self.launched.append((name, threads, block))
+        if threads:
+            getattr(self, name)(*arguments)
+
+    def match_naively(self, codes, k, bitmap, places, actives, buffer) -> None:
+        blocks, rest = divmod(len(actives), len(bitmap.inmaps))
+        assert blocks > 0 and rest == 0
+        _put(match_chunk(codes.view(np.ndarray), k, _plain(bitmap), places, "naive", blocks), buffer)
+
+    def match_by_shuffle(self, codes, k, bitmap, places, shape, buffer) -> None:
+        pieces, lanes = shape
+        assert lanes in (4, 8, 16, 32) and lanes > k and pieces > 0
+        _put(match_chunk(codes.view(np.ndarray), k, _plain(bitmap), places, "shuffle", pieces), buffer)
+
+
+def play_kernels(monkeypatch: Any) -> _Kernels:
+    """Put a pretended CuPy and these kernels where the library looks for them."""
+    from warpseed.tree_bitmap import gpu_dynamic
+
+    install(monkeypatch, None)
+    kernels = _Kernels()
+    monkeypatch.setattr(gpu_dynamic, "launch", kernels.launch)
+    monkeypatch.setattr(gpu_dynamic, "_BLOCKS", 3)  # the CPU takes one after the other
+    return kernels
