@@ -12,7 +12,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu_edits, gpu, gpu_edits
+from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits
 
 pytestmark = pytest.mark.gpu
 
@@ -50,7 +50,14 @@ def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: 
                 codes, k, seed_length=seed_length, dictionary=known, watch=Stopwatch()
             )
             assert answers.tolist() == list(expected[0]), (name, seed_length)
-            assert dictionary.tolist() == list(expected[1]), (name, seed_length)
+            assert dictionary().tolist() == list(expected[1]), (name, seed_length)
+            fixed, _ = gpu.find_answers(
+                codes, k, seed_length=seed_length, dictionary=known, grows=False, watch=Stopwatch()
+            )
+            held, _ = cpu.find_answers(
+                codes, k, seed_length=seed_length, dictionary=known, grows=False, watch=Stopwatch()
+            )
+            assert fixed.tolist() == held.tolist(), (name, seed_length)
 
 
 def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +68,7 @@ def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = codes_of(draw, 60_000)
     codes[30_000:40_000] = codes[:10_000]
     with on_device(0), on_own_stream(0):
-        kmers = gpu.DeviceKmers(17, 100, counting=True)
+        kmers = gpu.DeviceKmers(17, 100, 100, counting=True)
         parts = list(map(np.array, gpu.iter_answers(kmers, np.array_split(codes, 7), watch=Stopwatch())))
         counted = kmers.counted()
     assert np.concatenate(parts).tolist() == truth.answers_to(codes.tolist(), 17)[0]
@@ -79,7 +86,7 @@ def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "_parts", lambda *memory: 3)
     answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
     assert answers.tolist() == expected[0]
-    assert dictionary.tolist() == expected[1]
+    assert dictionary().tolist() == expected[1]
 
 
 @pytest.mark.parametrize(("k", "max_edits"), [(3, 1), (5, 0), (5, 2), (7, 3), (12, 2), (20, 1), (27, 3)])

@@ -113,7 +113,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "match_naively": (*chunk, rows, MatchBuffer(words, words)),
         "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
         "pack_codes": (words.view(np.uint8), 0, words, words),
-        "insert_kmers": (stream, Stretch(0, 9, 0, 1), words.view(np.uint8)),
+        "insert_kmers": (stream, Stretch(0, 9, 0, 1, True), words.view(np.uint8)),
         "move_slots": (stream, stream),
         "put_kmers": (words, 12, words),
         "put_neighbours": (words, 0),

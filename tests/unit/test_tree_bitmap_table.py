@@ -51,7 +51,7 @@ def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> N
     answers = np.full(places, truth.NEW, np.uint8)
     borders = [places * i // stretches for i in range(stretches + 1)]
     for first, last in zip(borders, borders[1:], strict=False):
-        stretch = Stretch(first, last, 0, 1)
+        stretch = Stretch(first, last, 0, 1, True)
         launched(kernels.insert_kmers, last - first, table, stretch, answers[first:last])
 
     expected, dictionary = truth.answers_to(codes, k)
@@ -73,7 +73,9 @@ def test_parts_share_the_kmers() -> None:
     answers = np.full((3, len(codes) - 3), truth.NEW, np.uint8)
     for part in range(3):
         tables.append(table_of(codes, 4, 92))
-        launched(kernels.insert_kmers, len(codes) - 3, tables[-1], Stretch(0, len(codes) - 3, part, 3), answers[part])
+        launched(
+            kernels.insert_kmers, len(codes) - 3, tables[-1], Stretch(0, len(codes) - 3, part, 3, True), answers[part]
+        )
     expected, dictionary = truth.answers_to(codes, 4)
     assert answers.max(axis=0).tolist() == list(expected)[: len(codes) - 3]
     assert sum(int(table.used[0]) for table in tables) == len(dictionary)
@@ -83,10 +85,23 @@ def test_parts_share_the_kmers() -> None:
 def test_a_larger_table_has_the_same_kmers() -> None:
     codes = streams()[0][1]
     small, large = table_of(2 * codes, 5, 64), table_of(2 * codes, 5, 200)
-    launched(kernels.insert_kmers, 56, small, Stretch(0, 56, 0, 1), np.full(56, truth.NEW, np.uint8))
+    launched(kernels.insert_kmers, 56, small, Stretch(0, 56, 0, 1, True), np.full(56, truth.NEW, np.uint8))
     launched(kernels.move_slots, len(small.slots), small, large)
     assert sorted(small.slots.tolist())[: int(small.used[0])] == sorted(large.slots.tolist())[: int(small.used[0])]
     again = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, large, Stretch(60, 116, 0, 1), again)
+    launched(kernels.insert_kmers, 56, large, Stretch(60, 116, 0, 1, True), again)
     assert again.tolist() == [truth.SEEN] * 56
     assert int(large.counts.sum()) == 2 * 56
+
+
+def test_a_fixed_table_takes_nothing() -> None:
+    codes = streams()[0][1]
+    table = table_of(2 * codes, 5, 92)
+    launched(kernels.insert_kmers, 30, table, Stretch(0, 30, 0, 1, True), np.full(30, truth.NEW, np.uint8))
+    before = table.slots.copy(), table.used.copy(), table.counts.copy()
+    answers = np.full(56, truth.NEW, np.uint8)
+    launched(kernels.insert_kmers, 56, table, Stretch(60, 116, 0, 1, False), answers)
+    known = {word for _, word in truth.words_at(codes[:34], 5)}
+    assert answers.tolist() == [truth.SEEN if word in known else truth.NEW for _, word in truth.words_at(codes, 5)]
+    for held, then in zip((table.slots, table.used, table.counts), before, strict=True):
+        assert held.tolist() == then.tolist()

@@ -5,8 +5,9 @@ A block is copied to the device while the one before it is searched and the answ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,6 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_fast import (
     EMPTY,
-    NEW,
     PLACE_BITS,
     SLOTS_A_BUCKET,
     KmerTable,
@@ -36,6 +36,8 @@ from warpseed.tree_bitmap.gpu_fast import (
     pack_codes,
     read_codes,
 )
+from warpseed.tree_bitmap.seeds import find_seeded
+from warpseed.tree_bitmap.stream import NEW, NO_BASE
 
 __all__ = ["BLOCK_BASES", "DeviceKmers", "KmerCounts", "find_answers", "iter_answers"]
 
@@ -49,7 +51,6 @@ _LOAD = 0.75
 """How full a table may be."""
 _IN_FLIGHT = 3
 """Blocks on their way: one comes to the device, one is searched, one goes back."""
-_NO_BASE = np.uint8(4)
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
 
@@ -72,22 +73,26 @@ class DeviceKmers:
     ----------
     k : bases of a k-mer, 1 to 31
     bases : how long the stream will be, about
+    kmers : how many of them there will be, about; None for one at each place
     counting : whether k-mers are counted
     part, parts : k-mers are dealt out to so many parts by their hash, and only those of one are taken
     """
 
-    def __init__(self, k: int, bases: int, *, counting: bool = False, part: int = 0, parts: int = 1) -> None:
+    def __init__(
+        self, k: int, bases: int, kmers: int | None = None, *, counting: bool = False, part: int = 0, parts: int = 1
+    ) -> None:
         self.k = k
         self.part, self.parts = part, parts
         self._words = 0
         """words that the stream takes so far"""
         self._searched = 0
         """places whose k-mers are in the table, or in another part"""
+        self._grows = True
         self._most_used = 0
         """slots that may be used, at most"""
         xp = cupy()
         room = bases // _BASES_A_WORD + 2 + _SLACK
-        slots = _slots_for(min(bases // parts + 1, 4**k))
+        slots = _slots_for(min((bases if kmers is None else kmers) // parts + 1, 4**k))
         self.table = KmerTable(
             view(xp.zeros(room, xp.uint64)),
             view(xp.zeros(room, xp.uint64)),
@@ -104,12 +109,6 @@ class DeviceKmers:
         launch(pack_codes, more, _BLOCK, codes, self._words, self.table.words, self.table.marks)
         self._words += more
 
-    def append_alone(self, codes: np.ndarray) -> None:
-        """Append bases, uint8[n] on the host, and behind them what is no base, to the stream."""
-        padded = np.full((len(codes) // _BASES_A_WORD + 1) * _BASES_A_WORD, _NO_BASE)
-        padded[: len(codes)] = codes
-        self.append(view(cupy().asarray(padded)))
-
     def append_kmers(self, kmers: np.ndarray) -> None:
         """Append k-mers by their codes, uint64[n], each for itself, to the stream."""
         self._make_room(len(kmers))
@@ -119,19 +118,26 @@ class DeviceKmers:
         xp.asarray(self.table.marks)[to] = np.uint64(0x5555_5555_5555_5555 >> (2 * self.k))
         self._words += len(kmers)
 
-    def begin(self) -> int:
-        """Take all k-mers so far, behind which is no base, as seen; returns where what is appended next begins."""
+    def begin(self, grows: bool) -> int:
+        """Take all k-mers so far, behind which is no base, as seen. What comes next is, too, if the table `grows`.
+
+        Returns
+        -------
+        where what is appended next begins
+        """
         answers = cupy().empty(BLOCK_BASES, np.uint8)
-        while self.search(answers, self._searched + BLOCK_BASES):
+        while self.search(answers, self._searched + BLOCK_BASES, BLOCK_BASES // _BASES_A_WORD):
             pass
         self._searched = self._words * _BASES_A_WORD
+        self._grows = grows
         return self._searched
 
-    def search(self, answers: Any, last: int | None = None) -> int:
+    def search(self, answers: Any, last: int | None = None, kmers: int | None = None) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
         all that the stream has whole.
 
         answers : uint8[…] on the device, takes what each place is
+        kmers : how many there are at most, if not at each place
 
         Returns
         -------
@@ -139,9 +145,9 @@ class DeviceKmers:
         """
         whole = self._words * _BASES_A_WORD - self.k + 1
         first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
-        self._make_slots(last - first)
+        self._make_slots(last - first if kmers is None else min(kmers, last - first))
         answers[: last - first] = NEW
-        stretch = Stretch(first, last, self.part, self.parts)
+        stretch = Stretch(first, last, self.part, self.parts, self._grows)
         launch(insert_kmers, last - first, _BLOCK, self.table, stretch, view(answers))
         self._searched = last
         return last - first
@@ -183,6 +189,8 @@ class DeviceKmers:
 
     def _make_slots(self, places: int) -> None:
         """Let the table grow, if so many more k-mers could make it too full."""
+        if not self._grows:
+            return
         if self._most_used + places > _LOAD * len(self.table.slots):
             self._most_used = int(cupy().asarray(self.table.used).get()[0])
         if self._most_used + places > _LOAD * len(self.table.slots):
@@ -229,7 +237,7 @@ class _Lane:
         for part in parts:
             self.codes[used : used + len(part)] = part
             used += len(part)
-        self.codes[used:] = _NO_BASE
+        self.codes[used:] = NO_BASE
         return used
 
 
@@ -252,13 +260,16 @@ def _cut(blocks: Iterable[np.ndarray], size: int) -> Iterator[Iterator[np.ndarra
         yield group()
 
 
-def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, watch: Stopwatch) -> Iterator[np.ndarray]:
+def iter_answers(
+    kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, grows: bool = True, watch: Stopwatch
+) -> Iterator[np.ndarray]:
     """What each place of a stream is, block by block.
 
     Parameters
     ----------
     kmers : what is seen before, on the current device; takes the stream's k-mers
     blocks : the stream's codes, uint8[…], in arrays of any lengths
+    grows : whether the stream's k-mers are seen, too, from their first place on
     watch : takes the seconds in which the host copies bases to where the device takes them from, as
         ``host_to_device``, and waits for answers, as ``kernel``
 
@@ -272,7 +283,7 @@ def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, watch: Sto
     lanes = [_Lane(BLOCK_BASES, kmers.k) for _ in range(_IN_FLIGHT)]
     flying: list[_Lane] = []
     total = given = 0
-    origin = kmers.begin()
+    origin = kmers.begin(grows)
     ready = searching.record()
     for lane in lanes:
         # What was there before may still be read on the other stream.
@@ -311,64 +322,51 @@ def find_answers(
     *,
     seed_length: int = 0,
     dictionary: np.ndarray | None = None,
+    grows: bool = True,
     devices: Sequence[int] = (0,),
-    grown: bool = True,
     watch: Stopwatch,
-) -> tuple[np.ndarray, np.ndarray]:
-    """What each place of a stream is, and the dictionary in the end.
+) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
+    """As `warpseed.tree_bitmap.cpu.find_answers`, on GPUs.
 
-    Parameters
-    ----------
-    codes : uint8[n], the stream; 4 where there is no base
-    k : bases of a k-mer, 1 to 31
-    seed_length : bases of the stream whose k-mers are seen before it begins
-    dictionary : uint64[d] or None, codes of k-mers that are seen before it begins
     devices : numbers of GPUs, each of which takes the k-mers of its share of all hashes, and one with too little memory
         for that a part of it after the other
-    grown : whether the dictionary is asked for
     watch : takes the seconds of each stage, of several devices those of the slowest
-
-    Returns
-    -------
-    (answers, dictionary) : uint8[n], by the places where k-mers begin, and uint64[…], sorted codes, none unasked
 
     Raises
     ------
     MemoryLimitError : the stream itself does not fit the memory of a device
     DeviceError : a device does not answer
     """
-    seen = np.empty(0, np.uint64) if dictionary is None else np.asarray(dictionary, np.uint64)
-    before = seed_length + _BASES_A_WORD * (len(seen) + 1)
-    each = max(_parts(device, len(codes), before, k, len(devices)) for device in devices)
-    parts = each * len(devices)
+    return find_seeded(partial(_answer, devices=devices, watch=watch), codes, k, seed_length, dictionary, grows)
 
-    def serve(number: int) -> tuple[Stopwatch, np.ndarray, list[np.ndarray]]:
-        mine, answers, distinct = Stopwatch(), np.zeros(len(codes), np.uint8), []
+
+def _answer(
+    codes: np.ndarray, k: int, known: np.ndarray, grows: bool, *, devices: Sequence[int], watch: Stopwatch
+) -> np.ndarray:
+    """What each place of a stream is, as `find_seeded` asks."""
+    before = _BASES_A_WORD * len(known)
+    expected = len(known) + (len(codes) if grows else 0)
+    table = 8 * _slots_for(min(expected, 4**k)) // len(devices)
+    parts = len(devices) * max(_parts(device, len(codes) + before, table) for device in devices)
+
+    def serve(number: int) -> tuple[Stopwatch, np.ndarray]:
+        mine, answers = Stopwatch(), np.zeros(len(codes), np.uint8)
         with on_device(devices[number]), on_own_stream(0):
             for part in range(number, parts, len(devices)):
-                kmers = DeviceKmers(k, len(codes) + before, part=part, parts=parts)
-                kmers.append_kmers(seen)
-                kmers.append_alone(codes[:seed_length])
-                _take_greatest(answers, iter_answers(kmers, [codes], watch=mine), part == number)
-                if grown:
-                    with mine.stage("device_to_host"):
-                        distinct.append(kmers.distinct())
+                kmers = DeviceKmers(k, len(codes) + before, expected, part=part, parts=parts)
+                kmers.append_kmers(known)
+                _take_greatest(answers, iter_answers(kmers, [codes], grows=grows, watch=mine), part == number)
                 del kmers  # before the next part takes its room
-        return mine, answers, distinct
+        return mine, answers
 
     with ThreadPoolExecutor(len(devices)) as pool:
         served = list(pool.map(serve, range(len(devices))))
-    for stage in {stage for mine, _, _ in served for stage in mine.seconds}:
-        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _, _ in served))
+    for stage in {stage for mine, _ in served for stage in mine.seconds}:
+        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
     answers = served[0][1]
-    for _, others, _ in served[1:]:
+    for _, others in served[1:]:
         np.maximum(answers, others, out=answers)
-    return answers, _joined([codes for _, _, distinct in served for codes in distinct])
-
-
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """Sorted codes of all parts, none of which is in two."""
-    return parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.uint64), *parts]))
+    return answers
 
 
 def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool) -> None:
@@ -383,17 +381,16 @@ def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: boo
         place += len(block)
 
 
-def _parts(device: int, bases: int, before: int, k: int, devices: int) -> int:
-    """Parts that a device takes its share of the k-mers in, one after the other.
+def _parts(device: int, bases: int, table: int) -> int:
+    """Parts of its k-mers that a device takes one after the other, if a table of all takes so many bytes.
 
     Raises
     ------
-    MemoryLimitError : there is no room for the stream
+    MemoryLimitError : there is no room for a stream of so many bases
     """
     with on_device(device):
         free = int(_OF_FREE * free_memory())
-        stream = (bases + before) * 2 * 8 // _BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
-        table = 8 * _slots_for(min(bases + before, 4**k)) // devices
+        stream = bases * 2 * 8 // _BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
         if stream >= free:
             raise MemoryLimitError(
                 f"GPU {device} has {free / 1e9:.1f} GB for a stream of {bases:,} bases, which takes "

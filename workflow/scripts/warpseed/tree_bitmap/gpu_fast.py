@@ -16,13 +16,11 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, mixed, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
 __all__ = [
     "EMPTY",
-    "NEW",
-    "NO_KMER",
     "PLACE_BITS",
-    "SEEN",
     "SLOTS_A_BUCKET",
     "KmerTable",
     "Stretch",
@@ -32,8 +30,6 @@ __all__ = [
     "read_codes",
 ]
 
-NO_KMER, NEW, SEEN = np.uint8(0), np.uint8(1), np.uint8(2)
-"""What is known of a place: no k-mer begins there, or its k-mer is there for the first time, or has been before."""
 PLACE_BITS = 40
 SLOTS_A_BUCKET = 4
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
@@ -67,6 +63,8 @@ class Stretch(NamedTuple):
     part: int
     parts: int
     """k-mers are dealt out by their hash to so many parts, and only those of one are searched"""
+    grows: bool
+    """whether the table takes k-mers that it does not have"""
 
 
 @kernel
@@ -99,18 +97,19 @@ def _next_slot(slot, slots):
 
 
 @scalar
-def _claim(table, kmer, hashed, place):
-    """Bring a k-mer to its slot. Returns the slot, and the place that was there: `place` itself in an empty slot."""
+def _claim(table, kmer, hashed, place, grows):
+    """Bring a k-mer to its slot. Returns the slot, and the place that was there: `place` itself in an empty slot, which
+    is left empty if the table does not grow."""
     mask = prefix_mask(int64(table.k))
     mine = (hashed << uint64(PLACE_BITS)) | uint64(place)
     slot = _first_slot(hashed, table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its hash bits, and its place only falls.
         held = table.slots[slot]
-        if held == EMPTY:
+        if held == EMPTY and grows:
             held = cuda.atomic.cas(table.slots, slot, EMPTY, mine)
-            if held == EMPTY:
-                return slot, place
+        if held == EMPTY:
+            return slot, place
         if (held ^ mine) >> uint64(PLACE_BITS) == uint64(0):
             before = int64(held & _PLACE)
             if fetch_word(table.words, before) & mask == kmer:
@@ -137,14 +136,14 @@ def insert_kmers(table, stretch, answers):
             kmer = fetch_word(table.words, place) & mask
             hashed = mixed(kmer)
             if stretch.parts == 1 or int64(hashed >> uint64(16) & uint64(0xFFFF)) % stretch.parts == stretch.part:
-                slot, before = _claim(table, kmer, hashed, place)
-                is_new = before == place
-                if not is_new:
+                slot, before = _claim(table, kmer, hashed, place, stretch.grows)
+                is_new = before == place and stretch.grows
+                if before != place:
                     # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
                     behind = max(place, before)
                     if behind >= stretch.first:
                         answers[behind - stretch.first] = SEEN
-                if table.counts.shape[0]:
+                if table.counts.shape[0] and stretch.grows:
                     cuda.atomic.add(table.counts, slot, uint64(1))
     taken = cuda.syncthreads_count(int32(is_new))
     if cuda.threadIdx.x == 0 and taken:
