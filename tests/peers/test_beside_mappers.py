@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from warpseed import build_index
 from warpseed.measure import processes
+from warpseed.measure.beside import Beside
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
-from warpseed.one_error.peers import Beside, time_beside_peers
+from warpseed.one_error.peers import time_beside_peers
 from warpseed.one_error.reads import Criteria
 from warpseed.one_error.timing import Case
 from warpseed.sequences.queries import write_fastq

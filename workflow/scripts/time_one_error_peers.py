@@ -4,17 +4,14 @@ Input: `reference`, `index` (our folder), `reads`. Params: `case` (a data set of
 `repeats`. Output: `records`.
 """
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from warpseed.compute.machine import usable_cores
-from warpseed.measure.peers.process import plain_copy
+from warpseed.measure.beside import new_beside
 from warpseed.measure.records import write_records
-from warpseed.one_error.peers import Beside, time_beside_peers
+from warpseed.one_error.peers import time_beside_peers
 from warpseed.one_error.reads import Criteria
 from warpseed.one_error.timing import Case
-from warpseed.sequences.reference import read_reference
 from warpseed.workflow.job import rule_log, thread_counts
 
 
@@ -25,9 +22,7 @@ def main(snakemake: Any) -> None:
         snakemake.params.name, given.reads, chosen["count"], chosen["length"], Criteria(chosen["edits"], 2), [], []
     )  # fmt: skip
     threads = thread_counts(chosen["threads"], usable_cores())
-    with tempfile.TemporaryDirectory() as folder:
-        reference = plain_copy(given.reference, Path(folder) / "reference.fa")
-        beside = Beside(str(reference), given.index, read_reference(given.reference).names, Path(folder))
+    with new_beside(given.reference, given.index) as beside:
         records = time_beside_peers(
             beside, case, tools=chosen["peers"], threads=threads, repeats=snakemake.params.repeats
         )

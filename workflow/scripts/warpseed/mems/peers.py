@@ -15,6 +15,7 @@ import numpy as np
 
 from warpseed.batches import Options
 from warpseed.fm_index.store import open_index
+from warpseed.measure.beside import Beside, HitsOfSides, hit_rows, our_stages
 from warpseed.measure.numbered import write_numbered
 from warpseed.measure.peers import bwa, mummer
 from warpseed.measure.peers.matches import PEER_MATCH
@@ -22,14 +23,14 @@ from warpseed.measure.peers.process import HitLines, Process, parse_hits
 from warpseed.measure.processes import our_process, tool_run, tool_side
 from warpseed.measure.records import join_parameters
 from warpseed.measure.searches import file_to_file, outcome_of_rows
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
 from warpseed.mems import mem_search
 from warpseed.mems.matches import KINDS, Criteria
 from warpseed.mems.output import LINES
 from warpseed.mems.timing import Case, chosen_reads, parameters_of
 from warpseed.output.rows import order_rows
 
-__all__ = ["TOOLS", "Beside", "matches_in_common", "time_beside_peers"]
+__all__ = ["TOOLS", "matches_in_common", "time_beside_peers"]
 
 TSV_MATCHES = HitLines(
     dict(enumerate(("query", "contig", "start", "end", "strand", "read_start", "read_end", "occurrences"))),
@@ -40,17 +41,7 @@ TSV_MATCHES = HitLines(
 """Our TSV of matches."""
 
 
-class Beside(NamedTuple):
-    """What both sides read, and where they write."""
-
-    reference: str
-    """a FASTA file, not compressed"""
-    our_index: str
-    """its folder"""
-    contigs: Sequence[str]
-    """names of the contigs, in the order of the reference"""
-    folder: Path
-    """an empty folder, for indexes, reads and matches"""
+_OURS = Options("fast", "cpu", 1)
 
 
 class _Work(NamedTuple):
@@ -98,17 +89,6 @@ def matches_in_common(some: np.ndarray, others: np.ndarray) -> int:
     return int((both[1:] == both[:-1]).sum())
 
 
-class _MatchesOfSides(NamedTuple):
-    """Where the matches of the last run of each side go."""
-
-    rows: dict[str, np.ndarray]
-
-    def told(self, name: str, parse: Callable[[], np.ndarray], lengths: np.ndarray) -> Outcome:
-        """What a side found, worked out from its file."""
-        self.rows[name] = parse()
-        return outcome_of_rows(self.rows[name], lengths)
-
-
 def _parse_ours(path: Path, beside: Beside, work: _Work) -> np.ndarray:
     found = parse_hits(path, TSV_MATCHES, beside.contigs, work.lengths)
     rows = np.empty(len(found), PEER_MATCH)
@@ -117,7 +97,7 @@ def _parse_ours(path: Path, beside: Beside, work: _Work) -> np.ndarray:
     return order_rows(rows, PEER_MATCH.names or ())
 
 
-def _peer(beside: Beside, name: str, work: _Work, matches: _MatchesOfSides) -> Side:
+def _peer(beside: Beside, name: str, work: _Work, matches: HitsOfSides) -> Side:
     """A tool's process, its loading, and as `total` the one less the other."""
     tool, output = TOOLS[name], str(beside.folder / f"{name}.out")
 
@@ -125,48 +105,34 @@ def _peer(beside: Beside, name: str, work: _Work, matches: _MatchesOfSides) -> S
         return tool.run(beside, reads, work.min_length, output)
 
     def outcome() -> Outcome:
-        return matches.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+        return matches.told(name, lambda: tool.parse(output, beside.contigs, work.lengths))
 
     return tool_side("mems", name, 1, tool_run(partial(start, work.few), partial(start, work.reads), outcome))
 
 
-def _our_process(beside: Beside, kind: str, work: _Work, matches: _MatchesOfSides) -> Side:
+def _our_process(beside: Beside, kind: str, work: _Work, matches: HitsOfSides) -> Side:
     """Our command line: index opened, reads read, TSV written, and that TSV read back."""
     output = beside.folder / "matches.tsv"
     command = ["mems", beside.our_index, work.reads, "--min-length", str(work.min_length), "--kind", kind]
 
     def outcome() -> Outcome:
-        return matches.told("warpseed", partial(_parse_ours, output, beside, work), work.lengths)
+        return matches.told("warpseed", partial(_parse_ours, output, beside, work))
 
-    return our_process("mems", command, Options("fast", "cpu", 1), output, outcome)
+    return our_process("mems", command, _OURS, output, outcome)
 
 
-def _our_stages(beside: Beside, kind: str, work: _Work, matches: _MatchesOfSides) -> Side:
+def _our_stages(beside: Beside, kind: str, work: _Work, matches: HitsOfSides) -> Side:
     """The same in this process, with the index open."""
     index = open_index(beside.our_index)
 
     def outcome(path: Path) -> Outcome:
-        return matches.told("warpseed", partial(_parse_ours, path, beside, work), work.lengths)
+        return matches.told("warpseed", partial(_parse_ours, path, beside, work))
 
     def run_of(reads: str) -> Run:
-        search = partial(mem_search, index, min_length=work.min_length, kind=kind, threads=1)
+        search = partial(mem_search, index, min_length=work.min_length, kind=kind, **_OURS._asdict())
         return file_to_file(reads, search, beside.folder / "stages.tsv", LINES["tsv"], outcome)
 
-    fields = side_fields("mems", tier="fast", device="cpu", threads=1)
-    return Side(add_total(run_of(work.reads)), lambda watch: run_of(work.few)(watch)(), fields)
-
-
-def _common_rows(matches: _MatchesOfSides, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """How many matches the tool printed, and how many of them are ours."""
-    ours = matches.rows["warpseed"]
-    rows = []
-    for name in (name for name in matches.rows if name != "warpseed"):
-        theirs = matches.rows[name]
-        same = matches_in_common(theirs, ours)
-        counts = {"hits": len(theirs), "hits_of_theirs": same, "our_hits": len(ours), "hits_of_ours": same}
-        shared = {**fields, "tool": name, "tier": "-", "stage": "-", "unit": "hits"}
-        rows += [{**shared, "metric": metric, "value": value} for metric, value in counts.items()]
-    return rows
+    return our_stages("mems", run_of, work.reads, work.few, _OURS)
 
 
 def time_beside_peers(beside: Beside, case: Case, *, tools: Sequence[str], repeats: int) -> list[dict[str, Any]]:
@@ -199,10 +165,10 @@ def time_beside_peers(beside: Beside, case: Case, *, tools: Sequence[str], repea
             work = _Work(whole, few, reads.lengths, min_length)
             parameters = join_parameters(parameters_of(Criteria(min_length, KINDS[kind], 2)))
             fields = {"item": kind, "case": case.name, "parameters": parameters}
-            matches = _MatchesOfSides({})
+            matches = HitsOfSides(partial(outcome_of_rows, lengths=reads.lengths), {})
             sides = [_peer(beside, name, work, matches)]
             sides += [_our_process(beside, kind, work, matches), _our_stages(beside, kind, work, matches)]
             rows += time_sides(sides, repeats, fields)
             shared = side_fields("mems", tier="-", device="cpu", threads=1) | fields
-            rows += _common_rows(matches, shared | {"queries": len(reads)})
+            rows += hit_rows(matches, shared | {"queries": len(reads)}, matches_in_common)
     return rows

@@ -18,37 +18,25 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.errors import PeerError
 from warpseed.fm_index.store import open_index
+from warpseed.measure.beside import Beside, HitsOfSides, hit_rows, our_stages
 from warpseed.measure.numbered import write_numbered
 from warpseed.measure.peers import bowtie, bwa, razers3, yara
 from warpseed.measure.peers.process import Process, parse_hits
 from warpseed.measure.processes import our_process, tool_run, tool_side
 from warpseed.measure.records import join_parameters
 from warpseed.measure.searches import file_to_file, outcome_of_rows
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
 from warpseed.one_error import read_search
 from warpseed.one_error.output import LINES
 from warpseed.one_error.timing import TSV_HITS, Case, chosen_reads
 from warpseed.output.rows import HIT_ROW
 from warpseed.sequences.queries import Queries
 
-__all__ = ["NEAR", "Beside", "error_percent", "hits_near", "time_beside_peers"]
+__all__ = ["NEAR", "error_percent", "hits_near", "time_beside_peers"]
 
 NEAR = 2
 """Bases that the starts of one place may be apart: an insertion or deletion in a repeat is put anywhere in it."""
 _PERCENT = 100
-
-
-class Beside(NamedTuple):
-    """What both sides read, and where they write."""
-
-    reference: str
-    """a FASTA file, not compressed"""
-    our_index: str
-    """its folder"""
-    contigs: Sequence[str]
-    """names of the contigs, in the order of the reference"""
-    folder: Path
-    """an empty folder, for indexes, reads and hits"""
 
 
 class _Work(NamedTuple):
@@ -151,19 +139,7 @@ def hits_near(rows: np.ndarray, others: np.ndarray) -> int:
     return int((np.searchsorted(there, mine + NEAR, "right") > np.searchsorted(there, mine - NEAR, "left")).sum())
 
 
-class _HitsOfSides(NamedTuple):
-    """Where the hits of the last run of each side go."""
-
-    item: str
-    rows: dict[str, np.ndarray]
-
-    def told(self, name: str, parse: Callable[[], np.ndarray], lengths: np.ndarray) -> Outcome:
-        """What a side found, worked out from its file."""
-        self.rows[name] = parse()
-        return _outcome(self.item, self.rows[name], lengths)
-
-
-def _peer(beside: Beside, name: str, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
+def _peer(beside: Beside, name: str, work: _Work, threads: int, hits: HitsOfSides) -> Side:
     """A tool's process, its loading, and as `total` the one less the other."""
     tool, output = _TOOLS[name], str(beside.folder / f"{name}.out")
     prefix = str(beside.folder / name)
@@ -172,53 +148,39 @@ def _peer(beside: Beside, name: str, work: _Work, threads: int, hits: _HitsOfSid
         return tool.run(beside, prefix, work, reads, threads, output)
 
     def outcome() -> Outcome:
-        return hits.told(name, lambda: tool.parse(output, beside.contigs, work.lengths), work.lengths)
+        return hits.told(name, lambda: tool.parse(output, beside.contigs, work.lengths))
 
     return tool_side(
         "one_error", name, threads, tool_run(partial(start, work.few), partial(start, work.reads), outcome)
     )
 
 
-def _our_process(beside: Beside, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
+def _our_process(beside: Beside, work: _Work, threads: int, hits: HitsOfSides) -> Side:
     """Our command line: index opened, reads read, TSV written, and that TSV read back."""
     output = beside.folder / "placements.tsv"
     command = ["reads", beside.our_index, work.reads, "--max-edits", str(work.edits)]
 
     def outcome() -> Outcome:
         parse = partial(parse_hits, output, TSV_HITS, beside.contigs, work.lengths)
-        return hits.told("warpseed", parse, work.lengths)
+        return hits.told("warpseed", parse)
 
     return our_process("one_error", command, Options("fast", "cpu", threads), output, outcome)
 
 
-def _our_stages(beside: Beside, work: _Work, threads: int, hits: _HitsOfSides) -> Side:
+def _our_stages(beside: Beside, work: _Work, threads: int, hits: HitsOfSides) -> Side:
     """The same in this process, with the index open."""
     index = open_index(beside.our_index)
     options = Options("fast", "cpu", threads)
 
     def outcome(path: Path) -> Outcome:
         parse = partial(parse_hits, path, TSV_HITS, beside.contigs, work.lengths)
-        return hits.told("warpseed", parse, work.lengths)
+        return hits.told("warpseed", parse)
 
     def run_of(reads: str) -> Run:
         search = partial(read_search, index, max_edits=work.edits, **options._asdict())
         return file_to_file(reads, search, beside.folder / "stages.tsv", LINES["tsv"], outcome)
 
-    fields = side_fields("one_error", tier="fast", device="cpu", threads=threads)
-    return Side(add_total(run_of(work.reads)), lambda watch: run_of(work.few)(watch)(), fields)
-
-
-def _hit_rows(hits: _HitsOfSides, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """How many hits each tool printed, how many of them we have, and how many of ours it has."""
-    ours = hits.rows["warpseed"]
-    rows = []
-    for name in (name for name in hits.rows if name != "warpseed"):
-        theirs = hits.rows[name]
-        counts = {"hits": len(theirs), "hits_of_theirs": hits_near(theirs, ours)}
-        counts |= {"our_hits": len(ours), "hits_of_ours": hits_near(ours, theirs)}
-        shared = {**fields, "tool": name, "tier": "-", "stage": "-", "unit": "hits"}
-        rows += [{**shared, "metric": metric, "value": value} for metric, value in counts.items()]
-    return rows
+    return our_stages("one_error", run_of, work.reads, work.few, options)
 
 
 def _work_of(case: Case, folder: Path) -> _Work:
@@ -263,10 +225,10 @@ def time_beside_peers(
         named = {"item": item, "case": case.name, "parameters": parameters}
         chosen = [name for name in asked if name in tools]
         for count in threads if chosen else ():
-            hits = _HitsOfSides(item, {})
+            hits = HitsOfSides(partial(_outcome, item, lengths=work.lengths), {})
             sides = [_peer(beside, name, work, count, hits) for name in chosen]
             sides += [_our_process(beside, work, count, hits), _our_stages(beside, work, count, hits)]
             rows += time_sides(sides, repeats, named)
             fields = side_fields("one_error", tier="-", device="cpu", threads=count) | named
-            rows += _hit_rows(hits, fields | {"queries": len(work.lengths)})
+            rows += hit_rows(hits, fields | {"queries": len(work.lengths)}, hits_near)
     return rows
