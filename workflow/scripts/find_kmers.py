@@ -6,29 +6,17 @@ parts, from 0). Output: `runs`, a run file of sorted BED lines.
 
 from typing import Any
 
-from warpseed.batches import write_results
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import LINES
-from warpseed.output.sorted_lines import open_run_writer
 from warpseed.workflow.job import rule_log
-from warpseed.workflow.progress import Progress
+from warpseed.workflow.shares import write_share
 
 
 def main(snakemake: Any) -> None:
-    """Search with the fast tier, and write what is found as it comes."""
-    given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
-    search = kmer_search(given.index, **params.parameters, device=params.device, threads=threads)
-    totals = write_results(
-        given.queries,
-        search,
-        open_run_writer(snakemake.output.runs, LINES["bed"], threads=threads),
-        share=(params.share[0], params.share[1]),
-        watch=watch,
-        tell=lambda totals, found: Progress(totals, "k-mers", watch).told(found),
-    )
-    for name, number in (watch.counts | totals.numbers()).items():
-        print(f"{name}: {number:,}")
+    """Search with the fast tier, and write what is found."""
+    params = snakemake.params
+    search = kmer_search(snakemake.input.index, **params.parameters, device=params.device, threads=snakemake.threads)
+    write_share(snakemake, search, LINES["bed"], "k-mers")
 
 
 if "snakemake" in globals():

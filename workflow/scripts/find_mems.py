@@ -6,29 +6,17 @@ parts, from 0). Output: `runs`, a run file of sorted PAF lines.
 
 from typing import Any
 
-from warpseed.batches import write_results
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.mems import mem_search
 from warpseed.mems.output import LINES
-from warpseed.output.sorted_lines import open_run_writer
 from warpseed.workflow.job import rule_log
-from warpseed.workflow.progress import Progress
+from warpseed.workflow.shares import write_share
 
 
 def main(snakemake: Any) -> None:
-    """Search with the fast tier, and write what is found as it comes."""
-    given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
-    search = mem_search(given.index, **params.parameters, device=params.device, threads=threads)
-    totals = write_results(
-        given.queries,
-        search,
-        open_run_writer(snakemake.output.runs, LINES["paf"], threads=threads),
-        share=(params.share[0], params.share[1]),
-        watch=watch,
-        tell=lambda totals, found: Progress(totals, "reads", watch).told(found),
-    )
-    for name, number in totals.numbers().items():
-        print(f"{name}: {number:,}")
+    """Search with the fast tier, and write what is found."""
+    params = snakemake.params
+    search = mem_search(snakemake.input.index, **params.parameters, device=params.device, threads=snakemake.threads)
+    write_share(snakemake, search, LINES["paf"], "reads")
 
 
 if "snakemake" in globals():

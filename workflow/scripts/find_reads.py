@@ -6,32 +6,20 @@ Input: `index` (a folder), `queries`. Params: `parameters` (of `read_search`, an
 
 from typing import Any
 
-from warpseed.batches import write_results
-from warpseed.compute.stopwatch import Stopwatch
 from warpseed.one_error import read_search
 from warpseed.one_error.bam import bam_format
-from warpseed.output.sorted_lines import open_run_writer
 from warpseed.workflow.job import rule_log
-from warpseed.workflow.progress import Progress
+from warpseed.workflow.shares import write_share
 
 
 def main(snakemake: Any) -> None:
-    """Search with the fast tier, and write what is found as it comes."""
-    given, params, threads, watch = snakemake.input, snakemake.params, snakemake.threads, Stopwatch()
-    wanted = dict(params.parameters)
+    """Search with the fast tier, and write what is found."""
+    params, wanted = snakemake.params, dict(snakemake.params.parameters)
     format = bam_format(wanted.pop("multiple"))
-    search = read_search(given.index, keep_reads=True, **wanted, device=params.device, threads=threads)
-    writer = open_run_writer(snakemake.output.runs, format, threads=threads)
-    totals = write_results(
-        given.queries,
-        search,
-        writer,
-        share=(params.share[0], params.share[1]),
-        watch=watch,
-        tell=lambda totals, found: Progress(totals, "reads", watch).told(found),
+    search = read_search(
+        snakemake.input.index, keep_reads=True, **wanted, device=params.device, threads=snakemake.threads
     )
-    for name, number in totals.numbers().items():
-        print(f"{name}: {number:,}")
+    write_share(snakemake, search, format, "reads")
 
 
 if "snakemake" in globals():
