@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.owners import owner_of
 from warpseed.fm_index.bins import locate_row
 from warpseed.mems.matches import sort_matches, with_occurrences
 from warpseed.mems.paper import (
@@ -11,7 +12,6 @@ from warpseed.mems.paper import (
     match_at,
     new_rows,
     packed_bases,
-    pattern_of,
     row_of,
     start_of,
 )
@@ -35,7 +35,7 @@ def find_intervals(index, patterns, min_length, first, last, entries):
 
     `entries` has room for one each.
     """
-    pattern, used = pattern_of(patterns.starts, first), int64(0)
+    pattern, used = owner_of(patterns.starts, first), int64(0)
     for number in range(first, last):
         while number >= int64(patterns.starts[pattern + int64(1)]):
             pattern += int64(1)
@@ -72,7 +72,7 @@ def split_rows(entries, borders, first, rows, owners):
     borders : int64[e + 1], where the rows of each entry begin
     rows, owners : uint32[r] and int64[r], that take the rows and their entries
     """
-    owner = pattern_of(borders, int64(first))
+    owner = owner_of(borders, int64(first))
     for i in range(rows.shape[0]):
         number = int64(first) + int64(i)
         while number >= borders[owner + int64(1)]:

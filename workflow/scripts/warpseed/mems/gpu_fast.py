@@ -15,6 +15,7 @@ from warpseed.compute.appended import SEGMENTS, run_at, runs_of_warp, set_aside
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.owners import owner_of
 from warpseed.compute.ranges import sort_range
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, bucket_rows, exact_tag_range, position_of
@@ -23,7 +24,9 @@ from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS, SUPER, pack_place,
 from warpseed.sequences.packed import Packed, first_word, one_word_each, oriented_marks, oriented_word
 
 __all__ = [
+    "CROWDED",
     "KEEPING_BLOCKS",
+    "RUN",
     "SEEDS_A_WARP",
     "AppendedMatches",
     "MatchSearch",
@@ -37,16 +40,15 @@ __all__ = [
     "keep_matches",
     "order_matches",
     "orient_words",
-    "owner_of",
     "packed_match",
     "put_matches",
 ]
 
 SEEDS_A_WARP = 32
 KEEPING_BLOCKS = 32 * SEGMENTS
-_CROWDED = 64
-"""A seed with more rows is left to whole warps, in runs of _RUN rows."""
-_RUN = 256
+CROWDED = 64
+"""A seed, or a base, with more rows is left to whole warps, in runs of RUN rows."""
+RUN = 256
 _MANY_ROWS = 8
 """Rows of a seed from which on the bases behind it are looked at, too."""
 _ENDS_A_THREAD = 8
@@ -107,19 +109,6 @@ class Tile(NamedTuple):
     """its orientation's first base among the oriented words"""
     length: int
     """bases of the read"""
-
-
-@scalar
-def owner_of(borders, item):
-    """Whose item this is: of those that begin at or before it the last."""
-    low, high = int64(0), int64(borders.shape[0]) - int64(1)
-    while high - low > int64(1):
-        middle = (low + high) >> int64(1)
-        if int64(borders[middle]) <= item:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -245,8 +234,8 @@ def append_matches(search):
     lane, step = me & int64(31), int64(search.how.step)
     tile = _tile_at(search, number)
     low, high = _look_up(search, tile, tile.seed + lane * step)
-    if high - low > int64(_CROWDED):
-        set_aside(search.lists.cursors, search.crowded, (number, lane), (low, high), int64(_RUN))
+    if high - low > int64(CROWDED):
+        set_aside(search.lists.cursors, search.crowded, (number, lane), (low, high), int64(RUN))
         high = low
     place, total = warp_places(high - low)
     places[me], lows[me] = uint32(place), uint32(low)

@@ -6,18 +6,15 @@ from __future__ import annotations
 from warpseed.compute.appended import run_at, runs_of_warp, set_aside
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import position_of
-from warpseed.mems.gpu_fast import Tile, append_match, end_of, owner_of, packed_match
+from warpseed.mems.gpu_fast import CROWDED, RUN, Tile, append_match, end_of, packed_match
 from warpseed.mems.longest import longest_finder
 from warpseed.mems.matches import SUPER
 from warpseed.sequences.packed import first_word, one_word_each
 
 __all__ = ["append_crowded_longest", "append_longest", "note_longest"]
-
-_CROWDED = 64
-"""A base whose match has more rows leaves them to whole warps, in runs of _RUN rows."""
-_RUN = 256
 
 
 @inlined
@@ -112,8 +109,8 @@ def append_longest(search):
     if wanted > int64(0):
         read = search.oriented.words, search.oriented.marks, tile.origin, tile.length
         low, high = _rows_around(search.tagged, read, tile.seed + lane, row, wanted)
-        if high - low > int64(_CROWDED):
-            set_aside(search.lists.cursors, search.crowded, (t >> int64(5), lane), (low, high), int64(_RUN))
+        if high - low > int64(CROWDED):
+            set_aside(search.lists.cursors, search.crowded, (t >> int64(5), lane), (low, high), int64(RUN))
             high = low
     place, total = warp_places(high - low)
     places[me], lows[me] = uint32(place), uint32(low)

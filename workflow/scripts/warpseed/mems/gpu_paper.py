@@ -11,6 +11,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK, WARPS, warp_places
 from warpseed.fm_index.bins import locate_row, narrowed
 from warpseed.mems.matches import PLACE_BITS
@@ -23,7 +24,6 @@ from warpseed.mems.paper import (
     match_at,
     new_rows,
     packed_bases,
-    pattern_of,
     row_of,
     window_before,
 )
@@ -68,7 +68,7 @@ def pack_pattern_words(reads, patterns):
     count = int64(patterns.first.shape[0]) - int64(1)
     if word >= int64(patterns.first[count]):
         return
-    pattern = pattern_of(patterns.first, word)
+    pattern = owner_of(patterns.first, word)
     query, strand = pattern // int64(patterns.strands), pattern % int64(patterns.strands)
     first = int64(BASES_A_WORD) * (word - int64(patterns.first[pattern]))
     patterns.words[word] = uint32(packed_bases(reads, query, strand, first))
@@ -81,7 +81,7 @@ def assign_starts(starts, first, started):
     if thread >= int64(started.patterns.shape[0]):
         return
     number = int64(first) + thread
-    pattern = pattern_of(starts, number)
+    pattern = owner_of(starts, number)
     started.patterns[thread] = uint32(pattern)
     started.mems[thread] = uint32(number - int64(starts[pattern]))
 
@@ -275,7 +275,7 @@ def split_intervals(entries, borders, first, rows, owners):
     if thread >= int64(rows.shape[0]):
         return
     number = int64(first) + thread
-    owner = pattern_of(borders, number)
+    owner = owner_of(borders, number)
     rows[thread] = uint32(row_of(entries, owner, number - int64(borders[owner])))
     owners[thread] = uint32(owner)
 

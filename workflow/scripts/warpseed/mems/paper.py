@@ -29,7 +29,6 @@ __all__ = [
     "match_at",
     "new_rows",
     "packed_bases",
-    "pattern_of",
     "row_of",
     "start_of",
     "window_before",
@@ -87,19 +86,6 @@ def packed_bases(reads, query, strand, first):
         code = base_at(reads, query, strand, place) if place < length else int64(4)
         word = (word << uint64(4)) | uint64(code)
     return word
-
-
-@scalar
-def pattern_of(borders, number):
-    """The pattern that has an item, int64: the last one whose items begin at or before `number` (int64[p + 1])."""
-    low, high = int64(0), int64(borders.shape[0]) - int64(1)
-    while high - low > int64(1):
-        middle = (low + high) >> int64(1)
-        if int64(borders[middle]) <= number:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 # ---- stage 1

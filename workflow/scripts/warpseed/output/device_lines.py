@@ -28,6 +28,7 @@ from warpseed.compute.gpu import (
     view,
 )
 from warpseed.compute.letters import bytes_of, number_putter
+from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK
 from warpseed.output.lines import Line, Number, Parts, Plan, Tables, line_putter, plan_of
 from warpseed.sequences.names import Names
@@ -72,19 +73,6 @@ _put_line = line_putter(_put_exactly, number_putter(_put_exactly), _put_bytes_ex
 _size_of_line = line_putter(_put_nothing, number_putter(_put_nothing), _skip_bytes)
 
 
-@scalar
-def _query_of(hit_first, hit):
-    """The query that a hit is of: `hit_first`, int64[n + 1], has where the hits of each begin."""
-    low, high = int64(0), int64(hit_first.shape[0]) - int64(1)
-    while high - low > int64(1):
-        middle = (low + high) >> int64(1)
-        if hit_first[middle] <= hit:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 def row_maker(expand: Any) -> Any:
     """What makes rows of packed hits on a device, for a system's kernel to call: a function of (packed, hit_first,
     first, lengths, segments, rows).
@@ -99,7 +87,7 @@ def row_maker(expand: Any) -> Any:
         if begin < int64(rows.shape[0]):
             hit = int64(first) + begin
             mine = rows[begin : min(begin + int64(_ROWS_A_THREAD), int64(rows.shape[0]))]
-            expand(packed, hit_first, _query_of(hit_first, hit), hit, lengths, segments, int64(0), mine)
+            expand(packed, hit_first, owner_of(hit_first, hit), hit, lengths, segments, int64(0), mine)
 
     return make_rows
 
