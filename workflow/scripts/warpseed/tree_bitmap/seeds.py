@@ -23,7 +23,8 @@ def find_seeded(
     known = np.empty(0, np.uint64) if dictionary is None else np.asarray(dictionary, np.uint64)
     seed = codes[:seed_length]
     if not grows:
-        known = np.union1d(known, new_kmers(seed, k, answer(seed, k, known, True)))
+        if len(seed):
+            known = np.union1d(known, new_kmers(seed, k, answer(seed, k, known, True)))
         return answer(codes, k, known, False), lambda: known
     answers = answer(codes, k, known, True)
     # Of equal k-mers the first is NEW: if that begins in the seed, all are seen; no other is in the seed then.
