@@ -11,7 +11,7 @@ from warpseed.compute.gpu import argsort, cupy, launch, view
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
-from warpseed.mems.gpu_fast import order_matches, put_matches
+from warpseed.mems.gpu_order import order_matches, put_matches
 from warpseed.mems.matches import MATCH, MOST_OCCURRENCES, PLACE_BITS, Criteria
 from warpseed.output.from_device import DeviceHits, Request, packed_bytes
 from warpseed.sequences.packed import Packed
