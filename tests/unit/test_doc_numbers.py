@@ -51,7 +51,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"name of more than (\d+) bytes is refused", bam.LONGEST_NAME),
     ("docs/formats.md", r"with `\*` or `=`; more than ([\d,]+) bases", bam.LONGEST_CONTIG),
-    ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast._CROWDED),
+    ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast.CROWDED),
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
     ("docs/one_error.md", r"quality\*\* is (\d+) where", bam_records.map_quality(0, -1)),
     ("docs/one_error.md", r"Else it is (\d+) for each edit", bam_records.map_quality(0, 1)),
