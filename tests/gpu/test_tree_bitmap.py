@@ -12,8 +12,11 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_tree_bitmap import play_kernels
 from oracles.tree_bitmap import answers_to, codes_of_words, words_at
+from warpseed.tree_bitmap import cpu_levenshtein, gpu_levenshtein
+from warpseed.tree_bitmap.cpu_levenshtein import EDIT_KERNELS
 from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically
 from warpseed.tree_bitmap.gpu_dynamic import lanes_for
+from warpseed.tree_bitmap.growing import Growing
 
 LENGTHS = (1, 3, 4, 31)
 
@@ -118,3 +121,33 @@ def test_events_are_of_all_that_is_done(device: Any, concurrent: bool) -> None:
         for which in range(2):
             mine = [event for event in events if event.stream == which and event.name != "deltas"]
             assert [event.name for event in sorted(mine, key=lambda event: event.begin)] == [*names[:4], *names[:4]]
+
+
+@pytest.mark.parametrize(("k", "edits"), [(1, 0), (3, 2), (4, 1), (6, 3), (9, 2), (31, 2)])
+@pytest.mark.parametrize("kernel", EDIT_KERNELS)
+def test_edits_are_those_of_the_twins(device: Any, k: int, edits: int, kernel: str) -> None:
+    """In any number of pieces, and where the match buffer is too small at first."""
+    for name, codes in streams(k).items():
+        dictionary = Growing(k, "hybrid")
+        known = codes_of_words(word for _, word in words_at(codes.tolist()[3 : 60 + k], k))
+        dictionary.insert(np.array(known, np.uint64))
+        bitmap = dictionary.to_bitmap()
+        expected = cpu_levenshtein.match_edits(codes, k, edits, bitmap)
+        for pieces, records in ((None, None), (1, 1), (7, 100)):
+            found = gpu_levenshtein.match_edits(codes, k, edits, bitmap, kernel, pieces, records)
+            assert found.accepted.tolist() == expected.accepted.tolist(), name
+            assert found.missed.tolist() == expected.missed.tolist(), name
+
+
+def test_edits_near_a_large_dictionary(device: Any) -> None:
+    """Levels of more trie-nodes than a block has threads, and queues that are full."""
+    codes = np.random.default_rng(5).integers(0, 4, 6000, np.uint8)
+    dictionary = Growing(8)
+    dictionary.insert(np.array(codes_of_words(word for _, word in words_at(codes.tolist(), 8)), np.uint64))
+    bitmap = dictionary.to_bitmap()
+    stream = np.concatenate([codes[:40], [4], codes[70:60:-1]]).astype(np.uint8)
+    expected = cpu_levenshtein.match_edits(stream, 8, 2, bitmap)
+    for kernel in EDIT_KERNELS:
+        found = gpu_levenshtein.match_edits(stream, 8, 2, bitmap, kernel)
+        assert found.accepted.tolist() == expected.accepted.tolist()
+        assert found.missed.tolist() == expected.missed.tolist()

@@ -63,6 +63,9 @@ class _Atomic:
     def min(self, array: np.ndarray, place: int, value: Any) -> Any:
         return self._change(array, place, lambda before: min(before, value))
 
+    def or_(self, array: np.ndarray, place: int, value: Any) -> Any:
+        return self._change(array, place, lambda before: before | value)
+
     def add(self, array: np.ndarray, place: int, value: Any) -> Any:
         return self._change(array, place, lambda before: before + value)
 
@@ -118,6 +121,9 @@ class _Cuda:
 
     def clz(self, value: Any) -> int:
         return 32 - int(value).bit_length()
+
+    def syncwarp(self) -> None:
+        self._of_warp(None)
 
     def syncthreads(self) -> None:
         self.here.block.all.shown(self.here.thread, None)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from warpseed.tree_bitmap import cpu_levenshtein
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.cpu_paper import match_chunk
+from warpseed.tree_bitmap.levenshtein import edit_record
+from warpseed.tree_bitmap.paper import MISMATCH
 
 from oracles.pretend_gpu import install
 
@@ -48,13 +51,29 @@ class _Kernels:
         assert lanes in (4, 8, 16, 32) and lanes > k and pieces > 0
         _put(match_chunk(codes.view(np.ndarray), k, _plain(bitmap), places, "shuffle", pieces), buffer)
 
+    def _match_edits(self, codes, search, bitmap, places, actives, buffer) -> None:
+        k, edits = search
+        blocks, rest = divmod(len(actives), (edits + 1) * len(bitmap.inmaps))
+        assert places == (0, len(codes)) and blocks > 0 and rest == 0
+        found = cpu_levenshtein.match_edits(codes.view(np.ndarray), k, edits, _plain(bitmap), pieces=blocks)
+        records = [
+            edit_record(kind, place, bits)
+            for kind, words in ((0, found.accepted), (MISMATCH, found.missed))
+            for place, bits in enumerate(words.tolist())
+            if bits
+        ]
+        _put(np.array(records, np.uint64), buffer)
+
+    match_edits_naively = match_edits_efficiently = match_edits_in_queues = _match_edits
+
 
 def play_kernels(monkeypatch: Any) -> _Kernels:
     """Put a pretended CuPy and these kernels where the library looks for them."""
-    from warpseed.tree_bitmap import gpu_dynamic
+    from warpseed.tree_bitmap import gpu_dynamic, gpu_levenshtein
 
     install(monkeypatch, None)
     kernels = _Kernels()
-    monkeypatch.setattr(gpu_dynamic, "launch", kernels.launch)
-    monkeypatch.setattr(gpu_dynamic, "_BLOCKS", 3)  # the CPU takes one after the other
+    for module in (gpu_dynamic, gpu_levenshtein):
+        monkeypatch.setattr(module, "launch", kernels.launch)
+        monkeypatch.setattr(module, "_BLOCKS", 3)  # the CPU takes one after the other
     return kernels

@@ -109,7 +109,11 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     near = Neighbourhood(words, 12, 1, 2)
     stream = KmerTable(words, words, words, words, words, 15)
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
+    edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
     return {
+        "match_edits_naively": edits,
+        "match_edits_efficiently": edits,
+        "match_edits_in_queues": edits,
         "match_naively": (*chunk, rows, MatchBuffer(words, words)),
         "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
         "pack_codes": (words.view(np.uint8), 0, words, words),

@@ -17,7 +17,7 @@ from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.cpu_paper import match_chunk
 from warpseed.tree_bitmap.growing import Growing
 
-DEVICE_FUNCTIONS = (kernels._append, kernels._append_together, kernels._reset)
+DEVICE_FUNCTIONS = (kernels.append_record, kernels._append_together, kernels.reset_active)
 
 
 def drawn(k: int, count: int, seed: int) -> tuple[np.ndarray, TreeBitmap]:

@@ -10,7 +10,7 @@ from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.tree_bitmap.paper import DEPTH_BITS, advance, piece_of, record_at, transition_node
 
-__all__ = ["BLOCK", "MatchBuffer", "match_by_shuffle", "match_naively"]
+__all__ = ["BLOCK", "MatchBuffer", "append_record", "match_by_shuffle", "match_naively", "reset_active"]
 
 BLOCK = 256
 """Threads of a block that shares a piece of the stream."""
@@ -27,7 +27,7 @@ class MatchBuffer(NamedTuple):
 
 
 @scalar
-def _append(buffer, record):
+def append_record(buffer, record):
     """Put a record down, if there is one (not 0) and room for it."""
     if record != uint64(0):
         slot = int64(cuda.atomic.add(buffer.cursor, 0, uint64(1)))
@@ -36,7 +36,7 @@ def _append(buffer, record):
 
 
 @scalar
-def _reset(active, nodes):
+def reset_active(active, nodes):
     """Leave the root alone active; all threads of a block take part, and all see it."""
     cuda.syncthreads()
     for node in range(int64(cuda.threadIdx.x), nodes, int64(cuda.blockDim.x)):
@@ -58,11 +58,11 @@ def match_naively(codes, k, bitmap, places, actives, buffer):
     if block >= pieces or first >= last:
         return
     active = actives[block * nodes : (block + int64(1)) * nodes]
-    _reset(active, nodes)
+    reset_active(active, nodes)
     for place in range(first, last + int64(k) - int64(1)):
         base = int64(codes[place])
         if base > int64(3):
-            _reset(active, nodes)
+            reset_active(active, nodes)
             continue
         for depth in range(levels):
             level = levels - int64(1) - int64(depth)
@@ -70,9 +70,9 @@ def match_naively(codes, k, bitmap, places, actives, buffer):
             for node in range(begin + me, end, threads):
                 symbol, search = (int64(place), base), (int64(k), last)
                 shallow, deep, outside = transition_node(bitmap, active, (level, int64(node)), symbol, search)
-                _append(buffer, shallow)
-                _append(buffer, deep)
-                _append(buffer, outside)
+                append_record(buffer, shallow)
+                append_record(buffer, deep)
+                append_record(buffer, outside)
             cuda.syncthreads()
 
 

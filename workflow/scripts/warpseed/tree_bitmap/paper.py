@@ -15,6 +15,7 @@ from warpseed.compute.intrinsics import trailing_zeros
 from warpseed.tree_bitmap.bitmap import child_of
 
 __all__ = [
+    "DEPTH_1",
     "DEPTH_BITS",
     "MISMATCH",
     "MOST_PLACES",
@@ -23,10 +24,13 @@ __all__ = [
     "NO_KMER",
     "SEEN",
     "advance",
+    "exmap_mask",
     "kmer_at",
     "piece_of",
     "record_at",
+    "spread",
     "start_of",
+    "transition_inmap",
     "transition_node",
 ]
 
@@ -39,7 +43,7 @@ DEPTH_BITS = 5
 _NODE_BITS = 27
 MOST_TRIE_NODES, MOST_PLACES = 1 << _NODE_BITS, 1 << 31
 """What the other parts of Figure 11's record can count: trie-nodes, and places of a stream."""
-_DEPTH_1 = np.uint64(0b11110)
+DEPTH_1 = np.uint64(0b11110)
 """The bits of an inmap at depth 1 of its trie-node."""
 _BYTES, _NIBBLES, _PAIRS, _FOURTHS = (
     np.uint64(0x000000FF000000FF), np.uint64(0x000F000F000F000F), np.uint64(0x0303030303030303),
@@ -51,7 +55,7 @@ _BYTES, _NIBBLES, _PAIRS, _FOURTHS = (
 
 
 @scalar
-def _spread(word):
+def spread(word):
     """The 16 bits of a depth word, each moved to the first of its four children, uint64."""
     word = (word | (word << uint64(24))) & _BYTES
     word = (word | (word << uint64(12))) & _NIBBLES
@@ -60,24 +64,24 @@ def _spread(word):
 
 
 @scalar
-def _next_depth(word, base):
+def next_depth(word, base):
     """generate_next_depth() of Figure 13: the child by `base` of each bit of a depth word, uint64."""
-    return _spread(word) << uint64(base)
+    return spread(word) << uint64(base)
 
 
 @scalar
-def _transition_inmap(active, base):
+def transition_inmap(active, base):
     """Internal transitions (Figure 13): the states that those of an active inmap lead to, uint64. They need not exist,
     and the root is not among them."""
     active = uint64(active)
-    from_root = _next_depth(active & uint64(1), base) << uint64(1)
-    return (_next_depth((active >> uint64(1)) & uint64(0xF), base) << uint64(5)) | from_root
+    from_root = next_depth(active & uint64(1), base) << uint64(1)
+    return (next_depth((active >> uint64(1)) & uint64(0xF), base) << uint64(5)) | from_root
 
 
 @scalar
-def _exmap_mask(active, base):
+def exmap_mask(active, base):
     """External transitions (Figure 14): the children of a trie-node that its states lead to, whether there or not."""
-    return _next_depth(uint64(active) >> uint64(5), base)
+    return next_depth(uint64(active) >> uint64(5), base)
 
 
 @scalar
@@ -177,7 +181,7 @@ def transition_node(bitmap, active, where, symbol, search):
         return uint64(0), uint64(0), uint64(0)
     depth, shallow, deep, outside = int64(3) * level, uint64(0), uint64(0), uint64(0)
     if states >> uint64(5):
-        wanted, to = _exmap_mask(states, base), node
+        wanted, to = exmap_mask(states, base), node
         left = wanted & bitmap.exmaps[node]
         if left == uint64(0):
             outside = record_at(False, depth + int64(3), node, symbol, search)
@@ -186,9 +190,9 @@ def transition_node(bitmap, active, where, symbol, search):
             active[to] |= uint32(1)
             left &= left - uint64(1)
             outside = record_at(True, depth + int64(3), to, symbol, search)
-    inmap, wanted = uint64(bitmap.inmaps[node]), _transition_inmap(states, base)
-    if wanted & _DEPTH_1:
-        shallow = record_at(wanted & inmap & _DEPTH_1 != uint64(0), depth + int64(1), node, symbol, search)
+    inmap, wanted = uint64(bitmap.inmaps[node]), transition_inmap(states, base)
+    if wanted & DEPTH_1:
+        shallow = record_at(wanted & inmap & DEPTH_1 != uint64(0), depth + int64(1), node, symbol, search)
     if wanted >> uint64(5):
         deep = record_at((wanted & inmap) >> uint64(5) != uint64(0), depth + int64(2), node, symbol, search)
     active[node] = uint32((wanted & inmap) | root)
