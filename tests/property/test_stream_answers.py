@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,14 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap import cpu, cpu_parts
 from warpseed.tree_bitmap.windows import BLOCK
 
 from tests.oracles.tree_bitmap import answers_to, codes_of_words, words_at, words_of_codes
 
 LENGTHS = (0, 1, 2, 30, 31, 32, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 40, 9000)
 STRUCTURES = {"as it chooses": {}, "sets in parts": {"_MOST_BITS_K": 0}, "bits": {"_CHEAP_BITS": 4**13}}
-SIZES = {"_PART_KMERS": (50, 700, 1 << 15), "_ROOM_SLOTS": (64, 256, 1 << 18), "BLOCK_PLACES": (BLOCK, 1 << 27)}
+SIZES = {
+    (cpu_parts, "_PART_KMERS"): (50, 700, 1 << 15),
+    (cpu_parts, "_ROOM_SLOTS"): (64, 256, 1 << 18),
+    (cpu, "BLOCK_PLACES"): (BLOCK, 1 << 27),
+}
 
 
 def made_stream(generator: np.random.Generator, kind: str, length: int) -> np.ndarray:
@@ -68,8 +73,8 @@ def test_answers_and_dictionary_are_those_of_the_definition(data: st.DataObject)
     known = np.unique(generator.integers(0, 4**k, data.draw(st.sampled_from((0, 5, 1000))), dtype=np.uint64))
     grows, threads = data.draw(st.booleans()), data.draw(st.integers(1, 3))
     with pytest.MonkeyPatch.context() as patch:
-        for name, values in SIZES.items():
-            patch.setattr(cpu, name, data.draw(st.sampled_from(values), name))
+        for (module, name), values in SIZES.items():
+            patch.setattr(module, name, data.draw(st.sampled_from(values), name))
         answers, dictionary = cpu.find_answers(
             codes, k, seed_length=seed_length, dictionary=known, grows=grows, threads=threads, watch=Stopwatch()
         )
@@ -80,12 +85,27 @@ def test_answers_and_dictionary_are_those_of_the_definition(data: st.DataObject)
 
 @pytest.mark.parametrize("k", [3, 15, 31])
 @pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
-def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
-    generator = np.random.default_rng(k)
-    codes = made_stream(generator, kind, 9000)
+def test_blocks_of_any_lengths_give_the_same_answers_and_counts(kind: str, k: int) -> None:
+    codes = made_stream(np.random.default_rng(k), kind, 9000)
     expected, _ = truth(codes, k, 0, np.empty(0, np.uint64), True)
-    for lengths in ([9000], [1, 2, 30, 3000, 1, 5966], [10] * 900, [4500, 0, 4500]):
-        blocks = np.split(codes, np.cumsum(lengths)[:-1])
-        kmers = cpu.HostKmers(k, np.empty(0, np.uint64), threads=2, places=max(lengths) + k, blocks=True)
-        found = list(cpu.iter_answers(kmers, blocks, watch=Stopwatch()))
-        assert np.concatenate(found).tolist() == expected
+    words = [(place, codes_of_words([word])[0]) for place, word in words_at(codes.tolist(), k)]
+    times = Counter(kmer for _, kmer in words)
+    firsts = {kmer: place for place, kmer in reversed(words)}
+    rows = sorted((place, kmer, times[kmer]) for kmer, place in firsts.items())
+    for lengths in ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500]):
+        kmers = cpu.HostKmers(k, np.empty(0, np.uint64), threads=2, places=max(lengths))
+        counts = cpu.HostCounts(k, threads=2, places=max(lengths))
+        answers = np.zeros(9000, np.uint8)
+        for last, length in zip(np.cumsum(lengths), lengths, strict=True):
+            codes_there = codes[last - length : last + k - 1]
+            kmers.answer(codes_there, answers[last - length : last], last < 9000)
+            counts.take(codes_there, length, last < 9000)
+        assert answers.tolist() == expected
+        found = counts.counted()
+        assert list(zip(found.places.tolist(), found.codes.tolist(), found.counts.tolist(), strict=True)) == rows
+
+
+def test_kmers_of_a_dictionary_are_known() -> None:
+    known = np.array([3, 7, 9], np.uint64)
+    assert cpu.is_known(np.array([0, 3, 8, 9, 10], np.uint64), known).tolist() == [False, True, False, True, False]
+    assert cpu.is_known(np.array([0], np.uint64), known[:0]).tolist() == [False]

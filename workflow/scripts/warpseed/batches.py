@@ -30,6 +30,7 @@ __all__ = [
     "Options",
     "Settings",
     "Source",
+    "check_source",
     "checked_options",
     "devices_of",
     "find_all",
@@ -170,7 +171,7 @@ def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:
     )
 
 
-def _check_source(source: Source) -> None:
+def check_source(source: Source) -> None:
     """Refuse what is no queries: of a table or a mapping, the column names or keys would be searched; a set has no
     order to number hits by."""
     if isinstance(source, Queries | str | os.PathLike):
@@ -213,7 +214,7 @@ def iter_batches(
     ------
     Batch, with at least one query
     """
-    _check_source(source)
+    check_source(source)
     first = records = lines = 0
     threads, as_written = search.options.threads, search.as_written
     with open_pieces(source, threads=threads, as_written=as_written, share=share or (0, 1)) as pieces:

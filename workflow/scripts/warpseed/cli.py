@@ -1,4 +1,4 @@
-"""The command line: ``python -m warpseed index | kmers | reads | mems | verify | check``."""
+"""The command line: ``python -m warpseed index | kmers | reads | mems | stream | verify | check``."""
 
 from __future__ import annotations
 
@@ -50,19 +50,20 @@ def _parser() -> argparse.ArgumentParser:
 
     threads = argparse.ArgumentParser(add_help=False)
     threads.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
-    search = argparse.ArgumentParser(add_help=False, parents=[threads])
-    search.add_argument("--tier", choices=("fast", "paper"), default="fast", help="default: fast")
+    target = argparse.ArgumentParser(add_help=False, parents=[threads])
+    target.add_argument("--tier", choices=("fast", "paper"), default="fast", help="default: fast")
     devices = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
-    search.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
+    target.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
+    search = argparse.ArgumentParser(add_help=False, parents=[target])
     search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
     ordered = "order hits by coordinates, not by query; a .bed.gz or .paf.gz gets a tabix index"
     search.add_argument("--sorted", action="store_true", help=ordered)
 
     index = command("index", _index, "Index a genome, or add parts to an index.", threads)
     index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip; with --add the folder of an index")
-    target = index.add_mutually_exclusive_group(required=True)
-    target.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
-    target.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
+    result = index.add_mutually_exclusive_group(required=True)
+    result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
+    result.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
     index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), paper, or fast,paper")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
@@ -101,6 +102,18 @@ def _parser() -> argparse.ArgumentParser:
     rare = "leave out the matches of a part of a read that has more than N (default: none)"
     mems.add_argument("--max-occurrences", type=int, metavar="N", help=rare)
     mems.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+
+    stream = command("stream", _stream, "Find which k-mers of a stream of bases were there before.", target)
+    stream.add_argument("sequences", metavar="SEQUENCES", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+    stream.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv or .bin; '-' (default) is TSV")
+    stream.add_argument("-k", "--k", type=int, metavar="K", help="1 to 31 (default: the dictionary's, or 15)")
+    told = "each distinct k-mer with its first place and its count (default), or each place, new or seen"
+    stream.add_argument("--report", choices=("kmers", "places"), default="kmers", help=told)
+    seed = "k-mers of the first N bases are seen before the stream begins (default 0)"
+    stream.add_argument("--seed-length", type=int, default=0, metavar="N", help=seed)
+    stream.add_argument("--dictionary", metavar="FILE", help="k-mers that are seen before it, saved by another run")
+    stream.add_argument("--save-dictionary", metavar="FILE", help="save all k-mers that are seen in the end")
+    stream.add_argument("--fixed", action="store_true", help="k-mers of the stream do not become seen")
 
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
@@ -176,6 +189,26 @@ def _mems(options: argparse.Namespace) -> int:
     )
     formats = {**LINES, "mums": mums(not options.one_strand)}
     return _search(options, options.reads, "reads", search, formats, lambda counts: None)
+
+
+def _stream(options: argparse.Namespace) -> int:
+    from warpseed.batches import Options
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.tree_bitmap.search import checked_request, write_stream
+
+    watch = Stopwatch()
+    began = time.perf_counter()
+    checked = Options(options.tier, options.device, options.threads).checked()
+    request = checked_request(options.k, options.dictionary, options.seed_length, not options.fixed, checked)
+    totals = write_stream(
+        options.sequences, options.output, request, report=options.report, save=options.save_dictionary, watch=watch
+    )
+    options.say(
+        f"{totals.records:,} records, {totals.bases:,} bases, {totals.kmers:,} {request.k}-mers, {totals.new:,} of "
+        f"them new; {options.report} written to {options.output}"
+    )
+    say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
+    return 0
 
 
 def _search(

@@ -1,1 +1,73 @@
 """K-mers in a stream, matched with a dictionary that grows on the way (paper 003)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Unpack
+
+from warpseed.batches import OptionArguments, check_source, checked_options
+from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from warpseed.batches import Source
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.tree_bitmap.dictionary import Dictionary
+    from warpseed.tree_bitmap.search import Matches
+
+__all__ = ["match_stream"]
+
+
+def match_stream(
+    stream: Source,
+    k: int | None = None,
+    *,
+    seed_length: int = 0,
+    dictionary: str | os.PathLike[str] | Dictionary | np.ndarray | None = None,
+    grows: bool = True,
+    watch: Stopwatch | None = None,
+    **options: Unpack[OptionArguments],
+) -> Matches:
+    """What is known of every place of a stream: was the k-mer that begins there seen before?
+
+    Parameters
+    ----------
+    stream : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
+        Queries: the records that it consists of, one behind the other. No k-mer reaches from one into the next, or over
+        a base that is not A, C, G or T.
+    k : bases of a k-mer, 1 to 31; None takes those of the dictionary, or 15
+    seed_length : the k-mers of so many bases at the beginning are seen before the stream begins; what stands between
+        two records counts as one
+    dictionary : path of a saved dictionary, or Dictionary, or sorted numbers of k-mers, which are, too
+    grows : whether k-mers of the stream are seen from their first place on; False looks up the dictionary and the seed
+        alone
+    watch : Stopwatch that takes the seconds of each stage
+    tier : 'fast', the best structure we know for the stream, or 'paper', the trie of paper 003; they say the same
+    device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
+    threads : int, CPU threads
+
+    Returns
+    -------
+    Matches
+
+    Raises
+    ------
+    InputError : an argument out of its range, or a file that is not what it should be
+    MemoryLimitError : the stream does not fit the device
+    DeviceError : a GPU is asked for, and none answers
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.sequences.queries import read_queries
+    from warpseed.tree_bitmap.search import checked_request, match
+    from warpseed.tree_bitmap.stream import stream_of
+
+    checked = checked_options(options, ("k", "seed_length", "dictionary", "grows", "watch"))
+    if checked.max_hits is not None:
+        raise InputError("max_hits is given, but a k-mer of a stream has no hits; leave it out.")
+    check_source(stream)
+    request = checked_request(k, dictionary, seed_length, grows, checked)
+    watch = watch or Stopwatch()
+    with watch.stage("read"):
+        records = stream_of(read_queries(stream))
+    return match(records, request, watch)

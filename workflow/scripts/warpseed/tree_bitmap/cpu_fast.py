@@ -14,14 +14,22 @@ import numpy as np
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint32, uint64
 from warpseed.compute.intrinsics import prefetch
-from warpseed.tree_bitmap.fast import add_kmers, clear_set, find_slot, keep_kmer, line_of, may_hold
+from warpseed.tree_bitmap.fast import (
+    add_kmers,
+    clear_set,
+    find_slot,
+    keep_kmer,
+    line_of,
+    may_hold,
+    tell_counts,
+)
 from warpseed.tree_bitmap.stream import NEW, SEEN
 from warpseed.tree_bitmap.windows import BLOCK, kmers_of, rank_of_kmer, ranks_of, read_block, word_of
 
 __all__ = [
-    "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "add_bits", "answer_by_bits", "answer_by_set", "answer_parts",
-    "answer_runs", "count_new", "cut_range", "gather_new", "group_runs", "kmers_at", "part_of_kmers", "seen_by_bits",
-    "slots_for",
+    "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "Said", "add_bits", "answer_by_bits", "answer_by_set",
+    "answer_parts", "answer_runs", "count_new", "cut_range", "gather_new", "group_runs", "kmers_at", "part_of_kmers",
+    "seen_by_bits", "slots_for",
 ]  # fmt: skip
 
 LENGTH_BITS = 12
@@ -72,6 +80,17 @@ class Grouped(NamedTuple):
     """uint64[], distinct k-mers"""
     known_borders: np.ndarray
     """int64[parts + 1], where those of each part begin"""
+
+
+class Said(NamedTuple):
+    """What is said of the places of a block."""
+
+    answers: np.ndarray
+    """uint8[places]"""
+    first_counts: np.ndarray
+    """uint32[places], how often the k-mers come that are NEW, else 0; uint32[0] where nobody counts"""
+    known_counts: np.ndarray
+    """int64[known], how often those come that were known before; int64[0] where nobody counts"""
 
 
 @scalar
@@ -272,15 +291,15 @@ def answer_runs(grouped, span, k, kmers, room, answers):
         if used + length > most:
             return int64(r), used
         for i in range(place, place + length):
-            was_there = keep_kmer(kmers, slots, fetch_word(grouped.words, i) >> down)
+            was_there = keep_kmer(kmers, slots, fetch_word(grouped.words, i) >> down, i, int64(1))
             answers[uint64(i)] = uint8(1) + uint8(was_there)
             used += int64(not was_there)
     return int64(end), used
 
 
 @scalar
-def answer_parts(grouped, parts, k, kmers, answers):
-    """What the places of the parts [first, last) are, in one set after the other.
+def answer_parts(grouped, parts, k, kmers, said):
+    """What the places of the parts [first, last) are, in one set after the other; what is `said`, a Said.
 
     Returns
     -------
@@ -296,8 +315,10 @@ def answer_parts(grouped, parts, k, kmers, answers):
         if slots > kmers.slots.shape[0]:
             return int64(part)
         clear_set(kmers, slots)
-        add_kmers(kmers, slots, grouped.known, known, known_end)
-        answer_runs(grouped, (begin, end), k, kmers, (slots, int64(0), slots), answers)
+        add_kmers(kmers, slots, grouped.known, known, known_end, said.first_counts.shape[0])
+        answer_runs(grouped, (begin, end), k, kmers, (slots, int64(0), slots), said.answers)
+        if kmers.notes.shape[0]:
+            tell_counts(kmers, slots, said.first_counts, said.known_counts)
     return int64(last)
 
 
@@ -312,17 +333,27 @@ def count_new(grouped, answers, counts):
 
 
 @scalar
-def gather_new(grouped, k, answers, out):
-    """Of each part the k-mers that were known, and behind them those that are NEW."""
+def gather_new(grouped, k, answers, out, origins):
+    """Of each part the k-mers that were known, and behind them those that are NEW.
+
+    Parameters
+    ----------
+    origins : int64[…], filled with the place of each k-mer that is NEW, and of one that was known with -1 - its number;
+        int64[0] where nobody asks
+    """
     down = uint64(64 - 2 * k)
     used = uint64(0)
     for part in range(grouped.kmers.shape[0]):
         for i in range(grouped.known_borders[part], grouped.known_borders[part + 1]):
             out[used] = grouped.known[i]
+            if origins.shape[0]:
+                origins[used] = int64(-1) - int64(i)
             used += uint64(1)
         for r in range(grouped.borders[part], grouped.borders[part + 1]):
             place = int64(grouped.runs[r] >> uint64(LENGTH_BITS))
             for i in range(place, place + int64(grouped.runs[r] & _LENGTH)):
                 if answers[uint64(i)] == NEW:
                     out[used] = fetch_word(grouped.words, i) >> down
+                    if origins.shape[0]:
+                        origins[used] = i
                     used += uint64(1)

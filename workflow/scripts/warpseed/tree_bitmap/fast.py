@@ -12,7 +12,7 @@ from warpseed.compute.vectors import WORDS, equal_words
 
 __all__ = [
     "EMPTY", "KmerSet", "add_kmers", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold", "move_kmers",
-    "new_set",
+    "new_set", "tell_counts",
 ]  # fmt: skip
 
 EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -27,19 +27,23 @@ class KmerSet(NamedTuple):
     """uint64[…], from a multiple of 64 bytes on; a power of two of them are used"""
     bits: np.ndarray
     """uint64[b], b a power of two: of each k-mer's hash one bit is set; uint64[0] where nobody asks"""
+    notes: np.ndarray
+    """uint64[slots], who brought each k-mer << 32 | how often it came; uint64[0] where nobody counts"""
 
 
-def new_set(slots: int, bits: int = 0) -> KmerSet:
+def new_set(slots: int, bits: int = 0, counting: bool = False) -> KmerSet:
     """Room for a set, which is empty when it was cleared.
 
     Parameters
     ----------
     slots : a power of two, at least WORDS
     bits : 0, or a power of two, at least 128
+    counting : whether it has notes
     """
     room = np.empty(slots + WORDS, np.uint64)
     first = -(room.ctypes.data // room.itemsize) % WORDS
-    return KmerSet(room[first : first + slots], np.zeros(bits // 64, np.uint64))
+    notes = np.empty(slots if counting else 0, np.uint64)
+    return KmerSet(room[first : first + slots], np.zeros(bits // 64, np.uint64), notes)
 
 
 @scalar
@@ -70,10 +74,18 @@ def find_slot(kmers, slots, kmer):
 
 
 @inlined
-def keep_kmer(kmers, slots, kmer):
-    """Have a k-mer in the set, which is not full; returns whether it was there before."""
+def keep_kmer(kmers, slots, kmer, owner, times):
+    """Have a k-mer in the set, which is not full; where k-mers are counted, it comes some times more, and its first
+    owner stays.
+
+    Returns
+    -------
+    whether it was there before
+    """
     slot, found = find_slot(kmers, slots, kmer)
     kmers.slots[slot] = kmer
+    if kmers.notes.shape[0]:
+        kmers.notes[slot] = (kmers.notes[slot] if found else uint64(owner) << uint64(32)) + uint64(times)
     return found
 
 
@@ -92,10 +104,11 @@ def may_hold(kmers, kmer):
 
 
 @scalar
-def add_kmers(kmers, slots, more, begin, end):
-    """Put ``more[begin:end]`` into a set that has room, and set their bits."""
+def add_kmers(kmers, slots, more, begin, end, owner):
+    """Put ``more[begin:end]`` into a set that has room, and set their bits; they come 0 times yet, and the owner of the
+    first of `more` is `owner`."""
     for i in range(begin, end):
-        keep_kmer(kmers, slots, more[uint64(i)])
+        keep_kmer(kmers, slots, more[uint64(i)], owner + i, int64(0))
         if kmers.bits.shape[0]:
             word, place = _bit_of(kmers, more[uint64(i)])
             kmers.bits[word] |= uint64(1) << place
@@ -106,4 +119,19 @@ def move_kmers(old, old_slots, kmers, slots):
     """Put all k-mers of a set into another, which has room."""
     for i in range(old_slots):
         if old.slots[uint64(i)] != EMPTY:
-            keep_kmer(kmers, slots, old.slots[uint64(i)])
+            note = old.notes[uint64(i)] if old.notes.shape[0] else uint64(0)
+            keep_kmer(kmers, slots, old.slots[uint64(i)], note >> uint64(32), note & uint64(0xFFFF_FFFF))
+
+
+@scalar
+def tell_counts(kmers, slots, first_counts, known_counts):
+    """Say how often each k-mer came: ``first_counts[owner]``, or of an owner beyond these, what is added for it to
+    ``known_counts``."""
+    places = uint64(first_counts.shape[0])
+    for i in range(slots):
+        if kmers.slots[uint64(i)] != EMPTY:
+            owner, times = kmers.notes[uint64(i)] >> uint64(32), kmers.notes[uint64(i)] & uint64(0xFFFF_FFFF)
+            if owner < places:
+                first_counts[owner] = times
+            else:
+                known_counts[owner - places] += int64(times)

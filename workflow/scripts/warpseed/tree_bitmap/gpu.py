@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +38,9 @@ from warpseed.tree_bitmap.gpu_fast import (
     read_codes,
 )
 from warpseed.tree_bitmap.seeds import find_seeded
-from warpseed.tree_bitmap.stream import NEW, NO_BASE
+from warpseed.tree_bitmap.stream import NEW, NO_BASE, KmerCounts
 
-__all__ = ["BLOCK_BASES", "DeviceKmers", "KmerCounts", "find_answers", "iter_answers"]
+__all__ = ["BLOCK_BASES", "DeviceKmers", "find_answers", "iter_answers"]
 
 BLOCK_BASES = 1 << 23
 """Bases that go to the device together, some milliseconds of its work."""
@@ -56,17 +56,6 @@ _IN_FLIGHT = 3
 """Blocks on their way: one comes to the device, one is searched, one goes back."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
-
-
-class KmerCounts(NamedTuple):
-    """The distinct k-mers of a stream, in the order of their first places."""
-
-    codes: np.ndarray
-    """uint64[d], 2 bits a base, first base on top of the 2k bits"""
-    places: np.ndarray
-    """int64[d], where each begins for the first time"""
-    counts: np.ndarray
-    """int64[d], how often it is there"""
 
 
 class DeviceKmers:

@@ -6,14 +6,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpseed.tree_bitmap.cpu import new_kmers
+from warpseed.tree_bitmap.cpu_fast import kmers_at
 from warpseed.tree_bitmap.stream import NEW, SEEN
+from warpseed.tree_bitmap.windows import new_windows
 
-__all__ = ["Answer", "find_seeded"]
+__all__ = ["Answer", "find_seeded", "new_kmers"]
 
 Answer = Callable[[np.ndarray, int, np.ndarray, bool], np.ndarray]
 """What says of each place of a stream what it is: of codes, k, the k-mers that are known before, and whether those of
 the stream are seen from their first place on."""
+
+
+def new_kmers(codes: np.ndarray, k: int, answers: np.ndarray) -> np.ndarray:
+    """The k-mers of the places that are NEW, in order: uint64[…]; `codes` may have more places than `answers`."""
+    kmers = np.empty(int(np.count_nonzero(answers == NEW)), np.uint64)
+    kmers_at(codes, (0, len(answers)), k, new_windows(), answers, kmers)
+    return kmers
 
 
 def find_seeded(

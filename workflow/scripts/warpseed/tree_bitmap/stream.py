@@ -23,6 +23,7 @@ __all__ = [
     "NO_BASE",
     "NO_KMER",
     "SEEN",
+    "KmerCounts",
     "Stream",
     "kmer_at",
     "kmer_mask",
@@ -53,6 +54,17 @@ class Stream(NamedTuple):
         """The records, int64[p], that hold these places, and where in them these are, int64[p]."""
         records = np.searchsorted(self.starts, places, side="right") - 1
         return records, places - self.starts[records]
+
+
+class KmerCounts(NamedTuple):
+    """The distinct k-mers of a stream, in the order of their first places."""
+
+    codes: np.ndarray
+    """uint64[d], their numbers"""
+    places: np.ndarray
+    """int64[d], where each begins for the first time"""
+    counts: np.ndarray
+    """int64[d], how often it is there"""
 
 
 def stream_of(records: Queries) -> Stream:

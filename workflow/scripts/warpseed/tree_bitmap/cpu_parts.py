@@ -1,0 +1,176 @@
+"""Sets in parts, on several threads: the fast tier's way for k-mers of which there are too many for bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from warpseed.sequences.names import offsets_of
+from warpseed.tree_bitmap.cpu_fast import (
+    Cut,
+    Grouped,
+    Runs,
+    Said,
+    answer_parts,
+    answer_runs,
+    count_new,
+    cut_range,
+    gather_new,
+    group_runs,
+    part_of_kmers,
+    slots_for,
+)
+from warpseed.tree_bitmap.fast import add_kmers, clear_set, move_kmers, new_set, tell_counts
+from warpseed.tree_bitmap.windows import BLOCK, new_windows
+
+__all__ = ["Parts", "on_threads", "ranges_of"]
+
+_PART_KMERS = 1 << 15
+"""Places of a part: its set stays in the second-level cache."""
+_MOST_PART_BITS = 14
+_MOST_M = 12
+_ROOM_SLOTS = 1 << 18
+"""Slots of the set that a thread begins with; one that does not suffice is grown."""
+_LOAD = 0.625
+_Result = TypeVar("_Result")
+
+
+def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list[_Result]:
+    """`task` of every number below `count`."""
+    if threads == 1 or count < 2:
+        return [task(number) for number in range(count)]
+    with ThreadPoolExecutor(min(threads, count)) as pool:
+        return list(pool.map(task, range(count)))
+
+
+def ranges_of(places: int, threads: int) -> list[tuple[int, int]]:
+    """The places in ranges of whole blocks, one for each thread, at least one."""
+    blocks = -(-places // BLOCK)
+    borders = [min(places, BLOCK * (blocks * number // threads)) for number in range(threads + 1)]
+    return [span for span in zip(borders, borders[1:], strict=False) if span[0] < span[1]]
+
+
+class Parts:
+    """Sets in parts: each is filled when its places come, with the k-mers of it that are known, and given up.
+
+    Parameters
+    ----------
+    k : bases of a k-mer
+    known : uint64[d], distinct k-mers that are known before
+    threads : CPU threads
+    places : how many places the largest block has
+
+    Attributes
+    ----------
+    known : uint64[d], the k-mers that are known, in an order of its own
+    """
+
+    def __init__(self, k: int, known: np.ndarray, threads: int, places: int) -> None:
+        self._threads = threads
+        bits = min(_MOST_PART_BITS, max(0, (max(places, len(known)) - 1) // _PART_KMERS).bit_length())
+        self._cut = Cut(k, min(_MOST_M, (k + 1) // 2), bits)
+        parts = np.empty(len(known), np.uint16)
+        part_of_kmers(known, self._cut, parts)
+        order = np.argsort(parts, kind="stable")
+        self.known = known[order]
+        self._borders = np.searchsorted(parts[order], np.arange((1 << bits) + 1)).astype(np.int64)
+
+    def answer(self, codes: np.ndarray, said: Said) -> Grouped:
+        """Say what the next places of the stream are.
+
+        Parameters
+        ----------
+        codes : uint8[…], from the first of these places on; those behind the last are read too
+        said : zeros, filled
+
+        Returns
+        -------
+        Grouped, the places as `learn` takes them
+        """
+        grouped = self._group(codes, len(said.answers))
+        count, counting = len(grouped.kmers), len(said.first_counts) > 0
+        size = max(1, -(-count // (4 * self._threads)))
+        tasks = [(first, min(first + size, count)) for first in range(0, count, size)]
+
+        def work(number: int) -> None:
+            first, last = tasks[number]
+            largest = slots_for(int((grouped.kmers + np.diff(grouped.known_borders))[first:last].max()))
+            kmers = new_set(min(_ROOM_SLOTS, largest), counting=counting)
+            while (first := answer_parts(grouped, (first, last), self._cut.k, kmers, said)) < last:
+                self._answer_large(grouped, first, said)
+                first += 1
+
+        on_threads(self._threads, work, len(tasks))
+        return grouped
+
+    def learn(self, grouped: Grouped, answers: np.ndarray, origins: bool = False) -> np.ndarray:
+        """Have the k-mers that are NEW among those that are known.
+
+        Parameters
+        ----------
+        grouped, answers : of the last block
+        origins : whether it is asked where each k-mer comes from
+
+        Returns
+        -------
+        int64[known], the place of a k-mer that was NEW, and of one that was known before -1 - its number then; int64[0]
+        unasked
+        """
+        more = np.zeros(len(grouped.kmers), np.int64)
+        count_new(grouped, answers, more)
+        self._borders = offsets_of(more + np.diff(grouped.known_borders))
+        self.known = np.empty(int(self._borders[-1]), np.uint64)
+        sources = np.empty(len(self.known) if origins else 0, np.int64)
+        gather_new(grouped, self._cut.k, answers, self.known, sources)
+        return sources
+
+    def _group(self, codes: np.ndarray, places: int) -> Grouped:
+        """The places, part by part."""
+        spans = ranges_of(places, self._threads)
+        parts = 1 << self._cut.bits
+        words = np.zeros(places // 32 + 4, np.uint64)
+
+        def cut(number: int) -> tuple[Runs, int]:
+            room = spans[number][1] - spans[number][0] + 1
+            counts = np.zeros(parts, np.int64), np.zeros(parts, np.int64)
+            runs = Runs(np.empty(room, np.uint32), np.empty(room, np.uint16), *counts)
+            return runs, cut_range(codes, spans[number], self._cut, new_windows(), words, runs)
+
+        cuts = on_threads(self._threads, cut, len(spans))
+        # Of each part, in order, the runs of the first range, then those of the next.
+        counts = np.array([runs.runs for runs, _ in cuts], np.int64).reshape(len(spans), parts)
+        ends = np.cumsum(counts.T).reshape(parts, len(spans)).T
+        borders = np.append(0, counts.sum(axis=0).cumsum())
+        grouped = np.empty(int(borders[-1]), np.uint64)
+
+        def group(number: int) -> None:
+            runs, used = cuts[number]
+            group_runs(runs, used, np.ascontiguousarray(ends[number] - counts[number]), grouped)
+
+        on_threads(self._threads, group, len(spans))
+        kmers = np.array([runs.kmers for runs, _ in cuts], np.int64).reshape(len(spans), parts).sum(axis=0)
+        return Grouped(words, grouped, borders, kmers, self.known, self._borders)
+
+    def _answer_large(self, grouped: Grouped, part: int, said: Said) -> None:
+        """A part with many places, which may have few k-mers: its set grows with them."""
+        counting = len(said.first_counts) > 0
+        begin, end = map(int, grouped.borders[part : part + 2])
+        known, known_end = map(int, grouped.known_borders[part : part + 2])
+        slots = max(_ROOM_SLOTS, slots_for(known_end - known))
+        kmers, used = new_set(slots, counting=counting), known_end - known
+        clear_set(kmers, slots)
+        add_kmers(kmers, slots, grouped.known, known, known_end, len(said.first_counts))
+        while True:
+            room = slots, used, int(_LOAD * slots)
+            begin, used = answer_runs(grouped, (begin, end), self._cut.k, kmers, room, said.answers)
+            if begin == end:
+                break
+            larger = new_set(2 * slots, counting=counting)
+            clear_set(larger, 2 * slots)
+            move_kmers(kmers, slots, larger, 2 * slots)
+            kmers, slots = larger, 2 * slots
+        if counting:
+            tell_counts(kmers, slots, said.first_counts, said.known_counts)

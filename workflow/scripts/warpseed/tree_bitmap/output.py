@@ -1,0 +1,217 @@
+"""What is known of a stream as it goes out: k-mers or places, as TSV or in a compact binary form (docs/formats.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
+from warpseed.sequences.names import Names
+from warpseed.tree_bitmap.stream import NO_KMER, KmerCounts, Stream
+
+__all__ = [
+    "FORMATS",
+    "KMER_HEAD",
+    "KMER_ROW",
+    "PLACES_HEAD",
+    "RECORD_HEAD",
+    "KmerRows",
+    "begin_places",
+    "write_kmers",
+    "write_kmers_as_binary",
+    "write_places",
+    "write_places_as_binary",
+]
+
+FORMATS = ("tsv", "bin")
+KMER_HEADING = b"record\tstart\tcount\tkmer\tstatus\n"
+PLACE_HEADING = b"record\tstart\tstatus\n"
+PLACES_HEAD = struct.Struct("<16sII8x")
+"""PLACES_MAGIC, form, k."""
+PLACES_MAGIC = b"warpseed places\n"
+RECORD_HEAD = struct.Struct("<QQ")
+"""Bases of a record, bytes of its name."""
+KMER_HEAD = struct.Struct("<16sIIQQQ16x")
+"""KMERS_MAGIC, form, k, rows, records, bytes of their names."""
+KMERS_MAGIC = b"warpseed counts\n"
+FORM = 1
+KMER_ROW = np.dtype([("kmer", "<u8"), ("start", "<u8"), ("count", "<u8"), ("record", "<u4"), ("seen", "<u4")])
+"""A k-mer's number, where it begins for the first time, how often it comes, the record of that place, and 1 where the
+dictionary or the seed has it, else 0."""
+_BYTES_AT_ONCE = 1 << 24
+_NUMBER_BYTES = 20
+_WORDS_OF_STATUS = np.array([int.from_bytes(word, "little") for word in (b"", b"new\n", b"seen\n")], np.uint64)
+_SIZES_OF_STATUS = np.array([0, 4, 5], np.int64)
+_TAB, _DOT = np.uint64(ord("\t")), np.uint64(ord("."))
+_LETTERS = np.uint64(int.from_bytes(b"ACGT", "little"))
+
+
+class KmerRows(NamedTuple):
+    """The k-mers of a stream, and what they are in."""
+
+    k: int
+    counted: KmerCounts
+    seen: np.ndarray
+    """bool[d], whether the dictionary or the seed has the k-mer"""
+    starts: np.ndarray
+    """int64[r], where each record begins in the stream"""
+    names: Names
+    """of the records"""
+
+
+class _Labels(NamedTuple):
+    """Names of records, and where these begin, as compiled code reads them."""
+
+    text: np.ndarray
+    """uint8[], at least eight"""
+    offsets: np.ndarray
+    """int64[r + 1]"""
+    starts: np.ndarray
+    """int64[r]"""
+
+
+def _labels(names: Names, starts: np.ndarray) -> tuple[_Labels, int]:
+    """The labels, and the bytes of the longest name."""
+    longest = int(np.diff(names.offsets).max(initial=1))
+    return _Labels(bytes_of(names.text), read_only(names.offsets), read_only(starts)), max(1, longest)
+
+
+@scalar
+def _put_place(labels, record, place, out, to):
+    """The name of a record, a dot for an empty one, and where in it a place is, each with a tab behind."""
+    first, last = labels.offsets[record], labels.offsets[record + int64(1)]
+    if first == last:
+        put_word(out, to, _DOT, int64(1))
+        to += int64(1)
+    else:
+        to = put_bytes(out, to, labels.text, first, last)
+    put_word(out, to, _TAB, int64(1))
+    to = put_number(out, to + int64(1), uint64(place - labels.starts[record]))
+    put_word(out, to, _TAB, int64(1))
+    return to + int64(1)
+
+
+@scalar
+def _format_places(answers, span, record, labels, words, sizes, out):
+    """Lines of the places [begin, end) that have a k-mer, of which the first is in `record` or behind.
+
+    Returns
+    -------
+    (to, record) : the bytes written, and the record of the last place
+    """
+    to = int64(0)
+    for place in range(span[0], span[1]):
+        answer = int64(answers[place])
+        if answer == int64(NO_KMER):
+            continue
+        while record + int64(1) < labels.starts.shape[0] and labels.starts[record + int64(1)] <= place:
+            record += int64(1)
+        to = _put_place(labels, record, int64(place), out, to)
+        put_word(out, to, words[answer], sizes[answer])
+        to += sizes[answer]
+    return to, record
+
+
+@scalar
+def _format_kmers(rows, counts, seen, labels, statuses, k, out):
+    """Lines of k-mers; `rows` are those of KmerRows.counted, and the record of each, int64[d].
+
+    Returns
+    -------
+    the bytes written
+    """
+    codes, places, records = rows
+    words, sizes = statuses
+    to = int64(0)
+    for i in range(codes.shape[0]):
+        to = _put_place(labels, records[i], places[i], out, to)
+        to = put_number(out, to, uint64(counts[i]))
+        put_word(out, to, _TAB, int64(1))
+        to += int64(1)
+        for shift in range(int64(2) * k - int64(2), int64(-2), int64(-2)):
+            letter = (codes[i] >> uint64(shift)) & uint64(3)
+            put_word(out, to, (_LETTERS >> (letter << uint64(3))) & uint64(0xFF), int64(1))
+            to += int64(1)
+        put_word(out, to, _TAB, int64(1))
+        status = int64(2) if seen[i] else int64(1)
+        put_word(out, to + int64(1), words[status], sizes[status])
+        to += int64(1) + sizes[status]
+    return to
+
+
+def begin_places(handle: BinaryIO, format: str, k: int) -> None:
+    """What goes before the first record."""
+    handle.write(PLACE_HEADING if format == "tsv" else PLACES_HEAD.pack(PLACES_MAGIC, FORM, k))
+
+
+def write_places(handle: BinaryIO, stream: Stream, answers: np.ndarray) -> None:
+    """A line for each place with a k-mer: record, place in it, 'new' or 'seen'.
+
+    Parameters
+    ----------
+    stream : some records of it
+    answers : uint8[n], of their places
+    """
+    labels, longest = _labels(stream.names, stream.starts)
+    line = longest + _NUMBER_BYTES + 8
+    size = max(1, _BYTES_AT_ONCE // line)
+    out = np.empty(min(size, len(answers)) * line + SLACK, np.uint8)
+    record = 0
+    for first in range(0, len(answers), size):
+        span = (first, min(first + size, len(answers)))
+        used, record = _format_places(answers, span, record, labels, _WORDS_OF_STATUS, _SIZES_OF_STATUS, out)
+        handle.write(out.data[:used])
+
+
+def write_places_as_binary(handle: BinaryIO, stream: Stream, answers: np.ndarray) -> None:
+    """For each record its size, its name, and two bits for each of its places."""
+    offsets = stream.names.offsets
+    ends = np.append(stream.starts[1:] - 1, len(answers))
+    for record, (start, end) in enumerate(zip(stream.starts, ends, strict=True)):
+        name = stream.names.text[offsets[record] : offsets[record + 1]].tobytes()
+        kinds = np.zeros(-(-int(end - start) // 4) * 4, np.uint8)
+        kinds[: end - start] = answers[start:end]
+        fours = kinds[0::4] | kinds[1::4] << 2 | kinds[2::4] << 4 | kinds[3::4] << 6
+        handle.write(RECORD_HEAD.pack(end - start, len(name)) + name)
+        handle.write(fours.data)
+
+
+def _row_ranges(rows: KmerRows, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows after the other, and the record of each."""
+    for first in range(0, len(rows.counted.codes), size):
+        some = slice(first, first + size)
+        yield some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1
+
+
+def write_kmers(handle: BinaryIO, rows: KmerRows) -> None:
+    """A line for each k-mer: record, first place in it, how often it comes, its bases, 'new' or 'seen'."""
+    handle.write(KMER_HEADING)
+    labels, longest = _labels(rows.names, rows.starts)
+    line = longest + 2 * _NUMBER_BYTES + rows.k + 10
+    size = max(1, _BYTES_AT_ONCE // line)
+    out = np.empty(min(size, len(rows.seen)) * line + SLACK, np.uint8)
+    codes, places, counts = rows.counted
+    for some, records in _row_ranges(rows, size):
+        used = _format_kmers(
+            (codes[some], places[some], records), counts[some], rows.seen[some], labels,
+            (_WORDS_OF_STATUS, _SIZES_OF_STATUS), rows.k, out,
+        )  # fmt: skip
+        handle.write(out.data[:used])
+
+
+def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows) -> None:
+    """A head, a KMER_ROW for each k-mer, and the names of the records."""
+    names, count = rows.names, len(rows.seen)
+    handle.write(KMER_HEAD.pack(KMERS_MAGIC, FORM, rows.k, count, len(rows.starts), len(names.text)))
+    for some, records in _row_ranges(rows, _BYTES_AT_ONCE // KMER_ROW.itemsize):
+        table = np.empty(len(records), KMER_ROW)
+        table["kmer"], table["count"] = rows.counted.codes[some], rows.counted.counts[some]
+        table["start"], table["record"] = rows.counted.places[some] - rows.starts[records], records
+        table["seen"] = rows.seen[some]
+        handle.write(table.data.cast("B"))
+    handle.write(names.offsets.astype("<u8").data.cast("B"))
+    handle.write(names.text.tobytes())

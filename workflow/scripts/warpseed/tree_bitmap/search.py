@@ -1,0 +1,406 @@
+"""Streams as users give them: read in blocks of whole records, matched, written, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from warpseed.batches import devices_of
+from warpseed.compute.pipeline import behind
+from warpseed.errors import InputError, check_number
+from warpseed.output.opening import check_output, open_output, output_format
+from warpseed.sequences.names import Names
+from warpseed.sequences.queries import iter_queries, read_queries
+from warpseed.tree_bitmap import cpu, output
+from warpseed.tree_bitmap.dictionary import Dictionary, check_dictionary, open_dictionary, save_dictionary
+from warpseed.tree_bitmap.seeds import new_kmers
+from warpseed.tree_bitmap.stream import MAX_K, NEW, NO_KMER, SEEN, Stream, stream_of
+
+if TYPE_CHECKING:
+    from warpseed.batches import Options
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.sequences.queries import Queries
+
+__all__ = ["Matches", "Request", "Totals", "checked_request", "match", "write_stream"]
+
+_DEFAULT_K = 15
+
+
+class Request(NamedTuple):
+    """What is asked of a stream (`checked_request` makes it of what callers give)."""
+
+    k: int
+    """bases of a k-mer"""
+    known: np.ndarray
+    """uint64[d], k-mers that are seen before the stream begins, ascending"""
+    seed_length: int
+    """bases of the stream whose k-mers are, too"""
+    grows: bool
+    """whether those of the stream are, from their first place on"""
+    options: Options
+
+    @property
+    def seed_places(self) -> int:
+        """Places at the stream's beginning whose k-mers are those of the seed."""
+        return max(0, self.seed_length - self.k + 1)
+
+
+class Totals(NamedTuple):
+    """What a stream adds up to."""
+
+    records: int = 0
+    bases: int = 0
+    kmers: int = 0
+    """places where a k-mer begins"""
+    new: int = 0
+    """of these, places that are NEW"""
+
+
+def checked_request(k: int | None, dictionary: Any, seed_length: int, grows: bool, options: Options) -> Request:
+    """A request as plain values.
+
+    Parameters
+    ----------
+    k : bases of a k-mer; None takes those of the dictionary, or 15
+    dictionary : path of a saved one, or Dictionary, or sorted numbers of k-mers, or None
+    seed_length, grows : as in Request
+    options : Options, checked
+
+    Raises
+    ------
+    InputError : one of them is of another kind or out of its range, or the dictionary has k-mers of another length
+    """
+    length = None if k is None else check_number("k", k, 1, MAX_K)
+    seed_length = check_number("seed_length", seed_length, 0)
+    if grows not in (True, False):
+        raise InputError(f"grows is {grows!r}, but True or False was expected.")
+    if not grows and options.tier == "paper":
+        raise InputError("the paper tier's dictionary grows with the stream; let it, or choose the fast tier.")
+    if options.tier == "paper" and options.device not in ("cpu", "gpu"):
+        raise InputError(f"device is {options.device!r}, but the paper tier takes 'cpu' or 'gpu', one GPU.")
+    if dictionary is None:
+        return Request(length or _DEFAULT_K, np.empty(0, np.uint64), seed_length, bool(grows), options)
+    if isinstance(dictionary, str | os.PathLike):
+        there = open_dictionary(dictionary)
+    elif isinstance(dictionary, Dictionary):
+        there = check_dictionary(*dictionary)
+    else:
+        there = check_dictionary(length or _DEFAULT_K, dictionary)
+    if length not in (None, there.k):
+        raise InputError(f"k is {length}, but the dictionary has {there.k}-mers; ask for these, or give another one.")
+    return Request(there.k, there.kmers, seed_length, bool(grows), options)
+
+
+class Matches:
+    """What is known of every place of a stream.
+
+    Attributes
+    ----------
+    stream : Stream
+    answers : uint8[n], by the places where k-mers begin: NO_KMER, NEW or SEEN
+    k : int, bases of a k-mer
+    """
+
+    def __init__(self, stream: Stream, answers: np.ndarray, k: int, grown: Callable[[], np.ndarray]) -> None:
+        self.stream = stream
+        self.answers = answers
+        self.k = k
+        self._grown = grown
+
+    @cached_property
+    def dictionary(self) -> Dictionary:
+        """All k-mers that have been seen in the end."""
+        return Dictionary(self.k, self._grown())
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of the places where k-mers begin: `record`, `start` in it, and `status`."""
+        import pandas as pd
+
+        places = np.flatnonzero(self.answers != NO_KMER)
+        records, starts = self.stream.records_of(places)
+        names, seen = self.stream.names.decoded(), self.answers[places] == SEEN
+        return pd.DataFrame({"record": names[records], "start": starts, "status": np.where(seen, "seen", "new")})
+
+
+def match(stream: Stream, request: Request, watch: Stopwatch) -> Matches:
+    """What is known of every place of a stream that is in memory."""
+    answers, grown = _find(request)(stream.codes, request, watch)
+    return Matches(stream, answers, request.k, grown)
+
+
+_Found = tuple[np.ndarray, Callable[[], np.ndarray]]
+
+
+def _find(request: Request) -> Callable[[np.ndarray, Request, Stopwatch], _Found]:
+    """What finds the answers on a tier and a device."""
+    if request.options.tier == "paper":
+        return _find_paper
+    return _find_fast if request.options.device == "cpu" else _find_on_gpus
+
+
+def _find_fast(codes: np.ndarray, request: Request, watch: Stopwatch) -> _Found:
+    return cpu.find_answers(
+        codes, request.k, seed_length=request.seed_length, dictionary=request.known, grows=request.grows,
+        threads=request.options.threads, watch=watch,
+    )  # fmt: skip
+
+
+def _find_on_gpus(codes: np.ndarray, request: Request, watch: Stopwatch) -> _Found:
+    from warpseed.tree_bitmap import gpu
+
+    devices = devices_of(request.options.device)
+    return gpu.find_answers(
+        codes, request.k, seed_length=request.seed_length, dictionary=request.known, grows=request.grows,
+        devices=devices, threads=request.options.threads, watch=watch,
+    )  # fmt: skip
+
+
+def _find_paper(codes: np.ndarray, request: Request, watch: Stopwatch) -> _Found:
+    from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically, match_on_one_trie
+
+    seed = Seed(min(request.seed_length, len(codes)), request.known)
+    with watch.stage("search"):
+        if request.options.device == "cpu":
+            matched = match_on_one_trie(codes, request.k, seed)
+        else:
+            matched = match_dynamically(codes, request.k, seed, How(concurrent=True), request.options.device)
+    return matched.answers, lambda: matched.dictionary
+
+
+# ---- from file to file
+
+
+def _blocks(source: Any, size: Callable[[], int]) -> Iterator[Stream]:
+    """Whole records as streams of about as many places as `size` says then, or more."""
+    waiting: list[Queries] = []
+    bases = 0
+    for records in iter_queries(source, batch_bases=cpu.BLOCK_PLACES // 2):
+        waiting.append(records)
+        bases += len(records.codes) + len(records)
+        if bases >= size():
+            yield stream_of(_joined(waiting))
+            waiting, bases = [], 0
+    if waiting:
+        yield stream_of(_joined(waiting))
+
+
+def _joined(parts: list[Queries]) -> Queries:
+    return parts[0].concatenate(parts)
+
+
+def _with_more(blocks: Iterable[Stream]) -> Iterator[tuple[Stream, bool]]:
+    """Blocks, each with whether another follows."""
+    before: Stream | None = None
+    for block in blocks:
+        if before is not None:
+            yield before, True
+        before = block
+    if before is not None:
+        yield before, False
+
+
+class _Report:
+    """What is told of blocks of a stream, one after the other.
+
+    Attributes
+    ----------
+    totals : Totals so far
+    """
+
+    def __init__(self, request: Request, watch: Stopwatch) -> None:
+        self.totals = Totals()
+        self._request = request
+        self._watch = watch
+        self._first = 0
+        """the place of the stream at which the next block begins"""
+
+    def _passed(self, block: Stream, kmers: int, new: int) -> None:
+        """Count a block, behind which is one place that is no base."""
+        bases = len(block.codes) - max(0, len(block.starts) - 1)
+        totals = self.totals
+        self.totals = Totals(
+            totals.records + len(block.starts), totals.bases + bases, totals.kmers + kmers, totals.new + new
+        )
+        self._first += len(block.codes) + 1
+
+
+class _Places(_Report):
+    """Places, written as they come."""
+
+    def __init__(
+        self, request: Request, watch: Stopwatch, put: Callable[[Stream, np.ndarray], None], keep: bool
+    ) -> None:
+        super().__init__(request, watch)
+        self._put = put
+        self._keep = keep
+        self._kmers: cpu.HostKmers | None = None
+        self._new = [request.known]
+
+    def take(self, block: Stream, more: bool) -> None:
+        """Match the next block, and write what its places are."""
+        k, answers = self._request.k, np.zeros(len(block.codes), np.uint8)
+        if self._kmers is None:
+            with self._watch.stage("build"):
+                known, threads = self._request.known, self._request.options.threads
+                if not self._request.grows and self._request.seed_length:
+                    seed = block.codes[: self._request.seed_length]
+                    known = np.union1d(known, cpu.find_answers(seed, k, threads=threads, watch=self._watch)[1]())
+                self._kmers = cpu.HostKmers(k, known, grows=self._request.grows, threads=threads, places=len(answers))
+        with self._watch.stage("search"):
+            self._kmers.answer(block.codes, answers, more)
+            if self._keep:
+                self._new.append(new_kmers(block.codes, k, answers))
+            seed = answers[: max(0, self._request.seed_places - self._first)] if self._request.grows else answers[:0]
+            seed[seed == NEW] = SEEN
+        with self._watch.stage("write"):
+            self._put(block, answers)
+        self._passed(block, int(np.count_nonzero(answers)), int(np.count_nonzero(answers == NEW)))
+
+    def held(self) -> int:
+        """K-mers that are held in sets in parts, which are filled anew for each block."""
+        return 0 if self._kmers is None else self._kmers.held
+
+    def dictionary(self) -> np.ndarray:
+        """All k-mers that have been seen."""
+        return np.sort(np.concatenate(self._new))
+
+
+class _Kmers(_Report):
+    """K-mers, written when all have been counted."""
+
+    def __init__(self, request: Request, watch: Stopwatch) -> None:
+        super().__init__(request, watch)
+        self._counts: cpu.HostCounts | None = None
+        self._names: list[Names] = []
+        self._starts: list[np.ndarray] = []
+
+    def take(self, block: Stream, more: bool) -> None:
+        """Count the k-mers of the next block."""
+        places = len(block.codes)
+        if self._counts is None:
+            self._counts = cpu.HostCounts(self._request.k, threads=self._request.options.threads, places=places)
+        with self._watch.stage("search"):
+            # One place more: what stands behind the block.
+            self._counts.take(block.codes, places + 1, more)
+        self._names.append(block.names)
+        self._starts.append(block.starts + self._first)
+        self._passed(block, 0, 0)
+
+    def held(self) -> int:
+        """As `_Places.held`."""
+        return 0 if self._counts is None else self._counts.held
+
+    def rows(self) -> output.KmerRows:
+        """All k-mers."""
+        assert self._counts is not None
+        counted = self._counts.counted()
+        seen = cpu.is_known(counted.codes, self._request.known) | (counted.places < self._request.seed_places)
+        new = len(seen) - np.count_nonzero(seen) if self._request.grows else counted.counts[~seen].sum()
+        self.totals = self.totals._replace(kmers=int(counted.counts.sum()), new=int(new))
+        names = Names.joined(self._names)
+        return output.KmerRows(self._request.k, counted, seen, np.concatenate(self._starts), names)
+
+    def dictionary(self, rows: output.KmerRows) -> np.ndarray:
+        """All k-mers that have been seen."""
+        return np.union1d(self._request.known, rows.counted.codes)
+
+
+def _taken(report: _Places | _Kmers, source: Any, request: Request, watch: Stopwatch) -> None:
+    """Give a report all blocks of a source; where there are threads, the next one is read meanwhile."""
+
+    def size() -> int:
+        return max(cpu.BLOCK_PLACES, report.held() // 2, 0 if request.grows else request.seed_length)
+
+    def take(block: tuple[Stream, bool]) -> None:
+        report.take(*block)
+
+    # Reading may wait for a pipe, which a signal ends in the main thread alone.
+    with nullcontext(take) if request.options.threads == 1 else behind(take, 1) as put:
+        reading = _with_more(_blocks(source, size))
+        while True:
+            with watch.stage("read"):
+                block = next(reading, None)
+            if block is None:
+                return
+            put(block)
+
+
+def write_stream(
+    source: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    request: Request,
+    *,
+    report: str = "kmers",
+    save: str | os.PathLike[str] | None = None,
+    watch: Stopwatch,
+) -> Totals:
+    """Match the records of a file, and write what comes of it.
+
+    Parameters
+    ----------
+    source : FASTA or FASTQ, plain or gzip, '-' for standard input
+    path : .tsv or .bin, with .gz behind it compressed, '-' for TSV on standard output; it appears whole or not at all
+    request : Request
+    report : 'kmers', each distinct k-mer of the stream once, or 'places', each place where one begins
+    save : where the dictionary goes that is there in the end
+    watch : takes the seconds of the stages ``read``, ``build``, ``search`` and ``write``
+
+    Raises
+    ------
+    InputError : a file is not what it should be, or cannot be written
+    """
+    format = output_format(path, output.FORMATS)
+    check_output(path, [source])
+    if save is not None:
+        if not request.grows:
+            raise InputError("a dictionary that does not grow is not saved again; leave out the one or the other.")
+        if os.fspath(save) == "-":
+            raise InputError("a dictionary is saved in a file; name one, not standard output.")
+        check_output(save, [source])
+        if os.path.realpath(save) == os.path.realpath(path):
+            raise InputError(f"{os.fspath(save)}: the dictionary and the output need names of their own.")
+    if report not in ("kmers", "places"):
+        raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
+    in_blocks = request.options.tier == "fast" and request.options.device == "cpu"
+    if report == "kmers" and not in_blocks:
+        raise InputError("k-mers are counted by the fast tier on the CPU; choose these, or the report 'places'.")
+    with open_output(path, [source], threads=request.options.threads) as handle:
+        if report == "places":
+            totals, grown = _write_places(source, handle, format, request, watch, save is not None)
+        else:
+            kmers = _Kmers(request, watch)
+            _taken(kmers, source, request, watch)
+            rows = kmers.rows()
+            totals, grown = kmers.totals, partial(kmers.dictionary, rows)
+            with watch.stage("write"):
+                (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows)
+        if save is not None:
+            with watch.stage("write"):
+                save_dictionary(Dictionary(request.k, grown()), save)
+    return totals
+
+
+def _write_places(
+    source: Any, handle: BinaryIO, format: str, request: Request, watch: Stopwatch, keep: bool
+) -> tuple[Totals, Callable[[], np.ndarray]]:
+    """Write what the places are; returns what they add up to, and what gives the dictionary in the end."""
+    write = output.write_places if format == "tsv" else output.write_places_as_binary
+    output.begin_places(handle, format, request.k)
+    if request.options.tier == "fast" and request.options.device == "cpu":
+        places = _Places(request, watch, partial(write, handle), keep)
+        _taken(places, source, request, watch)
+        return places.totals, places.dictionary
+    with watch.stage("read"):
+        stream = stream_of(read_queries(source))
+    matches = match(stream, request, watch)
+    with watch.stage("write"):
+        write(handle, stream, matches.answers)
+    kinds = np.bincount(matches.answers, minlength=3)
+    bases = len(stream.codes) - max(0, len(stream.starts) - 1)
+    totals = Totals(len(stream.starts), bases, int(kinds[NEW] + kinds[SEEN]), int(kinds[NEW]))
+    return totals, lambda: matches.dictionary.kmers
