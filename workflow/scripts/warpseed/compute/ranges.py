@@ -26,7 +26,7 @@ def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) ->
         check_wanted()
         return task(first, last)
 
-    size = max(1, min(_RANGE, -(-count // (4 * threads))))
+    size = max(1, min(_RANGE, -(-count // (4 * threads)) if threads > 1 else _RANGE))
     ranges = [(first, min(first + size, count)) for first in range(0, count, size)]
     if threads == 1 or len(ranges) < 2:
         return [wanted_task(*each) for each in ranges]

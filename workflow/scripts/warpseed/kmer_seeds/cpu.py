@@ -14,8 +14,8 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
 from warpseed.kmer_seeds.fast import Costs, make_scheme
 from warpseed.kmer_seeds.paper import Work
-from warpseed.output.collect import RangeSearch, joined_parts, search_first
-from warpseed.output.rows import Found
+from warpseed.output.collect import RangeSearch, search_first
+from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 from warpseed.tasks import Room
 

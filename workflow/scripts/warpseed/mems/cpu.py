@@ -19,8 +19,8 @@ from warpseed.mems.cpu_steps import find_in_steps
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import MATCH, PLACE_BITS, Criteria
 from warpseed.mems.paper import BASES_A_WORD, PAD_WORDS, Entries, Patterns
-from warpseed.output.collect import RangeSearch, joined_parts
-from warpseed.output.rows import Found, join_found
+from warpseed.output.collect import RangeSearch
+from warpseed.output.rows import Found, join_found, joined_parts
 from warpseed.sequences.packed import Packed, part_of
 from warpseed.tasks import Room
 

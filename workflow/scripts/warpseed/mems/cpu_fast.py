@@ -24,10 +24,9 @@ from warpseed.mems.matches import (
     count_occurrences,
     keep_rare,
     place_of,
-    sort_by_part,
-    sort_matches,
     span_of,
 )
+from warpseed.mems.order import sort_by_part, sort_matches
 
 __all__ = ["choose", "scan_seeds", "scan_step", "search_range"]
 

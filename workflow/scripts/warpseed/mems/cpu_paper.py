@@ -5,7 +5,8 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.owners import owner_of
 from warpseed.fm_index.bins import locate_row
-from warpseed.mems.matches import sort_matches, with_occurrences
+from warpseed.mems.matches import with_occurrences
+from warpseed.mems.order import sort_matches
 from warpseed.mems.paper import (
     is_redundant,
     longest_match,

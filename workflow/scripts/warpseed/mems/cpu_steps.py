@@ -15,8 +15,7 @@ from warpseed.mems import cpu_fast
 from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, bound_ends, join_strands, new_block, orient
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import MATCH, MAXIMAL, MOST_OCCURRENCES, PAPER, PLACE_BITS, SUPER, Criteria
-from warpseed.output.collect import joined_parts
-from warpseed.output.rows import Found
+from warpseed.output.rows import Found, joined_parts
 from warpseed.output.sorting import stable_order
 from warpseed.sequences.packed import Packed
 from warpseed.tasks import Room

@@ -24,8 +24,6 @@ __all__ = [
     "pack_place",
     "pack_span",
     "place_of",
-    "sort_by_part",
-    "sort_matches",
     "span_of",
     "with_occurrences",
 ]
@@ -98,58 +96,6 @@ def with_occurrences(word, count):
 def span_of(word):
     """(bases, first base in the read), int64."""
     return int64(word >> uint64(32)), int64(word & uint64(0xFFFF_FFFF))
-
-
-@scalar
-def _swap(hits, i, j):
-    place, span = hits[i].place, hits[i].span
-    hits[i].place, hits[i].span = hits[j].place, hits[j].span
-    hits[j].place, hits[j].span = place, span
-
-
-@scalar
-def _below(hits, i, j, by_part):
-    if not by_part:
-        place, other = hits[i].place & uint64(_PLACE), hits[j].place & uint64(_PLACE)
-        if place != other:
-            return place < other
-    return hits[i].span < hits[j].span
-
-
-@scalar
-def _sort(hits, first, last, by_part):
-    """Heap sort, in place, and in n log n whatever the order."""
-    count = last - first
-    for phase in range(2):
-        top = count // int64(2) - int64(1) if phase == 0 else count - int64(1)
-        while top >= int64(0):
-            node, size = top, count
-            if phase == 1:
-                _swap(hits, first, first + top)
-                node, size = int64(0), top
-            while True:
-                child = int64(2) * node + int64(1)
-                if child >= size:
-                    break
-                if child + int64(1) < size and _below(hits, first + child, first + child + int64(1), by_part):
-                    child += int64(1)
-                if not _below(hits, first + node, first + child, by_part):
-                    break
-                _swap(hits, first + node, first + child)
-                node = child
-            top -= int64(1)
-
-
-@scalar
-def sort_matches(hits, first, last):
-    """Put matches [first, last) in output order."""
-    _sort(hits, first, last, False)
-
-
-@scalar
-def sort_by_part(hits, first, last):
-    """Put matches [first, last) of a read in the order of their spans: those of the same part stand together."""
-    _sort(hits, first, last, True)
 
 
 @scalar

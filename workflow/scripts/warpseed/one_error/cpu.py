@@ -15,8 +15,8 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
 from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
-from warpseed.output.collect import RangeSearch, joined_parts, search_first
-from warpseed.output.rows import Found
+from warpseed.output.collect import RangeSearch, search_first
+from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
 from warpseed.tasks import Room
 

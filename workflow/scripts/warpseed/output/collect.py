@@ -10,10 +10,10 @@ import numpy as np
 
 from warpseed.compute.ranges import fill_in_parts, run_ranges
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
-from warpseed.output.rows import Found
+from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import Packed, part_of
 
-__all__ = ["RangeSearch", "joined_parts", "search_first"]
+__all__ = ["RangeSearch", "search_first"]
 
 _MOST_WORK = 1 << 23
 """Look-ups and candidates of `RangeSearch.first`, besides what its last query has: a fraction of a second."""
@@ -23,11 +23,6 @@ _Searcher: TypeAlias = "Callable[[int, int, int, tuple[np.ndarray, np.ndarray]],
 """``search(first, last, room, (counts, dropped))`` searches the queries [first, last) as far as there is room; it fills
 in their counts and adds to what was dropped (see `warpseed.compute.sink.Sink`), and returns the query it stopped at,
 the hits, and the room that this query needs."""
-
-
-def joined_parts(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
-    """Arrays one behind the other; an empty one where there are none."""
-    return np.concatenate([np.empty(0, dtype), *parts])
 
 
 def _collect_first(count: int, room: int, search: _Searcher) -> Found:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["HIT_ORDER", "HIT_ROW", "Found", "Result", "digest_rows", "join_found", "order_rows"]
+__all__ = ["HIT_ORDER", "HIT_ROW", "Found", "Result", "digest_rows", "join_found", "joined_parts", "order_rows"]
 
 HIT_ROW = np.dtype(
     [("query", "<i8"), ("contig", "<i4"), ("start", "<i8"), ("end", "<i8"), ("strand", "i1"), ("distance", "i1")]
@@ -40,13 +40,21 @@ class Result(NamedTuple):
     """the lines of the hits, where it made them"""
 
 
+def joined_parts(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
+    """Arrays of one type one behind the other; an empty one where there are none. (NumPy copies rows of several fields
+    field by field, several times slower than their bytes.)"""
+    joined = np.empty(sum(map(len, parts)), dtype)
+    np.concatenate([joined[:0].view(np.uint8), *(part.view(np.uint8) for part in parts)], out=joined.view(np.uint8))
+    return joined
+
+
 def join_found(parts: Sequence[Found]) -> Found:
     """The results of consecutive sets of queries as those of one set; no parts give those of no queries."""
     if len(parts) == 1:
         return parts[0]
     return Found(
-        np.concatenate([part.hits for part in parts] or [np.empty(0, np.uint64)]),
-        np.concatenate([part.counts for part in parts] or [np.empty(0, np.int64)]),
+        joined_parts([part.hits for part in parts], parts[0].hits.dtype if parts else np.uint64),
+        joined_parts([part.counts for part in parts], np.int64),
         sum(part.dropped_queries for part in parts),
         sum(part.dropped_hits for part in parts),
     )
