@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import fasta, program, save
-from warpseed import build_index, cli, find_mems
+from warpseed import build_index, cli, find_mems, open_index
 from warpseed.mems import cpu, cpu_steps
 from warpseed.mems.reads import pack_long_reads
 from warpseed.sequences.queries import Queries
@@ -48,6 +48,48 @@ def test_threads_share_a_single_read(folder: str, tmp_path: Path, monkeypatch: p
         written.append(output.read_bytes())
         assert (len(taken) > 8) == (long == 1000) and (len(set(taken)) > 1) == (threads == "3")
     assert written[0] == written[1] == written[2] and written[0].count(b"\n") > 100
+
+
+def test_a_part_of_a_read_goes_on_until_it_has_many_matches(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps it takes: what is left of one would wait until those before it are done."""
+    steps, rests = [], []
+    step, ordered = cpu_steps.cpu_fast.scan_step, cpu_steps.ordered
+
+    def watched(tasks: Any, run: Any, threads: int) -> Any:
+        def ran(task: Any) -> Any:
+            hits, rest = run(task)
+            rests.append((len(hits), rest))
+            return hits, rest
+
+        return ordered(tasks, ran, threads)
+
+    monkeypatch.setattr(cpu_steps.cpu_fast, "scan_step", lambda *each: steps.append(1) or step(*each))
+    monkeypatch.setattr(cpu_steps, "ordered", watched)
+    monkeypatch.setattr(cpu_steps, "_MOST_WORK", 100)
+    monkeypatch.setattr(cpu, "LONG_READ", 1000)
+    index, read = open_index(folder), [GENOME + "A" * 40]
+    whole = find_mems(index, read, kind="super", threads=2)
+    assert len(steps) > 4 * len(rests) and all(rest is None for _, rest in rests)
+    steps.clear(), rests.clear()
+    monkeypatch.setattr(cpu_steps, "_STEP_ROOM", 600)
+    monkeypatch.setattr(cpu_steps, "_HELD", 1)
+    assert find_mems(index, read, kind="super", threads=2) == whole
+    found = find_mems(index, read, kind="maximal", threads=2)
+    assert len(found) > 60_000 and len(found) <= sum(count for count, _ in rests)
+    assert any(rest is not None for _, rest in rests) and max(count for count, _ in rests) < 2 * 600
+
+
+@pytest.mark.parametrize("kind", ["super", "paper"])
+def test_a_read_that_is_the_genome_does_not_take_its_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Of matches so short that each base's longest one is looked up, and goes on to the end of the genome."""
+    genome = "".join(DRAW.choices("ACGT", k=200_000))
+    index = build_index(save(tmp_path, "g.fa", fasta({"a": genome})))
+    taken, step = [], cpu_steps.cpu_fast.scan_step
+    monkeypatch.setattr(cpu_steps.cpu_fast, "scan_step", lambda *each: taken.append(1) or step(*each))
+    rows = find_mems(index, [genome], kind=kind, min_length=10).rows()
+    assert max(rows["length"]) == len(genome) and 16 <= len(taken) < 60
 
 
 def test_reads_are_dealt_out_by_bases() -> None:

@@ -12,6 +12,9 @@ from warpseed.mems.matches import SUPER
 
 __all__ = ["scan_longest"]
 
+_LONG = 64
+"""Bases of a match from which on it is looked up where the next one is that goes beyond it."""
+
 
 @inlined
 def _place_at(fast, row):
@@ -61,25 +64,45 @@ def _wanted_rows(fast, how, block, strand, read, longest):
 
 
 @scalar
+def _next_beyond(fast, how, read, begin, bases, end):
+    """Of the longest match from a base on, which has so many bases: the next base, before `end`, from which one may go
+    beyond its end, or that is too close to it to tell; and the work. No match from those between is wanted.
+
+    What goes beyond from a base goes beyond from those behind it, so that the next one is found by steps that double,
+    and halves: else a read that is like the genome would take the square of its length.
+    """
+    table_length, least, beyond = int64(how.table_length), int64(how.min_length), begin + bases
+    low, high = begin + int64(1), min(end, beyond - least + int64(1))
+    step, work, doubling = int64(1), int64(0), True
+    while low < high:
+        place = min(low + step, high) - int64(1) if doubling else (low + high) >> int64(1)
+        _, more = _longest_from(fast, table_length, read, place, least)
+        work += int64(1) + (more >> int64(5))
+        if place + more > beyond:
+            high, doubling = place, False
+        else:
+            low = place + int64(1)
+            step += step
+    return low, work
+
+
+@scalar
 def scan_longest(fast, how, block, length, strand, place, sink, state):
     """Where ends are noted, those of the longest match from every base of a part of an oriented read on; else, of a
     read whose ends are bounded, the matches that are wanted. As `warpseed.mems.cpu_fast.scan_seeds`."""
-    first, end, _, skipped, in_steps = place
+    begin, end, _, skipped, in_steps = place
     read = block.words, block.marks, int64(32), length
-    work, asked = int64(0), int64(first)
-    for i in range(first, end):
-        begin = int64(i)
-        if begin == asked:
+    work, asked = int64(0), int64(begin)
+    while begin < end:
+        if begin >= asked:
             asked = min(begin + int64(ITEMS), end)
             _prefetch(fast, how, block, begin, asked)
             work += asked - begin
         row, bases = _longest_from(fast, int64(how.table_length), read, begin, int64(how.min_length))
         work += bases >> int64(5)
-        if bases == int64(0):
-            continue
-        if state[2] & int64(NOTE):
+        if bases and state[2] & int64(NOTE):
             state = take_match(how, block, length, strand, (begin, bases, int64(0)), sink, state)
-        elif is_wanted(how, block.ends, strand, begin, bases, length):
+        elif bases and is_wanted(how, block.ends, strand, begin, bases, length):
             low, high = _wanted_rows(fast, how, block, strand, read, (begin, row, bases))
             for around in range(low + skipped, high):
                 here = bases
@@ -91,6 +114,11 @@ def scan_longest(fast, how, block, length, strand, place, sink, state):
                 if work > int64(sink.work) or (in_steps and state[0] == int64(sink.hits.shape[0])):
                     return state[0], state[1], work, begin, int64(0), int64(around) + int64(1) - low
         skipped = int64(0)
+        if bases < int64(_LONG):
+            begin += int64(1)
+        else:
+            begin, done = _next_beyond(fast, how, read, begin, bases, end)
+            work += done
         if in_steps and work > int64(sink.work):
-            return state[0], state[1], work, begin + int64(1), int64(0), int64(0)
+            return state[0], state[1], work, begin, int64(0), int64(0)
     return state[0], state[1], work, int64(end), int64(0), int64(0)

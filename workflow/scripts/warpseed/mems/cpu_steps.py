@@ -13,7 +13,7 @@ from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast
 from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, bound_ends, join_strands, new_block, orient
-from warpseed.mems.fast import how_for
+from warpseed.mems.fast import How, how_for
 from warpseed.mems.matches import MATCH, MAXIMAL, MOST_OCCURRENCES, PAPER, PLACE_BITS, SUPER, Criteria
 from warpseed.output.rows import Found, joined_parts
 from warpseed.output.sorting import stable_order
@@ -35,7 +35,7 @@ _PARTS = 8
 _LOW = np.uint64((1 << 32) - 1)
 
 
-class _Step(NamedTuple):
+class _Part(NamedTuple):
     """What is left of a part of an oriented read."""
 
     strand: int
@@ -67,33 +67,41 @@ class _Steps:
         noted = self._length + 1 if criteria.kind != MAXIMAL else 0
         self.ends = np.zeros((2, noted), np.int32)
 
-    def _parts(self) -> Iterator[_Step]:
+    def _parts(self) -> Iterator[_Part]:
         share = self._length * len(self._blocks) // (_PARTS * self._threads)
         bases = max(1, min(max(share, _LEAST_PART), _LARGEST_PART) // self.how.step) * self.how.step
         for strand in range(len(self._blocks)):
             for begin in range(0, self._length, bases):
-                yield _Step(strand, begin, min(begin + bases, self._length), 0, 0)
+                yield _Part(strand, begin, min(begin + bases, self._length), 0, 0)
 
     def matches(self, deed: int, window: tuple[int, int] = WHOLE_TEXT) -> Iterator[np.ndarray]:
         """Matches that begin in a window of the text, some at a time, and what else is done with them."""
         # Each part notes ends of its own: strand by strand, as those of the paper's kind are.
         how = self.how._replace(kind=PAPER) if deed & NOTE and self.how.kind != MAXIMAL else self.how
 
-        def run(step: _Step) -> tuple[np.ndarray, list[_Step] | None]:
-            check_wanted()
-            nothing = np.empty(0, np.int64)
-            room = np.empty(_STEP_ROOM if deed & STORE else 0, MATCH)
-            sink = Sink(room, nothing, nothing, NO_LIMIT, True, *window, _MOST_WORK)
-            oriented = self._blocks[step.strand]
-            block = new_block(0, True)._replace(words=oriented.words, marks=oriented.marks, ends=self.ends)
-            place = step.begin, step.end, step.item, step.row, True
-            used, *behind = cpu_fast.scan_step(
-                self._fast, how, block, self._length, step.strand, place, sink, deed
-            )  # fmt: skip
-            rest = step._replace(begin=behind[0], item=behind[1], row=behind[2])
-            return room[:used].copy(), [rest] if rest.begin < step.end else None
+        def run(part: _Part) -> tuple[np.ndarray, list[_Part] | None]:
+            held: list[np.ndarray] = []
+            # A part goes on here until its matches should be taken: what waits behind it waits for nothing else.
+            while part.begin < part.end and sum(map(len, held)) < _STEP_ROOM:
+                hits, part = self._step(how, part, deed, window)
+                held.append(hits)
+            return joined_parts(held, MATCH), [part] if part.begin < part.end else None
 
         return ordered(self._parts(), run, self._threads)
+
+    def _step(self, how: How, part: _Part, deed: int, window: tuple[int, int]) -> tuple[np.ndarray, _Part]:
+        """The matches of a step, and what is left of its part."""
+        check_wanted()
+        nothing = np.empty(0, np.int64)
+        room = np.empty(_STEP_ROOM if deed & STORE else 0, MATCH)
+        sink = Sink(room, nothing, nothing, NO_LIMIT, True, *window, _MOST_WORK)
+        oriented = self._blocks[part.strand]
+        block = new_block(0, True)._replace(words=oriented.words, marks=oriented.marks, ends=self.ends)
+        place = part.begin, part.end, part.item, part.row, True
+        used, begin, item, row = cpu_fast.scan_step(
+            self._fast, how, block, self._length, part.strand, place, sink, deed
+        )  # fmt: skip
+        return room[:used].copy(), part._replace(begin=begin, item=item, row=row)
 
     def bound(self) -> None:
         """When all ends are noted: what the end of a match that is wanted must be."""
