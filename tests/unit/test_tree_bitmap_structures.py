@@ -10,11 +10,12 @@ import pytest
 from oracles.tree_bitmap import bitmap_of, codes_of_words, trie_of, words_at, words_of_codes
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap import growing
-from warpseed.tree_bitmap.bitmap import LONGEST_KMER, TreeBitmap, child_of, kmers_of, levels_of
+from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of, kmers_of, levels_of
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
+from warpseed.tree_bitmap.stream import MAX_K
 
 EACH_STRUCTURE = pytest.mark.parametrize("structure", STRUCTURES)
-LENGTHS = (1, 2, 3, 4, 5, 6, 9, 15, 30, LONGEST_KMER)
+LENGTHS = (1, 2, 3, 4, 5, 6, 9, 15, 30, MAX_K)
 
 
 def drawn(k: int, count: int, seed: int = 1) -> np.ndarray:

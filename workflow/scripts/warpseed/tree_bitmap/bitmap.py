@@ -15,10 +15,8 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, trailing_zeros
 
-__all__ = ["DEPTHS", "LONGEST_KMER", "TreeBitmap", "child_of", "kmers_of", "levels_of", "new_bitmap"]
+__all__ = ["DEPTHS", "TreeBitmap", "child_of", "kmers_of", "levels_of", "new_bitmap"]
 
-LONGEST_KMER = 31
-"""Depths that the records of Figures 11 and 31 have bits for."""
 DEPTHS = 3
 """Depths of the trie that a trie-node holds."""
 

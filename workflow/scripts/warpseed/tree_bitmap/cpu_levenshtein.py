@@ -14,7 +14,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.intrinsics import popcount
 from warpseed.errors import InputError, check_number
-from warpseed.tree_bitmap.bitmap import LONGEST_KMER, TreeBitmap
+from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.levenshtein import (
     activate_children,
     combined_moves,
@@ -26,6 +26,7 @@ from warpseed.tree_bitmap.levenshtein import (
     warm_up,
 )
 from warpseed.tree_bitmap.paper import MISMATCH, MOST_PLACES, exmap_mask, piece_of
+from warpseed.tree_bitmap.stream import MAX_K
 
 __all__ = ["EDIT_KERNELS", "Accesses", "Edits", "check_edits", "edits_of", "match_edits"]
 
@@ -161,7 +162,7 @@ def _match_piece(codes, bitmap, search, places, naive, work, records, used):
 
 def check_edits(codes: np.ndarray, k: int, max_edits: int) -> None:
     """Raise InputError unless the automaton can be asked for so many edits of words of k bases."""
-    check_number("k", k, 1, LONGEST_KMER)
+    check_number("k", k, 1, MAX_K)
     check_number("max_edits", max_edits, 0, k - 1, f"0 to k - 1 = {k - 1} was expected: with k edits all is a match")
     if len(codes) > MOST_PLACES:
         raise InputError(f"The stream has {len(codes):,} places, but a record counts {MOST_PLACES:,}; shorten it.")

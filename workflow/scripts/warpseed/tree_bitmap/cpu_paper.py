@@ -9,15 +9,13 @@ from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.paper import (
     DEPTH_BITS,
     MISMATCH,
-    NEW,
-    SEEN,
     advance,
-    kmer_at,
     piece_of,
     record_at,
     start_of,
     transition_node,
 )
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, kmer_at, kmer_mask, next_kmer
 
 __all__ = ["EXACT_TWINS", "kmers_between", "match_chunk", "missed_kmers", "settle_places"]
 
@@ -159,7 +157,7 @@ def missed_kmers(codes, k, first, kinds, kmers, places):
                 kmers[count], places[count] = kmer, int64(first) + int64(i)
                 count += int64(1)
             else:
-                kinds[i] = 0
+                kinds[i] = NO_KMER
     return count
 
 
@@ -170,12 +168,12 @@ def missed_kmers(codes, k, first, kinds, kmers, places):
 def kmers_between(codes, k, first, last, kmers, places):
     """The k-mers that begin at places [first, last) and lie in the stream, uint64 and int64; returns how many."""
     count, held, kmer = int64(0), int64(0), uint64(0)
-    mask = (uint64(1) << uint64(2 * k)) - uint64(1)
+    mask = kmer_mask(k)
     for place in range(first, min(last + k - 1, codes.shape[0])):
         if codes[place] > 3:
             held = int64(0)
             continue
-        kmer = ((kmer << uint64(2)) | uint64(codes[place])) & mask
+        kmer = next_kmer(kmer, codes[place], mask)
         held += int64(1)
         if held >= int64(k):
             kmers[count], places[count] = kmer, int64(place) - int64(k) + int64(1)

@@ -18,9 +18,10 @@ import numpy as np
 
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.tree_bitmap import cpu_paper
-from warpseed.tree_bitmap.bitmap import LONGEST_KMER, TreeBitmap
+from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.growing import Growing
-from warpseed.tree_bitmap.paper import MOST_PLACES, MOST_TRIE_NODES, NEW, NO_KMER, SEEN
+from warpseed.tree_bitmap.paper import MOST_PLACES, MOST_TRIE_NODES
+from warpseed.tree_bitmap.stream import MAX_K, NEW, NO_KMER, SEEN
 
 __all__ = [
     "Event",
@@ -52,8 +53,8 @@ class How(NamedTuple):
 
     chunk_length: int = 100_000
     """places of the stream that a chunk adds to those before"""
-    structure: str = "hybrid"
-    """the intermediate structure, `tree` or `hybrid`"""
+    structure: str = "tree"
+    """the intermediate structure, `tree` or `hybrid`, which is faster for small k, and takes much memory for large"""
     kernel: str = "shuffle"
     """`naive` or `shuffle`"""
     concurrent: bool = False
@@ -154,7 +155,7 @@ def chunks_of(length: int, chunk_length: int, k: int) -> list[tuple[int, int]]:
 
 
 def _check(codes: np.ndarray, k: int, chunk_length: int = 1) -> None:
-    check_number("k", k, 1, LONGEST_KMER)
+    check_number("k", k, 1, MAX_K)
     check_number("chunk_length", chunk_length, 1)
     if len(codes) > MOST_PLACES:
         raise InputError(
@@ -202,7 +203,7 @@ def _apply_deltas(
     room = int((kinds == NEW).sum())
     kmers, missed = np.empty(room, np.uint64), np.empty(room, np.int64)
     count = cpu_paper.missed_kmers(codes, dictionary.k, first, kinds, kmers, missed)
-    answers[missed[:count]] = np.where(dictionary.insert(kmers[:count]), np.uint8(NEW), np.uint8(SEEN))
+    answers[missed[:count]] = np.where(dictionary.insert(kmers[:count]), NEW, SEEN)
 
 
 def match_dynamically(
@@ -277,5 +278,5 @@ def match_on_one_trie(codes: np.ndarray, k: int, seed: Seed = _NO_SEED, structur
     answers = np.full(len(codes), NO_KMER, np.uint8)
     with events.timed("match", 0):
         for kmers, places in _all_kmers(codes, k):
-            answers[places] = np.where(dictionary.insert(kmers), np.uint8(NEW), np.uint8(SEEN))
+            answers[places] = np.where(dictionary.insert(kmers), NEW, SEEN)
     return Matched(answers, dictionary.kmers(), events.all)

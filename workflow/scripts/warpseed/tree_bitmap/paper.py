@@ -20,12 +20,8 @@ __all__ = [
     "MISMATCH",
     "MOST_PLACES",
     "MOST_TRIE_NODES",
-    "NEW",
-    "NO_KMER",
-    "SEEN",
     "advance",
     "exmap_mask",
-    "kmer_at",
     "piece_of",
     "record_at",
     "spread",
@@ -33,9 +29,6 @@ __all__ = [
     "transition_inmap",
     "transition_node",
 ]
-
-NO_KMER, NEW, SEEN = range(3)
-"""What is said of a place: no k-mer begins there; one that neither seed nor earlier places have; one that they have."""
 
 MISMATCH = np.uint64(1 << 63)
 """The type bit of a record; a match has 0."""
@@ -144,16 +137,6 @@ def start_of(record):
     """Equation 3, first: the place where the k-mer of a record begins, int64."""
     place = int64((record & ~MISMATCH) >> uint64(_NODE_BITS + DEPTH_BITS))
     return place - int64(record & uint64((1 << DEPTH_BITS) - 1)) + int64(1)
-
-
-@scalar
-def kmer_at(codes, start, k):
-    """The k-mer that begins at a place, uint64, and whether it is one: all of its codes are bases."""
-    kmer, highest = uint64(0), uint32(0)
-    for place in range(start, start + k):
-        kmer = (kmer << uint64(2)) | uint64(codes[place] & 3)
-        highest |= uint32(codes[place])
-    return kmer, highest < uint32(4)
 
 
 # ---- a trie-node
