@@ -12,6 +12,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_tree_bitmap import play_kernels
 from oracles.tree_bitmap import answers_to, codes_of_words, words_at
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu_levenshtein, gpu_levenshtein
 from warpseed.tree_bitmap.cpu_levenshtein import EDIT_KERNELS
 from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically
@@ -134,7 +135,9 @@ def test_edits_are_those_of_the_twins(device: Any, k: int, edits: int, kernel: s
         bitmap = dictionary.to_bitmap()
         expected = cpu_levenshtein.match_edits(codes, k, edits, bitmap)
         for pieces, records in ((None, None), (1, 1), (7, 100)):
-            found = gpu_levenshtein.match_edits(codes, k, edits, bitmap, kernel, pieces, records)
+            watch = Stopwatch()
+            found = gpu_levenshtein.match_edits(codes, k, edits, bitmap, kernel, pieces, records, watch)
+            assert list(watch.seconds) == ["kernel"]
             assert found.accepted.tolist() == expected.accepted.tolist(), name
             assert found.missed.tolist() == expected.missed.tolist(), name
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device, view, with_room
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, time_on_device, to_device, view, with_room
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of
 from warpseed.tree_bitmap.cpu_levenshtein import Edits, check_edits, edits_of
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, append_record, reset_active
@@ -284,6 +285,7 @@ def match_edits(
     kernel: str = "efficient",
     pieces: int | None = None,
     records: int | None = None,
+    watch: Stopwatch | None = None,
 ) -> Edits:
     """Let the automaton read a stream on the first GPU; accesses are not counted.
 
@@ -293,6 +295,7 @@ def match_edits(
     kernel : one of KERNELS
     pieces : blocks that the stream is dealt out to; None: what suits the device
     records : what the match buffer has room for at first; None: two records for each place
+    watch : takes the seconds of the kernel, all its runs, as ``kernel``
 
     Raises
     ------
@@ -300,6 +303,7 @@ def match_edits(
     DeviceError, MemoryLimitError : no GPU answers, or its memory is short
     """
     check_edits(codes, k, max_edits)
+    watch = watch or Stopwatch()
     blocks = min(pieces or _BLOCKS, max(len(codes), 1))
     with on_device(0):
         stream, on_gpu = to_device(codes), to_device(bitmap)
@@ -309,7 +313,9 @@ def match_edits(
             words, cursor = cupy().empty(room, np.uint64), cupy().zeros(1, np.uint64)
             buffer = MatchBuffer(view(words), view(cursor))
             threads = blocks * BLOCK if len(codes) else 0
-            launch(KERNELS[kernel], threads, BLOCK, stream, (k, max_edits), on_gpu, (0, len(codes)), actives, buffer)
+            arguments = (stream, (k, max_edits), on_gpu, (0, len(codes)), actives, buffer)
+            with time_on_device(watch, "kernel"):
+                launch(KERNELS[kernel], threads, BLOCK, *arguments)
             used = int(cursor.get()[0])
             return (used,), words[: min(used, room)].get()
 

@@ -76,20 +76,22 @@ def convert_nodes(nodes, queue, bitmap):
         for number in range(first, last):
             root, inmap, exmap = int64(queue[number]), uint32(1), uint64(0)
             bitmap.prefix_sums[number] = uint32(end)
-            for path in range(64):
-                node = int64(nodes.children[root, path >> 4])
-                if node == int64(0):
+            for first_base in range(4):
+                child = int64(nodes.children[root, first_base])
+                if child == int64(0):
                     continue
-                inmap |= uint32(2) << uint32(path >> 4)
-                node = int64(nodes.children[node, (path >> 2) & 3])
-                if node == int64(0):
-                    continue
-                inmap |= uint32(32) << uint32(path >> 2)
-                node = int64(nodes.children[node, path & 3])
-                if node != int64(0):
-                    exmap |= uint64(1) << uint64(path)
-                    queue[end] = uint32(node)
-                    end += int64(1)
+                inmap |= uint32(2) << uint32(first_base)
+                for path in range(4 * first_base, 4 * first_base + 4):
+                    grandchild = int64(nodes.children[child, path & 3])
+                    if grandchild == int64(0):
+                        continue
+                    inmap |= uint32(32) << uint32(path)
+                    for base in range(4):
+                        below = nodes.children[grandchild, base]
+                        if below != uint32(0):
+                            exmap |= uint64(1) << uint64(4 * path + base)
+                            queue[end] = below
+                            end += int64(1)
             bitmap.inmaps[number], bitmap.exmaps[number] = inmap, exmap
         first = last
     bitmap.level_offsets[bitmap.level_offsets.shape[0] - 1] = uint32(end)
