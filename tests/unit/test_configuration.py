@@ -258,7 +258,7 @@ def test_every_pattern_refuses_a_line_end() -> None:
 def test_the_schema_of_each_system_is_a_property() -> None:
     schema = load_schema(SCHEMAS)
     systems = {path.name.split(".")[0] for path in SCHEMAS.glob("*.schema.yaml")} - {"config"}
-    assert systems == set(SYSTEMS)
+    assert systems >= set(SYSTEMS)  # one may be of use before it is measured
     assert systems <= set(schema["properties"])
 
 

@@ -15,6 +15,7 @@ from warpseed.workflow.mems_samples import sample_mem_searches
 from warpseed.workflow.one_error_samples import sample_read_searches
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import References, samples_of
+from warpseed.workflow.tree_bitmap_samples import counted_samples
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -243,6 +244,20 @@ def test_how_the_matches_of_a_sample_are_found(folder: Path) -> None:
     assert {search["seeds"] for search in searches.values()} == {("paf.gz", "paf.gz.tbi")}
 
 
+def test_how_the_kmers_of_a_sample_are_counted(folder: Path) -> None:
+    samples, places = read(
+        "sample\treads\tsystem\tk\tchunks\tmax_hits\nA\ta.fq\ttree_bitmap\nB\tb.fq\ttree_bitmap\t31\nC\tb.fq\tkmers\t20\n"
+    )
+    known = samples_of({"samples": samples, "reads": {}}, References({}), "x", places)
+    counted = counted_samples(known, places)
+    assert {name: sample["k"] for name, sample in counted.items()} == {"A": 15, "B": 31}
+    assert counted["B"]["reads"] == "b.fq"
+    assert counted["B"]["facts"] == {"sample": "B", "reads": "b.fq", "system": "tree_bitmap", "parameters": "k=31"}
+    for key, value in (("chunks", 2), ("max_hits", 5)):
+        with pytest.raises(ConfigError, match=f"The sample 'A' has {key} {value}"):
+            counted_samples({"A": known["A"] | {key: value}}, places)
+
+
 def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     text = (ROOT / "config" / "README.md").read_text()
     sheet = re.search(r"^```\n(# comment.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -256,5 +271,5 @@ def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     assert samples["mapped"] == mapping["mapped"] and samples["long"] == mapping["long"]
     assert {name: sample["system"] for name, sample in samples.items()} == {
         "tumour": "kmers", "normal": "kmers", "phage": "kmers", "mapped": "reads",
-        "long": "mems",
+        "long": "mems", "counted": "tree_bitmap",
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "listed\tone.fa\tfirst.fq.gz\t\t\t\t\treads\t2\txa\tall\n"
         "matched\ttwo.fa\tmany.fq\t\t\t\t\tmems\nmatches\ttwo.fa\tmany.fq\t\t\t\t3\tmems\n"
         "short\ttwo.fa\tsecond.fq\t\t\t\t\tmems\t\t\t\t11\tmaximal\n"
+        "counted\t\tmany.fq\t21\t\t\t\ttree_bitmap\n"
     )
     (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
     return folder
@@ -83,6 +85,7 @@ def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> Non
     made = {
         "build_sample_index",
         "verify_sample_index",
+        "count_kmers",
         "cut_sample_kmers",
         "find_seeds",
         "merge_seeds",
@@ -213,6 +216,22 @@ def test_matches_of_reads_are_paf(run: str, folder: Path) -> None:
         "matched": ("mems", "min_length=20; kind=super; strands=2"),
         "short": ("mems", "min_length=11; kind=maximal; strands=2"),
     }
+
+
+def test_the_kmers_of_reads_are_counted(run: str, folder: Path) -> None:
+    seeds = folder / "results" / "seeds"
+    reads = (folder / "many.fq").read_text().splitlines()[1::4]
+    counts = Counter(read[i : i + 21] for read in reads for i in range(READ_LENGTH - 20))
+    heading, *lines = seeds_of(seeds / "counted.kmers.tsv.gz")
+    assert heading == ["record", "start", "count", "kmer", "status"]
+    assert {line[3]: int(line[2]) for line in lines} == counts and len(lines) == len(counts)
+    assert all(line[4] == "new" and reads[int(line[0][1:])][int(line[1]) :][:21] == line[3] for line in lines)
+    (row,) = table_of(seeds / "counted.summary.tsv")
+    assert row == {
+        "sample": "counted", "reads": "many.fq", "system": "tree_bitmap", "parameters": "k=21",
+        "seeds": "counted.kmers.tsv.gz", "records": "45000", "bases": str(45_000 * READ_LENGTH),
+        "kmers": str(counts.total()), "new": str(len(counts)),
+    }  # fmt: skip
 
 
 def test_a_second_run_does_nothing(run: str, folder: Path) -> None:

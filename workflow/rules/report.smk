@@ -15,7 +15,7 @@ FIGURES = [
     for name in module.FIGURES
     for ending in ("svg", "pdf", "png", "tsv")
 ]
-SAMPLE_FIGURES = [f"results/figures/samples/{name}.{ending}" for name in SAMPLES for ending in ("svg", "pdf", "png")]
+SAMPLE_FIGURES = [f"results/figures/samples/{name}.{ending}" for name in SEARCHES for ending in ("svg", "pdf", "png")]
 PUBLISHED = of_checkout(SOURCE / "resources" / "published" / f"{system}.tsv" for system in SYSTEMS)
 PAPERS = of_checkout(SOURCE / "resources" / "papers" / f"{system}.yaml" for system in SYSTEMS)
 
@@ -97,7 +97,7 @@ rule write_report:
         reference_provenance=REFERENCE_PROVENANCE,
         tables=TABLES,
         figures=FIGURES,
-        seeds=[f"results/seeds/{name}.{SEARCHES[name]['seeds'][0]}" for name in SAMPLES],
+        seeds=[f"results/seeds/{name}.{SEARCHES[name]['seeds'][0]}" for name in SEARCHES],
         summaries=SAMPLE_SUMMARIES,
         densities=SAMPLE_DENSITIES,
         sample_figures=SAMPLE_FIGURES,

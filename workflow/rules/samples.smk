@@ -7,15 +7,23 @@
 #        results/seeds/samples.tsv, the summaries of all.
 # Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
-SAMPLE_INDEXES = [f"results/seeds/index/{name}.verified" for name in {s["reference"]: None for s in SAMPLES.values()}]
-SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SAMPLES]
-SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SAMPLES]
-SEEDS = [f"results/seeds/{name}.{ending}" for name in SAMPLES for ending in SEARCHES[name]["seeds"]]
-SAMPLE_FILES = [*SEEDS, *SAMPLE_SUMMARIES, *SAMPLE_DENSITIES, *(["results/seeds/samples.tsv"] if SAMPLES else [])]
+SAMPLE_INDEXES = [
+    f"results/seeds/index/{name}.verified" for name in {SAMPLES[name]["reference"]: None for name in SEARCHES}
+]
+SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SEARCHES]
+SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SEARCHES]
+SEEDS = [f"results/seeds/{name}.{ending}" for name in SEARCHES for ending in SEARCHES[name]["seeds"]]
+SAMPLE_FILES = [
+    *SEEDS,
+    *SAMPLE_SUMMARIES,
+    *SAMPLE_DENSITIES,
+    *(["results/seeds/samples.tsv"] if SEARCHES else []),
+    *OTHER_SAMPLE_FILES,
+]
 
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
 # A single job takes the whole machine; several share it.
-SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(sample["chunks"] for sample in SAMPLES.values()))))
+SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(SAMPLES[name]["chunks"] for name in SEARCHES))))
 
 BUILD_SAMPLE_INDEX = needs.Request(lambda wildcards: needs.build_index(index_size(wildcards.reference, ["fast"])))
 FIND_SEEDS = needs.Request(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from warpseed.output.hits import Hits
 from warpseed.output.opening import open_output
 
-__all__ = ["Totals", "write_summary"]
+__all__ = ["Numbered", "Totals", "write_summary"]
 
 
 @dataclass
@@ -70,7 +71,14 @@ class Totals:
         return total
 
 
-def write_summary(path: str | os.PathLike[str], totals: Totals, labels: Mapping[str, str] | None = None) -> None:
+class Numbered(Protocol):
+    """What something adds up to."""
+
+    def numbers(self) -> dict[str, int]:
+        """Every number under its name."""
+
+
+def write_summary(path: str | os.PathLike[str], totals: Numbered, labels: Mapping[str, str] | None = None) -> None:
     """Write totals as a table of one row, tab-separated, under a header.
 
     Parameters

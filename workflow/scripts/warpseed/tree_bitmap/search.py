@@ -60,6 +60,10 @@ class Totals(NamedTuple):
     new: int = 0
     """of these, places that are NEW"""
 
+    def numbers(self) -> dict[str, int]:
+        """Every number under its name."""
+        return self._asdict()
+
 
 def checked_request(k: int | None, dictionary: Any, seed_length: int, grows: bool, options: Options) -> Request:
     """A request as plain values.

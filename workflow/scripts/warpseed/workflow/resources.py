@@ -19,6 +19,7 @@ __all__ = [
     "Needs",
     "Request",
     "build_index",
+    "count_kmers",
     "cut_kmers",
     "download",
     "file_bases",
@@ -187,6 +188,11 @@ def simulate_reads(bases: int, read_set: Mapping[str, Any]) -> Needs:
 def cut_kmers(read_bases: int) -> Needs:
     """Of cutting k-mers from reads, all of which are held in memory."""
     return _needs(6 * read_bases, read_bases / 1e6)
+
+
+def count_kmers(read_bases: int) -> Needs:
+    """Of counting k-mers: what is held of each, were all of them new, beside blocks of reads."""
+    return _needs(_BATCHES + 40 * read_bases, 600 + read_bases / 1e6)
 
 
 def build_index(index: IndexSize) -> Needs:
