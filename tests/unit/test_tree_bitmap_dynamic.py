@@ -151,6 +151,18 @@ def test_what_is_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
             match_on_one_trie(codes, k)
     with pytest.raises(InputError, match="chunk_length is 0"):
         match_dynamically(codes, 3, how=How(0))
+    for how, told in (
+        (How(structure="graph"), "structure is 'graph', but 'tree' or 'hybrid'"),
+        (How(kernel="fast"), "kernel is 'fast', but 'naive' or 'shuffle'"),
+        (How(pieces=0), "pieces is 0"),
+        (How(records=-1), "records is -1"),
+        (How(lanes=12), "lanes is 12, but one of 4, 8, 16, 32"),
+        (How(lanes=8), "above k = 8, was expected"),
+    ):
+        with pytest.raises(InputError, match=told):
+            match_dynamically(codes, 8, how=how)
+    with pytest.raises(InputError, match="structure is ''"):
+        match_on_one_trie(codes, 3, structure="")
     with pytest.raises(InputError, match="the word 64, which is no number of 3 bases"):
         match_dynamically(codes, 3, Seed(0, np.array([5, 64], np.uint64)))
     monkeypatch.setattr(dynamic, "MOST_TRIE_NODES", 10)

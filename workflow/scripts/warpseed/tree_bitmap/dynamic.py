@@ -19,7 +19,8 @@ import numpy as np
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.tree_bitmap import cpu_paper
 from warpseed.tree_bitmap.bitmap import TreeBitmap
-from warpseed.tree_bitmap.growing import Growing
+from warpseed.tree_bitmap.cpu_paper import EXACT_TWINS
+from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.paper import MOST_PLACES, MOST_TRIE_NODES
 from warpseed.tree_bitmap.stream import MAX_K, NEW, NO_KMER, SEEN
 
@@ -27,6 +28,7 @@ __all__ = [
     "Event",
     "Events",
     "How",
+    "LANES",
     "Matched",
     "Matcher",
     "Seed",
@@ -35,6 +37,8 @@ __all__ = [
     "match_on_one_trie",
 ]
 
+LANES = (4, 8, 16, 32)
+"""Lanes that a logical warp may have."""
 _PLACES_A_TIME = 1 << 20
 """Places whose k-mers are held at a time."""
 
@@ -63,7 +67,7 @@ class How(NamedTuple):
     """parts that a chunk is cut into: blocks of the naive kernel, logical warps of the other; None: what suits the
     device"""
     lanes: int | None = None
-    """those of a logical warp, 4, 8, 16 or 32; None: the fewest that k + 1 depths fit"""
+    """those of a logical warp, of LANES; None: the fewest that k + 1 depths fit"""
     records: int | None = None
     """what a match buffer has room for at first; None: one record for each place of a chunk"""
 
@@ -154,9 +158,19 @@ def chunks_of(length: int, chunk_length: int, k: int) -> list[tuple[int, int]]:
     ]  # fmt: skip
 
 
-def _check(codes: np.ndarray, k: int, chunk_length: int = 1) -> None:
+def _check(codes: np.ndarray, k: int, how: How = _USUAL) -> None:
     check_number("k", k, 1, MAX_K)
-    check_number("chunk_length", chunk_length, 1)
+    check_number("chunk_length", how.chunk_length, 1)
+    for name, value, names in (("structure", how.structure, STRUCTURES), ("kernel", how.kernel, EXACT_TWINS)):
+        if value not in names:
+            raise InputError(f"{name} is {value!r}, but {' or '.join(map(repr, names))} was expected.")
+    for name, number, least in (("pieces", how.pieces, 1), ("records", how.records, 0)):
+        if number is not None:
+            check_number(name, number, least)
+    if how.lanes is not None and (how.lanes not in LANES or how.lanes <= k):
+        raise InputError(
+            f"lanes is {how.lanes!r}, but one of {', '.join(map(str, LANES))}, above k = {k}, was expected."
+        )
     if len(codes) > MOST_PLACES:
         raise InputError(
             f"The stream has {len(codes):,} places, but a record of the paper tier counts {MOST_PLACES:,}; "
@@ -223,7 +237,7 @@ def match_dynamically(
     MemoryLimitError : the dictionary is larger than records, or 32 bits, can count, or than memory
     DeviceError : no GPU answers
     """
-    _check(codes, k, how.chunk_length)
+    _check(codes, k, how)
     dictionary = _seeded(codes, k, seed, how.structure)
     with _matcher(codes, k, how, device) as (matcher, events):
         answers = _matched(codes, dictionary, how, matcher, events)
@@ -272,7 +286,7 @@ def _matched(codes: np.ndarray, dictionary: Growing, how: How, matcher: Matcher,
 def match_on_one_trie(codes: np.ndarray, k: int, seed: Seed = _NO_SEED, structure: str = "tree") -> Matched:
     """The CPU-only version: every k-mer goes down one trie, and is inserted where that ends. Parameters and errors are
     those of `match_dynamically`."""
-    _check(codes, k)
+    _check(codes, k, _USUAL._replace(structure=structure))
     events = Events()
     dictionary = _seeded(codes, k, seed, structure)
     answers = np.full(len(codes), NO_KMER, np.uint8)

@@ -13,7 +13,7 @@ import numpy as np
 
 from warpseed.compute.gpu import cupy, launch, on_device, on_stream, pinned, synchronize, to_device, view
 from warpseed.tree_bitmap.bitmap import TreeBitmap
-from warpseed.tree_bitmap.dynamic import Event, Events, How, Matcher
+from warpseed.tree_bitmap.dynamic import LANES, Event, Events, How, Matcher
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, match_by_shuffle, match_naively
 
 __all__ = ["device_matcher"]
@@ -34,7 +34,7 @@ def device_matcher(codes: np.ndarray, k: int, how: How) -> Iterator[tuple[Matche
 
 def lanes_for(k: int) -> int:
     """The fewest lanes of a logical warp that k + 1 depths fit."""
-    return max(4, 1 << k.bit_length())
+    return next(lanes for lanes in LANES if lanes > k)
 
 
 class _Slot:
