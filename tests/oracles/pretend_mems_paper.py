@@ -43,8 +43,12 @@ class PaperKernels:
         patterns, count = _plain(patterns), len(started.patterns)
         entries = Entries(np.empty(count, np.uint64), np.empty(count, np.uint64), np.empty(count, np.uint32))
         numbers = patterns.starts[started.patterns] + started.mems
-        first = int(numbers[0])
-        used = cpu_paper.find_intervals(_plain(index), patterns, min_length, first, first + count, entries)
+        first = number = int(numbers[0])
+        used = 0
+        while number < first + count:
+            used, number = cpu_paper.find_intervals(
+                _plain(index), patterns, min_length, number, first + count, entries, used
+            )
         intervals, spans, owners = (column[:used] for column in entries)
         ends = (spans & np.uint64(0xFFFF_FFFF)).astype(np.int64)
         threads = patterns.starts[owners] + patterns.lengths[owners // np.uint32(patterns.strands)] - ends - first

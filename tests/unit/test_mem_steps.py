@@ -23,10 +23,14 @@ GENOME = "".join(DRAW.choices("ACGT", k=20_000))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of an index of a genome that ends in 60,000 As."""
+    """The folder of an index of a genome that ends in 60,000 As, searches compiled, which a signal would wait for."""
     path = tmp_path_factory.mktemp("steps")
     genome = save(path, "g.fa", fasta({"a": GENOME + "A" * 60_000}))
     assert cli.main(["index", genome, "-o", str(path / "index")]) == 0
+    reads = save(path, "r.fa", fasta({"long": "C" * cpu.LONG_READ, "short": GENOME[50:90]}))
+    for tier in ("fast", "paper"):
+        search = ["mems", str(path / "index"), reads, "--tier", tier, "--kind", "paper", "--threads", "2"]
+        assert cli.main([*search, "-o", str(path / "compiled.paf")]) == 0
     return str(path / "index")
 
 
@@ -104,19 +108,22 @@ def test_reads_are_dealt_out_by_bases() -> None:
     assert cpu._parts(packed.lengths[:0], 2) == []
 
 
-def run_on_low_complexity(folder: str, tmp_path: Path, threads: str, **options: Any) -> subprocess.Popen[bytes]:
+def run_on_low_complexity(
+    folder: str, tmp_path: Path, tier: str, threads: str, **options: Any
+) -> subprocess.Popen[bytes]:
     """A search that takes minutes: each of the read's As is at each of the genome's."""
     reads = save(tmp_path, "r.fa", fasta({"a": "A" * 100_000}))
     output = tmp_path / "out" / "x.paf"
-    arguments = ["mems", folder, reads, "-o", str(output), "--kind", "maximal", "--threads", threads]
+    kind = {"fast": "maximal", "paper": "paper"}[tier]
+    arguments = ["mems", folder, reads, "-o", str(output), "--tier", tier, "--kind", kind, "--threads", threads]
     return program(*arguments, **options)
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_does_not_wait_for_a_read(folder: str, tmp_path: Path, threads: str, number: int) -> None:
+@pytest.mark.parametrize("tier, number", [("fast", signal.SIGINT), ("fast", signal.SIGTERM), ("paper", signal.SIGTERM)])
+def test_a_signal_does_not_wait_for_a_read(folder: str, tmp_path: Path, threads: str, tier: str, number: int) -> None:
     (tmp_path / "out").mkdir()
-    with run_on_low_complexity(folder, tmp_path, threads) as process:
+    with run_on_low_complexity(folder, tmp_path, tier, threads) as process:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "out").iterdir()) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -150,3 +157,13 @@ def test_what_is_held_of_a_read_is_bounded(folder: str, tmp_path: Path, monkeypa
         held.clear()
         assert find_mems(index, read, kind="maximal", threads=threads) == whole
         assert len(held) > 10 and max(held) <= len(read[0])  # as many as begin at one place
+
+
+def test_the_paper_tier_stops_in_a_read_and_goes_on(tmp_path: Path) -> None:
+    """Each of 3,000 As goes back to the first: more than are extended without a signal being answered."""
+    index = build_index(save(tmp_path, "g.fa", fasta({"a": "A" * 3000 + "T" + GENOME})))
+    reads = ["A" * 3000 + "C", GENOME[100:200]]
+    expected = find_mems(index, reads, kind="paper")
+    assert len(expected) > 2900
+    for threads in (1, 2):
+        assert find_mems(index, reads, kind="paper", tier="paper", threads=threads) == expected

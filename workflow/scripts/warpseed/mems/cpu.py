@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.pipeline import mapped
+from warpseed.compute.pipeline import check_wanted, mapped
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -158,8 +158,10 @@ def _find_intervals(index: BinnedIndex, patterns: Patterns, min_length: int, thr
     """Stage 1: the longest match of each MEM start, where it is long enough."""
 
     def task(first: int, last: int) -> Entries:
-        entries = _new_entries(last - first)
-        used = cpu_paper.find_intervals(index, patterns, min_length, first, last, entries)
+        entries, used = _new_entries(last - first), 0
+        while first < last:
+            check_wanted()
+            used, first = cpu_paper.find_intervals(index, patterns, min_length, first, last, entries, used)
         return Entries(*(column[:used].copy() for column in entries))
 
     parts = run_ranges(int(patterns.starts[-1]), threads, task)

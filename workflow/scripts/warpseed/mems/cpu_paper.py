@@ -19,6 +19,9 @@ from warpseed.mems.paper import (
 
 __all__ = ["count_rows", "drop_redundant", "find_intervals", "locate_rows", "pack_patterns", "sort_reads", "split_rows"]
 
+_MOST_STEPS = 1 << 20
+"""Bases that matches are extended by, some 0.1 s."""
+
 
 @scalar
 def pack_patterns(reads, patterns, first, last):
@@ -31,23 +34,33 @@ def pack_patterns(reads, patterns, first, last):
 
 
 @scalar
-def find_intervals(index, patterns, min_length, first, last, entries):
-    """Stage 1: the matches of the MEM starts [first, last), which are at least one; returns how many there are.
+def find_intervals(index, patterns, min_length, first, last, entries, used):
+    """Stage 1: the matches of the MEM starts [first, last), which are at least one.
 
-    `entries` has room for one each.
+    Parameters
+    ----------
+    entries, used : what was found before, and how many that are; with room for one of each MEM start
+
+    Returns
+    -------
+    (used, stop) : int64; how many there are now, and the MEM start to go on with, where it stopped after _MOST_STEPS
+        bases, which a signal waits for; `last` at the end
     """
-    pattern, used = owner_of(patterns.starts, first), int64(0)
+    pattern, steps = owner_of(patterns.starts, first), int64(0)
     for number in range(first, last):
+        if steps > int64(_MOST_STEPS):
+            return used, int64(number)
         while number >= int64(patterns.starts[pattern + int64(1)]):
             pattern += int64(1)
         end = start_of(patterns, pattern, int64(number))
         low, high, start = longest_match(index, patterns, pattern, end)
+        steps += end - start
         if low < high and end - start >= min_length:
             entries.intervals[used] = (uint64(low) << uint64(32)) | uint64(high)
             entries.spans[used] = (uint64(start) << uint64(32)) | uint64(end)
             entries.patterns[used] = uint32(pattern)
             used += int64(1)
-    return used
+    return used, int64(last)
 
 
 @scalar
