@@ -97,6 +97,8 @@ def test_what_is_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     for edits in (-1, 3):
         with pytest.raises(InputError, match="max_edits is"):
             match_edits(codes, 3, edits, bitmap)
+    with pytest.raises(InputError, match="kernel is 'fast', but one of naive, efficient, queue was expected"):
+        match_edits(codes, 3, 1, bitmap, "fast")
     with pytest.raises(InputError, match="k is 32"):
         match_edits(codes, 32, 1, bitmap)
     monkeypatch.setattr(cpu_levenshtein, "MOST_PLACES", 8)

@@ -160,8 +160,10 @@ def _match_piece(codes, bitmap, search, places, naive, work, records, used):
     return used
 
 
-def check_edits(codes: np.ndarray, k: int, max_edits: int) -> None:
-    """Raise InputError unless the automaton can be asked for so many edits of words of k bases."""
+def check_edits(codes: np.ndarray, k: int, max_edits: int, kernel: str) -> None:
+    """Raise InputError unless such a kernel can be asked for so many edits of words of k bases."""
+    if kernel not in EDIT_KERNELS:
+        raise InputError(f"kernel is {kernel!r}, but one of {', '.join(EDIT_KERNELS)} was expected.")
     check_number("k", k, 1, MAX_K)
     check_number("max_edits", max_edits, 0, k - 1, f"0 to k - 1 = {k - 1} was expected: with k edits all is a match")
     if len(codes) > MOST_PLACES:
@@ -189,9 +191,9 @@ def match_edits(
 
     Raises
     ------
-    InputError : k, max_edits or the stream's length are out of range
+    InputError : k, max_edits or the stream's length are out of range, or there is no such kernel
     """
-    check_edits(codes, k, max_edits)
+    check_edits(codes, k, max_edits, kernel)
     work = np.empty((max_edits + 1) * len(bitmap.inmaps), np.uint32), np.zeros(2, np.uint64), np.zeros(2, np.int64)
     records, used = np.empty(2 * len(codes), np.uint64), 0
     for piece in range(pieces):

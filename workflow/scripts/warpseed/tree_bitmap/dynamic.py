@@ -168,9 +168,8 @@ def _check(codes: np.ndarray, k: int, how: How = _USUAL) -> None:
         if number is not None:
             check_number(name, number, least)
     if how.lanes is not None and (how.lanes not in LANES or how.lanes <= k):
-        raise InputError(
-            f"lanes is {how.lanes!r}, but one of {', '.join(map(str, LANES))}, above k = {k}, was expected."
-        )
+        few = ", ".join(map(str, LANES))
+        raise InputError(f"lanes is {how.lanes!r}, but one of {few}, above k = {k}, was expected.")
     if len(codes) > MOST_PLACES:
         raise InputError(
             f"The stream has {len(codes):,} places, but a record of the paper tier counts {MOST_PLACES:,}; "

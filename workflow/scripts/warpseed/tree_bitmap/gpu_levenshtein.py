@@ -302,7 +302,7 @@ def match_edits(
     InputError : k, max_edits or the stream's length are out of range
     DeviceError, MemoryLimitError : no GPU answers, or its memory is short
     """
-    check_edits(codes, k, max_edits)
+    check_edits(codes, k, max_edits, kernel)
     watch = watch or Stopwatch()
     blocks = min(pieces or _BLOCKS, max(len(codes), 1))
     with on_device(0):
