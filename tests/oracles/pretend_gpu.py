@@ -144,6 +144,8 @@ class PretendGpu(PaperKernels):
 
     def __init__(self, index: Any) -> None:
         self.index = index
+        self.known: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+        """matches of a kind that were found last"""
         self.launched: list[str] = []
         self.shapes: list[tuple[str, int, int]] = []
         """name, threads and threads of a block of each launch"""
@@ -335,8 +337,14 @@ class PretendGpu(PaperKernels):
         assert len(oriented.marks) in (0, len(oriented.words))
 
     def _matches(self, reads, how, kind) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and spans of the matches of a kind."""
+        """Keys and spans of the matches of a kind: those of the reads before are known still, as windows come anew."""
         criteria = MemCriteria(int(how.min_length), kind, int(how.strands))
+        asked = criteria, *(np.asarray(part).tobytes() for part in reads)
+        if asked not in self.known:
+            self.known = {**dict(list(self.known.items())[-3:]), asked: self._found(reads, criteria)}
+        return self.known[asked]
+
+    def _found(self, reads, criteria) -> tuple[np.ndarray, np.ndarray]:
         found = mem_cpu.find_fast(self.index, _plain(reads), criteria)
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
         places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
