@@ -52,6 +52,12 @@ rule mems:
         MEASUREMENTS["mems"],
 
 
+rule tree_bitmap:
+    """Every measurement of paper 003."""
+    input:
+        MEASUREMENTS["tree_bitmap"],
+
+
 rule index:
     """The index that is timed and those of the samples, verified."""
     input:

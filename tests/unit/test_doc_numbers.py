@@ -131,9 +131,9 @@ def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) 
 # ---------------------------------------------------------------------------------------------- configuration
 
 PATHS = [
-    "samples.*", "$sample_reads", "$sample_mems", "seeds", "", "simulated_reference", "reads.*", "index", "kmer_seeds",
-    "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*", "one_error", "one_error.datasets.*", "mems", "mems.datasets.*",
-    "measure", "",
+    "samples.*", "$sample_reads", "$sample_mems", "$sample_tree_bitmap", "seeds", "", "simulated_reference", "reads.*",
+    "index", "kmer_seeds", "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*", "one_error", "one_error.datasets.*",
+    "mems", "mems.datasets.*", "tree_bitmap", "tree_bitmap.datasets.*", "measure", "",
 ]  # fmt: skip
 """Where the keys of each table of config/README.md stand, table by table."""
 

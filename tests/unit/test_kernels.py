@@ -170,6 +170,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "paper_inexact_255": inexact,
         "paper_locate": (paper, rows, words, rows, rows),
         "gather_sectors": (rows, 64, rows),
+        "touch_sectors": (rows, 64, 128),
         "count_sectors": (tagged, kmers, scheme, words),
     }
 

@@ -90,7 +90,7 @@ def test_a_configuration_of_one_system_measures_no_other(name: str) -> None:
     left = {
         system: set(config[system]["datasets"])
         - {n for n, value in over[system].get("datasets", {}).items() if not value}
-        for system in ("kmer_seeds", "one_error", "mems")
+        for system in ("kmer_seeds", "one_error", "mems", "tree_bitmap")
     }
     own = {"bench_reads": "one_error", "bench_mems": "mems"}.get(name, "kmer_seeds")
     assert {system for system, names in left.items() if names} <= {own}

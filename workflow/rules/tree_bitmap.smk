@@ -1,10 +1,35 @@
-# Paper 003: k-mers in a stream: counted for the user's samples.
+# Paper 003: k-mers in a stream, matched with a dictionary that grows on the way: timed, and counted for the user's samples.
 #
-# Needs: reads; the configuration's `samples`.
-# Makes: results/seeds/<sample>.kmers.tsv.gz (each k-mer with its first place and its count) and <sample>.summary.tsv.
-# Steps: count the k-mers of each sample's reads.
+# Needs: reads; the reference, for the streams that are one; the configuration's `tree_bitmap`, `measure` and `samples`.
+# Makes: results/measurements/<reference>/tree_bitmap/<dataset>.tsv; results/seeds/<sample>.kmers.tsv.gz (each k-mer with its
+#        first place and its count) and <sample>.summary.tsv.
+# Steps: time each data set, which draws its streams itself; count the k-mers of each sample's reads.
 
+from warpseed.workflow.tree_bitmap_cases import timed_datasets as timed_stream_sets
 from warpseed.workflow.tree_bitmap_samples import counted_samples
+
+STREAM_SETS = checked(
+    timed_stream_sets,
+    config["tree_bitmap"],
+    config["measure"],
+    DEVICES,
+    lambda programs: is_peer_measured(config["peers"], programs, by_conda=conda_in_use()),
+)
+
+MEASUREMENTS["tree_bitmap"] = [f"results/measurements/{REFERENCE}/tree_bitmap/{name}.tsv" for name in STREAM_SETS]
+
+
+# Random streams need no reference.
+is_drawn = lambda wildcards: STREAM_SETS[wildcards.stream_set]["stream"] == "random"
+stream_reference = lambda wildcards: [] if is_drawn(wildcards) else reference_path(wildcards)
+
+TIME_STREAMS = needs.Request(
+    lambda wildcards: needs.time_streams(
+        STREAM_SETS[wildcards.stream_set],
+        0 if is_drawn(wildcards) else bases_of(wildcards.reference),
+        needs.timed_runs(STREAM_SETS[wildcards.stream_set], REPEATS, DEVICES),
+    )
+)
 
 COUNTED = checked(counted_samples, SAMPLES, PLACES)
 OTHER_SAMPLE_FILES += [
@@ -17,6 +42,7 @@ COUNT_KMERS = needs.Request(
 
 
 wildcard_constraints:
+    stream_set="|".join(map(re.escape, STREAM_SETS)) or "none",
     counted="|".join(map(re.escape, COUNTED)) or "(?!)",
 
 
@@ -43,3 +69,30 @@ rule count_kmers:
         facts=entry(COUNTED, "counted", "facts"),
     script:
         "../scripts/count_kmers.py"
+
+
+rule time_tree_bitmap:
+    """Time both tiers on every device and number of threads with one data set of streams, alone on the machine."""
+    input:
+        reference=stream_reference,
+        lib=library("time_tree_bitmap.py"),
+    output:
+        records="results/measurements/{reference}/tree_bitmap/{stream_set}.tsv",
+    log:
+        "logs/measurements/{reference}/tree_bitmap/{stream_set}.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/tree_bitmap/{stream_set}.tsv"
+    conda:
+        DEVICE_ENV
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+        mem_mb=TIME_STREAMS.mem_mb,
+        runtime=TIME_STREAMS.runtime,
+    params:
+        name="{stream_set}",
+        case=lambda wildcards: STREAM_SETS[wildcards.stream_set],
+        repeats=REPEATS,
+    script:
+        "../scripts/time_tree_bitmap.py"

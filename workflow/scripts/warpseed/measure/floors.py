@@ -44,7 +44,7 @@ def kernel_seconds(run: Callable[[], Any], repeats: int) -> list[float]:
 
 
 def gather_rates(
-    arrays: Mapping[str, Any], repeats: int, fields: Mapping[str, Any]
+    arrays: Mapping[str, Any], repeats: int, fields: Mapping[str, Any], *, written: bool = False
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Random 32-byte sectors a second from tables of these arrays' sizes.
 
@@ -54,6 +54,8 @@ def gather_rates(
     repeats : int
     fields : mapping
         Columns of every record (system, item, tool, device, ...).
+    written : bool
+        Whether a sector is written, too, when it has been read: what the arrays hold is lost.
 
     Returns
     -------
@@ -61,9 +63,10 @@ def gather_rates(
     """
     rates, rows = {}, []
     for name, array in arrays.items():
-        rates[name] = _gather_rate(array, repeats)
+        rates[name] = _touch_rate(array, repeats) if written else _gather_rate(array, repeats)
         parameters = join_parameters({"array": name, "bytes": array.nbytes})
-        what = {"case": f"random sectors of the {name}", "parameters": parameters, "stage": "kernel"}
+        how = ", read and written" if written else ""
+        what = {"case": f"random sectors of the {name}{how}", "parameters": parameters, "stage": "kernel"}
         rows.append({**fields, **what, "metric": "rate", "value": rates[name], "unit": "1/s"})
     return rates, rows
 
@@ -72,12 +75,28 @@ def _gather_rate(array: Any, repeats: int) -> float:
     from warpseed.compute.gpu import cupy, launch, view
     from warpseed.measure.gpu_floors import gather_sectors
 
-    xp = cupy()
-    whole = xp.asarray(array)
-    words = view(whole[: whole.nbytes // SECTOR * SECTOR // whole.itemsize].view(xp.uint32))
-    sums = view(xp.empty(_THREADS, xp.uint32))
+    words, sums = _as_sectors(array), view(cupy().empty(_THREADS, np.uint32))
     seconds = kernel_seconds(lambda: launch(gather_sectors, _THREADS, 256, words, _READS_PER_THREAD, sums), repeats)
     return _THREADS * _READS_PER_THREAD / float(np.median(seconds))
+
+
+def _touch_rate(array: Any, repeats: int) -> float:
+    from warpseed.compute.gpu import launch
+    from warpseed.measure.gpu_floors import touch_sectors
+
+    words = _as_sectors(array)
+    seconds = kernel_seconds(
+        lambda: launch(touch_sectors, _THREADS, 256, words, _READS_PER_THREAD, _THREADS), repeats
+    )  # fmt: skip
+    return _THREADS * _READS_PER_THREAD / float(np.median(seconds))
+
+
+def _as_sectors(array: Any) -> Any:
+    """The whole sectors of an array on the device, as uint32[]."""
+    from warpseed.compute.gpu import cupy, view
+
+    whole = cupy().asarray(array)
+    return view(whole[: whole.nbytes // SECTOR * SECTOR // whole.itemsize].view(np.uint32))
 
 
 def floor_seconds(sectors: Mapping[str, int], rates: Mapping[str, float]) -> float:

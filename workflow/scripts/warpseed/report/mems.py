@@ -208,36 +208,13 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
 
 def _statements(measurements: Measurements) -> list[blocks.Block]:
     """What the paper's text says of its figures, and ours."""
-    table = mems_values.statements_table(measurements)
-    places = [column for column in table.columns if column not in mems_values.STATEMENT_COLUMNS]
-    groups = []
-    for printed, own in table.groupby("printed", sort=False):
-        rows = [
-            blocks.Row(
-                [
-                    blocks.Cell(row["statement"], row["note"]),
-                    blocks.Cell(f"{blocks.as_printed(row['published'])} {row['unit']}"),
-                    *(_stated(row[place], row["unit"]) for place in places),
-                ]
-            )
-            for row in rows_of(own)
-        ]
-        groups.append(blocks.Group(str(printed), rows))
-    heads = [blocks.Cell("", css="text"), blocks.Cell("published"), *(blocks.Cell(place) for place in places)]
     note = (
         "Seconds are as long as all of the paper's bases would take (25,249 reads of 7,000), in the paper tier. Of "
         "speedups, which differ with the least length of a match, the least and the most. The paper's are on hg19; a "
         "short match has fewer places in a smaller genome."
     )
-    return [
-        blocks.Heading("What the paper says of its figures"),
-        blocks.Text(note, soft=True),
-        blocks.Table([heads], groups, len(heads)),
-    ]
-
-
-def _stated(value: float, unit: str) -> blocks.Cell:
-    return blocks.Cell("" if value != value else f"{format_number(value)} {unit}")
+    table = mems_values.statements_table(measurements)
+    return parts.statements(table, mems_values.STATEMENT_COLUMNS, "What the paper says of its figures", note)
 
 
 def _memory(measurements: Measurements) -> list[blocks.Block]:

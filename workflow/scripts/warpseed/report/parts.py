@@ -35,7 +35,7 @@ from warpseed.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Peer", "beside_peers", "index_build", "limits", "of_ours", "published_rest", "speedup_rows"]
+__all__ = ["Peer", "beside_peers", "index_build", "limits", "of_ours", "published_rest", "speedup_rows", "statements"]
 
 
 def of_ours(measurements: Measurements, files: Files, items: Sequence[str], speedups: pd.DataFrame) -> list[Block]:
@@ -243,6 +243,38 @@ def published_rest(measurements: Measurements) -> list[Block]:
     ]
     heads = [*texts("Printed in", "of", "method", "what"), Cell("value")]
     return [Heading("Other published values"), Table([heads], [Group("", rows)], 5)]
+
+
+def statements(table: pd.DataFrame, stated_columns: Sequence[str], about: str, note: str) -> list[Block]:
+    """What a paper's text says of its figures, and ours.
+
+    Parameters
+    ----------
+    table : a row a statement: `printed`, `statement`, `published`, `unit`, `note`, and in a column a machine our value
+    stated_columns : those that are no machine's
+    about : the heading
+    note : what is to be said of ours
+    """
+    places = [column for column in table.columns if column not in stated_columns]
+    groups = []
+    for printed, own in table.groupby("printed", sort=False):
+        rows = [
+            Row(
+                [
+                    Cell(row["statement"], row["note"]),
+                    Cell(f"{as_printed(row['published'])} {row['unit']}"),
+                    *(_stated(row[place], row["unit"]) for place in places),
+                ]
+            )
+            for row in rows_of(own)
+        ]
+        groups.append(Group(str(printed), rows))
+    heads = [Cell("", css="text"), Cell("published"), *(Cell(place) for place in places)]
+    return [Heading(about), Text(note, soft=True), Table([heads], groups, len(heads))]
+
+
+def _stated(value: float, unit: str) -> Cell:
+    return Cell("" if value != value else f"{format_number(value)} {unit}")
 
 
 def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Group]:

@@ -34,7 +34,7 @@ class Panel(NamedTuple):
     published: Sequence[tuple[float, float, str]] = ()
     """x, y and what stands beside the point, at its left or, with `above`, above it"""
     bands: Sequence[tuple[float, float, str]] = ()
-    """from one y to another, and what stands in it: what a paper prints of all x"""
+    """from one y to another, or the same one, and what stands in it: what a paper prints of all x"""
     above: bool = False
 
 
@@ -76,7 +76,7 @@ def panels(
 
 def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
     for low, high, text in panel.bands:
-        axes.axhspan(low, high, color="#e9e9e9", lw=0, zorder=0)
+        axes.axhspan(low, high, color="#e9e9e9", lw=0 if low < high else 1.5, zorder=0)
         axes.annotate(text, (0.01, (low * high) ** 0.5), xycoords=axes.get_yaxis_transform(), va="center",
                       fontsize=style.SMALL, color=style.GREY)  # fmt: skip
     for curve in panel.curves:

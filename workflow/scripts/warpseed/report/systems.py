@@ -11,12 +11,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from warpseed.report import kmer_seeds, mems, one_error
+from warpseed.report import kmer_seeds, mems, one_error, tree_bitmap
 from warpseed.report.measurements import Measurements
 
 __all__ = ["SYSTEMS", "draw_figures", "write_tables"]
 
-SYSTEMS: Mapping[str, Any] = {"kmer_seeds": kmer_seeds, "one_error": one_error, "mems": mems}
+SYSTEMS: Mapping[str, Any] = {
+    "kmer_seeds": kmer_seeds,
+    "one_error": one_error,
+    "mems": mems,
+    "tree_bitmap": tree_bitmap,
+}
 """System to its module, in the order of the page."""
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "time_matches",
     "time_peers",
     "time_searches",
+    "time_streams",
     "timed_runs",
 ]
 
@@ -247,6 +248,14 @@ def time_match_peers(index: IndexSize, bases: int, runs: int) -> Needs:
     """Of the indexes of other tools for long reads, which mummer makes anew in each run, and of timing all sides."""
     seconds = runs * (2 * index.bases / 1e6 + bases / 1e5)
     return _needs(index.bytes + _BATCHES + 40 * index.bases + 20 * bases, 1_800 + index.bases / 1.5e5 + seconds)
+
+
+def time_streams(dataset: Mapping[str, Any], reference: int, runs: int) -> Needs:
+    """Of timing a data set of streams, each `runs` times; the paper tier's pools are grown by doubling."""
+    bases = sum(dataset["lengths"]) * len(dataset["k"])
+    return _needs(
+        _BATCHES + 3 * reference + 200 * max(dataset["lengths"]), 1_800 + reference / 1e6 + bases * runs * 5e-6
+    )
 
 
 def time_builds(index: IndexSize, runs: int) -> Needs:

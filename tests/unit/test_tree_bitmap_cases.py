@@ -1,0 +1,64 @@
+"""Which data sets of streams a run times, and mistakes in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from warpseed.errors import ConfigError
+from warpseed.workflow.configuration import check_configuration, load_schema
+from warpseed.workflow.tree_bitmap_cases import timed_datasets
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "workflow" / "schemas"
+
+
+def datasets_of(text: str, devices: tuple[str, ...] = ("cpu",)) -> dict[str, Any]:
+    config = yaml.safe_load(text)
+    check_configuration(config, load_schema(SCHEMAS))
+    return timed_datasets(config["tree_bitmap"], config["measure"], devices, lambda programs: False)
+
+
+def test_what_is_not_measured_is_left_out() -> None:
+    text = """
+tree_bitmap:
+  datasets:
+    both: {lengths: [100], k: [3, 15]}
+    gpu: {lengths: [100], k: [3], devices: [gpu]}
+    paper: {lengths: [100], k: [3], tiers: [paper], items: [structures]}
+measure: {tiers: [fast], threads: [1]}
+"""
+    datasets = datasets_of(text)
+    assert list(datasets) == ["both"]
+    assert datasets["both"] | {"tiers": ["fast"], "devices": ["cpu"], "threads": [1]} == datasets["both"]
+    assert (datasets["both"]["stream"], datasets["both"]["seed_length"]) == ("random", 0)
+    assert list(datasets_of(text, ("cpu", "gpu"))) == ["both", "gpu"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{a: {lengths: [9], k: [32]}}", "'tree_bitmap.datasets.a.k' is [32], but it should be: bases of a k-mer"),
+        ("{a: {lengths: [9]}}", "'tree_bitmap.datasets.a' lacks 'k'"),
+        ("{a: {k: [3]}}", "'tree_bitmap.datasets.a' lacks 'lengths'"),
+        ("{a: {lengths: [], k: [3]}}", "'tree_bitmap.datasets.a.lengths' is [], but it should be: bases of a stream"),
+        (
+            "{a: {lengths: [9], k: [3], stream: x}}",
+            "'tree_bitmap.datasets.a.stream' is 'x', but it should be: 'random'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_data_set_is_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        datasets_of(f"tree_bitmap: {{datasets: {text}}}")
+    assert sentence in str(raised.value)
+
+
+def test_items_are_the_same_in_every_list() -> None:
+    from warpseed.tree_bitmap import timing
+
+    schema = yaml.safe_load((SCHEMAS / "tree_bitmap.schema.yaml").read_text())
+    keys = schema["properties"]["datasets"]["additionalProperties"]["properties"]
+    assert set(keys["items"]["items"]["enum"]) == set(timing.ITEMS)

@@ -1,0 +1,118 @@
+"""What is timed of k-mers in a stream: every item's records, on small streams."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oracles import tree_bitmap as truth
+from warpseed.batches import Settings
+from warpseed.compute import gpu as device
+from warpseed.measure.records import read_records, split_parameters, write_records
+from warpseed.tree_bitmap import floors
+from warpseed.tree_bitmap.growing import Growing
+from warpseed.tree_bitmap.timing import Case, stream_of_case, time_dataset
+
+SETTINGS = Settings(["paper", "fast"], ["cpu"], [1, 2])
+CASE = Case("some", None, 9, [40, 200], [3, 5], 0, 50)
+
+
+def timed(case: Case, items: list[str], tmp_path: Path, settings: Settings = SETTINGS) -> Any:
+    """The records of some items after a round through a file."""
+    write_records(tmp_path / "a.tsv", time_dataset(case, settings, items=items, repeats=2))
+    return read_records(tmp_path / "a.tsv")
+
+
+def digest(*arrays: Any) -> str:
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+
+
+def test_random_streams_begin_alike_and_references_have_borders(write_reference: Callable[..., Path]) -> None:
+    codes = stream_of_case(CASE)
+    assert len(codes) == 200 and set(codes.tolist()) == {0, 1, 2, 3}
+    assert stream_of_case(CASE._replace(lengths=[70])).tolist() == codes[:70].tolist()
+    assert stream_of_case(CASE._replace(seed=10)).tolist() != codes.tolist()
+    reference = str(write_reference(["ACGTN", "TTA", "C"]))
+    expected = [0, 1, 2, 3, 4, 4, 3, 3, 0, 4, 1]
+    assert stream_of_case(CASE._replace(reference=reference)).tolist() == expected
+    assert stream_of_case(CASE._replace(reference=reference, lengths=[6])).tolist() == expected[:6]
+
+
+def test_both_structures_become_the_same_tree_bitmap(tmp_path: Path) -> None:
+    frame = timed(CASE, ["structures"], tmp_path)
+    codes = stream_of_case(CASE)
+    for k in (3, 5):
+        for length in (40, 200):
+            bitmaps = Growing(k)
+            words = [word for _, word in truth.words_at(codes[:length].tolist(), k)]
+            bitmaps.insert(np.array(truth.codes_of_words(words), np.uint64))
+            for structure in ("tree", "hybrid"):
+                own = frame[frame["parameters"] == f"k={k}; length={length}; structure={structure}"]
+                assert set(own["digest"]) == {digest(*bitmaps.to_bitmap())}
+                assert set(own["results"]) == {bitmaps.trie_nodes} and set(own["queries"]) == {length}
+                assert list(dict.fromkeys(own["stage"])) == ["insert", "to_bitmap", "total"]
+                assert own["repeat"].nunique() == 4
+
+
+def test_versions_say_the_same_and_have_events(tmp_path: Path) -> None:
+    case = CASE._replace(lengths=[200], kmer_lengths=[3], seed_length=20)
+    frame = timed(case, ["versions"], tmp_path)
+    own = frame[frame["item"] == "versions"]
+    answers, dictionary = truth.answers_to(stream_of_case(case).tolist(), 3, 20)
+    expected = digest(np.array(answers, np.uint8), np.array(dictionary, np.uint64))
+    assert set(own["digest"]) == {expected} and set(own["results"]) == {answers.count(truth.NEW)}
+    named = own.groupby("parameters")["stage"].unique().to_dict()
+    shared = "k=3; length=200; seed_length=20; version="
+    parts = {"to_bitmap", "kernel", "deltas", "total"}
+    assert {name.removeprefix(shared): set(stages) for name, stages in named.items()} == {
+        "one_trie": {"match", "total"},
+        "serial; chunk_length=50": parts,
+        "concurrent; chunk_length=50": parts,
+    }
+    events = frame[frame["item"] == "events"]
+    serial = events[events["parameters"].str.contains("version=serial")]
+    kernels = serial[serial["stage"] == "kernel"].pivot(index="parameters", columns="metric", values="value")
+    assert len(kernels) == 4 and (kernels["begin"] <= kernels["end"]).all()
+    streams = [split_parameters(text)["stream"] for text in kernels.sort_values("begin").index]
+    assert streams == ["0", "1", "0", "1"]
+    total = own[(own["stage"] == "total") & own["parameters"].str.contains("version=serial")]
+    last = total[total["repeat"] == 1]["value"].iloc[0]
+    assert serial["value"].max() == last
+
+
+def test_in_memory_the_thesiss_version_is_one_thread(tmp_path: Path) -> None:
+    frame = timed(CASE._replace(seed_length=10), ["in_memory"], tmp_path)
+    paper = frame[frame["tier"] == "paper"]
+    assert set(paper["threads"]) == {1}
+    codes = stream_of_case(CASE)
+    for (k, length), own in frame.groupby(
+        [frame["parameters"].str.extract(r"k=(\d+)")[0], frame["parameters"].str.extract(r"length=(\d+)")[0]]
+    ):
+        answers, _ = truth.answers_to(codes[: int(length)].tolist(), int(k), 10)
+        assert set(own["digest"]) == {digest(np.array(answers, np.uint8))}
+        assert set(own["results"]) == {answers.count(truth.NEW)}
+
+
+def test_kernels_stand_beside_their_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The floor is of every place a sector that is read and written; what runs on a device is not run here."""
+    places = np.array([truth.NEW, truth.SEEN, truth.NEW], np.uint8)
+    monkeypatch.setattr(device, "on_device", lambda number: nullcontext())
+    monkeypatch.setattr(floors, "_search", lambda codes, k: (lambda: places, np.zeros(8, np.uint64)))
+    monkeypatch.setattr(floors, "kernel_seconds", lambda run, repeats: [0.5] * repeats)
+
+    def rates(arrays: Any, repeats: int, fields: Any, *, written: bool) -> Any:
+        assert written and fields["queries"] == -1
+        return dict.fromkeys(arrays, 1e3), []
+
+    monkeypatch.setattr(floors, "gather_rates", rates)
+    frame = timed(CASE._replace(kmer_lengths=[3]), ["on_device"], tmp_path, Settings(["fast"], ["cpu", "gpu"], [1]))
+    assert set(frame["item"]) == {"limits"} and set(frame["results"]) == {2}
+    own = frame[frame["case"] == "k=3, 200 bases"].set_index("metric")["value"]
+    assert own["floor"] == pytest.approx(198 / 1e3) and own["share"] == pytest.approx(198 / 1e3 / 0.5)
+    assert own["throughput"] == pytest.approx(400) and own["time"].tolist() == [0.5, 0.5]
+    assert timed(CASE, ["on_device"], tmp_path).empty

@@ -1,0 +1,398 @@
+"""Paper 003, k-mers in a stream: its tables, its figures and its section of the page. Nothing of it is elsewhere.
+
+Every function takes the measurements of this system alone (`Measurements.of`). Importing this module costs
+nothing: the rules take the names of files from TABLES and FIGURES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from warpseed.report import blocks, parts, points, style, tables, timelines
+from warpseed.report import tree_bitmap_values as values
+from warpseed.report.charts import one_source, with_reference_gpu
+from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
+from warpseed.report.measurements import speedups as speedups_within
+from warpseed.report.words import format_bases, format_seconds, machine_label, method_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES", "TABLES", "section", "speedups"]
+
+Drawn = tuple["Figure", "pd.DataFrame"]
+_NOTHING = "Nothing was measured."
+_SUMMED = ("in_memory",)
+_EXACT, _EFFICIENT, _QUEUES = ("naive", "shuffle"), ("naive", "efficient"), ("efficient", "queue")
+_STRUCTURES = ("tree", "hybrid")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8c8c8c")
+_VARIANT_COLOURS = {"naive": "#8c8c8c", "shuffle": "#0072B2", "efficient": "#0072B2", "queue": "#D55E00"}
+_VARIANT_WORDS = {"efficient": "transition-efficient", "queue": "with queues"}
+_WORK = {
+    "host_to_device": ("copies to GPU", "#E69F00"),
+    "kernel": ("kernel", "#D55E00"),
+    "device_to_host": ("copies to host", "#CC79A7"),
+    "deltas": ("deltas", "#0072B2"),
+    "to_bitmap": ("conversion", "#009E73"),
+    "match": ("CPU alone", "#56B4E9"),
+}
+"""Kinds of work by the names of events: their words and colours, in the order of Figure 40."""
+_PRINTED_TOTALS = {"serial": "3.4 s", "one_trie": "1.55 s", "concurrent": "2.9 s"}
+_PRINTED_SIZE = "1 Mbases, chunks of 100,000"
+
+
+def speedups(measurements: Measurements) -> pd.DataFrame:
+    """Every speedup within an item."""
+    return speedups_within(measurements, _SUMMED)
+
+
+# Figures
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """What was measured here, with a reference machine's GPU where none is here; or else on the first one."""
+    chosen = with_reference_gpu(table)
+    return chosen if len(chosen) else one_source(table)
+
+
+def _ticks(numbers: Sequence[int]) -> list[tuple[float, str]]:
+    return [(float(number), f"{number:,}") for number in sorted(set(numbers))]
+
+
+def _device_words(row: Mapping[str, Any], several: bool) -> str:
+    device = "GPU" if row["device"] == "gpu" else "CPU"
+    where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
+    return f"{device}{where}"
+
+
+def _against_k(table: pd.DataFrame, column: str, label: Callable[[str], str], colours: Mapping[str, str]) -> list[Any]:
+    """A curve for each variant on each device; dashed on the CPU. Of several streams the longest is drawn."""
+    curves = []
+    several = table["machine"].nunique() > 1
+    for (_, _, _, variant), own in table.groupby(["source", "machine", "device", "variant"], sort=False):
+        longest = own.sort_values(["k", "length"]).drop_duplicates("k", keep="last").dropna(subset=[column])
+        if len(longest):
+            row = rows_of(longest)[0]
+            name = f"{label(str(variant))}, {_device_words(row, several)}"
+            dashed = row["device"] == "cpu"
+            curves.append(points.Points(name, colours[str(variant)], list(longest["k"]), list(longest[column]), dashed))
+    return curves
+
+
+def _words(variant: str) -> str:
+    return _VARIANT_WORDS.get(variant, variant)
+
+
+def _kernel_figure(
+    measurements: Measurements, item: str, sides: tuple[str, str], title: str, more: Callable[[], points.Panel | None]
+) -> Drawn:
+    """Times of two kernels against k, and below what the thesis shows beside."""
+    table = values.variants_table(measurements, item)
+    table = _shown(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
+    if table.empty:
+        return style.empty_figure(title, _NOTHING), table
+    shown = [points.Panel("ns a base", _against_k(table, "ns_per_base", _words, _VARIANT_COLOURS))]
+    ratios = _shown(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
+    if len(ratios):
+        said = [(1000.0, 1000.0, "published: about 1,000 at worst")] if item == "exact_kernels" else []
+        over = _against_k(ratios, "speedup", lambda _: "speedup", _VARIANT_COLOURS)
+        shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
+    if (panel := more()) is not None:
+        shown.append(panel)
+    figure = points.panels(shown, _ticks(list(table["k"])), "k", title, values.describe(table), log_x=False)
+    return figure, joined([table, ratios])
+
+
+def figure_36(measurements: Measurements) -> Drawn:
+    """Figure 36: the naive and the shuffle kernel against k."""
+    title = "Figure 36: exact kernels, naive and shuffle"
+    return _kernel_figure(measurements, "exact_kernels", _EXACT, title, lambda: None)
+
+
+def _less(measurements: Measurements, sides: tuple[str, str], metric: str) -> pd.DataFrame:
+    return _shown(values.counted_table(measurements, sides, metric))
+
+
+def figure_37(measurements: Measurements) -> Drawn:
+    """Figure 37: the naive and the transition-efficient Levenshtein kernel."""
+
+    def saved() -> points.Panel | None:
+        own = _less(measurements, _EFFICIENT, "accesses")
+        if own.empty:
+            return None
+        curves = _against_k(own, "less_percent", lambda _: "fewer", _VARIANT_COLOURS)
+        printed = measurements.published[measurements.published["metric"] == "fewer memory accesses"]
+        marks = [
+            (float(row["parameters"].partition("k=")[2]), row["value"], "published" if rank == 0 else "")
+            for rank, row in enumerate(rows_of(printed))
+        ]
+        return points.Panel("fewer memory\naccesses, %", curves, marks, above=True)
+
+    title = "Figure 37: Levenshtein kernels, naive and transition-efficient"
+    return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved)
+
+
+def figure_38(measurements: Measurements) -> Drawn:
+    """Figure 38: the transition-efficient Levenshtein kernel without and with queues."""
+
+    def lost() -> points.Panel | None:
+        own = _less(measurements, _QUEUES, "occupancy")
+        if own.empty or (own["less_percent"] <= 0).any():
+            return None
+        curves = _against_k(own, "less_percent", lambda _: "lost", _VARIANT_COLOURS)
+        return points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")])
+
+    title = "Figure 38: Levenshtein kernels, without and with queues"
+    return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost)
+
+
+def _structure_figure(
+    measurements: Measurements, stage: str, title: str, said: list[tuple[float, float, str]]
+) -> Drawn:
+    """How many times the HTB is as fast as the pointer tree, against the stream's length: a curve for each k."""
+    table = one_source(values.ratio_table(measurements, "structures", _STRUCTURES, stage).dropna(subset=["speedup"]))
+    if table.empty:
+        return style.empty_figure(title, _NOTHING), table
+    curves = [
+        points.Points(f"k = {k}", colour, list(own["length"]), list(own["speedup"]))
+        for colour, (k, own) in zip(_COLOURS, table.sort_values("length").groupby("k"), strict=False)
+    ]
+    panel = points.Panel("HTB over\npointer tree", curves, bands=said)
+    ticks = [(float(length), f"{length:,}") for length in _spaced(sorted(set(table["length"])))]
+    label = "bases of the stream"
+    return points.panels([panel], ticks, label, title, values.describe(table), log_x=False), table
+
+
+def _spaced(lengths: Sequence[int]) -> list[int]:
+    """Those that have room beside each other on an axis from 0 on."""
+    least = max(lengths) / 9
+    kept: list[int] = []
+    for length in sorted(lengths, reverse=True):
+        if not kept or kept[-1] - length >= least:
+            kept.append(length)
+    return kept[::-1]
+
+
+def figure_39a(measurements: Measurements) -> Drawn:
+    """Figure 39a: building the HTB and the pointer tree."""
+    title = "Figure 39a: HTB over pointer tree, construction"
+    return _structure_figure(measurements, "insert", title, [(1.0, 4.0, "published")])
+
+
+def figure_39b(measurements: Measurements) -> Drawn:
+    """Figure 39b: making the Tree Bitmap of both."""
+    return _structure_figure(measurements, "to_bitmap", "Figure 39b: HTB over pointer tree, conversion", [])
+
+
+def _time_lines(measurements: Measurements, versions: Sequence[str], title: str) -> Drawn:
+    """The events of some versions, on the GPU where there is one, with the totals that the thesis prints."""
+    events = _shown(values.events_table(measurements))
+    events = events[events["version"].isin(list(versions))]
+    drawn = events[events["version"] == versions[0]]
+    if drawn.empty:
+        return style.empty_figure(title, _NOTHING), events
+    if (drawn["device"] == "gpu").any():
+        others = events[events["version"] != versions[0]]
+        events = joined([drawn[drawn["device"] == "gpu"], others[others["machine"].isin(list(drawn["machine"]))]])
+    shown = []
+    events = events.sort_values("version", key=lambda names: names.map(list(versions).index), kind="stable")
+    for (_, machine, _, version), own in events.groupby(["source", "machine", "device", "version"], sort=False):
+        first, total = rows_of(own)[0], format_seconds(float(own["end"].max()))
+        device = "GPU" if first["device"] == "gpu" else "CPU"
+        name = {"one_trie": "CPU alone", "serial": f"serial, {device}", "concurrent": f"concurrent, {device}"}
+        printed = f"{total} ({machine}); published: {_PRINTED_TOTALS[str(version)]}"
+        shown.append(timelines.Run(f"{name[str(version)]}: {printed}", _work_rows(own, version == "concurrent")))
+    first = rows_of(events)[0]
+    sizes = f"k = {first['k']}, {format_bases(first['length']).replace('bp', 'bases')}"
+    chunks = drawn["chunk_length"].max()
+    subtitle = f"{sizes}, chunks of {int(chunks):,}   ·   published: k = 15, {_PRINTED_SIZE}"
+    return timelines.timelines(shown, title, subtitle), events
+
+
+def _work_rows(events: pd.DataFrame, by_stream: bool) -> list[timelines.Row]:
+    rows = []
+    for stream in sorted(set(events["stream"])) if by_stream else [None]:
+        own = events if stream is None else events[events["stream"] == stream]
+        for name, (words, colour) in _WORK.items():
+            spans = own[own["name"] == name]
+            if len(spans):
+                label = words if stream is None else f"{words}, {'AB'[stream]}"
+                rows.append(timelines.Row(label, colour, list(zip(spans["begin"], spans["end"], strict=True))))
+    return rows
+
+
+def figure_40(measurements: Measurements) -> Drawn:
+    """Figure 40: the serial version, and the CPU alone."""
+    return _time_lines(measurements, ("serial", "one_trie"), "Figure 40: time line of the serial version")
+
+
+def figure_41(measurements: Measurements) -> Drawn:
+    """Figure 41: the concurrent version."""
+    return _time_lines(measurements, ("concurrent",), "Figure 41: time line of the concurrent version")
+
+
+def streams(measurements: Measurements) -> Drawn:
+    """The fast tier against the length of a stream."""
+    title = "The fast tier against the length of the stream"
+    table = values.streams_table(measurements)
+    table = _shown(_of_longest(table[table["tier"] == "fast"]))
+    if table.empty:
+        return style.empty_figure(title, _NOTHING), table
+    shown = [
+        points.Panel(f"k = {k}\nGbases/s", _stream_curves(own))
+        for k, own in table.groupby("k")
+        if own["length"].nunique()
+    ]
+    lengths = sorted(set(table["length"]))
+    ticks = [(float(length), format_bases(length).replace("bp", "b")) for length in lengths]
+    return points.panels(shown, ticks, "length of the stream", title, values.describe(table)), table
+
+
+def _of_longest(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each machine, end to end, the data set with the longest stream; and all that was on a device."""
+    end_to_end = table[table["scope"] == "end_to_end"]
+    cases = end_to_end.sort_values("length", kind="stable").drop_duplicates(["source", "machine"], keep="last")
+    chosen = end_to_end.merge(cases[["source", "machine", "case"]], on=["source", "machine", "case"])
+    return joined([chosen, table[table["scope"] != "end_to_end"]])
+
+
+def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
+    curves = []
+    several = table["machine"].nunique() > 1
+    keys = ["source", "machine", "device", "gpus", "threads", "scope"]
+    for (_, _, device, _, _, scope), own in table.groupby(keys, sort=False):
+        row = rows_of(own)[0]
+        where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
+        words = {
+            "end_to_end": method_of(row).label.removeprefix("fast tier, ")
+            + (", both copies" if device == "gpu" else ""),
+            "on_device": "GPU, on the device",
+            "floor": "GPU memory's limit",
+        }
+        colour = {"end_to_end": style.COLOURS["fast", str(device)], "on_device": "#0072B2", "floor": style.GREY}
+        ordered = own.sort_values("length")
+        dashed = scope == "floor" or (device == "cpu" and row["threads"] == 1)
+        x, y = list(ordered["length"]), list(ordered["bases_per_s"] / 1e9)
+        curves.append(points.Points(f"{words[str(scope)]}{where}", colour[str(scope)], x, y, dashed))
+    return curves
+
+
+FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+    "figure_36": figure_36,
+    "figure_37": figure_37,
+    "figure_38": figure_38,
+    "figure_39a": figure_39a,
+    "figure_39b": figure_39b,
+    "figure_40": figure_40,
+    "figure_41": figure_41,
+    "streams": streams,
+}
+"""Figures by the stem of their files, in the order of the page."""
+
+
+def _structures(measurements: Measurements) -> pd.DataFrame:
+    return joined(
+        [values.ratio_table(measurements, "structures", _STRUCTURES, stage) for stage in ("insert", "to_bitmap")]
+    )
+
+
+def _kernels(measurements: Measurements) -> pd.DataFrame:
+    ratios = [
+        values.ratio_table(measurements, item, sides, "kernel")
+        for item, sides in (("exact_kernels", _EXACT), ("edit_kernels", _EFFICIENT), ("edit_kernels", _QUEUES))
+    ]
+    return joined(ratios)
+
+
+def _counted(measurements: Measurements) -> pd.DataFrame:
+    return joined(
+        [
+            values.counted_table(measurements, _EFFICIENT, "accesses"),
+            values.counted_table(measurements, _QUEUES, "occupancy"),
+        ]
+    )
+
+
+TABLES: Mapping[str, Callable[[Measurements], Any]] = {
+    "summary": lambda m: tables.summary_table(speedups(m)),
+    "statements": values.statements_table,
+    "kernels": _kernels,
+    "counted": _counted,
+    "structures": _structures,
+    "versions": lambda m: values.variants_table(m, "versions"),
+    "events": values.events_table,
+    "streams": values.streams_table,
+    "in_memory": partial(tables.long_table, item="in_memory"),
+    "speedups": speedups,
+    "gpu_limits": tables.limits_table,
+    "gpu_rates": tables.rates_table,
+}
+"""Tables by the stem of their files."""
+
+
+# The page
+
+
+def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
+    """The blocks of this system's section."""
+    paper = measurements.paper
+    measured, over = times(measurements, ["versions", *_SUMMED]), speedups(measurements)
+    shown = frame([{**row, "length": row["queries"]} for row in rows_of(measured)], [*measured.columns, "length"])
+    sizes = values.describe(shown) if len(shown) else _NOTHING.removesuffix(".")
+    return [
+        blocks.Text(paper.about),
+        blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} {paper.reference}, {paper.machine}."),
+        *_statements(measurements),
+        blocks.links(files, ("statements", "kernels", "counted", "structures", "versions", "events")),
+        *blocks.figures(measurements, files, FIGURES),
+        *_versions(measurements),
+        *parts.of_ours(measurements, files, _SUMMED, over),
+        blocks.links(files, ("streams", "speedups")),
+        *parts.limits(measurements),
+        *parts.published_rest(measurements),
+        *blocks.differences(measurements),
+    ]
+
+
+def _statements(measurements: Measurements) -> list[blocks.Block]:
+    """What the thesis's text says of its figures, and ours."""
+    note = (
+        "Of a machine with a GPU it is what that did, of another what the kernels' twins on its CPU did. Times are of "
+        "streams as long as the figures below say; the thesis's has 1,000,000 bases, in chunks of 100,000, k = 15."
+    )
+    table = values.statements_table(measurements)
+    return parts.statements(table, values.STATEMENT_COLUMNS, "What the thesis says of its figures", note)
+
+
+def _versions(measurements: Measurements) -> list[blocks.Block]:
+    """Seconds of each version of the dynamic system, and what they are made of."""
+    table = values.variants_table(measurements, "versions")
+    heading = blocks.Heading("Versions of the dynamic system")
+    if table.empty:
+        return [heading, blocks.Text(_NOTHING)]
+    names = {"one_trie": "CPU alone, one trie", "serial": "serial", "concurrent": "concurrent"}
+    stages = [stage for stage in _WORK if stage in set(table["stage"]) and stage != "match"]
+    groups = []
+    for (source, machine, k, length), own in table.groupby(["source", "machine", "k", "length"], sort=False):
+        rows = []
+        for (variant, _), group in own.groupby(["variant", "device"], sort=False):
+            first = rows_of(group)[0]
+            seconds = group.set_index("stage")["seconds"]
+            name = names.get(str(variant), str(variant))
+            device = "" if variant == "one_trie" else f", {'GPU' if first['device'] == 'gpu' else 'CPU'}"
+            cells = [
+                blocks.Cell(format_seconds(float(seconds.get(stage, float("nan"))))) for stage in ("total", *stages)
+            ]
+            rows.append(blocks.Row([blocks.Cell(f"{name}{device}"), *cells]))
+        place = machine_label(str(source), str(machine))
+        size = format_bases(float(str(length))).replace("bp", "bases")
+        groups.append(blocks.Group(f"{place}: k = {k}, {size}", rows))
+    heads = [blocks.Cell("Version"), blocks.Cell("total"), *(blocks.Cell(_WORK[stage][0]) for stage in stages)]
+    note = (
+        "Medians. Parts of the concurrent version overlap on a GPU. All versions say the same of every place, and have "
+        "the same dictionary in the end."
+    )
+    return [heading, blocks.Text(note, soft=True), blocks.Table([heads], groups, len(heads))]

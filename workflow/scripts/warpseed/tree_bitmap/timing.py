@@ -1,0 +1,277 @@
+"""What is timed of k-mers in a stream: Figures 39a, 39b, 40 and 41 of paper 003, and measurements of our own.
+
+`structures` inserts a stream's k-mers into both intermediate structures and makes the Tree Bitmap of each. `versions`
+are those of the dynamic system that the thesis compares, and the fast tier. `in_memory` has a stream in memory and what
+each place is in memory; `on_device` has both on the GPU. How runs are timed is `warpseed.measure`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.batches import Options, Settings, devices_of
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.records import join_parameters
+from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.sequences.draws import fill_background
+from warpseed.sequences.reference import read_reference
+from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap.cpu_paper import kmers_between
+from warpseed.tree_bitmap.dynamic import Event, How, Matched, Seed, match_dynamically, match_on_one_trie
+from warpseed.tree_bitmap.floors import measure_limits
+from warpseed.tree_bitmap.growing import STRUCTURES, Growing
+from warpseed.tree_bitmap.stream import NEW, NO_BASE
+
+__all__ = ["ITEMS", "Case", "Work", "stream_of_case", "time_dataset"]
+
+_WARM_UP_BASES = 10_000
+_SHORT_RUNS = 2
+"""Runs of what takes milliseconds, for each that is asked for."""
+_SYSTEM = "tree_bitmap"
+
+
+class Case(NamedTuple):
+    """A data set, and what its records call it."""
+
+    name: str
+    reference: str | None
+    """path of a FASTA file that the stream is read from; None for bases drawn at random"""
+    seed: int
+    """of the random bases"""
+    lengths: Sequence[int]
+    """bases of the streams, each the begin of the longest"""
+    kmer_lengths: Sequence[int]
+    seed_length: int = 0
+    """bases at the stream's begin whose k-mers are known before"""
+    chunk_length: int = 100_000
+
+
+class Work(NamedTuple):
+    """One stream, and what is asked of it."""
+
+    codes: np.ndarray
+    """uint8[n]"""
+    k: int
+    seed_length: int
+    chunk_length: int
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """What its records say of it."""
+        seeded = {"seed_length": self.seed_length} if self.seed_length else {}
+        return {"k": self.k, "length": len(self.codes), **seeded}
+
+
+def stream_of_case(case: Case) -> np.ndarray:
+    """The longest stream of a case: bases drawn at random, or a reference's contigs with what is no base between two.
+
+    Raises
+    ------
+    InputError : the reference cannot be read
+    """
+    longest = max(case.lengths)
+    if case.reference is None:
+        codes = np.empty(longest, np.uint8)
+        fill_background(codes, case.seed, 0.5)
+        return codes
+    contigs = read_reference(case.reference)
+    return np.insert(contigs.codes, contigs.offsets[1:-1], NO_BASE)[:longest]
+
+
+def _works(case: Case) -> Iterator[Work]:
+    """Every length of the stream, as far as there are so many bases, with every k."""
+    codes = stream_of_case(case)
+    for k in case.kmer_lengths:
+        for length in dict.fromkeys(min(length, len(codes)) for length in case.lengths):
+            yield Work(codes[:length], k, min(case.seed_length, length), case.chunk_length)
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _side(work: Work, run: Run, warm_up: Run, target: Options, named: dict[str, Any]) -> Side:
+    """What is timed, on a part of the stream at first; `named` is what tells it from others in its parameters."""
+    tier, device, threads, _ = target
+    own = side_fields(_SYSTEM, tier=tier, device=device, threads=threads)
+    parameters = join_parameters(work.parameters | named)
+    return Side(run, lambda watch: warm_up(watch)(), {**own, "parameters": parameters})
+
+
+# ---- the intermediate structures
+
+
+def _kmers(work: Work) -> np.ndarray:
+    """All k-mers of a stream, as they come."""
+    kmers, places = np.empty(len(work.codes), np.uint64), np.empty(len(work.codes), np.int64)
+    return kmers[: kmers_between(work.codes, work.k, 0, len(work.codes), kmers, places)]
+
+
+def _build(work: Work, structure: str) -> Run:
+    """Insert the k-mers into a structure that has room for all, and make the Tree Bitmap of it."""
+    kmers = _kmers(work)
+    room = 1 + len(kmers) * STRUCTURES[structure].nodes_a_kmer(work.k)
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        with watch.stage("insert"):
+            dictionary = Growing(work.k, structure, room)
+            dictionary.insert(kmers)
+        with watch.stage("to_bitmap"):
+            bitmap = dictionary.to_bitmap()
+        return lambda: Outcome(len(work.codes), dictionary.trie_nodes, _digest(*bitmap))
+
+    return add_total(run)
+
+
+def _structures(work: Work, settings: Settings) -> Iterator[Side]:
+    if "paper" in settings.tiers and "cpu" in settings.devices:
+        few = work._replace(codes=work.codes[:_WARM_UP_BASES])
+        target = Options("paper", "cpu", 1, None)
+        for name in STRUCTURES:
+            yield _side(work, _build(work, name), _build(few, name), target, {"structure": name})
+
+
+# ---- the dynamic system
+
+
+def _matched(work: Work, match: Callable[[Work], Matched], kept: list[Matched] | None = None) -> Run:
+    """A run of the paper tier, whose stages are its events; its dictionary is put in order off the clock. With `kept`,
+    which takes what came of it, the outcome is of the dictionary, too."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        matched = match(work)
+        for event in matched.events:
+            watch.add(event.name, event.end - event.begin)
+        watch.add("total", max((event.end for event in matched.events), default=0.0))
+        if kept is None:
+            return lambda: _outcome(matched.answers)
+        kept[:] = [matched]
+        return lambda: _outcome(matched.answers, matched.dictionary)
+
+    return run
+
+
+def _outcome(answers: np.ndarray, *dictionary: np.ndarray) -> Outcome:
+    """What the places of a stream are, and the dictionary; so many of them have a k-mer for the first time."""
+    return Outcome(len(answers), int(np.count_nonzero(answers == NEW)), _digest(answers, *dictionary))
+
+
+def _on_one_trie(work: Work) -> Matched:
+    return match_on_one_trie(work.codes, work.k, Seed(work.seed_length))
+
+
+def _dynamic(concurrent: bool, device: str) -> Callable[[Work], Matched]:
+    """Figure 40's version, or Figure 41's."""
+
+    def match(work: Work) -> Matched:
+        how = How(chunk_length=work.chunk_length, concurrent=concurrent)
+        return match_dynamically(work.codes, work.k, Seed(work.seed_length), how, device)
+
+    return match
+
+
+def _version_sides(work: Work, settings: Settings) -> Iterator[tuple[Side, list[Matched]]]:
+    """The version for the CPU alone, and the two others on each device; each with where its last run goes."""
+    few = work._replace(codes=work.codes[:_WARM_UP_BASES])
+    for device in settings.devices if "paper" in settings.tiers else ():
+        versions = {"serial": _dynamic(False, device), "concurrent": _dynamic(True, device)}
+        for name, match in {"one_trie": _on_one_trie, **versions}.items() if device == "cpu" else versions.items():
+            last: list[Matched] = []
+            named = {"version": name} | ({} if name == "one_trie" else {"chunk_length": work.chunk_length})
+            run, warm_up = _matched(work, match, last), _matched(few if device == "cpu" else work, match)
+            yield _side(work, run, warm_up, Options("paper", device, 1, None), named), last
+
+
+def _event_rows(side: Side, events: Iterable[Event], fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """When each event of a run began and ended."""
+    for number, event in enumerate(events):
+        parameters = f"{side.fields['parameters']}; " + join_parameters({"stream": event.stream, "event": number})
+        shared = {**side.fields, **fields, "item": "events", "parameters": parameters, "stage": event.name}
+        yield {**shared, "metric": "begin", "value": event.begin}
+        yield {**shared, "metric": "end", "value": event.end}
+
+
+def _time_versions(work: Work, settings: Settings, repeats: int, fields: dict[str, Any]) -> list[dict[str, Any]]:
+    sides = list(_version_sides(work, settings))
+    rows = time_sides([side for side, _ in sides], repeats, fields)
+    for side, (last,) in sides:
+        rows += _event_rows(side, last.events, fields)
+    return rows
+
+
+# ---- the fast tier, and the dynamic system beside it
+
+
+def _answer(work: Work, options: Options) -> Run:
+    """What the places of a stream are, by the fast tier, or by the dynamic system."""
+    if options.tier == "paper":
+        return _matched(work, _on_one_trie if options.device == "cpu" else _dynamic(True, options.device))
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        asked: dict[str, Any] = {"seed_length": work.seed_length, "threads": options.threads, "watch": watch}
+        if options.device == "cpu":
+            answers, _ = cpu.find_answers(work.codes, work.k, **asked)
+        else:
+            from warpseed.tree_bitmap import gpu
+
+            answers, _ = gpu.find_answers(work.codes, work.k, devices=devices_of(options.device), **asked)
+        return lambda: _outcome(answers)
+
+    return add_total(run)
+
+
+def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
+    for options in settings.options(None):
+        # The thesis's version for the CPU is a thread.
+        if options.tier == "paper" and options.device == "cpu" and options.threads > 1:
+            continue
+        # Which structure answers is a matter of the length, so the whole stream warms up.
+        yield _side(work, _answer(work, options), _answer(work, options), options, {})
+
+
+# ---- all items
+
+
+_SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
+    "structures": (_structures, _SHORT_RUNS),
+    "in_memory": (_in_memory, 1),
+}
+ITEMS = (*_SIDES, "versions", "on_device")
+"""Figures 39a and 39b, our own; Figures 40 and 41, and what the kernels of a GPU do with a stream that lies there."""
+
+
+def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:
+    """Time one data set in every tier, on every device and number of threads, all sides of a stream in turns.
+
+    Parameters
+    ----------
+    case : Case
+    settings : Settings
+    items : which of ITEMS to fill; one that needs a GPU has no records without it
+    repeats : runs of each after its warm-up
+
+    Returns
+    -------
+    list of records (see `warpseed.measure.records.RECORD_COLUMNS`), one for each stage and repeat; of item 'events'
+    when each event of a version's last run began and ended; of item 'limits' what `on_device` measures
+    """
+    rows: list[dict[str, Any]] = []
+    for work in _works(case):
+        for item in items:
+            fields = {"item": item, "case": case.name}
+            if item == "versions":
+                rows += _time_versions(work, settings, repeats, fields)
+            elif item == "on_device":
+                if "fast" in settings.tiers and any(device != "cpu" for device in settings.devices):
+                    rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))
+            else:
+                sides, times = _SIDES[item]
+                rows += time_sides(list(sides(work, settings)), times * repeats, fields)
+    return rows
