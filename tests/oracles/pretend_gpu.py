@@ -145,7 +145,6 @@ class PretendGpu(PaperKernels):
     def __init__(self, index: Any) -> None:
         self.index = index
         self.known: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
-        """matches of a kind that were found last"""
         self.launched: list[str] = []
         self.shapes: list[tuple[str, int, int]] = []
         """name, threads and threads of a block of each launch"""
@@ -340,15 +339,12 @@ class PretendGpu(PaperKernels):
         """Keys and spans of the matches of a kind: those of the reads before are known still, as windows come anew."""
         criteria = MemCriteria(int(how.min_length), kind, int(how.strands))
         asked = criteria, *(np.asarray(part).tobytes() for part in reads)
-        if asked not in self.known:
-            self.known = {**dict(list(self.known.items())[-3:]), asked: self._found(reads, criteria)}
-        return self.known[asked]
-
-    def _found(self, reads, criteria) -> tuple[np.ndarray, np.ndarray]:
+        if asked in self.known:
+            return self.known[asked]
         found = mem_cpu.find_fast(self.index, _plain(reads), criteria)
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
         places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
-        return (query << np.uint64(PLACE_BITS)) | places, found.hits["span"]
+        return self.known.setdefault(asked, ((query << np.uint64(PLACE_BITS)) | places, found.hits["span"]))
 
     def note_longest(self, search) -> None:
         assert search.noting

@@ -211,6 +211,10 @@ def test_the_terminal_is_told_where_the_log_is_on_a_full_disk(small_disk: Path) 
 def test_explained_are_mistakes_the_system_and_memory() -> None:
     assert explain(InputError("a sentence.")) == "a sentence."
     assert explain(ValueError("a bug")) is None
+    assert explain(RuntimeError("a bug")) is None
+    assert explain(RuntimeError("can't start new thread"), "fewer --threads") == (
+        "there is not enough memory (can't start new thread); use a machine with more, or fewer --threads."
+    )
     assert explain(OSError(errno.ENOSPC, "No space left on device", "x.fa")) == (
         "x.fa: No space left on device; free some space, or write elsewhere."
     )

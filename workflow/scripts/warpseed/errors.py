@@ -90,8 +90,8 @@ def advice_for(error: OSError) -> str:
 def explain(error: BaseException, less: str = "") -> str | None:
     """The sentence for an error that a user can mend; None for any other, which is a bug.
 
-    That is a WarpseedError, an error of the operating system (a full disk, a missing permission) and a failed
-    allocation. An OSError is about the file that it names; where it names none, no file is blamed. `less` says what
+    That is a WarpseedError, an error of the operating system (a full disk, a missing permission), a failed allocation
+    and a thread that finds no room. An OSError is about the file that it names; where it names none, no file is blamed. `less` says what
     needs less memory, such as "fewer --threads".
     """
     if isinstance(error, WarpseedError):
@@ -99,7 +99,8 @@ def explain(error: BaseException, less: str = "") -> str | None:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror or error}; {advice_for(error)}."
-    if isinstance(error, MemoryError):
+    # A thread whose stack finds no room is refused in these words, and by no kind of its own.
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == "can't start new thread"):
         told = str(error) or "an allocation failed"
         advice = less or "give it less to do at once"
         return f"there is not enough memory ({told}); use a machine with more, or {advice}."
