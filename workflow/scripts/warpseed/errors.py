@@ -91,8 +91,8 @@ def explain(error: BaseException, less: str = "") -> str | None:
     """The sentence for an error that a user can mend; None for any other, which is a bug.
 
     That is a WarpseedError, an error of the operating system (a full disk, a missing permission), a failed allocation
-    and a thread that finds no room. An OSError is about the file that it names; where it names none, no file is blamed. `less` says what
-    needs less memory, such as "fewer --threads".
+    and a thread that finds no room. An OSError is about the file that it names; where it names none, no file is blamed.
+    `less` says what needs less memory, such as "fewer --threads".
     """
     if isinstance(error, WarpseedError):
         return str(error)
