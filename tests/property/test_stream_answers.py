@@ -20,7 +20,8 @@ STRUCTURES = {"as it chooses": {}, "sets in parts": {"_MOST_BITS_K": 0}, "bits":
 SIZES = {
     (cpu_parts, "_PART_KMERS"): (50, 700, 1 << 15),
     (cpu_parts, "_ROOM_SLOTS"): (64, 256, 1 << 18),
-    (cpu, "BLOCK_PLACES"): (BLOCK, 1 << 27),
+    (cpu, "_MOST_PLACES"): (BLOCK, 1 << 31),
+    (cpu, "_ROUND"): (BLOCK, 1 << 22),
 }
 
 

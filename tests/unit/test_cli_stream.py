@@ -67,7 +67,7 @@ def sequences(tmp_path: Path) -> str:
     return save(tmp_path, "records.fa", fasta(RECORDS))
 
 
-@pytest.fixture(params=[1 << 26, 700], ids=["one block", "many blocks"])
+@pytest.fixture(params=[1 << 27, 700], ids=["one block", "many blocks"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "BLOCK_PLACES", request.param)
 

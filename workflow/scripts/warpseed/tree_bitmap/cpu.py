@@ -24,12 +24,16 @@ from warpseed.tree_bitmap.windows import BLOCK, new_windows
 
 __all__ = ["BLOCK_PLACES", "HostCounts", "HostKmers", "find_answers", "is_known"]
 
-BLOCK_PLACES = 1 << 26
-"""Places that are worked on together: the more, the less often a set in parts is filled anew."""
+BLOCK_PLACES = 1 << 27
+"""Places of a file that are worked on together: the more, the less often a set in parts is filled anew."""
+_MOST_PLACES = 1 << 31
+"""Places of a stream in memory that are."""
 _MOST_BITS_K = 13
 """The longest k-mers that may have a bit each: 8 MiB."""
 _CHEAP_BITS = 1 << 19
 """Bytes of bits that cost nothing to speak of."""
+_ROUND = 1 << 22
+"""Places for each thread, after which all of them know what the others have seen."""
 _BITS_A_KMER = 16
 _NONE = np.empty(0, np.uint64)
 
@@ -39,31 +43,44 @@ class _Bits:
 
     def __init__(self, k: int, known: np.ndarray, grows: bool, threads: int) -> None:
         self._k, self._grows, self._threads = k, grows, threads
-        self._bits = self._none()
+        self._bits = np.zeros(max(1, 4**k // 64), np.uint64)
         add_bits(self._bits, known)
-
-    def _none(self) -> np.ndarray:
-        return np.zeros(max(1, 4**self._k // 64), np.uint64)
 
     def answer(self, codes: np.ndarray, answers: np.ndarray, more: bool) -> None:
         """As `HostKmers.answer`."""
+        places = self._threads * _ROUND
+        for first in range(0, len(answers), places):
+            last = first + places
+            self._answer_round(codes[first : last + self._k - 1], answers[first:last])
+
+    def _answer_round(self, codes: np.ndarray, answers: np.ndarray) -> None:
+        """As `answer`, of so few places that copies of the bits cost little."""
         spans = ranges_of(len(answers), self._threads)
         rest = len(spans) - 1 if self._grows else 0
-        bits = [self._bits, *(self._none() for _ in range(rest))]
+        bits = [self._bits, *(self._bits.copy() for _ in range(rest))]
 
         def look(number: int) -> None:
             held = bits[number] if self._grows else self._bits
             answer_by_bits(codes, spans[number], self._k, held, self._grows, new_windows(), answers)
 
-        def look_again(number: int) -> None:
-            seen_by_bits(codes, spans[number + 1], self._k, bits[number + 1], new_windows(), answers)
+        # Every range but the first is looked at again, and shared by all threads.
+        again = [
+            (number, (first + begin, first + end))
+            for number, (first, last) in enumerate(spans[: rest + 1])
+            for begin, end in ranges_of(last - first, self._threads)
+            if number
+        ]
+
+        def look_again(task: int) -> None:
+            number, span = again[task]
+            seen_by_bits(codes, span, self._k, bits[number], new_windows(), answers)
 
         on_threads(self._threads, look, len(spans))
         # What a range saw gives way to what all before it did.
         before = bits[0]
         for number in range(1, len(bits)):
             bits[number], before = before, before | bits[number]
-        on_threads(self._threads, look_again, rest)
+        on_threads(self._threads, look_again, len(again))
         self._bits = before
 
 
@@ -72,7 +89,7 @@ class _FixedSet:
 
     def __init__(self, k: int, known: np.ndarray, threads: int) -> None:
         self._k, self._threads = k, threads
-        bits = 1 << max(7, int(len(known) * _BITS_A_KMER - 1).bit_length())
+        bits = 1 << min(32, max(7, int(len(known) * _BITS_A_KMER - 1).bit_length()))
         self._kmers = new_set(slots_for(len(known)), bits)
         slots = len(self._kmers.slots)
         clear_set(self._kmers, slots)
@@ -121,7 +138,7 @@ class HostKmers:
 
     def __init__(self, k: int, known: np.ndarray, *, grows: bool = True, threads: int = 1, places: int) -> None:
         self.k = k
-        cheap = 4**k // 8 <= max(_CHEAP_BITS, 8 * max(places, len(known)))
+        cheap = 4**k // 8 <= max(_CHEAP_BITS, 4 * max(places, len(known)))
         self._structure: _Bits | _FixedSet | _GrowingSets
         if k <= _MOST_BITS_K and cheap:
             self._structure = _Bits(k, known, grows, threads)
@@ -238,10 +255,10 @@ def find_answers(
 def _answer(codes: np.ndarray, k: int, known: np.ndarray, grows: bool, *, threads: int, watch: Stopwatch) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
     with watch.stage("build"):
-        kmers = HostKmers(k, known, grows=grows, threads=threads, places=min(len(codes), BLOCK_PLACES))
+        kmers = HostKmers(k, known, grows=grows, threads=threads, places=min(len(codes), _MOST_PLACES))
     answers = np.zeros(len(codes), np.uint8)
     with watch.stage("search"):
-        for first in range(0, len(codes), BLOCK_PLACES):
-            last = first + BLOCK_PLACES
+        for first in range(0, len(codes), _MOST_PLACES):
+            last = first + _MOST_PLACES
             kmers.answer(codes[first : last + k - 1], answers[first:last], last < len(codes))
     return answers

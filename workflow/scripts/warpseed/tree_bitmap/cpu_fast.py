@@ -12,19 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.bits import fetch_word
-from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint32, uint64
+from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.tree_bitmap.fast import (
     add_kmers,
+    bit_of,
     clear_set,
     find_slot,
     keep_kmer,
     line_of,
     may_hold,
+    note_kmer,
     tell_counts,
 )
 from warpseed.tree_bitmap.stream import NEW, SEEN
-from warpseed.tree_bitmap.windows import BLOCK, kmers_of, rank_of_kmer, ranks_of, read_block, word_of
+from warpseed.tree_bitmap.windows import BLOCK, kmers_of, known_of, rank_of_kmer, ranks_of, read_block, word_of
 
 __all__ = [
     "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "Said", "add_bits", "answer_by_bits", "answer_by_set",
@@ -37,7 +39,8 @@ LENGTH_BITS = 12
 _LENGTH = np.uint64((1 << LENGTH_BITS) - 1)
 NO_PART = np.uint16(0xFFFF)
 """Said of places where no k-mer begins."""
-_AHEAD = 8
+_AHEAD = 16
+"""Places, or runs, ahead that are asked for."""
 _LEAST_SLOTS = 64
 _MIX = np.uint32(0x85EBCA6B)
 
@@ -133,6 +136,7 @@ def answer_by_bits(codes, places, k, bits, grows, windows, answers):
         count = min(int64(BLOCK), end - place)
         kmers_of(windows, k, count, read_block(codes, place, count, windows))
         for i in range(count):
+            prefetch(bits, int64(windows.kmers[uint64(i) + uint64(_AHEAD)] >> uint64(6)))
             kmer, known = windows.kmers[uint64(i)], uint64(windows.known[uint64(i)])
             word, bit = kmer >> uint64(6), kmer & uint64(63)
             held = bits[word]
@@ -148,8 +152,12 @@ def seen_by_bits(codes, places, k, bits, windows, answers):
     place, end = places
     while place < end:
         count = min(int64(BLOCK), end - place)
-        kmers_of(windows, k, count, read_block(codes, place, count, windows))
+        new = uint8(0)
         for i in range(count):
+            new |= uint8(answers[uint64(place + i)] == NEW)
+        if new:
+            kmers_of(windows, k, count, read_block(codes, place, count, windows))
+        for i in range(count if new else int64(0)):
             kmer = windows.kmers[uint64(i)]
             if answers[uint64(place + i)] == NEW and (bits[kmer >> uint64(6)] >> (kmer & uint64(63))) & uint64(1):
                 answers[uint64(place + i)] = SEEN
@@ -172,12 +180,14 @@ def answer_by_set(codes, places, k, kmers, windows, candidates, answers):
     while place < end:
         count = min(int64(BLOCK), end - place)
         kmers_of(windows, k, count, read_block(codes, place, count, windows))
+        for i in range(count):
+            windows.hashes[uint64(i)] = uint32(bit_of(kmers, windows.kmers[uint64(i)]))
+        for i in range(count):
+            answers[uint64(place + i)] = windows.known[uint64(i)]
         found = uint64(0)
         for i in range(count):
-            known = windows.known[uint64(i)]
-            answers[uint64(place + i)] = known
             candidates[found] = i
-            found += uint64(known) & may_hold(kmers, windows.kmers[uint64(i)])
+            found += uint64(windows.known[uint64(i)]) & may_hold(kmers, uint64(windows.hashes[uint64(i)]))
         for j in range(found):
             prefetch(kmers.slots, int64(line_of(windows.kmers[uint64(candidates[uint64(j)])], slots)))
         for j in range(found):
@@ -206,14 +216,16 @@ def part_of_kmers(kmers, cut, parts):
 @scalar
 def _begin_runs(windows, row, cut, place, count, runs, used):
     """Append the runs of a block to those before; returns how many there are."""
-    last = int64(-1)
-    ranks = windows.ranks[row]
+    ranks, parts, begins = windows.ranks[row], windows.parts, windows.begins
     for i in range(count):
-        part = _part_of(ranks[uint64(i)], cut) if windows.known[uint64(i)] else int64(NO_PART)
+        parts[uint64(i)] = _part_of(ranks[uint64(i)], cut) if windows.known[uint64(i)] else int64(NO_PART)
+    begins[0] = uint8(1)
+    for i in range(int64(1), count):
+        begins[uint64(i)] = uint8(parts[uint64(i)] != parts[uint64(i) - uint64(1)])
+    for i in range(count):
         runs.places[uint64(used)] = uint32(place + i)
-        runs.parts[uint64(used)] = uint16(part)
-        used += int64(part != last)
-        last = part
+        runs.parts[uint64(used)] = parts[uint64(i)]
+        used += int64(begins[uint64(i)])
     return used
 
 
@@ -230,7 +242,7 @@ def cut_range(codes, places, cut, windows, words, runs):
     while place < end:
         count = min(int64(BLOCK), end - place)
         all_known = read_block(codes, place, count, windows)
-        kmers_of(windows, cut.k, count, all_known)
+        known_of(windows, cut.k, count, all_known)
         row = ranks_of(windows, cut.k, cut.m, count)
         used = _begin_runs(windows, row, cut, place, count, runs, used)
         for i in range(int64(0), count + int64(32), int64(32)):
@@ -281,6 +293,7 @@ def answer_runs(grouped, span, k, kmers, room, answers):
     begin, end = span
     slots, used, most = room
     down = uint64(64 - 2 * k)
+    counting = kmers.notes.shape[0] > 0
     for r in range(begin, end):
         ahead = int64(grouped.runs[uint64(min(r + _AHEAD, end - 1))] >> uint64(LENGTH_BITS))
         prefetch(grouped.words, ahead >> int64(5))
@@ -291,7 +304,9 @@ def answer_runs(grouped, span, k, kmers, room, answers):
         if used + length > most:
             return int64(r), used
         for i in range(place, place + length):
-            was_there = keep_kmer(kmers, slots, fetch_word(grouped.words, i) >> down, i, int64(1))
+            slot, was_there = keep_kmer(kmers, slots, fetch_word(grouped.words, i) >> down)
+            if counting:
+                note_kmer(kmers, slot, was_there, i, int64(1))
             answers[uint64(i)] = uint8(1) + uint8(was_there)
             used += int64(not was_there)
     return int64(end), used
@@ -316,7 +331,8 @@ def answer_parts(grouped, parts, k, kmers, said):
             return int64(part)
         clear_set(kmers, slots)
         add_kmers(kmers, slots, grouped.known, known, known_end, said.first_counts.shape[0])
-        answer_runs(grouped, (begin, end), k, kmers, (slots, int64(0), slots), said.answers)
+        room = (slots, int64(0), slots)
+        answer_runs(grouped, (begin, end), k, kmers, room, said.answers)
         if kmers.notes.shape[0]:
             tell_counts(kmers, slots, said.first_counts, said.known_counts)
     return int64(last)

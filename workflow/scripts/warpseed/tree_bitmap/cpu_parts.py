@@ -92,7 +92,7 @@ class Parts:
         """
         grouped = self._group(codes, len(said.answers))
         count, counting = len(grouped.kmers), len(said.first_counts) > 0
-        size = max(1, -(-count // (4 * self._threads)))
+        size = count if self._threads == 1 else max(1, -(-count // (4 * self._threads)))
         tasks = [(first, min(first + size, count)) for first in range(0, count, size)]
 
         def work(number: int) -> None:

@@ -11,8 +11,8 @@ from warpseed.compute.intrinsics import trailing_zeros
 from warpseed.compute.vectors import WORDS, equal_words
 
 __all__ = [
-    "EMPTY", "KmerSet", "add_kmers", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold", "move_kmers",
-    "new_set", "tell_counts",
+    "EMPTY", "KmerSet", "add_kmers", "bit_of", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold",
+    "move_kmers", "new_set", "note_kmer", "tell_counts",
 ]  # fmt: skip
 
 EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -37,7 +37,7 @@ def new_set(slots: int, bits: int = 0, counting: bool = False) -> KmerSet:
     Parameters
     ----------
     slots : a power of two, at least WORDS
-    bits : 0, or a power of two, at least 128
+    bits : 0, or a power of two, at least 128 and at most 2^32
     counting : whether it has notes
     """
     room = np.empty(slots + WORDS, np.uint64)
@@ -74,33 +74,29 @@ def find_slot(kmers, slots, kmer):
 
 
 @inlined
-def keep_kmer(kmers, slots, kmer, owner, times):
-    """Have a k-mer in the set, which is not full; where k-mers are counted, it comes some times more, and its first
-    owner stays.
-
-    Returns
-    -------
-    whether it was there before
-    """
+def keep_kmer(kmers, slots, kmer):
+    """Have a k-mer in the set, which is not full; returns its slot, and whether it was there before."""
     slot, found = find_slot(kmers, slots, kmer)
     kmers.slots[slot] = kmer
-    if kmers.notes.shape[0]:
-        kmers.notes[slot] = (kmers.notes[slot] if found else uint64(owner) << uint64(32)) + uint64(times)
-    return found
+    return slot, found
 
 
 @inlined
-def _bit_of(kmers, kmer):
-    """A word of the bits, and the place of a k-mer's bit in it."""
-    bit = ((kmer * _ODD) >> uint64(24)) & (uint64(64) * uint64(kmers.bits.shape[0]) - uint64(1))
-    return bit >> uint64(6), bit & uint64(63)
+def note_kmer(kmers, slot, found, owner, times):
+    """Note that a k-mer came some times more; its first owner stays."""
+    kmers.notes[slot] = (kmers.notes[slot] if found else uint64(owner) << uint64(32)) + uint64(times)
 
 
 @inlined
-def may_hold(kmers, kmer):
-    """1 where a k-mer's bit is set, else 0: then the set does not hold it."""
-    word, place = _bit_of(kmers, kmer)
-    return (kmers.bits[word] >> place) & uint64(1)
+def bit_of(kmers, kmer):
+    """The number of a k-mer's bit, below 2^32."""
+    return ((kmer * _ODD) >> uint64(24)) & (uint64(64) * uint64(kmers.bits.shape[0]) - uint64(1))
+
+
+@inlined
+def may_hold(kmers, bit):
+    """1 where a bit is set, else 0: then the set holds no k-mer of this bit."""
+    return (kmers.bits[bit >> uint64(6)] >> (bit & uint64(63))) & uint64(1)
 
 
 @scalar
@@ -108,10 +104,12 @@ def add_kmers(kmers, slots, more, begin, end, owner):
     """Put ``more[begin:end]`` into a set that has room, and set their bits; they come 0 times yet, and the owner of the
     first of `more` is `owner`."""
     for i in range(begin, end):
-        keep_kmer(kmers, slots, more[uint64(i)], owner + i, int64(0))
+        slot, found = keep_kmer(kmers, slots, more[uint64(i)])
+        if kmers.notes.shape[0]:
+            note_kmer(kmers, slot, found, owner + i, int64(0))
         if kmers.bits.shape[0]:
-            word, place = _bit_of(kmers, more[uint64(i)])
-            kmers.bits[word] |= uint64(1) << place
+            bit = bit_of(kmers, more[uint64(i)])
+            kmers.bits[bit >> uint64(6)] |= uint64(1) << (bit & uint64(63))
 
 
 @scalar
@@ -119,8 +117,9 @@ def move_kmers(old, old_slots, kmers, slots):
     """Put all k-mers of a set into another, which has room."""
     for i in range(old_slots):
         if old.slots[uint64(i)] != EMPTY:
-            note = old.notes[uint64(i)] if old.notes.shape[0] else uint64(0)
-            keep_kmer(kmers, slots, old.slots[uint64(i)], note >> uint64(32), note & uint64(0xFFFF_FFFF))
+            slot, _ = keep_kmer(kmers, slots, old.slots[uint64(i)])
+            if old.notes.shape[0]:
+                kmers.notes[slot] = old.notes[uint64(i)]
 
 
 @scalar

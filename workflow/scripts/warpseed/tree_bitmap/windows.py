@@ -18,6 +18,7 @@ __all__ = [
     "BLOCK",
     "Windows",
     "kmers_of",
+    "known_of",
     "minimizer_rank",
     "new_windows",
     "rank_of_kmer",
@@ -54,6 +55,12 @@ class Windows(NamedTuple):
     """uint8[], 1 where all bases of the k-mer are known, else 0"""
     ranks: np.ndarray
     """uint32[2, ], of m-mers, then the least of those of a window, in one row or the other"""
+    parts: np.ndarray
+    """uint16[], the part of each k-mer"""
+    begins: np.ndarray
+    """uint8[], 1 where a run begins, else 0"""
+    hashes: np.ndarray
+    """uint32[], a bit for each k-mer"""
 
 
 def new_windows() -> Windows:
@@ -69,6 +76,9 @@ def new_windows() -> Windows:
         np.zeros(size, np.uint64),
         np.zeros(size, np.uint8),
         np.zeros((2, size), np.uint32),
+        np.zeros(size, np.uint16),
+        np.zeros(size, np.uint8),
+        np.zeros(size, np.uint32),
     )
 
 
@@ -137,6 +147,12 @@ def _spell(windows, length, count, out):
 def kmers_of(windows, k, count, all_known):
     """The k-mers of a block's first `count` places, and which are known; `all_known` is what `read_block` said."""
     _spell(windows, k, count, windows.kmers)
+    known_of(windows, k, count, all_known)
+
+
+@scalar
+def known_of(windows, k, count, all_known):
+    """Which k-mers of a block's first `count` places are known."""
     if all_known:
         for i in range(count):
             windows.known[uint64(i)] = uint8(1)
