@@ -154,3 +154,22 @@ def test_edits_near_a_large_dictionary(device: Any) -> None:
         found = gpu_levenshtein.match_edits(stream, 8, 2, bitmap, kernel)
         assert found.accepted.tolist() == expected.accepted.tolist()
         assert found.missed.tolist() == expected.missed.tolist()
+
+
+@pytest.mark.gpu
+def test_occupancy_is_of_the_compiled_kernel() -> None:
+    """A queue in shared memory leaves no more threads resident than none."""
+    from warpseed.compute.gpu import on_device
+    from warpseed.measure.occupancy import occupancy_of
+    from warpseed.tree_bitmap import gpu_levenshtein
+    from warpseed.tree_bitmap.gpu_paper import BLOCK
+    from warpseed.tree_bitmap.growing import Growing
+
+    dictionary = Growing(3)
+    dictionary.insert(np.arange(5, dtype=np.uint64))
+    shares = {}
+    for name, kernel in gpu_levenshtein.KERNELS.items():
+        gpu_levenshtein.match_edits(np.zeros(20, np.uint8), 3, 1, dictionary.to_bitmap(), name)
+        with on_device(0):
+            shares[name] = occupancy_of(kernel, BLOCK)
+    assert all(0 < share <= 1 for share in shares.values()) and shares["queue"] <= shares["efficient"]

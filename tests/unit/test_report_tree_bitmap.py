@@ -45,7 +45,7 @@ def kernel_rows(device: str, seconds: float) -> list[dict[str, Any]]:
             rows.append({**own, "metric": "accesses", "value": accesses})
             if device == "gpu":
                 rows.append({**own, "metric": "occupancy", "value": occupancy})
-    return rows
+    return [row for row in rows if device == "gpu" or "kernel=queue" not in row["parameters"]]
 
 
 def structure_rows() -> list[dict[str, Any]]:
@@ -213,6 +213,7 @@ def test_time_lines_are_the_gpus_where_there_is_one(tmp_path: Path, measured: Me
     assert "kernel, A | kernel, B" in words(drawn).replace("deltas, A | ", "") and "published: 2.9 s" in words(drawn)
     alone = loaded(tmp_path / "cpu", local_rows(gpu=False))
     assert "serial, CPU: 2.00 s" in words(draw("figure_40", alone)[0])
+    assert "this needs a GPU" in words(draw("figure_38", alone)[0])
 
 
 @pytest.mark.parametrize("name", tree_bitmap.FIGURES)

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles import tree_bitmap as truth
+from oracles.pretend_tree_bitmap import play_kernels
 from warpseed.batches import Settings
 from warpseed.compute import gpu as device
 from warpseed.measure.records import read_records, split_parameters, write_records
-from warpseed.tree_bitmap import floors
+from warpseed.tree_bitmap import floors, timing_kernels
 from warpseed.tree_bitmap.growing import Growing
-from warpseed.tree_bitmap.timing import Case, stream_of_case, time_dataset
+from warpseed.tree_bitmap.timed import Case, stream_of_case
+from warpseed.tree_bitmap.timing import time_dataset
 
 SETTINGS = Settings(["paper", "fast"], ["cpu"], [1, 2])
 CASE = Case("some", None, 9, [40, 200], [3, 5], 0, 50)
@@ -41,6 +43,40 @@ def test_random_streams_begin_alike_and_references_have_borders(write_reference:
     expected = [0, 1, 2, 3, 4, 4, 3, 3, 0, 4, 1]
     assert stream_of_case(CASE._replace(reference=reference)).tolist() == expected
     assert stream_of_case(CASE._replace(reference=reference, lengths=[6])).tolist() == expected[:6]
+
+
+def test_exact_kernels_have_the_same_records_on_every_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_kernels(monkeypatch)
+    both = Settings(["paper"], ["cpu", "gpu"], [1, 2])
+    case = CASE._replace(seed_length=30)
+    frame = timed(case, ["exact_kernels"], tmp_path, both)
+    codes = stream_of_case(case).tolist()
+    for k in (3, 5):
+        for length in (40, 200):
+            own = frame[frame["parameters"].str.startswith(f"k={k}; length={length}; seed_length=30; kernel=")]
+            known = {word for _, word in truth.words_at(codes[:30], k)}
+            matches = sum(word in known for _, word in truth.words_at(codes[:length], k))
+            assert set(own["results"]) == {matches} and own["digest"].nunique() == 1
+            assert own.groupby(["device", "parameters"]).ngroups == 4
+            assert {"kernel"} == set(own.loc[own["device"] == "cpu", "stage"])
+    # Without a seed the dictionary is the stream's.
+    assert set(timed(CASE._replace(kmer_lengths=[3]), ["exact_kernels"], tmp_path)["results"]) == {38, 198}
+
+
+def test_edit_kernels_count_accesses_and_occupancy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play_kernels(monkeypatch)
+    monkeypatch.setattr(timing_kernels, "_occupancy", {"naive": 0.5, "efficient": 0.5, "queue": 0.25}.__getitem__)
+    case = CASE._replace(lengths=[60], kmer_lengths=[5], seed_length=12, max_edits=1)
+    frame = timed(case, ["edit_kernels"], tmp_path, Settings(["paper"], ["cpu", "gpu"], [1]))
+    times = frame[frame["metric"] == "time"]
+    assert set(times["stage"]) == {"kernel"} and times["digest"].nunique() == 1
+    named = times.groupby("device")["parameters"].unique().to_dict()
+    shared = "k=5; length=60; seed_length=12; max_edits=1; kernel="
+    assert [name.removeprefix(shared) for name in named["cpu"]] == ["naive", "efficient"]
+    assert [name.removeprefix(shared) for name in named["gpu"]] == ["naive", "efficient", "queue"]
+    counted = frame[frame["metric"] == "accesses"].set_index("parameters")["value"]
+    assert len(counted) == 2 and 0 < counted[f"{shared}efficient"] < counted[f"{shared}naive"]
+    assert frame[frame["metric"] == "occupancy"]["value"].tolist() == [0.5, 0.5, 0.25]
 
 
 def test_both_structures_become_the_same_tree_bitmap(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from warpseed.batches import Settings
 from warpseed.compute.machine import usable_cores
 from warpseed.measure.records import write_records
-from warpseed.tree_bitmap.timing import Case, time_dataset
+from warpseed.tree_bitmap.timed import Case
+from warpseed.tree_bitmap.timing import time_dataset
 from warpseed.workflow.job import rule_log, thread_counts
 
 
@@ -25,6 +26,7 @@ def main(snakemake: Any) -> None:
         chosen["k"],
         chosen["seed_length"],
         chosen["chunk_length"],
+        chosen["max_edits"],
     )
     settings = Settings(chosen["tiers"], chosen["devices"], thread_counts(chosen["threads"], usable_cores()))
     records = time_dataset(case, settings, items=chosen["items"], repeats=params.repeats)

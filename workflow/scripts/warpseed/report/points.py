@@ -77,7 +77,8 @@ def panels(
 def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
     for low, high, text in panel.bands:
         axes.axhspan(low, high, color="#e9e9e9", lw=0 if low < high else 1.5, zorder=0)
-        axes.annotate(text, (0.01, (low * high) ** 0.5), xycoords=axes.get_yaxis_transform(), va="center",
+        axes.annotate(text, (0.01, (low * high) ** 0.5), xycoords=axes.get_yaxis_transform(),
+                      va="center" if low < high else "bottom",
                       fontsize=style.SMALL, color=style.GREY)  # fmt: skip
     for curve in panel.curves:
         dashes = (0, (5, 2)) if curve.dashed else "-"

@@ -25,6 +25,7 @@ __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
 Drawn = tuple["Figure", "pd.DataFrame"]
 _NOTHING = "Nothing was measured."
+_NO_GPU = "Nothing was measured: this needs a GPU."
 _SUMMED = ("in_memory",)
 _EXACT, _EFFICIENT, _QUEUES = ("naive", "shuffle"), ("naive", "efficient"), ("efficient", "queue")
 _STRUCTURES = ("tree", "hybrid")
@@ -146,6 +147,9 @@ def figure_38(measurements: Measurements) -> Drawn:
         return points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")])
 
     title = "Figure 38: Levenshtein kernels, without and with queues"
+    ratios = values.ratio_table(measurements, "edit_kernels", _QUEUES, "kernel")
+    if ratios.empty and len(values.variants_table(measurements, "edit_kernels")):
+        return style.empty_figure(title, _NO_GPU), ratios
     return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost)
 
 
@@ -242,7 +246,7 @@ def streams(measurements: Measurements) -> Drawn:
     if table.empty:
         return style.empty_figure(title, _NOTHING), table
     shown = [
-        points.Panel(f"k = {k}\nGbases/s", _stream_curves(own))
+        points.Panel(f"k = {k}\nMbases/s", _stream_curves(own))
         for k, own in table.groupby("k")
         if own["length"].nunique()
     ]
@@ -275,7 +279,7 @@ def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
         colour = {"end_to_end": style.COLOURS["fast", str(device)], "on_device": "#0072B2", "floor": style.GREY}
         ordered = own.sort_values("length")
         dashed = scope == "floor" or (device == "cpu" and row["threads"] == 1)
-        x, y = list(ordered["length"]), list(ordered["bases_per_s"] / 1e9)
+        x, y = list(ordered["length"]), list(ordered["bases_per_s"] / 1e6)
         curves.append(points.Points(f"{words[str(scope)]}{where}", colour[str(scope)], x, y, dashed))
     return curves
 

@@ -35,6 +35,7 @@ __all__ = [
     "chunks_of",
     "match_dynamically",
     "match_on_one_trie",
+    "matcher_on",
 ]
 
 LANES = (4, 8, 16, 32)
@@ -238,13 +239,13 @@ def match_dynamically(
     """
     _check(codes, k, how)
     dictionary = _seeded(codes, k, seed, how.structure)
-    with _matcher(codes, k, how, device) as (matcher, events):
+    with matcher_on(codes, k, how, device) as (matcher, events):
         answers = _matched(codes, dictionary, how, matcher, events)
     return Matched(answers, dictionary.kmers(), sorted(events.all, key=lambda event: event.end))
 
 
 @contextmanager
-def _matcher(codes: np.ndarray, k: int, how: How, device: str) -> Iterator[tuple[Matcher, Events]]:
+def matcher_on(codes: np.ndarray, k: int, how: How, device: str) -> Iterator[tuple[Matcher, Events]]:
     """What matches the chunks of a stream, and the events of the run, which begins now."""
     if device == "gpu":
         from warpseed.tree_bitmap.gpu_dynamic import device_matcher

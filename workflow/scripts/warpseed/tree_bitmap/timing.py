@@ -1,122 +1,42 @@
-"""What is timed of k-mers in a stream: Figures 39a, 39b, 40 and 41 of paper 003, and measurements of our own.
+"""What is timed of k-mers in a stream: Figures 36 to 41 of paper 003, and measurements of our own.
 
-`structures` inserts a stream's k-mers into both intermediate structures and makes the Tree Bitmap of each. `versions`
-are those of the dynamic system that the thesis compares, and the fast tier. `in_memory` has a stream in memory and what
-each place is in memory; `on_device` has both on the GPU. How runs are timed is `warpseed.measure`'s.
+`exact_kernels` and `edit_kernels` are those of `timing_kernels`. `structures` inserts a stream's k-mers into both
+intermediate structures and makes the Tree Bitmap of each. `versions` are those of the dynamic system that the thesis
+compares. `in_memory` has a stream in memory and what each place is in memory; `on_device` has both on the GPU. How runs
+are timed is `warpseed.measure`'s.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from warpseed.batches import Options, Settings, devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
-from warpseed.sequences.draws import fill_background
-from warpseed.sequences.reference import read_reference
+from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
 from warpseed.tree_bitmap import cpu
-from warpseed.tree_bitmap.cpu_paper import kmers_between
 from warpseed.tree_bitmap.dynamic import Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
-from warpseed.tree_bitmap.stream import NEW, NO_BASE
+from warpseed.tree_bitmap.stream import NEW
+from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
+from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
-__all__ = ["ITEMS", "Case", "Work", "stream_of_case", "time_dataset"]
+__all__ = ["ITEMS", "time_dataset"]
 
-_WARM_UP_BASES = 10_000
 _SHORT_RUNS = 2
 """Runs of what takes milliseconds, for each that is asked for."""
-_SYSTEM = "tree_bitmap"
-
-
-class Case(NamedTuple):
-    """A data set, and what its records call it."""
-
-    name: str
-    reference: str | None
-    """path of a FASTA file that the stream is read from; None for bases drawn at random"""
-    seed: int
-    """of the random bases"""
-    lengths: Sequence[int]
-    """bases of the streams, each the begin of the longest"""
-    kmer_lengths: Sequence[int]
-    seed_length: int = 0
-    """bases at the stream's begin whose k-mers are known before"""
-    chunk_length: int = 100_000
-
-
-class Work(NamedTuple):
-    """One stream, and what is asked of it."""
-
-    codes: np.ndarray
-    """uint8[n]"""
-    k: int
-    seed_length: int
-    chunk_length: int
-
-    @property
-    def parameters(self) -> dict[str, int]:
-        """What its records say of it."""
-        seeded = {"seed_length": self.seed_length} if self.seed_length else {}
-        return {"k": self.k, "length": len(self.codes), **seeded}
-
-
-def stream_of_case(case: Case) -> np.ndarray:
-    """The longest stream of a case: bases drawn at random, or a reference's contigs with what is no base between two.
-
-    Raises
-    ------
-    InputError : the reference cannot be read
-    """
-    longest = max(case.lengths)
-    if case.reference is None:
-        codes = np.empty(longest, np.uint8)
-        fill_background(codes, case.seed, 0.5)
-        return codes
-    contigs = read_reference(case.reference)
-    return np.insert(contigs.codes, contigs.offsets[1:-1], NO_BASE)[:longest]
-
-
-def _works(case: Case) -> Iterator[Work]:
-    """Every length of the stream, as far as there are so many bases, with every k."""
-    codes = stream_of_case(case)
-    for k in case.kmer_lengths:
-        for length in dict.fromkeys(min(length, len(codes)) for length in case.lengths):
-            yield Work(codes[:length], k, min(case.seed_length, length), case.chunk_length)
-
-
-def _digest(*arrays: np.ndarray) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def _side(work: Work, run: Run, warm_up: Run, target: Options, named: dict[str, Any]) -> Side:
-    """What is timed, on a part of the stream at first; `named` is what tells it from others in its parameters."""
-    tier, device, threads, _ = target
-    own = side_fields(_SYSTEM, tier=tier, device=device, threads=threads)
-    parameters = join_parameters(work.parameters | named)
-    return Side(run, lambda watch: warm_up(watch)(), {**own, "parameters": parameters})
 
 
 # ---- the intermediate structures
 
 
-def _kmers(work: Work) -> np.ndarray:
-    """All k-mers of a stream, as they come."""
-    kmers, places = np.empty(len(work.codes), np.uint64), np.empty(len(work.codes), np.int64)
-    return kmers[: kmers_between(work.codes, work.k, 0, len(work.codes), kmers, places)]
-
-
 def _build(work: Work, structure: str) -> Run:
     """Insert the k-mers into a structure that has room for all, and make the Tree Bitmap of it."""
-    kmers = _kmers(work)
+    kmers = kmers_of_stream(work.codes, work.k)
     room = 1 + len(kmers) * STRUCTURES[structure].nodes_a_kmer(work.k)
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
@@ -125,17 +45,17 @@ def _build(work: Work, structure: str) -> Run:
             dictionary.insert(kmers)
         with watch.stage("to_bitmap"):
             bitmap = dictionary.to_bitmap()
-        return lambda: Outcome(len(work.codes), dictionary.trie_nodes, _digest(*bitmap))
+        return lambda: Outcome(len(work.codes), dictionary.trie_nodes, digest_of(*bitmap))
 
     return add_total(run)
 
 
 def _structures(work: Work, settings: Settings) -> Iterator[Side]:
     if "paper" in settings.tiers and "cpu" in settings.devices:
-        few = work._replace(codes=work.codes[:_WARM_UP_BASES])
+        few = work._replace(codes=work.codes[:WARM_UP_BASES])
         target = Options("paper", "cpu", 1, None)
         for name in STRUCTURES:
-            yield _side(work, _build(work, name), _build(few, name), target, {"structure": name})
+            yield side_of(work, _build(work, name), _build(few, name), target, {"structure": name})
 
 
 # ---- the dynamic system
@@ -160,7 +80,7 @@ def _matched(work: Work, match: Callable[[Work], Matched], kept: list[Matched] |
 
 def _outcome(answers: np.ndarray, *dictionary: np.ndarray) -> Outcome:
     """What the places of a stream are, and the dictionary; so many of them have a k-mer for the first time."""
-    return Outcome(len(answers), int(np.count_nonzero(answers == NEW)), _digest(answers, *dictionary))
+    return Outcome(len(answers), int(np.count_nonzero(answers == NEW)), digest_of(answers, *dictionary))
 
 
 def _on_one_trie(work: Work) -> Matched:
@@ -179,14 +99,14 @@ def _dynamic(concurrent: bool, device: str) -> Callable[[Work], Matched]:
 
 def _version_sides(work: Work, settings: Settings) -> Iterator[tuple[Side, list[Matched]]]:
     """The version for the CPU alone, and the two others on each device; each with where its last run goes."""
-    few = work._replace(codes=work.codes[:_WARM_UP_BASES])
+    few = work._replace(codes=work.codes[:WARM_UP_BASES])
     for device in settings.devices if "paper" in settings.tiers else ():
         versions = {"serial": _dynamic(False, device), "concurrent": _dynamic(True, device)}
         for name, match in {"one_trie": _on_one_trie, **versions}.items() if device == "cpu" else versions.items():
             last: list[Matched] = []
             named = {"version": name} | ({} if name == "one_trie" else {"chunk_length": work.chunk_length})
             run, warm_up = _matched(work, match, last), _matched(few if device == "cpu" else work, match)
-            yield _side(work, run, warm_up, Options("paper", device, 1, None), named), last
+            yield side_of(work, run, warm_up, Options("paper", device, 1, None), named), last
 
 
 def _event_rows(side: Side, events: Iterable[Event], fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -233,18 +153,21 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
         if options.tier == "paper" and options.device == "cpu" and options.threads > 1:
             continue
         # Which structure answers is a matter of the length, so the whole stream warms up.
-        yield _side(work, _answer(work, options), _answer(work, options), options, {})
+        yield side_of(work, _answer(work, options), _answer(work, options), options, {})
 
 
 # ---- all items
 
 
 _SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
+    "exact_kernels": (exact_sides, 1),
     "structures": (_structures, _SHORT_RUNS),
     "in_memory": (_in_memory, 1),
 }
-ITEMS = (*_SIDES, "versions", "on_device")
-"""Figures 39a and 39b, our own; Figures 40 and 41, and what the kernels of a GPU do with a stream that lies there."""
+_ROWS = {"edit_kernels": time_edit_kernels, "versions": _time_versions}
+ITEMS = (*_SIDES, *_ROWS, "on_device")
+"""Figures 36, 39a and 39b, our own; Figures 37 and 38, 40 and 41; and what the fast tier's kernels do with a stream
+that lies on a GPU."""
 
 
 def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:
@@ -263,11 +186,11 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     when each event of a version's last run began and ended; of item 'limits' what `on_device` measures
     """
     rows: list[dict[str, Any]] = []
-    for work in _works(case):
+    for work in works_of(case):
         for item in items:
             fields = {"item": item, "case": case.name}
-            if item == "versions":
-                rows += _time_versions(work, settings, repeats, fields)
+            if item in _ROWS:
+                rows += _ROWS[item](work, settings, repeats, fields)
             elif item == "on_device":
                 if "fast" in settings.tiers and any(device != "cpu" for device in settings.devices):
                     rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))
