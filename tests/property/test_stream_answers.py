@@ -16,7 +16,11 @@ from warpseed.tree_bitmap.windows import BLOCK
 from tests.oracles.tree_bitmap import answers_to, codes_of_words, words_at, words_of_codes
 
 LENGTHS = (0, 1, 2, 30, 31, 32, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 40, 9000)
-STRUCTURES = {"as it chooses": {}, "sets in parts": {"_MOST_BITS_K": 0}, "bits": {"_CHEAP_BITS": 4**13}}
+STRUCTURES = {
+    "as it chooses": {},
+    "sets in parts": {"_MOST_BITS_K": 0},
+    "bits": {"_MOST_BITS_K": 13, "_CHEAP_BITS": 4**13},
+}
 SIZES = {
     (cpu_parts, "_PART_KMERS"): (50, 700, 1 << 15),
     (cpu_parts, "_ROOM_SLOTS"): (64, 256, 1 << 18),

@@ -28,12 +28,12 @@ BLOCK_PLACES = 1 << 27
 """Places of a file that are worked on together: the more, the less often a set in parts is filled anew."""
 _MOST_PLACES = 1 << 31
 """Places of a stream in memory that are."""
-_MOST_BITS_K = 13
-"""The longest k-mers that may have a bit each: 8 MiB."""
+_MOST_BITS_K = 15
+"""The longest k-mers that may have a bit each: 128 MiB."""
 _CHEAP_BITS = 1 << 19
 """Bytes of bits that cost nothing to speak of."""
 _ROUND = 1 << 22
-"""Places for each thread, after which all of them know what the others have seen."""
+"""Places for each thread, at least, after which all of them know what the others have seen."""
 _BITS_A_KMER = 16
 _NONE = np.empty(0, np.uint64)
 
@@ -43,45 +43,45 @@ class _Bits:
 
     def __init__(self, k: int, known: np.ndarray, grows: bool, threads: int) -> None:
         self._k, self._grows, self._threads = k, grows, threads
-        self._bits = np.zeros(max(1, 4**k // 64), np.uint64)
-        add_bits(self._bits, known)
+        # The first are what has been seen; others, of ranges of places, are made when there are such.
+        self._bits = [np.zeros(max(1, 4**k // 64), np.uint64)]
+        add_bits(self._bits[0], known)
 
     def answer(self, codes: np.ndarray, answers: np.ndarray, more: bool) -> None:
         """As `HostKmers.answer`."""
-        places = self._threads * _ROUND
+        # In a round every thread takes its own bits from those that all have seen: they cost little against its places.
+        places = self._threads * max(_ROUND, self._bits[0].nbytes)
         for first in range(0, len(answers), places):
             last = first + places
             self._answer_round(codes[first : last + self._k - 1], answers[first:last])
 
     def _answer_round(self, codes: np.ndarray, answers: np.ndarray) -> None:
-        """As `answer`, of so few places that copies of the bits cost little."""
-        spans = ranges_of(len(answers), self._threads)
+        spans, bits = ranges_of(len(answers), self._threads), self._bits
         rest = len(spans) - 1 if self._grows else 0
-        bits = [self._bits, *(self._bits.copy() for _ in range(rest))]
+        bits += [np.empty_like(bits[0]) for _ in range(rest + 1 - len(bits))]
+        on_threads(self._threads, lambda number: np.copyto(bits[number + 1], bits[0]), rest)
 
         def look(number: int) -> None:
-            held = bits[number] if self._grows else self._bits
+            held = bits[number if self._grows else 0]
             answer_by_bits(codes, spans[number], self._k, held, self._grows, new_windows(), answers)
 
-        # Every range but the first is looked at again, and shared by all threads.
+        on_threads(self._threads, look, len(spans))
+        for number in range(1, rest + 1):
+            np.bitwise_or(bits[number - 1], bits[number], out=bits[number])
+        # What a range took for new gives way to what those before it saw; all threads share these ranges.
         again = [
-            (number, (first + begin, first + end))
-            for number, (first, last) in enumerate(spans[: rest + 1])
-            for begin, end in ranges_of(last - first, self._threads)
-            if number
+            (number, (spans[number][0] + begin, spans[number][0] + end))
+            for number in range(1, rest + 1)
+            for begin, end in ranges_of(spans[number][1] - spans[number][0], self._threads)
         ]
 
         def look_again(task: int) -> None:
             number, span = again[task]
-            seen_by_bits(codes, span, self._k, bits[number], new_windows(), answers)
+            seen_by_bits(codes, span, self._k, bits[number - 1], new_windows(), answers)
 
-        on_threads(self._threads, look, len(spans))
-        # What a range saw gives way to what all before it did.
-        before = bits[0]
-        for number in range(1, len(bits)):
-            bits[number], before = before, before | bits[number]
         on_threads(self._threads, look_again, len(again))
-        self._bits = before
+        if rest > 0:
+            bits[0], bits[rest] = bits[rest], bits[0]
 
 
 class _FixedSet:
@@ -138,7 +138,7 @@ class HostKmers:
 
     def __init__(self, k: int, known: np.ndarray, *, grows: bool = True, threads: int = 1, places: int) -> None:
         self.k = k
-        cheap = 4**k // 8 <= max(_CHEAP_BITS, 4 * max(places, len(known)))
+        cheap = 4**k // 8 * (threads if grows else 1) <= max(_CHEAP_BITS, 4 * max(places, len(known)))
         self._structure: _Bits | _FixedSet | _GrowingSets
         if k <= _MOST_BITS_K and cheap:
             self._structure = _Bits(k, known, grows, threads)
@@ -179,7 +179,8 @@ class HostCounts:
         self._parts = Parts(k, _NONE, threads, places)
         self._ranks = np.empty(0, np.int64)
         """int64[known], of the parts' k-mers, which of all k-mers each is"""
-        self._found: list[tuple[np.ndarray, np.ndarray]] = []
+        self._codes: list[np.ndarray] = []
+        self._firsts: list[np.ndarray] = []
         self._counts = np.empty(0, np.int64)
         self._places = 0
 
@@ -202,8 +203,11 @@ class HostCounts:
             old = origins < 0
             ranks[old] = self._ranks[-1 - origins[old]]
             self._ranks = ranks
-        self._found.append((new_kmers(codes, self._k, answers), new + self._places))
-        self._counts = np.concatenate([self._counts, first_counts[new].astype(np.int64)])
+        self._codes.append(new_kmers(codes, self._k, answers))
+        counts = first_counts[new].astype(np.int64)
+        self._counts = np.concatenate([self._counts, counts]) if len(self._counts) else counts
+        new += self._places
+        self._firsts.append(new)
         self._places += places
 
     @property
@@ -212,15 +216,22 @@ class HostCounts:
         return len(self._parts.known)
 
     def counted(self) -> KmerCounts:
-        """What has been counted."""
-        kmers = np.concatenate([_NONE, *(kmers for kmers, _ in self._found)])
-        places = np.concatenate([np.empty(0, np.int64), *(places for _, places in self._found)])
-        return KmerCounts(kmers, places, self._counts)
+        """What has been counted; nothing is taken after it."""
+        return KmerCounts(_joined(self._codes), _joined(self._firsts), self._counts)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays, at least one, one behind the other; they are given up."""
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return joined
 
 
 def is_known(kmers: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Which k-mers are among some that are sorted: bool[…]."""
-    return known[np.minimum(np.searchsorted(known, kmers), len(known) - 1)] == kmers if len(known) else kmers < 0
+    if not len(known):
+        return np.zeros(len(kmers), np.bool_)
+    return known[np.minimum(np.searchsorted(known, kmers), len(known) - 1)] == kmers
 
 
 def find_answers(

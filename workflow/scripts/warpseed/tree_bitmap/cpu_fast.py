@@ -39,8 +39,8 @@ LENGTH_BITS = 12
 _LENGTH = np.uint64((1 << LENGTH_BITS) - 1)
 NO_PART = np.uint16(0xFFFF)
 """Said of places where no k-mer begins."""
-_AHEAD = 16
-"""Places, or runs, ahead that are asked for."""
+_PLACES_AHEAD, _RUNS_AHEAD = 32, 16
+"""How far ahead memory is asked for."""
 _LEAST_SLOTS = 64
 _MIX = np.uint32(0x85EBCA6B)
 
@@ -136,7 +136,7 @@ def answer_by_bits(codes, places, k, bits, grows, windows, answers):
         count = min(int64(BLOCK), end - place)
         kmers_of(windows, k, count, read_block(codes, place, count, windows))
         for i in range(count):
-            prefetch(bits, int64(windows.kmers[uint64(i) + uint64(_AHEAD)] >> uint64(6)))
+            prefetch(bits, int64(windows.kmers[uint64(i) + uint64(_PLACES_AHEAD)] >> uint64(6)))
             kmer, known = windows.kmers[uint64(i)], uint64(windows.known[uint64(i)])
             word, bit = kmer >> uint64(6), kmer & uint64(63)
             held = bits[word]
@@ -158,6 +158,7 @@ def seen_by_bits(codes, places, k, bits, windows, answers):
         if new:
             kmers_of(windows, k, count, read_block(codes, place, count, windows))
         for i in range(count if new else int64(0)):
+            prefetch(bits, int64(windows.kmers[uint64(i) + uint64(_PLACES_AHEAD)] >> uint64(6)))
             kmer = windows.kmers[uint64(i)]
             if answers[uint64(place + i)] == NEW and (bits[kmer >> uint64(6)] >> (kmer & uint64(63))) & uint64(1):
                 answers[uint64(place + i)] = SEEN
@@ -295,7 +296,7 @@ def answer_runs(grouped, span, k, kmers, room, answers):
     down = uint64(64 - 2 * k)
     counting = kmers.notes.shape[0] > 0
     for r in range(begin, end):
-        ahead = int64(grouped.runs[uint64(min(r + _AHEAD, end - 1))] >> uint64(LENGTH_BITS))
+        ahead = int64(grouped.runs[uint64(min(r + _RUNS_AHEAD, end - 1))] >> uint64(LENGTH_BITS))
         prefetch(grouped.words, ahead >> int64(5))
         prefetch(answers, ahead)
         run = grouped.runs[uint64(r)]

@@ -303,7 +303,9 @@ class _Kmers(_Report):
         """All k-mers."""
         assert self._counts is not None
         counted = self._counts.counted()
-        seen = cpu.is_known(counted.codes, self._request.known) | (counted.places < self._request.seed_places)
+        self._counts = None  # whose memory is wanted
+        seen = cpu.is_known(counted.codes, self._request.known)
+        seen |= counted.places < self._request.seed_places
         new = len(seen) - np.count_nonzero(seen) if self._request.grows else counted.counts[~seen].sum()
         self.totals = self.totals._replace(kmers=int(counted.counts.sum()), new=int(new))
         names = Names.joined(self._names)
@@ -311,7 +313,8 @@ class _Kmers(_Report):
 
     def dictionary(self, rows: output.KmerRows) -> np.ndarray:
         """All k-mers that have been seen."""
-        return np.union1d(self._request.known, rows.counted.codes)
+        known, codes = self._request.known, rows.counted.codes
+        return np.union1d(known, codes) if len(known) else np.sort(codes)
 
 
 def _taken(report: _Places | _Kmers, source: Any, request: Request, watch: Stopwatch) -> None:
