@@ -83,7 +83,10 @@ def test_items_kinds_and_tools_are_the_same_in_every_list() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["bench_cpu", "bench_cores", "bench_gpu", "bench_reads", "bench_mems"])
+@pytest.mark.parametrize(
+    "name",
+    ["bench_cpu", "bench_cores", "bench_gpu", "bench_reads", "bench_mems", "bench_tree_bitmap", "h200_tree_bitmap"],
+)
 def test_a_configuration_of_one_system_measures_no_other(name: str) -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     over = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
@@ -92,5 +95,10 @@ def test_a_configuration_of_one_system_measures_no_other(name: str) -> None:
         - {n for n, value in over[system].get("datasets", {}).items() if not value}
         for system in ("kmer_seeds", "one_error", "mems", "tree_bitmap")
     }
-    own = {"bench_reads": "one_error", "bench_mems": "mems"}.get(name, "kmer_seeds")
+    own = {
+        "bench_reads": "one_error",
+        "bench_mems": "mems",
+        "bench_tree_bitmap": "tree_bitmap",
+        "h200_tree_bitmap": "tree_bitmap",
+    }.get(name, "kmer_seeds")
     assert {system for system, names in left.items() if names} <= {own}

@@ -91,9 +91,21 @@ def stream_rows(gpu: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def fixed_rows() -> list[dict[str, Any]]:
+    """A library that takes ten times as long to search, and one that finds something else."""
+    rows = []
+    sides = [("warpseed", 0.1, 1.0, "d"), ("ahocorasick_rs", 0.3, 10.0, "d"), ("numpy", 0.1, 9.0, "e")]
+    for tool, build, search, digest in sides:
+        tier = "fast" if tool == "warpseed" else "-"
+        named = record("fixed", "k=20; length=2001; kmers=50", tier=tier, tool=tool, digest=digest * 64)
+        for stage, value in (("build", build), ("search", search), ("total", build + search)):
+            rows.append({**named, "stage": stage, "value": value})
+    return rows
+
+
 def local_rows(gpu: bool = True) -> list[dict[str, Any]]:
     """All that a run measures."""
-    rows = kernel_rows("cpu", 0.1) + structure_rows() + version_rows("cpu") + stream_rows(gpu)
+    rows = kernel_rows("cpu", 0.1) + structure_rows() + version_rows("cpu") + stream_rows(gpu) + fixed_rows()
     return rows + (kernel_rows("gpu", 0.001) + version_rows("gpu") if gpu else [])
 
 
@@ -161,6 +173,13 @@ def test_streams_are_bases_a_second(measured: Measurements) -> None:
     assert rates["paper", "cpu", "end_to_end"] == pytest.approx(1e6)
 
 
+def test_libraries_stand_beside_ours_where_they_found_the_same(measured: Measurements) -> None:
+    table = values.fixed_table(measured).set_index("tool")
+    assert table["search_s"].to_dict() == pytest.approx({"warpseed": 1.0, "ahocorasick_rs": 10.0, "numpy": 9.0})
+    assert table.loc["ahocorasick_rs", ["build_speedup", "search_speedup"]].tolist() == pytest.approx([3.0, 10.0])
+    assert table.loc["numpy", ["build_speedup", "search_speedup"]].isna().all()
+
+
 def words(drawn: Any) -> str:
     return " | ".join(text.get_text() for text in drawn.findobj(match=lambda artist: hasattr(artist, "get_text")))
 
@@ -204,6 +223,13 @@ def test_what_figures_draw(measured: Measurements, draw: Any) -> None:
     assert len(drawn.axes) == 1 and len(drawn.axes[0].lines) == 4
 
 
+def test_streams_are_drawn_of_the_kind_that_has_the_longest(tmp_path: Path, draw: Any) -> None:
+    genome = record("in_memory", "k=15; length=20000; bases=genome", tier="fast")
+    rows = [*stream_rows(True), {**genome, "stage": "total", "value": 1.0}]
+    drawn, plotted = draw("streams", loaded(tmp_path, rows))
+    assert set(plotted["bases"]) == {"genome"} and plotted["length"].tolist() == [20_000]
+
+
 def test_time_lines_are_the_gpus_where_there_is_one(tmp_path: Path, measured: Measurements, draw: Any) -> None:
     drawn, plotted = draw("figure_40", measured)
     text = words(drawn)
@@ -235,6 +261,7 @@ def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing
     _, text = read_page(tmp_path / "report.html")
     assert "most speedup of shuffle over naive about 3 orders of magnitude 1000.0 x 24.0 x" in text
     assert "total of the CPU alone 1.55 s 0.200 s" in text
+    assert "ahocorasick_rs, CPU, 1 thread 9 300 ms 10.0 s 10.3 s 3.00 10.0" in text
     assert "CPU alone, one trie 200 ms" in text and "fast tier, CPU, 1 thread" in text
     write_page(tmp_path / "report.html", nothing, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,11 @@ from oracles import tree_bitmap as truth
 from oracles.pretend_tree_bitmap import play_kernels
 from warpseed.batches import Settings
 from warpseed.compute import gpu as device
+from warpseed.errors import InputError
 from warpseed.measure.records import read_records, split_parameters, write_records
-from warpseed.tree_bitmap import floors, timing_kernels
+from warpseed.tree_bitmap import floors, peers, timing_kernels
 from warpseed.tree_bitmap.growing import Growing
-from warpseed.tree_bitmap.timed import Case, stream_of_case
+from warpseed.tree_bitmap.timed import Case, stream_of_case, works_of
 from warpseed.tree_bitmap.timing import time_dataset
 
 SETTINGS = Settings(["paper", "fast"], ["cpu"], [1, 2])
@@ -43,6 +46,14 @@ def test_random_streams_begin_alike_and_references_have_borders(write_reference:
     expected = [0, 1, 2, 3, 4, 4, 3, 3, 0, 4, 1]
     assert stream_of_case(CASE._replace(reference=reference)).tolist() == expected
     assert stream_of_case(CASE._replace(reference=reference, lengths=[6])).tolist() == expected[:6]
+
+
+def test_records_say_that_bases_are_a_genomes(write_reference: Callable[..., Path], tmp_path: Path) -> None:
+    case = CASE._replace(reference=str(write_reference(["ACGTACGGTA"])), kmer_lengths=[3])
+    frame = timed(case, ["in_memory"], tmp_path)
+    assert set(frame["parameters"]) == {"k=3; length=10; bases=genome"}
+    (work,) = works_of(case)
+    assert work.parameters == {"k": 3, "length": 10, "bases": "genome"}
 
 
 def test_exact_kernels_have_the_same_records_on_every_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +143,51 @@ def test_in_memory_the_thesiss_version_is_one_thread(tmp_path: Path) -> None:
         answers, _ = truth.answers_to(codes[: int(length)].tolist(), int(k), 10)
         assert set(own["digest"]) == {digest(np.array(answers, np.uint8))}
         assert set(own["results"]) == {answers.count(truth.NEW)}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_libraries_find_the_same_places(
+    write_reference: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    """Both strands of a reference with what is no base; an automaton with the other library's interface."""
+    contigs = ["ACGTTGCANNACGTTA" * 3, "TTTACCAGN"]
+    case = CASE._replace(reference=str(write_reference(contigs)), lengths=[1000], kmer_lengths=[4], kmers=5)
+    tools = ["numpy"]
+    if is_there:
+        tools.append("ahocorasick_rs")
+        monkeypatch.setitem(sys.modules, "ahocorasick_rs", SimpleNamespace(BytesAhoCorasick=PlainAutomaton))
+    frame = timed(case._replace(tools=tools), ["fixed"], tmp_path)
+    assert {*tools, "warpseed"} == set(frame["tool"]) and frame["digest"].nunique() == 1
+    assert set(frame.loc[frame["tool"] != "warpseed", "tier"]) == {"-"} and set(frame["threads"]) == {1, 2}
+    forward = "N".join(contigs)
+    stream = forward + "N" + forward[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    fixed = peers.fixed_dictionary(next(works_of(case)), 5, 9)
+    words = {"".join("ACGT"[int(kmer) >> 2 * i & 3] for i in (3, 2, 1, 0)) for kmer in fixed.kmers}
+    assert len(words) == 5 and all(word in forward for word in words)
+    places = [stream[i : i + 4] in words for i in range(len(stream))]
+    assert set(frame["results"]) == {sum(places)} and set(frame["digest"]) == {digest(np.array(places))}
+
+
+class PlainAutomaton:
+    """What of ahocorasick_rs is used, by looking everywhere."""
+
+    def __init__(self, patterns: list[bytes]) -> None:
+        self.patterns = patterns
+
+    def find_matches_as_indexes(self, text: bytes, *, overlapping: bool) -> list[tuple[int, int, int]]:
+        assert overlapping
+        return [
+            (number, at, at + len(pattern))
+            for at in range(len(text))
+            for number, pattern in enumerate(self.patterns)
+            if text.startswith(pattern, at)
+        ]
+
+
+def test_a_library_that_is_not_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
+    with pytest.raises(InputError, match=r"ahocorasick_rs is not installed.*pip install"):
+        timed(CASE._replace(tools=["ahocorasick_rs"]), ["fixed"], tmp_path)
 
 
 def test_kernels_stand_beside_their_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

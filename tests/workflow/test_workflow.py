@@ -56,7 +56,8 @@ def records(folder: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "configuration", ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads", "bench_mems"]
+    "configuration",
+    ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads", "bench_mems", "h200_tree_bitmap"],
 )
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""

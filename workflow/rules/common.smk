@@ -23,7 +23,7 @@ the submitting machine's number and says nothing: there the profile gives every 
 sys.path.insert(0, str(SCRIPTS.resolve()))
 from warpseed.errors import ConfigError
 from warpseed.workflow import resources as needs
-from warpseed.workflow.available import devices_to_measure, is_peer_measured
+from warpseed.workflow.available import devices_to_measure, is_package_measured, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
 from warpseed.workflow.download import load_catalogue

@@ -13,7 +13,7 @@ STREAM_SETS = checked(
     config["tree_bitmap"],
     config["measure"],
     DEVICES,
-    lambda programs: is_peer_measured(config["peers"], programs, by_conda=conda_in_use()),
+    lambda packages: is_package_measured(config["peers"], packages, by_conda=conda_in_use()),
 )
 
 MEASUREMENTS["tree_bitmap"] = [f"results/measurements/{REFERENCE}/tree_bitmap/{name}.tsv" for name in STREAM_SETS]

@@ -27,6 +27,8 @@ def main(snakemake: Any) -> None:
         chosen["seed_length"],
         chosen["chunk_length"],
         chosen["max_edits"],
+        chosen["kmers"],
+        chosen["peers"],
     )
     settings = Settings(chosen["tiers"], chosen["devices"], thread_counts(chosen["threads"], usable_cores()))
     records = time_dataset(case, settings, items=chosen["items"], repeats=params.repeats)

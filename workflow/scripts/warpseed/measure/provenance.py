@@ -48,12 +48,14 @@ PACKAGES = (
 def package_versions() -> dict[str, str | None]:
     """Versions of Python, warpseed and the packages it stands on; None for one that is not installed."""
     versions: dict[str, str | None] = {"python": platform.python_version(), "warpseed": __version__}
-    for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = None
-    return versions
+    return versions | {name: _version_of(name) for name in PACKAGES}
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def peer_versions() -> dict[str, str | None]:
@@ -70,6 +72,7 @@ def peer_versions() -> dict[str, str | None]:
         "mummer": mummer_version(),
         "razers3": razers3_version(),
         "yara": yara_version(),
+        "ahocorasick_rs": _version_of("ahocorasick_rs"),
     }
 
 

@@ -15,7 +15,7 @@ from warpseed.report import tree_bitmap_values as values
 from warpseed.report.charts import one_source, with_reference_gpu
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
-from warpseed.report.words import format_bases, format_seconds, machine_label, method_of
+from warpseed.report.words import format_bases, format_number, format_seconds, machine_label, method_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 Drawn = tuple["Figure", "pd.DataFrame"]
 _NOTHING = "Nothing was measured."
 _NO_GPU = "Nothing was measured: this needs a GPU."
-_SUMMED = ("in_memory",)
+_SUMMED = ("in_memory", "fixed")
 _EXACT, _EFFICIENT, _QUEUES = ("naive", "shuffle"), ("naive", "efficient"), ("efficient", "queue")
 _STRUCTURES = ("tree", "hybrid")
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8c8c8c")
@@ -256,11 +256,12 @@ def streams(measurements: Measurements) -> Drawn:
 
 
 def _of_longest(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each machine, end to end, the data set with the longest stream; and all that was on a device."""
-    end_to_end = table[table["scope"] == "end_to_end"]
-    cases = end_to_end.sort_values("length", kind="stable").drop_duplicates(["source", "machine"], keep="last")
-    chosen = end_to_end.merge(cases[["source", "machine", "case"]], on=["source", "machine", "case"])
-    return joined([chosen, table[table["scope"] != "end_to_end"]])
+    """Of each machine the streams of random bases, or of a genome: what the longest one is of. Each length once."""
+    place = ["source", "machine"]
+    kinds = table.sort_values("length", kind="stable").drop_duplicates(place, keep="last")
+    chosen = table.merge(kinds[[*place, "bases"]], on=[*place, "bases"])
+    once = [*place, "tier", "device", "gpus", "threads", "k", "length", "scope"]
+    return chosen.drop_duplicates(once, keep="last")
 
 
 def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
@@ -329,6 +330,7 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
     "versions": lambda m: values.variants_table(m, "versions"),
     "events": values.events_table,
     "streams": values.streams_table,
+    "fixed": values.fixed_table,
     "in_memory": partial(tables.long_table, item="in_memory"),
     "speedups": speedups,
     "gpu_limits": tables.limits_table,
@@ -353,8 +355,10 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         blocks.links(files, ("statements", "kernels", "counted", "structures", "versions", "events")),
         *blocks.figures(measurements, files, FIGURES),
         *_versions(measurements),
-        *parts.of_ours(measurements, files, _SUMMED, over),
+        *parts.of_ours(measurements, files, ("in_memory",), over),
         blocks.links(files, ("streams", "speedups")),
+        *_fixed(measurements),
+        blocks.links(files, ("fixed",)),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
@@ -400,3 +404,29 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
         "the same dictionary in the end."
     )
     return [heading, blocks.Text(note, soft=True), blocks.Table([heads], groups, len(heads))]
+
+
+def _fixed(measurements: Measurements) -> list[blocks.Block]:
+    """A dictionary that does not grow, beside other libraries."""
+    table = values.fixed_table(measurements)
+    heading = blocks.Heading("A dictionary that does not grow, beside other libraries")
+    if table.empty:
+        return [heading, blocks.Text(_NOTHING)]
+    groups = []
+    keys = ["source", "machine", "k", "kmers", "length"]
+    for (source, machine, k, kmers, length), own in table.groupby(keys, sort=False):
+        rows = []
+        for row in rows_of(own):
+            name = "searchsorted of numpy" if row["tool"] == "numpy" else method_of(row).label
+            seconds = [blocks.Cell(format_seconds(row[part])) for part in ("build_s", "search_s", "total_s")]
+            over = [blocks.Cell(format_number(row[part])) for part in ("build_speedup", "search_speedup")]
+            rows.append(blocks.Row([blocks.Cell(name), blocks.Cell(f"{row['results']:,}"), *seconds, *over]))
+        place = f"{machine_label(str(source), str(machine))}: {kmers:,} {k}-mers in {length:,} places"
+        groups.append(blocks.Group(place, rows))
+    names = ("", "places found", "build", "search", "total", "build over ours", "search over ours")
+    note = (
+        "Places of a stream and its reverse complement whose k-mer is in the dictionary; medians. Over ours: the time "
+        "over that of the fast tier on one CPU thread, where both found the same places. ahocorasick_rs is "
+        "BytesAhoCorasick with overlapping matches, numpy's a k-mer's number base by base and a binary search."
+    )
+    return [heading, blocks.Text(note, soft=True), blocks.Table([[blocks.Cell(name) for name in names]], groups, 7)]

@@ -23,6 +23,7 @@ __all__ = [
     "counted_table",
     "describe",
     "events_table",
+    "fixed_table",
     "ratio_table",
     "statements_table",
     "streams_table",
@@ -153,9 +154,10 @@ def streams_table(measurements: Measurements) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each method, k and `length`; `scope` is end_to_end, on_device or floor.
+        A row for each method, k and `length`; `bases` are those of a genome, or random, `scope` is end_to_end,
+        on_device or floor.
     """
-    columns = ["system", *_METHOD, "tool", "k", "length", "queries", "scope", "seconds", "bases_per_s"]
+    columns = ["system", *_METHOD, "tool", "k", "length", "bases", "queries", "scope", "seconds"]
     rows = []
     for row in rows_of(headline(times(measurements, ["in_memory"]))):
         rows.append({**row, **_facts(row["parameters"]), "scope": "end_to_end", "seconds": row["median_s"]})
@@ -165,9 +167,55 @@ def streams_table(measurements: Measurements) -> pd.DataFrame:
         row = rows_of(group)[0]
         scope = "on_device" if metric == "time" else "floor"
         rows.append({**row, **_facts(row["parameters"]), "scope": scope, "seconds": group["value"].median()})
+    for row in rows:
+        row["bases"] = split_parameters(row["parameters"]).get("bases", "random")
     table = frame(rows, columns)
     table["bases_per_s"] = table["length"] / table["seconds"].astype("float64")
     return table
+
+
+def fixed_table(measurements: Measurements) -> pd.DataFrame:
+    """What a dictionary that does not grow takes to build, and the stream to search, in the fast tier and by libraries.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each method and stream: `build_s`, `search_s`, which is all that is not `build_s` of `total_s`; and
+        how many times the fast tier on one CPU thread is as fast, `build_speedup` and `search_speedup`, where both
+        found the same places.
+    """
+    columns = [
+        "system",
+        *_METHOD,
+        "tool",
+        "k",
+        "length",
+        "kmers",
+        "queries",
+        "results",
+        "build_s",
+        "search_s",
+        "total_s",
+    ]
+    rows: list[dict[str, Any]] = []
+    table = times(measurements, ["fixed"])
+    for (_, _, _, parameters), group in table.groupby(["source", "machine", "case", "parameters"], sort=False):
+        known = split_parameters(str(parameters))
+        own = []
+        for _, sides in group.groupby(["tool", "tier", "device", "gpus", "threads"], sort=False):
+            seconds = sides.set_index("stage")["median_s"]
+            row = {**rows_of(sides)[0], "kmers": int(known["kmers"]), **_facts(str(parameters))}
+            row |= {"build_s": float(seconds.get("build", math.nan)), "total_s": float(seconds["total"])}
+            own.append(row | {"search_s": row["total_s"] - row["build_s"]})
+        ours = next((row for row in own if (row["tier"], row["device"], row["threads"]) == ("fast", "cpu", 1)), None)
+        for row in own:
+            same = ours is not None and row is not ours and not agreement(row, ours)
+            over = {part: row[f"{part}_s"] / ours[f"{part}_s"] if ours and same else math.nan for part in _PARTS}
+            rows.append({**row, **{f"{part}_speedup": value for part, value in over.items()}})
+    return frame(rows, [*columns, *(f"{part}_speedup" for part in _PARTS)])
+
+
+_PARTS = ("build", "search")
 
 
 def describe(table: pd.DataFrame) -> str:

@@ -38,6 +38,10 @@ class Case(NamedTuple):
     chunk_length: int = 100_000
     max_edits: int = 2
     """of the Levenshtein kernels"""
+    kmers: int = 100_000
+    """of a dictionary that does not grow"""
+    tools: Sequence[str] = ()
+    """libraries that are timed with it"""
 
 
 class Work(NamedTuple):
@@ -49,12 +53,15 @@ class Work(NamedTuple):
     seed_length: int
     chunk_length: int
     max_edits: int
+    is_genome: bool = False
+    """whether its bases are a reference's"""
 
     @property
-    def parameters(self) -> dict[str, int]:
+    def parameters(self) -> dict[str, Any]:
         """What its records say of it."""
+        genome = {"bases": "genome"} if self.is_genome else {}
         seeded = {"seed_length": self.seed_length} if self.seed_length else {}
-        return {"k": self.k, "length": len(self.codes), **seeded}
+        return {"k": self.k, "length": len(self.codes), **genome, **seeded}
 
 
 def stream_of_case(case: Case) -> np.ndarray:
@@ -78,7 +85,8 @@ def works_of(case: Case) -> Iterator[Work]:
     codes = stream_of_case(case)
     for k in case.kmer_lengths:
         for length in dict.fromkeys(min(length, len(codes)) for length in case.lengths):
-            yield Work(codes[:length], k, min(case.seed_length, length), case.chunk_length, case.max_edits)
+            how = case.chunk_length, case.max_edits, case.reference is not None
+            yield Work(codes[:length], k, min(case.seed_length, length), *how)
 
 
 def digest_of(*arrays: np.ndarray) -> str:

@@ -21,6 +21,7 @@ from warpseed.tree_bitmap import cpu
 from warpseed.tree_bitmap.dynamic import Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
+from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
 from warpseed.tree_bitmap.stream import NEW
 from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
@@ -165,9 +166,9 @@ _SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
     "in_memory": (_in_memory, 1),
 }
 _ROWS = {"edit_kernels": time_edit_kernels, "versions": _time_versions}
-ITEMS = (*_SIDES, *_ROWS, "on_device")
-"""Figures 36, 39a and 39b, our own; Figures 37 and 38, 40 and 41; and what the fast tier's kernels do with a stream
-that lies on a GPU."""
+ITEMS = (*_SIDES, *_ROWS, "on_device", "fixed")
+"""Figures 36, 39a and 39b, our own; Figures 37 and 38, 40 and 41; what the fast tier's kernels do with a stream that
+lies on a GPU; and a dictionary that does not grow, beside other libraries."""
 
 
 def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:
@@ -191,6 +192,9 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
             fields = {"item": item, "case": case.name}
             if item in _ROWS:
                 rows += _ROWS[item](work, settings, repeats, fields)
+            elif item == "fixed":
+                given = fixed_dictionary(work, case.kmers, case.seed)
+                rows += time_sides(list(fixed_sides(given, settings, case.tools)), repeats, fields)
             elif item == "on_device":
                 if "fast" in settings.tiers and any(device != "cpu" for device in settings.devices):
                     rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from warpseed.compute.machine import gpu_description
 
-__all__ = ["devices_to_measure", "is_peer_measured", "measured_part"]
+__all__ = ["devices_to_measure", "is_package_measured", "is_peer_measured", "measured_part"]
 
 
 def devices_to_measure(wanted: list[str] | str) -> list[str]:
@@ -23,6 +24,13 @@ def is_peer_measured(wanted: bool | str, programs: Iterable[str], *, by_conda: b
     if wanted != "auto":
         return bool(wanted)
     return by_conda or all(shutil.which(program) is not None for program in programs)
+
+
+def is_package_measured(wanted: bool | str, packages: Iterable[str], *, by_conda: bool) -> bool:
+    """The same of Python packages, which the environments of conda do not bring."""
+    if wanted != "auto":
+        return bool(wanted)
+    return not by_conda and all(find_spec(package) is not None for package in packages)
 
 
 def measured_part(

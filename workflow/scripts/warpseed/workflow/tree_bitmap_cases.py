@@ -7,7 +7,10 @@ from typing import Any
 
 from warpseed.workflow.available import measured_part
 
-__all__ = ["timed_datasets"]
+__all__ = ["PEER_PACKAGES", "timed_datasets"]
+
+PEER_PACKAGES = {"ahocorasick_rs": ("ahocorasick_rs",), "numpy": ("numpy",)}
+"""Libraries that a dictionary can be looked up with beside ours, and their packages."""
 
 
 def timed_datasets(
@@ -31,7 +34,7 @@ def timed_datasets(
         What that leaves of each data set; one of which nothing would be timed is left out.
     """
     parts = {
-        name: measured_part({**wanted, "peers": []}, measured, devices, {}, is_measured)
+        name: measured_part(wanted, measured, devices, PEER_PACKAGES, is_measured)
         for name, wanted in block["datasets"].items()
     }
     return {name: part for name, part in parts.items() if part is not None}
