@@ -144,6 +144,8 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     assert len({len(line) for line in reads["long.fq"].splitlines()[1::4]}) > 5
     for stem in ("statements", "stages", "kinds", "memory", "settings"):
         assert len((results / "tables" / "mems" / f"{stem}.tsv").read_text().splitlines()) > 1, stem
+    for stem in ("statements", "kernels", "counted", "structures", "versions", "events", "streams", "fixed"):
+        assert len((results / "tables" / "tree_bitmap" / f"{stem}.tsv").read_text().splitlines()) > 1, stem
     for stem in ("table_4", "table_5", "results"):
         assert (results / "tables" / "one_error" / f"{stem}.tsv").stat().st_size > 0
     for stem in ("table_1", "table_2", "summary"):
@@ -158,11 +160,11 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
 
 def test_smoke_run_finds_the_same_hits_everywhere(smoke: Path) -> None:
     """Within a case, every tool, tier, device and number of threads has the same digest."""
-    digests: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    digests: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
     tiers = defaultdict(set)
     for row in records(smoke / "results" / "measurements"):
-        if row["item"] in ("whole", "throughput", "scaling", "in_memory"):
-            digests[row["item"], row["case"]].add((row["results"], row["digest"]))
+        if row["item"] in ("whole", "throughput", "scaling", "in_memory", "fixed"):
+            digests[row["item"], row["case"], row["parameters"]].add((row["results"], row["digest"]))
             tiers[row["item"]].add(row["tier"])
     assert len(digests) >= 5
     assert all(len(found) == 1 for found in digests.values()), digests
