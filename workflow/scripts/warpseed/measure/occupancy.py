@@ -21,4 +21,4 @@ def occupancy_of(kernel: Any, block: int) -> float:
     *_, compiled = kernel.overloads.values()
     device = cuda.get_current_device()
     blocks = compiled.max_cooperative_grid_blocks(block) // device.MULTIPROCESSOR_COUNT
-    return blocks * block / float(device.MAX_THREADS_PER_MULTI_PROCESSOR)
+    return blocks * block / float(device.MAX_THREADS_PER_MULTIPROCESSOR)
