@@ -94,6 +94,7 @@ def leave(built: Genome, played: PretendCupy | None) -> Iterator[Callable[[int],
     """A function that leaves so many bytes of device memory beside what is brought there once. (One that is played
     refuses arrays which alone have more.)"""
     pool = device.cupy().get_default_memory_pool()
+    filling: list[object] = []
 
     def limit(size: int) -> None:
         bring_parts(built.index)
@@ -102,9 +103,18 @@ def leave(built: Genome, played: PretendCupy | None) -> Iterator[Callable[[int],
                 played.free = played.largest = size
                 return
             device.give_back_memory()
+            # What is free beside what is used, in blocks of the pool that cannot be given back, is taken.
+            pool.set_limit(size=pool.total_bytes())
+            piece = int(pool.free_bytes())
+            while piece >= 1 << 16:
+                try:
+                    filling.append(device.cupy().empty(piece, "u1"))
+                except device.cupy().cuda.memory.OutOfMemoryError:
+                    piece //= 2
             pool.set_limit(size=pool.total_bytes() + size)
 
     yield limit
+    filling.clear()
     if played is None:
         pool.set_limit(size=0)
 

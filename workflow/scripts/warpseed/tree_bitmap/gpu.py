@@ -23,7 +23,6 @@ from warpseed.compute.gpu import (
     sort,
     view,
 )
-from warpseed.compute.ranges import run_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_fast import (
@@ -46,8 +45,6 @@ BLOCK_BASES = 1 << 23
 """Bases that go to the device together, some milliseconds of its work."""
 _BLOCK = 256
 _BASES_A_WORD = 32
-_PAGE = 4096
-"""Bytes that one thread copies, at least."""
 _SLACK = 2
 """Words behind the stream's that are read, and mean nothing."""
 _LOAD = 0.75
@@ -223,11 +220,11 @@ class _Lane:
         self.copies = xp.cuda.Stream(non_blocking=True)
         self.places = 0
 
-    def fill(self, parts: Iterator[np.ndarray], threads: int) -> int:
+    def fill(self, parts: Iterator[np.ndarray]) -> int:
         """Take bases until there is no room or there are no more; returns how many."""
         used = 0
         for part in parts:
-            _copy(self.codes[used : used + len(part)], part, threads)
+            self.codes[used : used + len(part)] = part
             used += len(part)
         self.codes[used:] = NO_BASE
         return used
@@ -253,7 +250,7 @@ def _cut(blocks: Iterable[np.ndarray], size: int) -> Iterator[Iterator[np.ndarra
 
 
 def iter_answers(
-    kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, grows: bool = True, threads: int = 1, watch: Stopwatch
+    kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, grows: bool = True, watch: Stopwatch
 ) -> Iterator[np.ndarray]:
     """What each place of a stream is, block by block.
 
@@ -262,7 +259,6 @@ def iter_answers(
     kmers : what is seen before, on the current device; takes the stream's k-mers
     blocks : the stream's codes, uint8[…], in arrays of any lengths
     grows : whether the stream's k-mers are seen, too, from their first place on
-    threads : CPU threads that copy bases to where the device takes them from
     watch : takes the seconds in which the host copies bases to where the device takes them from, as
         ``host_to_device``, and waits for answers, as ``kernel``
 
@@ -291,7 +287,7 @@ def iter_answers(
     for number, parts in enumerate(_cut(blocks, BLOCK_BASES)):
         lane = lanes[number % _IN_FLIGHT]
         with watch.stage("host_to_device"):
-            bases = lane.fill(parts, threads)
+            bases = lane.fill(parts)
         size = -(-bases // _BASES_A_WORD) * _BASES_A_WORD
         lane.device_codes[:size].set(lane.codes[:size], stream=lane.copies)
         searching.wait_event(lane.copies.record())
@@ -324,7 +320,7 @@ def find_answers(
 
     devices : numbers of GPUs, each of which takes the k-mers of its share of all hashes, and one with too little memory
         for that a part of it after the other
-    threads : CPU threads that copy to and from the memory that devices copy to and from
+    threads : as for the other searches; this one copies with one thread a device
     watch : takes the seconds of each stage, of several devices those of the slowest
 
     Raises
@@ -332,9 +328,7 @@ def find_answers(
     MemoryLimitError : the stream itself does not fit the memory of a device
     DeviceError : a device does not answer
     """
-    return find_seeded(
-        partial(_answer, devices=devices, threads=threads, watch=watch), codes, k, seed_length, dictionary, grows
-    )
+    return find_seeded(partial(_answer, devices=devices, watch=watch), codes, k, seed_length, dictionary, grows)
 
 
 def _answer(
@@ -344,7 +338,6 @@ def _answer(
     grows: bool,
     *,
     devices: Sequence[int],
-    threads: int,
     watch: Stopwatch,
 ) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
@@ -352,7 +345,6 @@ def _answer(
     expected = len(known) + (len(codes) if grows else 0)
     table = 8 * _slots_for(min(expected, 4**k)) // len(devices)
     parts = len(devices) * max(_parts(device, len(codes) + before, table) for device in devices)
-    each = max(1, threads // len(devices))
 
     def serve(number: int) -> tuple[Stopwatch, np.ndarray]:
         mine, answers = Stopwatch(), np.zeros(len(codes), np.uint8)
@@ -360,8 +352,8 @@ def _answer(
             for part in range(number, parts, len(devices)):
                 kmers = DeviceKmers(k, len(codes) + before, expected, part=part, parts=parts)
                 kmers.append_kmers(known)
-                found = iter_answers(kmers, [codes], grows=grows, threads=each, watch=mine)
-                _take_greatest(answers, found, part == number, each)
+                found = iter_answers(kmers, [codes], grows=grows, watch=mine)
+                _take_greatest(answers, found, part == number)
                 del kmers  # before the next part takes its room
         return mine, answers
 
@@ -375,23 +367,13 @@ def _answer(
     return answers
 
 
-def _copy(to: np.ndarray, source: np.ndarray, threads: int) -> None:
-    """Copy bytes with several threads; one alone does not fill the memory's lanes, nor find pages fast enough."""
-
-    def copy(first: int, last: int) -> None:
-        part = slice(first * _PAGE, last * _PAGE)
-        to[part] = source[part]
-
-    run_ranges(-(-len(to) // _PAGE), threads, copy)
-
-
-def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool, threads: int) -> None:
+def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool) -> None:
     """Of what each place is for several parts of the k-mers take the greatest: it is NEW in parts that are not its."""
     place = 0
     for block in blocks:
         there = answers[place : place + len(block)]
         if first:
-            _copy(there, block, threads)
+            there[...] = block
         else:
             np.maximum(there, block, out=there)
         place += len(block)
