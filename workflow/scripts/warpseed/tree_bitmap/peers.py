@@ -8,7 +8,6 @@ same places that their k-mer is in the dictionary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +66,7 @@ def _ours(fixed: Fixed, options: Options) -> Run:
 def _scan(fixed: Fixed) -> Run:
     """ahocorasick_rs's, with the implementation that it chooses, and overlapping matches."""
     try:
-        package = import_module("ahocorasick_rs")
+        import ahocorasick_rs as package
     except ImportError as error:
         raise InputError(
             f"{_AHO_CORASICK} is not installed, but a data set of 'tree_bitmap' names it: install it with "
