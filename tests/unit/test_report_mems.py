@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_figures import drawing, words
 from made_up_records import ROOT, load
 from page_reader import read_page
-from warpseed.report import mems, mems_values, style
+from warpseed.report import mems, mems_values
 from warpseed.report.measurements import Measurements, load_measurements
 from warpseed.report.page import write_page
 from warpseed.report.papers import read_paper
@@ -167,24 +168,10 @@ def test_settings_say_what_was_changed(measured: Measurements) -> None:
     assert table["locate_s"].tolist() == pytest.approx([0.07, 0.14]) and table["bytes"].tolist() == [1e7, 5e6]
 
 
-def words(drawn: Any) -> str:
-    return " | ".join(text.get_text() for text in drawn.findobj(match=lambda artist: hasattr(artist, "get_text")))
-
-
 @pytest.fixture
 def draw() -> Iterator[Any]:
-    opened: list[Any] = []
-
-    def call(name: str, measurements: Measurements) -> Any:
-        style.apply_style()
-        drawn, values = mems.FIGURES[name](measurements)
-        drawn.canvas.draw()
-        opened.append(drawn)
-        return drawn, values
-
-    yield call
-    for drawn in opened:
-        style.pyplot().close(drawn)
+    with drawing(mems.FIGURES) as call:
+        yield call
 
 
 @pytest.mark.parametrize("name", mems.FIGURES)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_figures import drawing, words
 from made_up_records import ROOT, change, load
 from page_reader import read_page
-from warpseed.report import one_error, style
+from warpseed.report import one_error
 from warpseed.report.measurements import Measurements, load_measurements
 from warpseed.report.page import write_page
 from warpseed.report.papers import read_paper
@@ -125,24 +126,10 @@ def test_figure_5s_values(measured: Measurements) -> None:
     assert set(printed["launch"]) == {256_000}
 
 
-def words(drawn: Any) -> str:
-    return " | ".join(text.get_text() for text in drawn.findobj(match=lambda artist: hasattr(artist, "get_text")))
-
-
 @pytest.fixture
 def draw() -> Iterator[Any]:
-    opened: list[Any] = []
-
-    def call(name: str, measurements: Measurements) -> Any:
-        style.apply_style()
-        drawn, values = one_error.FIGURES[name](measurements)
-        drawn.canvas.draw()
-        opened.append(drawn)
-        return drawn, values
-
-    yield call
-    for drawn in opened:
-        style.pyplot().close(drawn)
+    with drawing(one_error.FIGURES) as call:
+        yield call
 
 
 @pytest.mark.parametrize("name", one_error.FIGURES)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_figures import drawing, words
 from made_up_records import ROOT, load
 from page_reader import read_page
-from warpseed.report import style, tree_bitmap
+from warpseed.report import tree_bitmap
 from warpseed.report import tree_bitmap_values as values
 from warpseed.report.measurements import Measurements, load_measurements
 from warpseed.report.page import write_page
@@ -180,24 +181,10 @@ def test_libraries_stand_beside_ours_where_they_found_the_same(measured: Measure
     assert table.loc["numpy", ["build_speedup", "search_speedup"]].isna().all()
 
 
-def words(drawn: Any) -> str:
-    return " | ".join(text.get_text() for text in drawn.findobj(match=lambda artist: hasattr(artist, "get_text")))
-
-
 @pytest.fixture
 def draw() -> Iterator[Any]:
-    opened: list[Any] = []
-
-    def call(name: str, measurements: Measurements) -> Any:
-        style.apply_style()
-        drawn, plotted = tree_bitmap.FIGURES[name](measurements)
-        drawn.canvas.draw()
-        opened.append(drawn)
-        return drawn, plotted
-
-    yield call
-    for drawn in opened:
-        style.pyplot().close(drawn)
+    with drawing(tree_bitmap.FIGURES) as call:
+        yield call
 
 
 @pytest.mark.parametrize("name", tree_bitmap.FIGURES)

@@ -14,6 +14,7 @@ from oracles import tree_bitmap as truth
 from oracles.lockstep import run_kernel
 from warpseed.tree_bitmap import gpu_fast as kernels
 from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
+from warpseed.tree_bitmap.slots import EMPTY
 
 BLOCK = 8
 
@@ -28,7 +29,7 @@ def table_of(codes: list[int], k: int, slots: int) -> KmerTable:
     padded[: len(codes)] = codes
     words, marks = np.zeros((2, len(padded) // 32 + 2), np.uint64)
     launched(kernels.pack_codes, len(padded) // 32, padded, 0, words, marks)
-    empty = np.full(slots, kernels.EMPTY)
+    empty = np.full(slots, EMPTY)
     return KmerTable(words, marks, empty, np.zeros(slots, np.uint64), np.zeros(1, np.uint64), k)
 
 
@@ -56,8 +57,8 @@ def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> N
 
     expected, dictionary = truth.answers_to(codes, k)
     assert answers.tolist() == list(expected)[:places]
-    assert int(table.used[0]) == len(dictionary) == int((table.slots != kernels.EMPTY).sum())
-    held = table.slots[table.slots != kernels.EMPTY]
+    assert int(table.used[0]) == len(dictionary) == int((table.slots != EMPTY).sum())
+    held = table.slots[table.slots != EMPTY]
     places_held = held & np.uint64((1 << kernels.PLACE_BITS) - 1)
     first_places = {word: place for place, word in reversed(list(truth.words_at(codes, k)))}
     assert sorted(places_held.tolist()) == sorted(first_places.values())

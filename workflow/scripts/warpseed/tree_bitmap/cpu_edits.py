@@ -11,7 +11,6 @@ from warpseed.compute.ranges import run_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.edits import (
-    EMPTY,
     Neighbourhood,
     code_below,
     first_slot,
@@ -25,6 +24,7 @@ from warpseed.tree_bitmap.edits import (
     slot_of,
     slots_for,
 )
+from warpseed.tree_bitmap.slots import EMPTY
 
 __all__ = ["find_distances", "neighbourhood_of", "room_for"]
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from warpseed.compute.bits import mixed
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.tree_bitmap.slots import EMPTY, next_slot
 
 __all__ = [
-    "EMPTY",
     "MOST_EDITS",
     "MOST_LENGTH",
     "TOO_FAR",
@@ -29,7 +29,6 @@ __all__ = [
     "longest_window",
     "neighbour",
     "neighbours",
-    "next_slot",
     "place_distance",
     "radius_of",
     "slot_of",
@@ -41,7 +40,6 @@ TOO_FAR = 255
 MOST_EDITS = 3
 MOST_LENGTH = 30
 """Bases of a k-mer and its edits, together: a key has two bits beside those of its bases."""
-EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _LOAD = 0.6
 
 
@@ -98,12 +96,6 @@ def code_below(window, length):
 def first_slot(key, slots):
     """Where the search of a key begins among so many slots."""
     return int64(((mixed(key) >> uint64(32)) * uint64(slots)) >> uint64(32))
-
-
-@scalar
-def next_slot(slot, slots):
-    """The slot behind one, around the end."""
-    return slot + int64(1) if slot + int64(1) < int64(slots) else int64(0)
 
 
 @scalar

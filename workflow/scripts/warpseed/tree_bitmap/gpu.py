@@ -26,7 +26,6 @@ from warpseed.compute.gpu import (
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_fast import (
-    EMPTY,
     PLACE_BITS,
     SLOTS_A_BUCKET,
     KmerTable,
@@ -37,6 +36,7 @@ from warpseed.tree_bitmap.gpu_fast import (
     read_codes,
 )
 from warpseed.tree_bitmap.seeds import find_seeded
+from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.stream import NEW, NO_BASE, KmerCounts
 
 __all__ = ["BLOCK_BASES", "DeviceKmers", "find_answers", "iter_answers"]

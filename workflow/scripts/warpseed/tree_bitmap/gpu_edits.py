@@ -10,7 +10,6 @@ from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_dev
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.cpu_edits import room_for
 from warpseed.tree_bitmap.edits import (
-    EMPTY,
     Neighbourhood,
     code_below,
     first_slot,
@@ -18,11 +17,11 @@ from warpseed.tree_bitmap.edits import (
     length_of,
     neighbour,
     neighbours,
-    next_slot,
     place_distance,
     radius_of,
 )
 from warpseed.tree_bitmap.gpu_fast import pack_codes
+from warpseed.tree_bitmap.slots import EMPTY, next_slot
 
 __all__ = ["BLOCK_BASES", "find_distances", "look_up_places", "put_kmers", "put_neighbours"]
 

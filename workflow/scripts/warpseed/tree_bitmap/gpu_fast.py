@@ -16,10 +16,10 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, mixed, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
 __all__ = [
-    "EMPTY",
     "PLACE_BITS",
     "SLOTS_A_BUCKET",
     "KmerTable",
@@ -33,7 +33,6 @@ __all__ = [
 PLACE_BITS = 40
 SLOTS_A_BUCKET = 4
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
-EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _PLACE = np.uint64((1 << PLACE_BITS) - 1)
 
 
@@ -92,11 +91,6 @@ def _first_slot(hashed, slots):
 
 
 @scalar
-def _next_slot(slot, slots):
-    return slot + int64(1) if slot + int64(1) < int64(slots) else int64(0)
-
-
-@scalar
 def _claim(table, kmer, hashed, place, grows):
     """Bring a k-mer to its slot. Returns the slot, and the place that was there: `place` itself in an empty slot, which
     is left empty if the table does not grow."""
@@ -116,7 +110,7 @@ def _claim(table, kmer, hashed, place, grows):
                 if before > place:
                     before = int64(cuda.atomic.min(table.slots, slot, mine) & _PLACE)
                 return slot, before
-        slot = _next_slot(slot, table.slots.shape[0])
+        slot = next_slot(slot, table.slots.shape[0])
 
 
 @kernel
@@ -162,7 +156,7 @@ def move_slots(old, table):
     slot = _first_slot(hashed, table.slots.shape[0])
     # No k-mer is there twice, so none is compared.
     while cuda.atomic.cas(table.slots, slot, EMPTY, held) != EMPTY:
-        slot = _next_slot(slot, table.slots.shape[0])
+        slot = next_slot(slot, table.slots.shape[0])
     if table.counts.shape[0]:
         table.counts[slot] = old.counts[place]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpseed.compute.machine import gpu_description
 
-__all__ = ["devices_to_measure", "is_package_measured", "is_peer_measured", "measured_part"]
+__all__ = ["devices_to_measure", "is_package_measured", "is_peer_measured", "measured_part", "measured_parts"]
 
 
 def devices_to_measure(wanted: list[str] | str) -> list[str]:
@@ -68,3 +68,15 @@ def measured_part(
     if not chosen["tiers"] or not chosen["devices"]:
         return None
     return {**wanted, **chosen, "threads": measured["threads"]}
+
+
+def measured_parts(
+    datasets: Mapping[str, Mapping[str, Any]],
+    measured: Mapping[str, Any],
+    devices: Sequence[str],
+    programs: Mapping[str, Iterable[str]],
+    is_measured: Callable[[Iterable[str]], bool],
+) -> dict[str, dict[str, Any]]:
+    """Return what `measured_part` leaves of each data set, by its name; one that it leaves nothing of is left out."""
+    parts = {name: measured_part(wanted, measured, devices, programs, is_measured) for name, wanted in datasets.items()}
+    return {name: part for name, part in parts.items() if part is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from warpseed.workflow.available import measured_part
+from warpseed.workflow.available import measured_parts
 
 __all__ = ["PEER_PROGRAMS", "paper_settings", "timed_datasets"]
 
@@ -21,23 +21,9 @@ def timed_datasets(
 ) -> dict[str, dict[str, Any]]:
     """Return every timed data set by the name that its files have.
 
-    Parameters
-    ----------
-    block : mapping
-        `mems` of a checked configuration.
-    measured, devices, is_measured
-        As those of `warpseed.workflow.available.measured_part`.
-
-    Returns
-    -------
-    dict of str to dict
-        What that leaves of each data set; one of which nothing would be timed is left out.
+    `block` is `mems` of a checked configuration, the rest as of `warpseed.workflow.available.measured_parts`.
     """
-    parts = {
-        name: measured_part(wanted, measured, devices, PEER_PROGRAMS, is_measured)
-        for name, wanted in block["datasets"].items()
-    }
-    return {name: part for name, part in parts.items() if part is not None}
+    return measured_parts(block["datasets"], measured, devices, PEER_PROGRAMS, is_measured)
 
 
 def paper_settings(block: Mapping[str, Any]) -> list[dict[str, int]]:

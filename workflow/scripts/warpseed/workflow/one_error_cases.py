@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from warpseed.errors import ConfigError
-from warpseed.workflow.available import measured_part
+from warpseed.workflow.available import measured_parts
 
 __all__ = ["PEER_PROGRAMS", "index_parts", "timed_datasets"]
 
@@ -42,14 +42,13 @@ def timed_datasets(
     Returns
     -------
     dict of str to dict
-        What `measured_part` leaves of each data set; one of which nothing would be timed is left out.
+        What `warpseed.workflow.available.measured_parts` leaves of them.
 
     Raises
     ------
     ConfigError
         When the lengths of one are in the wrong order, or a peer does not answer its question.
     """
-    datasets = {}
     for name, wanted in block["datasets"].items():
         length = wanted["length"]
         if length is not None and length[0] > length[1]:
@@ -63,10 +62,7 @@ def timed_datasets(
                 f"but with {wanted['edits']} edits a placement as long as its read may have a base more and one less: "
                 "leave it out, or allow one edit."
             )
-        chosen = measured_part(wanted, measured, devices, PEER_PROGRAMS, is_measured)
-        if chosen is not None:
-            datasets[name] = chosen
-    return datasets
+    return measured_parts(block["datasets"], measured, devices, PEER_PROGRAMS, is_measured)
 
 
 def index_parts(datasets: Mapping[str, Mapping[str, Any]]) -> list[str]:
