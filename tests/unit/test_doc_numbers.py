@@ -255,3 +255,18 @@ def test_matches_on_one_core_are_the_records(row: int, item: str, tool: str) -> 
     for first, stage in ((1, "total"), (4, "process")):
         ours, theirs = medians["warpseed", stage], medians[peer, stage]
         assert shown[first : first + 3] == [float(f"{ours:.2f}"), float(f"{theirs:.3g}"), float(f"{theirs / ours:.2g}")]
+
+
+@pytest.mark.parametrize(("row", "kind"), [(0, "super"), (1, "maximal")])
+def test_matches_on_two_cores_are_the_records(row: int, kind: str) -> None:
+    """The table of docs/mems.md of one and two threads, in memory and from file to file."""
+    records = read_records(ROOT / "resources" / "measurements" / "intel-xeon-mems" / "mems.tsv")
+    own = records[records["parameters"].str.contains(f"kind={kind}") & (records["stage"] == "total")]
+    medians = own[own["tool"] == "warpseed"].groupby(["item", "threads"])["value"].median()
+    page = (ROOT / "docs" / "mems.md").read_text(encoding="utf-8")
+    cells = [cell.strip() for cell in page.split("| kind | in memory: 1 thread |")[1].splitlines()[2 + row].split("|")]
+    told = []
+    for item in ("in_memory", "file_to_file"):
+        one, two = medians[item, 1], medians[item, 2]
+        told += [float(f"{one:.3g}"), float(f"{two:.3g}"), float(f"{one / two:.2g}")]
+    assert [float(cell) for cell in cells[2:-1]] == told
