@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
+from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits
+from warpseed.tree_bitmap.search import checked_request, write_stream
 
 pytestmark = pytest.mark.gpu
 
@@ -101,3 +104,26 @@ def test_distances(monkeypatch: pytest.MonkeyPatch, k: int, max_edits: int, bloc
         codes = codes[:500]
         found = gpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch())
         assert found.tolist() == cpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch()).tolist()
+
+
+@pytest.mark.parametrize("max_edits", [1, 2, 3])
+@pytest.mark.parametrize("ending", ["tsv", "bin"])
+def test_what_is_near_is_written_as_by_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_edits: int, ending: str
+) -> None:
+    monkeypatch.setattr(gpu_edits, "BLOCK_BASES", 4096)
+    draw = random.Random(max_edits)
+    text = "".join(draw.choices("ACGTACGTACGTN", k=20_000))
+    records = [text[first : first + draw.randrange(1, 900)] for first in range(0, len(text), 450)]
+    (tmp_path / "s.fa").write_text("".join(f">{i}\n{bases}\n" for i, bases in enumerate(records)))
+    codes = np.array(["ACGTN".index(letter) for letter in text], np.uint8)
+    words = sorted({word for _, word in truth.words_at(codes.tolist(), 13)})[::90]
+    known = np.array(truth.codes_of_words(words), np.uint64)
+    totals = []
+    for device in ("cpu", "gpu", "gpu:all"):
+        options = Options("fast", device, 2).checked()
+        request = checked_request(13, known, 300, False, options, max_edits)
+        path = tmp_path / f"{device}.{ending}"
+        totals.append(write_stream(tmp_path / "s.fa", path, request, report="places", watch=Stopwatch()))
+        assert path.read_bytes() == (tmp_path / f"cpu.{ending}").read_bytes()
+    assert totals[0] == totals[1] == totals[2] and totals[0].new > 0

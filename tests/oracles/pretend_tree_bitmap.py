@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from warpseed.tree_bitmap import cpu_levenshtein
+from warpseed.compute.bits import fetch_word
+from warpseed.tree_bitmap import cpu_edits, cpu_levenshtein
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.cpu_paper import match_chunk
+from warpseed.tree_bitmap.edits import place_distance
 from warpseed.tree_bitmap.levenshtein import edit_record
 from warpseed.tree_bitmap.paper import MISMATCH
+from warpseed.tree_bitmap.slots import EMPTY
 
-from oracles.pretend_gpu import install
+from oracles.pretend_gpu import PretendCupy, install
 
-__all__ = ["play_kernels"]
+__all__ = ["play_distances", "play_kernels"]
 
 
 def _plain(bitmap: TreeBitmap) -> TreeBitmap:
@@ -77,3 +80,54 @@ def play_kernels(monkeypatch: Any) -> _Kernels:
         monkeypatch.setattr(module, "launch", kernels.launch)
         monkeypatch.setattr(module, "_BLOCKS", 3)  # the CPU takes one after the other
     return kernels
+
+
+class _Distances:
+    """The kernels of true distances."""
+
+    def __init__(self, package: PretendCupy) -> None:
+        self._package = package
+        self.places: list[tuple[int, int]] = []
+        """device and places of each look-up"""
+
+    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
+        getattr(self, function.py_func.__name__)(*map(_bare, arguments))
+
+    def put_kmers(self, kmers, k, slots) -> None:
+        assert (slots == EMPTY).all()
+        cpu_edits._put_kmers(kmers[::-1].copy(), k, slots)
+
+    def put_neighbours(self, slots, level) -> None:
+        cpu_edits._put_neighbours(slots, level)
+
+    def pack_codes(self, codes, first_word, words, marks) -> None:
+        assert first_word == 0 and len(codes) // 32 == len(words) - 1 == len(marks) - 1
+        shifts = np.arange(62, -1, -2, dtype=np.uint64)
+        rows = codes.reshape(-1, 32).astype(np.uint64)
+        words[:-1] = np.bitwise_or.reduce(np.where(rows < 4, rows, np.uint64(0)) << shifts, axis=1)
+        marks[:-1] = np.bitwise_or.reduce((rows >> np.uint64(2)) << shifts, axis=1)
+
+    def look_up_places(self, near, words, marks, places, distances) -> None:
+        self.places.append((self._package.current.number, places))
+        for place in range(places):
+            window = np.uint64(fetch_word(words, place + 1))
+            unknown = fetch_word(marks, place + 1)
+            run = next((bases for bases in range(32) if unknown >> 2 * bases & 1), 32)
+            distances[place] = place_distance(near, window, run)
+
+
+def _bare(argument: Any) -> Any:
+    """An argument with the device's arrays as the host's."""
+    if isinstance(argument, tuple):
+        return type(argument)(*map(_bare, argument))
+    return argument.view(np.ndarray) if isinstance(argument, np.ndarray) else argument
+
+
+def play_distances(monkeypatch: Any, devices: int) -> tuple[PretendCupy, _Distances]:
+    """Put a pretended CuPy and these kernels where the library looks for them."""
+    from warpseed.tree_bitmap import gpu_edits
+
+    package, _ = install(monkeypatch, None, devices)
+    kernels = _Distances(package)
+    monkeypatch.setattr(gpu_edits, "launch", kernels.launch)
+    return package, kernels

@@ -134,7 +134,7 @@ def test_a_fixed_dictionary_and_seed_do_not_grow(tmp_path: Path, sequences: str)
 def test_binary_places_say_the_same(tmp_path: Path, sequences: str) -> None:
     assert run(sequences, "-o", str(tmp_path / "p.bin"), "-k", str(K), "--report", "places") == 0
     data = (tmp_path / "p.bin").read_bytes()
-    assert output.PLACES_HEAD.unpack_from(data) == (b"warpseed places\n", 1, K)
+    assert output.PLACES_HEAD.unpack_from(data) == (b"warpseed places\n", 1, K, 0)
     at, lines = output.PLACES_HEAD.size, []
     while at < len(data):
         bases, size = output.RECORD_HEAD.unpack_from(data, at)

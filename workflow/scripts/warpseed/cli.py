@@ -115,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     stream.add_argument("--save-dictionary", metavar="FILE", help="save all k-mers that are seen in the end")
     stream.add_argument("--fixed", action="store_true", help="k-mers of the stream do not become seen")
 
+    near = "edits from a k-mer of the dictionary, for --report places with --fixed, 0 to 3 (default 0)"
+    stream.add_argument("--max-edits", type=int, default=0, metavar="D", help=near)
+
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
 
@@ -199,13 +202,17 @@ def _stream(options: argparse.Namespace) -> int:
     watch = Stopwatch()
     began = time.perf_counter()
     checked = Options(options.tier, options.device, options.threads).checked()
-    request = checked_request(options.k, options.dictionary, options.seed_length, not options.fixed, checked)
+    request = checked_request(
+        options.k, options.dictionary, options.seed_length, not options.fixed, checked, options.max_edits
+    )
     totals = write_stream(
         options.sequences, options.output, request, report=options.report, save=options.save_dictionary, watch=watch
     )
+    told = f"{totals.kmers:,} {request.k}-mers, {totals.new:,} of them new"
+    if request.max_edits:
+        told = f"near {request.k}-mers end at {totals.kmers:,} places, exact ones at {totals.kmers - totals.new:,}"
     options.say(
-        f"{totals.records:,} records, {totals.bases:,} bases, {totals.kmers:,} {request.k}-mers, {totals.new:,} of "
-        f"them new; {options.report} written to {options.output}"
+        f"{totals.records:,} records, {totals.bases:,} bases, {told}; {options.report} written to {options.output}"
     )
     say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
     return 0

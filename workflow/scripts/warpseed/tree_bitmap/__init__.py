@@ -26,6 +26,7 @@ def match_stream(
     seed_length: int = 0,
     dictionary: str | os.PathLike[str] | Dictionary | np.ndarray | None = None,
     grows: bool = True,
+    max_edits: int = 0,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
 ) -> Matches:
@@ -42,6 +43,8 @@ def match_stream(
     dictionary : path of a saved dictionary, or Dictionary, or sorted numbers of k-mers, which are, too
     grows : whether k-mers of the stream are seen from their first place on; False looks up the dictionary and the seed
         alone
+    max_edits : 1 to 3 asks, too, at which places something ends that so many edits lead to from a k-mer of the
+        dictionary or the seed, which do not grow then; k and max_edits are 30 at most together
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best structure we know for the stream, or 'paper', the trie of paper 003; they say the same
     device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
@@ -62,11 +65,11 @@ def match_stream(
     from warpseed.tree_bitmap.search import checked_request, match
     from warpseed.tree_bitmap.stream import stream_of
 
-    checked = checked_options(options, ("k", "seed_length", "dictionary", "grows", "watch"))
+    checked = checked_options(options, ("k", "seed_length", "dictionary", "grows", "max_edits", "watch"))
     if checked.max_hits is not None:
         raise InputError("max_hits is given, but a k-mer of a stream has no hits; leave it out.")
     check_source(stream)
-    request = checked_request(k, dictionary, seed_length, grows, checked)
+    request = checked_request(k, dictionary, seed_length, grows, checked, max_edits)
     watch = watch or Stopwatch()
     with watch.stage("read"):
         records = stream_of(read_queries(stream))

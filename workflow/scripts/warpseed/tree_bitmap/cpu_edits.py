@@ -26,7 +26,7 @@ from warpseed.tree_bitmap.edits import (
 )
 from warpseed.tree_bitmap.slots import EMPTY
 
-__all__ = ["find_distances", "neighbourhood_of", "room_for"]
+__all__ = ["HostDistances", "find_distances", "neighbourhood_of", "room_for"]
 
 _PLACES = 16
 """Places whose look-ups are in flight together."""
@@ -112,6 +112,35 @@ def neighbourhood_of(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood
     return Neighbourhood(slots, k, radius_of(max_edits), max_edits)
 
 
+class HostDistances:
+    """What is near some k-mers, to be found in one stream after the other.
+
+    Parameters
+    ----------
+    kmers : uint64[d], codes of distinct k-mers
+    k : bases of each; k + max_edits <= MOST_LENGTH
+    max_edits : 0 to MOST_EDITS, below k
+
+    Raises
+    ------
+    MemoryLimitError : what they are looked up in does not fit the memory that is free
+    """
+
+    def __init__(self, kmers: np.ndarray, k: int, max_edits: int) -> None:
+        self._near = neighbourhood_of(kmers, k, max_edits)
+
+    def find(self, codes: np.ndarray, *, threads: int = 1) -> np.ndarray:
+        """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
+        distances = np.empty(len(codes), np.uint8)
+
+        def search(first: int, last: int) -> None:
+            windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
+            _look_up(codes, self._near, first, last, windows, runs, distances)
+
+        run_ranges(len(codes), threads, search)
+        return distances
+
+
 def find_distances(
     codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, threads: int = 1, watch: Stopwatch
 ) -> np.ndarray:
@@ -120,27 +149,18 @@ def find_distances(
     Parameters
     ----------
     codes : uint8[n], the stream; 4 where there is no base, at which nothing ends and which nothing reaches over
-    kmers : uint64[d], codes of the dictionary's k-mers
-    k : bases of each; k + max_edits <= MOST_LENGTH
-    max_edits : 0 to MOST_EDITS, below k
+    kmers, k, max_edits : as for HostDistances
     watch : takes the seconds of ``build`` and ``search``
 
     Returns
     -------
-    uint8[n], TOO_FAR where the least distance is more than max_edits
+    uint8[n], by the last base of what ends there, TOO_FAR where the least distance is more than max_edits
 
     Raises
     ------
-    MemoryLimitError : the neighbourhood of the dictionary does not fit the memory that is free
+    MemoryLimitError : as HostDistances
     """
     with watch.stage("build"):
-        near = neighbourhood_of(kmers, k, max_edits)
-    distances = np.empty(len(codes), np.uint8)
-
-    def search(first: int, last: int) -> None:
-        windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
-        _look_up(codes, near, first, last, windows, runs, distances)
-
+        near = HostDistances(kmers, k, max_edits)
     with watch.stage("search"):
-        run_ranges(len(codes), threads, search)
-    return distances
+        return near.find(codes, threads=threads)

@@ -8,12 +8,13 @@ their own neighbours too. The functions here are scalar, and run on the CPU and 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.bits import mixed
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.errors import InputError, check_number
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "MOST_LENGTH",
     "TOO_FAR",
     "Neighbourhood",
+    "check_edits",
+    "check_edits_of",
     "code_below",
     "first_slot",
     "key_of",
@@ -53,6 +56,43 @@ class Neighbourhood(NamedTuple):
     """the greatest distance that is kept"""
     max_edits: int
     """the greatest distance that is asked for: at most one more than the radius"""
+
+
+def check_edits(max_edits: Any, grows: bool, tier: str) -> int:
+    """Edits that can be asked for, as an int.
+
+    Raises
+    ------
+    InputError : they are out of their range, or asked of a dictionary that grows, or of the paper tier
+    """
+    max_edits = check_number("max_edits", max_edits, 0, MOST_EDITS)
+    if max_edits and tier == "paper":
+        raise InputError(
+            "max_edits is given, but the paper tier's automaton knows deletions at a k-mer's end alone, and so gives "
+            "other distances; choose the fast tier."
+        )
+    if max_edits and grows:
+        raise InputError(
+            "max_edits asks for a dictionary that does not grow ('--fixed', grows=False): with the stream's k-mers in "
+            "it, something within one edit of the k-mer one base before would end at every place."
+        )
+    return max_edits
+
+
+def check_edits_of(k: int, max_edits: int) -> None:
+    """Check that k-mers can be so far away.
+
+    Raises
+    ------
+    InputError : with their edits they are too long, or nothing would be left of them
+    """
+    if max_edits and k + max_edits > MOST_LENGTH:
+        raise InputError(
+            f"k is {k} and max_edits {max_edits}, but together they are {MOST_LENGTH} at most; take shorter k-mers, or "
+            "fewer edits."
+        )
+    if max_edits >= k:
+        raise InputError(f"max_edits is {max_edits}, but {k}-mers are all edits then; fewer than {k} were expected.")
 
 
 def radius_of(max_edits: int) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from warpseed.compute.bits import fetch_word
@@ -97,34 +100,50 @@ def _neighbourhood(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
 
 
 def find_distances(
-    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, device: int = 0, watch: Stopwatch
+    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, devices: Sequence[int] = (0,), watch: Stopwatch
 ) -> np.ndarray:
-    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on a GPU by its number.
+    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on GPUs by their numbers, which share the stream's blocks.
 
-    watch : takes the seconds of ``build``, ``host_to_device``, ``search`` and ``device_to_host``
+    watch : takes the seconds of ``build``, ``host_to_device``, ``search`` and ``device_to_host``, of several devices
+        those of the slowest
 
     Raises
     ------
-    MemoryLimitError : the neighbourhood of the dictionary does not fit the device
-    DeviceError : the device does not answer
+    MemoryLimitError : the neighbourhood of the dictionary does not fit a device
+    DeviceError : a device does not answer
     """
     distances = np.empty(len(codes), np.uint8)
-    with on_device(device), on_own_stream(0):
-        xp = cupy()
-        with time_on_device(watch, "build"):
-            near = _neighbourhood(kmers, k, max_edits)
-        for first in range(0, len(codes), BLOCK_BASES):
-            last = min(first + BLOCK_BASES, len(codes))
-            padded = np.full((-(-(last - first) // _BASES_A_WORD) + 1) * _BASES_A_WORD, np.uint8(4))
-            before = min(first, _BASES_A_WORD)
-            padded[_BASES_A_WORD - before : _BASES_A_WORD + last - first] = codes[first - before : last]
-            with time_on_device(watch, "host_to_device"):
-                there = xp.asarray(padded)
-            words, marks = (view(xp.zeros(len(padded) // _BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
-            found = xp.empty(last - first, xp.uint8)
-            with time_on_device(watch, "search"):
-                launch(pack_codes, len(words), _BLOCK, view(there), 0, words, marks)
-                launch(look_up_places, last - first, _BLOCK, near, words, marks, last - first, view(found))
-            with time_on_device(watch, "device_to_host"):
-                found.get(out=distances[first:last])
+    firsts = range(0, len(codes), BLOCK_BASES)
+
+    def serve(number: int) -> Stopwatch:
+        mine = Stopwatch()
+        with on_device(devices[number]), on_own_stream(0):
+            with time_on_device(mine, "build"):
+                near = _neighbourhood(kmers, k, max_edits)
+            for first in firsts[number :: len(devices)]:
+                _find_in_block(codes, first, near, distances, mine)
+        return mine
+
+    with ThreadPoolExecutor(len(devices)) as pool:
+        served = list(pool.map(serve, range(len(devices))))
+    for stage in {stage for mine in served for stage in mine.seconds}:
+        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine in served))
     return distances
+
+
+def _find_in_block(codes: np.ndarray, first: int, near: Neighbourhood, distances: np.ndarray, watch: Stopwatch) -> None:
+    """The distances at the places of the block that begins with the place `first`."""
+    xp = cupy()
+    last = min(first + BLOCK_BASES, len(codes))
+    padded = np.full((-(-(last - first) // _BASES_A_WORD) + 1) * _BASES_A_WORD, np.uint8(4))
+    before = min(first, _BASES_A_WORD)
+    padded[_BASES_A_WORD - before : _BASES_A_WORD + last - first] = codes[first - before : last]
+    with time_on_device(watch, "host_to_device"):
+        there = xp.asarray(padded)
+    words, marks = (view(xp.zeros(len(padded) // _BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
+    found = xp.empty(last - first, xp.uint8)
+    with time_on_device(watch, "search"):
+        launch(pack_codes, len(words), _BLOCK, view(there), 0, words, marks)
+        launch(look_up_places, last - first, _BLOCK, near, words, marks, last - first, view(found))
+    with time_on_device(watch, "device_to_host"):
+        found.get(out=distances[first:last])

@@ -11,16 +11,20 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
 from warpseed.sequences.names import Names
-from warpseed.tree_bitmap.stream import NO_KMER, KmerCounts, Stream
+from warpseed.tree_bitmap.stream import KmerCounts, Stream
 
 __all__ = [
+    "ANSWERS",
+    "DISTANCES",
     "FORMATS",
     "KMER_HEAD",
     "KMER_ROW",
     "PLACES_HEAD",
     "RECORD_HEAD",
     "KmerRows",
+    "Told",
     "begin_places",
+    "kinds_of",
     "write_kmers",
     "write_kmers_as_binary",
     "write_places",
@@ -29,10 +33,8 @@ __all__ = [
 
 FORMATS = ("tsv", "bin")
 KMER_HEADING = b"record\tstart\tcount\tkmer\tstatus\n"
-PLACE_HEADING = b"record\tstart\tstatus\n"
-PLACES_HEAD = struct.Struct("<16sII8x")
-"""PLACES_MAGIC, form, k."""
-PLACES_MAGIC = b"warpseed places\n"
+PLACES_HEAD = struct.Struct("<16sIII4x")
+"""A Told's magic, form, k, max_edits."""
 RECORD_HEAD = struct.Struct("<QQ")
 """Bases of a record, bytes of its name."""
 KMER_HEAD = struct.Struct("<16sIIQQQ16x")
@@ -44,10 +46,34 @@ KMER_ROW = np.dtype([("kmer", "<u8"), ("start", "<u8"), ("count", "<u8"), ("reco
 dictionary or the seed has it, else 0."""
 _BYTES_AT_ONCE = 1 << 24
 _NUMBER_BYTES = 20
-_WORDS_OF_STATUS = np.array([int.from_bytes(word, "little") for word in (b"", b"new\n", b"seen\n")], np.uint64)
-_SIZES_OF_STATUS = np.array([0, 4, 5], np.int64)
 _TAB, _DOT = np.uint64(ord("\t")), np.uint64(ord("."))
 _LETTERS = np.uint64(int.from_bytes(b"ACGT", "little"))
+
+
+class Told(NamedTuple):
+    """What is told of places. Each is of a kind: 0, of which no line is written, or one of the statuses, from 1 on."""
+
+    heading: bytes
+    """of the TSV"""
+    magic: bytes
+    """of the binary form"""
+    statuses: tuple[bytes, ...]
+    ahead: int
+    """what is added to a place in a line"""
+    bits: int
+    """of a kind in the binary form: 2 or 4"""
+
+    def words(self) -> tuple[np.ndarray, np.ndarray]:
+        """What ends a line of each kind as compiled code puts it: uint64[], and its bytes, int64[]."""
+        ends = [b"", *(status + b"\n" for status in self.statuses)]
+        return np.array([int.from_bytes(end, "little") for end in ends], np.uint64), np.array(list(map(len, ends)))
+
+
+ANSWERS = Told(b"record\tstart\tstatus\n", b"warpseed places\n", (b"new", b"seen"), 0, 2)
+"""What each place is where a k-mer begins: kinds are NO_KMER, NEW and SEEN."""
+DISTANCES = Told(b"record\tend\tdistance\n", b"warpseed nearby\n", (b"0", b"1", b"2", b"3"), 1, 4)
+"""How far from a k-mer is what ends at each place: kinds are distances and 1, and 0 where there is none. The end of a
+line is behind the last base."""
 
 
 class KmerRows(NamedTuple):
@@ -96,23 +122,24 @@ def _put_place(labels, record, place, out, to):
 
 
 @scalar
-def _format_places(answers, span, record, labels, words, sizes, out):
-    """Lines of the places [begin, end) that have a k-mer, of which the first is in `record` or behind.
+def _format_places(kinds, span, record, labels, ahead, endings, out):
+    """Lines of the places [begin, end) that have a kind, of which the first is in `record` or behind.
 
     Returns
     -------
     (to, record) : the bytes written, and the record of the last place
     """
+    words, sizes = endings
     to = int64(0)
     for place in range(span[0], span[1]):
-        answer = int64(answers[place])
-        if answer == int64(NO_KMER):
+        kind = int64(kinds[place])
+        if kind == int64(0):
             continue
         while record + int64(1) < labels.starts.shape[0] and labels.starts[record + int64(1)] <= place:
             record += int64(1)
-        to = _put_place(labels, record, int64(place), out, to)
-        put_word(out, to, words[answer], sizes[answer])
-        to += sizes[answer]
+        to = _put_place(labels, record, int64(place) + int64(ahead), out, to)
+        put_word(out, to, words[kind], sizes[kind])
+        to += sizes[kind]
     return to, record
 
 
@@ -143,41 +170,49 @@ def _format_kmers(rows, counts, seen, labels, statuses, k, out):
     return to
 
 
-def begin_places(handle: BinaryIO, format: str, k: int) -> None:
+def kinds_of(distances: np.ndarray) -> np.ndarray:
+    """The kinds of places by their distances, uint8[n]: TOO_FAR, which is 255, becomes 0."""
+    return distances + np.uint8(1)
+
+
+def begin_places(handle: BinaryIO, format: str, told: Told, k: int, max_edits: int) -> None:
     """What goes before the first record."""
-    handle.write(PLACE_HEADING if format == "tsv" else PLACES_HEAD.pack(PLACES_MAGIC, FORM, k))
+    handle.write(told.heading if format == "tsv" else PLACES_HEAD.pack(told.magic, FORM, k, max_edits))
 
 
-def write_places(handle: BinaryIO, stream: Stream, answers: np.ndarray) -> None:
-    """A line for each place with a k-mer: record, place in it, 'new' or 'seen'.
+def write_places(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray) -> None:
+    """A line for each place of a kind that is not 0: record, place in it, status.
 
     Parameters
     ----------
+    told : what is told of them
     stream : some records of it
-    answers : uint8[n], of their places
+    kinds : uint8[n], of their places
     """
     labels, longest = _labels(stream.names, stream.starts)
     line = longest + _NUMBER_BYTES + 8
     size = max(1, _BYTES_AT_ONCE // line)
-    out = np.empty(min(size, len(answers)) * line + SLACK, np.uint8)
-    record = 0
-    for first in range(0, len(answers), size):
-        span = (first, min(first + size, len(answers)))
-        used, record = _format_places(answers, span, record, labels, _WORDS_OF_STATUS, _SIZES_OF_STATUS, out)
+    out = np.empty(min(size, len(kinds)) * line + SLACK, np.uint8)
+    record, endings = 0, told.words()
+    for first in range(0, len(kinds), size):
+        span = (first, min(first + size, len(kinds)))
+        used, record = _format_places(kinds, span, record, labels, told.ahead, endings, out)
         handle.write(out.data[:used])
 
 
-def write_places_as_binary(handle: BinaryIO, stream: Stream, answers: np.ndarray) -> None:
-    """For each record its size, its name, and two bits for each of its places."""
-    offsets = stream.names.offsets
-    ends = np.append(stream.starts[1:] - 1, len(answers))
+def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray) -> None:
+    """For each record its size, its name, and the kinds of its places, the first in a byte's lowest bits."""
+    offsets, a_byte = stream.names.offsets, 8 // told.bits
+    ends = np.append(stream.starts[1:] - 1, len(kinds))
     for record, (start, end) in enumerate(zip(stream.starts, ends, strict=True)):
         name = stream.names.text[offsets[record] : offsets[record + 1]].tobytes()
-        kinds = np.zeros(-(-int(end - start) // 4) * 4, np.uint8)
-        kinds[: end - start] = answers[start:end]
-        fours = kinds[0::4] | kinds[1::4] << 2 | kinds[2::4] << 4 | kinds[3::4] << 6
+        padded = np.zeros(-(-int(end - start) // a_byte) * a_byte, np.uint8)
+        padded[: end - start] = kinds[start:end]
+        packed = padded[::a_byte].copy()
+        for i in range(1, a_byte):
+            packed |= padded[i::a_byte] << np.uint8(i * told.bits)
         handle.write(RECORD_HEAD.pack(end - start, len(name)) + name)
-        handle.write(fours.data)
+        handle.write(packed.data)
 
 
 def _row_ranges(rows: KmerRows, size: int) -> Iterator[tuple[slice, np.ndarray]]:
@@ -198,7 +233,7 @@ def write_kmers(handle: BinaryIO, rows: KmerRows) -> None:
     for some, records in _row_ranges(rows, size):
         used = _format_kmers(
             (codes[some], places[some], records), counts[some], rows.seen[some], labels,
-            (_WORDS_OF_STATUS, _SIZES_OF_STATUS), rows.k, out,
+            ANSWERS.words(), rows.k, out,
         )  # fmt: skip
         handle.write(out.data[:used])
 

@@ -6,98 +6,29 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from warpseed.batches import devices_of
 from warpseed.compute.pipeline import behind
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError
 from warpseed.output.opening import check_output, open_output, output_format
 from warpseed.sequences.names import Names
 from warpseed.sequences.queries import iter_queries, read_queries
 from warpseed.tree_bitmap import cpu, output
-from warpseed.tree_bitmap.dictionary import Dictionary, check_dictionary, open_dictionary, save_dictionary
+from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
+from warpseed.tree_bitmap.edits import TOO_FAR
+from warpseed.tree_bitmap.ends import Ends, find_distances, known_before, near_and_inexact
+from warpseed.tree_bitmap.request import Put, Report, Request, Totals, checked_request
 from warpseed.tree_bitmap.seeds import new_kmers
-from warpseed.tree_bitmap.stream import MAX_K, NEW, NO_KMER, SEEN, Stream, stream_of
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, Stream, stream_of
 
 if TYPE_CHECKING:
-    from warpseed.batches import Options
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.sequences.queries import Queries
 
 __all__ = ["Matches", "Request", "Totals", "checked_request", "match", "write_stream"]
-
-_DEFAULT_K = 15
-
-
-class Request(NamedTuple):
-    """What is asked of a stream (`checked_request` makes it of what callers give)."""
-
-    k: int
-    """bases of a k-mer"""
-    known: np.ndarray
-    """uint64[d], k-mers that are seen before the stream begins, ascending"""
-    seed_length: int
-    """bases of the stream whose k-mers are, too"""
-    grows: bool
-    """whether those of the stream are, from their first place on"""
-    options: Options
-
-    @property
-    def seed_places(self) -> int:
-        """Places at the stream's beginning whose k-mers are those of the seed."""
-        return max(0, self.seed_length - self.k + 1)
-
-
-class Totals(NamedTuple):
-    """What a stream adds up to."""
-
-    records: int = 0
-    bases: int = 0
-    kmers: int = 0
-    """places where a k-mer begins"""
-    new: int = 0
-    """of these, places that are NEW"""
-
-    def numbers(self) -> dict[str, int]:
-        """Every number under its name."""
-        return self._asdict()
-
-
-def checked_request(k: int | None, dictionary: Any, seed_length: int, grows: bool, options: Options) -> Request:
-    """A request as plain values.
-
-    Parameters
-    ----------
-    k : bases of a k-mer; None takes those of the dictionary, or 15
-    dictionary : path of a saved one, or Dictionary, or sorted numbers of k-mers, or None
-    seed_length, grows : as in Request
-    options : Options, checked
-
-    Raises
-    ------
-    InputError : one of them is of another kind or out of its range, or the dictionary has k-mers of another length
-    """
-    length = None if k is None else check_number("k", k, 1, MAX_K)
-    seed_length = check_number("seed_length", seed_length, 0)
-    if grows not in (True, False):
-        raise InputError(f"grows is {grows!r}, but True or False was expected.")
-    if not grows and options.tier == "paper":
-        raise InputError("the paper tier's dictionary grows with the stream; let it, or choose the fast tier.")
-    if options.tier == "paper" and options.device not in ("cpu", "gpu"):
-        raise InputError(f"device is {options.device!r}, but the paper tier takes 'cpu' or 'gpu', one GPU.")
-    if dictionary is None:
-        return Request(length or _DEFAULT_K, np.empty(0, np.uint64), seed_length, bool(grows), options)
-    if isinstance(dictionary, str | os.PathLike):
-        there = open_dictionary(dictionary)
-    elif isinstance(dictionary, Dictionary):
-        there = check_dictionary(*dictionary)
-    else:
-        there = check_dictionary(length or _DEFAULT_K, dictionary)
-    if length not in (None, there.k):
-        raise InputError(f"k is {length}, but the dictionary has {there.k}-mers; ask for these, or give another one.")
-    return Request(there.k, there.kmers, seed_length, bool(grows), options)
 
 
 class Matches:
@@ -108,12 +39,22 @@ class Matches:
     stream : Stream
     answers : uint8[n], by the places where k-mers begin: NO_KMER, NEW or SEEN
     k : int, bases of a k-mer
+    distances : uint8[n], by the last base of what ends at a place, the least edits that lead to it from a k-mer of the
+        dictionary or the seed; TOO_FAR (255) where they are more than max_edits. None without max_edits
     """
 
-    def __init__(self, stream: Stream, answers: np.ndarray, k: int, grown: Callable[[], np.ndarray]) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        answers: np.ndarray,
+        k: int,
+        grown: Callable[[], np.ndarray],
+        distances: np.ndarray | None = None,
+    ) -> None:
         self.stream = stream
         self.answers = answers
         self.k = k
+        self.distances = distances
         self._grown = grown
 
     @cached_property
@@ -122,19 +63,25 @@ class Matches:
         return Dictionary(self.k, self._grown())
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame of the places where k-mers begin: `record`, `start` in it, and `status`."""
+        """A pandas DataFrame of the places where k-mers begin: `record`, `start` in it, and `status`. With distances,
+        of the places at which something near a k-mer ends: `record`, `end` in it, behind its last base, `distance`.
+        """
         import pandas as pd
 
-        places = np.flatnonzero(self.answers != NO_KMER)
+        places = np.flatnonzero(self.answers != NO_KMER if self.distances is None else self.distances != TOO_FAR)
         records, starts = self.stream.records_of(places)
-        names, seen = self.stream.names.decoded(), self.answers[places] == SEEN
-        return pd.DataFrame({"record": names[records], "start": starts, "status": np.where(seen, "seen", "new")})
+        names = self.stream.names.decoded()[records]
+        if self.distances is not None:
+            return pd.DataFrame({"record": names, "end": starts + 1, "distance": self.distances[places]})
+        seen = self.answers[places] == SEEN
+        return pd.DataFrame({"record": names, "start": starts, "status": np.where(seen, "seen", "new")})
 
 
 def match(stream: Stream, request: Request, watch: Stopwatch) -> Matches:
     """What is known of every place of a stream that is in memory."""
     answers, grown = _find(request)(stream.codes, request, watch)
-    return Matches(stream, answers, request.k, grown)
+    distances = find_distances(stream.codes, request, watch) if request.max_edits else None
+    return Matches(stream, answers, request.k, grown, distances)
 
 
 _Found = tuple[np.ndarray, Callable[[], np.ndarray]]
@@ -208,37 +155,10 @@ def _with_more(blocks: Iterable[Stream]) -> Iterator[tuple[Stream, bool]]:
         yield before, False
 
 
-class _Report:
-    """What is told of blocks of a stream, one after the other.
-
-    Attributes
-    ----------
-    totals : Totals so far
-    """
-
-    def __init__(self, request: Request, watch: Stopwatch) -> None:
-        self.totals = Totals()
-        self._request = request
-        self._watch = watch
-        self._first = 0
-        """the place of the stream at which the next block begins"""
-
-    def _passed(self, block: Stream, kmers: int, new: int) -> None:
-        """Count a block, behind which is one place that is no base."""
-        bases = len(block.codes) - max(0, len(block.starts) - 1)
-        totals = self.totals
-        self.totals = Totals(
-            totals.records + len(block.starts), totals.bases + bases, totals.kmers + kmers, totals.new + new
-        )
-        self._first += len(block.codes) + 1
-
-
-class _Places(_Report):
+class _Places(Report):
     """Places, written as they come."""
 
-    def __init__(
-        self, request: Request, watch: Stopwatch, put: Callable[[Stream, np.ndarray], None], keep: bool
-    ) -> None:
+    def __init__(self, request: Request, watch: Stopwatch, put: Put, keep: bool) -> None:
         super().__init__(request, watch)
         self._put = put
         self._keep = keep
@@ -251,9 +171,8 @@ class _Places(_Report):
         if self._kmers is None:
             with self._watch.stage("build"):
                 known, threads = self._request.known, self._request.options.threads
-                if not self._request.grows and self._request.seed_length:
-                    seed = block.codes[: self._request.seed_length]
-                    known = np.union1d(known, cpu.find_answers(seed, k, threads=threads, watch=self._watch)[1]())
+                if not self._request.grows:
+                    known = known_before(block.codes, self._request, self._watch)
                 self._kmers = cpu.HostKmers(k, known, grows=self._request.grows, threads=threads, places=len(answers))
         with self._watch.stage("search"):
             self._kmers.answer(block.codes, answers, more)
@@ -274,7 +193,7 @@ class _Places(_Report):
         return np.sort(np.concatenate(self._new))
 
 
-class _Kmers(_Report):
+class _Kmers(Report):
     """K-mers, written when all have been counted."""
 
     def __init__(self, request: Request, watch: Stopwatch) -> None:
@@ -317,7 +236,7 @@ class _Kmers(_Report):
         return np.union1d(known, codes) if len(known) else np.sort(codes)
 
 
-def _taken(report: _Places | _Kmers, source: Any, request: Request, watch: Stopwatch) -> None:
+def _taken(report: _Places | Ends | _Kmers, source: Any, request: Request, watch: Stopwatch) -> None:
     """Give a report all blocks of a source; where there are threads, the next one is read meanwhile."""
 
     def size() -> int:
@@ -353,7 +272,8 @@ def write_stream(
     source : FASTA or FASTQ, plain or gzip, '-' for standard input
     path : .tsv or .bin, with .gz behind it compressed, '-' for TSV on standard output; it appears whole or not at all
     request : Request
-    report : 'kmers', each distinct k-mer of the stream once, or 'places', each place where one begins
+    report : 'kmers', each distinct k-mer of the stream once, or 'places', each place where one begins; with max_edits
+        each place at which something near one ends
     save : where the dictionary goes that is there in the end
     watch : takes the seconds of the stages ``read``, ``build``, ``search`` and ``write``
 
@@ -373,6 +293,8 @@ def write_stream(
             raise InputError(f"{os.fspath(save)}: the dictionary and the output need names of their own.")
     if report not in ("kmers", "places"):
         raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
+    if report == "kmers" and request.max_edits:
+        raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
     in_blocks = request.options.tier == "fast" and request.options.device == "cpu"
     if report == "kmers" and not in_blocks:
         raise InputError("k-mers are counted by the fast tier on the CPU; choose these, or the report 'places'.")
@@ -396,18 +318,34 @@ def _write_places(
     source: Any, handle: BinaryIO, format: str, request: Request, watch: Stopwatch, keep: bool
 ) -> tuple[Totals, Callable[[], np.ndarray]]:
     """Write what the places are; returns what they add up to, and what gives the dictionary in the end."""
-    write = output.write_places if format == "tsv" else output.write_places_as_binary
-    output.begin_places(handle, format, request.k)
+    told = output.DISTANCES if request.max_edits else output.ANSWERS
+    put = partial(output.write_places if format == "tsv" else output.write_places_as_binary, handle, told)
+    output.begin_places(handle, format, told, request.k, request.max_edits)
+    if request.max_edits:
+        return _write_ends(source, put, request, watch), lambda: request.known
     if request.options.tier == "fast" and request.options.device == "cpu":
-        places = _Places(request, watch, partial(write, handle), keep)
+        places = _Places(request, watch, put, keep)
         _taken(places, source, request, watch)
         return places.totals, places.dictionary
     with watch.stage("read"):
         stream = stream_of(read_queries(source))
     matches = match(stream, request, watch)
     with watch.stage("write"):
-        write(handle, stream, matches.answers)
+        put(stream, matches.answers)
     kinds = np.bincount(matches.answers, minlength=3)
-    bases = len(stream.codes) - max(0, len(stream.starts) - 1)
-    totals = Totals(len(stream.starts), bases, int(kinds[NEW] + kinds[SEEN]), int(kinds[NEW]))
+    totals = Totals().and_block(stream, int(kinds[NEW] + kinds[SEEN]), int(kinds[NEW]))
     return totals, lambda: matches.dictionary.kmers
+
+
+def _write_ends(source: Any, put: Put, request: Request, watch: Stopwatch) -> Totals:
+    """Write the distances of what ends at the places; returns what they add up to."""
+    if request.options.device == "cpu":
+        ends = Ends(request, watch, put)
+        _taken(ends, source, request, watch)
+        return ends.totals
+    with watch.stage("read"):
+        stream = stream_of(read_queries(source))
+    distances = find_distances(stream.codes, request, watch)
+    with watch.stage("write"):
+        put(stream, output.kinds_of(distances))
+    return Totals().and_block(stream, *near_and_inexact(distances))
