@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn_figures import drawing, words
+from drawn_figures import boxes, drawing, overlapping, words
 from made_up_records import ROOT, load
 from page_reader import read_page
 from warpseed.report import tree_bitmap
@@ -60,27 +60,32 @@ def structure_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def version_rows(device: str) -> list[dict[str, Any]]:
-    """Three chunks; the second kernel begins 0.3 s after the first has ended, the third 0.5 s after the second."""
+def version_rows(device: str, length: int = 3000, scale: float = 1.0) -> list[dict[str, Any]]:
+    """Three chunks; the second kernel begins 0.3 s after the first has ended, the third 0.5 s after the second. On a
+    GPU a copy to the host takes 10 µs. All times are `scale` times as long."""
     rows = []
     totals = {"one_trie": 0.2} if device == "cpu" else {}
     for version, total in {**totals, "serial": 2.0, "concurrent": 1.5}.items():
-        shared = f"k=15; length=3000; version={version}"
-        shared += "" if version == "one_trie" else "; chunk_length=1000"
-        rows.append({**record("versions", shared, device), "stage": "total", "value": total})
-        spans = {"kernel": [(0.1, 0.2), (0.5, 0.6), (1.1, 1.2)], "deltas": [(0.2, 0.4), (0.6, 0.9), (1.2, total)]}
+        shared = f"k=15; length={length}; version={version}"
+        shared += "" if version == "one_trie" else f"; chunk_length={length // 3}"
+        rows.append({**record("versions", shared, device), "stage": "total", "value": total * scale})
+        kernels = [(0.1, 0.2), (0.5, 0.6), (1.1, 1.2)]
+        spans = {"kernel": kernels, "deltas": [(0.2, 0.4), (0.6, 0.9), (1.2, total)]}
+        if device == "gpu":
+            spans["host_to_device"] = [(begin - 0.05, begin) for begin, _ in kernels]
+            spans["device_to_host"] = [(end, end + 1e-5) for _, end in kernels]
         for name, times in ({"match": [(0.0, total)]} if version == "one_trie" else spans).items():
-            rows.append({**record("versions", shared, device), "stage": name, "value": 0.1})
+            rows.append({**record("versions", shared, device), "stage": name, "value": 0.1 * scale})
             for number, span in enumerate(times):
                 event = record("events", f"{shared}; stream={number % 2}; event={number}", device, digest="")
                 for metric, value in zip(("begin", "end"), span, strict=True):
-                    rows.append({**event, "stage": name, "metric": metric, "value": value})
+                    rows.append({**event, "stage": name, "metric": metric, "value": value * scale})
     return rows
 
 
-def stream_rows(gpu: bool) -> list[dict[str, Any]]:
+def stream_rows(gpu: bool, lengths: Iterable[int] = (1000, 10_000)) -> list[dict[str, Any]]:
     rows = []
-    for length in (1000, 10_000):
+    for length in lengths:
         named = f"k=15; length={length}"
         for tier, device, rate in (("paper", "cpu", 1e6), ("fast", "cpu", 5e7), ("fast", "gpu", 1e9)):
             if device == "cpu" or gpu:
@@ -110,8 +115,8 @@ def local_rows(gpu: bool = True) -> list[dict[str, Any]]:
     return rows + (kernel_rows("gpu", 0.001) + version_rows("gpu") if gpu else [])
 
 
-def loaded(folder: Path, rows: list[dict[str, Any]]) -> Measurements:
-    return load(folder, rows, published=[PUBLISHED], papers=[PAPER]).of("tree_bitmap")
+def loaded(folder: Path, rows: list[dict[str, Any]], reference: list[dict[str, Any]] | None = None) -> Measurements:
+    return load(folder, rows, reference, published=[PUBLISHED], papers=[PAPER]).of("tree_bitmap")
 
 
 @pytest.fixture
@@ -217,30 +222,87 @@ def test_streams_are_drawn_of_the_kind_that_has_the_longest(tmp_path: Path, draw
     assert set(plotted["bases"]) == {"genome"} and plotted["length"].tolist() == [20_000]
 
 
+def test_names_that_are_long_take_no_room_from_the_curves(tmp_path: Path, draw: Any) -> None:
+    """A reference machine's GPU beside this one's CPU: names stand above, each once, and panels are as wide as the
+    figure."""
+    beside = loaded(tmp_path, local_rows(gpu=False), local_rows())
+    for name in ("figure_36", "figure_37", "figure_38", "streams"):
+        drawn, _ = draw(name, beside)
+        assert all(axes.get_position().width > 0.8 for axes in drawn.axes), name
+        (legend,) = drawn.legends
+        named = [text.get_text() for text in legend.get_texts()]
+        assert len(named) == len(set(named)) >= 3 and any("(nvidia-test)" in text for text in named)
+        assert {text.get_text() for axes in drawn.axes for text in axes.texts}.isdisjoint(named)
+
+
+def test_lengths_whose_labels_would_touch_have_none(tmp_path: Path, draw: Any) -> None:
+    lengths = (10_000, 50_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
+    drawn, _ = draw("streams", loaded(tmp_path, stream_rows(True, lengths)))
+    assert overlapping(drawn) == []
+    labels = [label.get_text() for label in drawn.axes[-1].get_xticklabels()]
+    assert labels == ["10 k", "", "100 k", "1 M", "10 M", "100 M", "1 G"]
+
+
 def test_time_lines_are_the_gpus_where_there_is_one(tmp_path: Path, measured: Measurements, draw: Any) -> None:
     drawn, plotted = draw("figure_40", measured)
     text = words(drawn)
-    assert "serial, GPU: 2.00 s (test-cpu); published: 3.4 s" in text and "CPU alone: 200 ms" in text
-    assert len(drawn.axes) == 2 and set(plotted["device"]) == {"cpu", "gpu"}
+    assert "serial, GPU: 2.00 s; published, of 1 Mbases: 3.4 s" in text
+    assert "CPU alone: 200 ms; published, of 1 Mbases: 1.55 s" in text
+    assert len(drawn.axes) == 3 and set(plotted["device"]) == {"cpu", "gpu"}
     drawn, _ = draw("figure_41", measured)
-    assert "kernel, A | kernel, B" in words(drawn).replace("deltas, A | ", "") and "published: 2.9 s" in words(drawn)
+    lanes = [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    works = ["copies to GPU", "kernel", "copies to host"]
+    assert lanes == [*(f"A: {work}" for work in works), *(f"B: {work}" for work in works), "host: deltas"]
     alone = loaded(tmp_path / "cpu", local_rows(gpu=False))
     assert "serial, CPU: 2.00 s" in words(draw("figure_40", alone)[0])
     assert "this needs a GPU" in words(draw("figure_38", alone)[0])
 
 
+def test_time_lines_are_of_one_stream_on_one_machine(tmp_path: Path, draw: Any) -> None:
+    """The longest stream of which a machine with a GPU has all versions: not this run's short one on the CPU alone, and
+    not a longer one without it."""
+    reference = version_rows("cpu", 1_000_000, 2.0) + version_rows("gpu", 1_000_000, 2.0)
+    reference += version_rows("cpu", 1000, 4.0) + version_rows("gpu", 1000, 4.0) + version_rows("gpu", 2_000_000, 3.0)
+    drawn, plotted = draw("figure_40", loaded(tmp_path, local_rows(gpu=False), reference))
+    assert set(plotted["length"]) == {1_000_000} and set(plotted["machine"]) == {"nvidia-test"}
+    text = words(drawn)
+    assert "serial, GPU: 4.00 s;" in text and "CPU alone: 400 ms;" in text and "nvidia-test (reference machine)" in text
+
+
+def test_sizes_of_time_lines_stand_beside_those_of_the_thesis(tmp_path: Path, draw: Any) -> None:
+    as_printed = [
+        {**row, "parameters": row["parameters"].replace("chunk_length=333333", "chunk_length=100000")}
+        for row in version_rows("cpu", 1_000_000)
+    ]
+    text = words(draw("figure_40", loaded(tmp_path / "same", as_printed))[0]).replace("\n", " ")
+    assert "CPU alone: 200 ms; published: 1.55 s" in text and "chunks of 100,000, as published" in text
+    text = words(draw("figure_40", loaded(tmp_path / "short", version_rows("cpu")))[0]).replace("\n", " ")
+    assert "a stream of 3 kbases, chunks of 1,000 published: k = 15, a stream of 1 Mbases, chunks of 100,000" in text
+
+
+def test_what_took_almost_no_time_is_seen(measured: Measurements, draw: Any) -> None:
+    """A lane a kind of work, with its sum; each event has an edge, and the last chunk's turn is drawn large."""
+    drawn, _ = draw("figure_40", measured)
+    whole, turn, _ = drawn.axes
+    labels = [label.get_text() for label in whole.get_yticklabels()]
+    assert labels == ["copies to GPU", "kernel", "copies to host", "deltas"]
+    assert [text.get_text() for text in whole.texts] == ["150 ms", "300 ms", "30.0 µs", "1.30 s"]
+    bars = whole.collections[labels.index("copies to host")]
+    assert len(bars.get_paths()) == 3 and bars.get_linewidth()[0] >= 0.8
+    assert bars.get_edgecolor().tolist() == bars.get_facecolor().tolist()
+    # From a copy to the GPU at 1.05 s to the end of the kernel at 1.2 s; the deltas, which go on, have no sum.
+    assert [text.get_text() for text in turn.texts] == ["50.0 ms", "100 ms", "10.0 µs"]
+    assert turn.get_xlim()[1] == pytest.approx(150.01 * 1.12) and "from 1.04 s on" in turn.get_title("left")
+
+
 @pytest.mark.parametrize("name", tree_bitmap.FIGURES)
-def test_texts_stay_inside_the_figure(name: str, measured: Measurements, draw: Any) -> None:
-    drawn, _ = draw(name, measured)
-    renderer = drawn.canvas.get_renderer()
-    texts = [*drawn.texts]
-    for axes in drawn.axes:
-        texts += [*axes.texts, axes.yaxis.label, axes.xaxis.label, axes.title, *axes.get_yticklabels()]
-        texts.append(axes._left_title)
-    for text in (text for text in texts if text.get_text().strip() and text.get_visible()):
-        box = text.get_window_extent(renderer)
-        assert drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1, text.get_text()
-        assert drawn.bbox.y0 <= box.y0 and box.y1 <= drawn.bbox.y1, text.get_text()
+@pytest.mark.parametrize("reference", [False, True])
+def test_texts_stay_inside_the_figure_and_apart(name: str, reference: bool, tmp_path: Path, draw: Any) -> None:
+    drawn, _ = draw(name, loaded(tmp_path, local_rows(gpu=not reference), local_rows() if reference else None))
+    for text, box in boxes(drawn):
+        assert drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1, text
+        assert drawn.bbox.y0 <= box.y0 and box.y1 <= drawn.bbox.y1, text
+    assert overlapping(drawn) == []
 
 
 def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing: Measurements) -> None:

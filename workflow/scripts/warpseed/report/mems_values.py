@@ -160,7 +160,7 @@ def gpu_over_cpu(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(table: pd.DataFrame) -> str:
-    """Machines, data sets and sizes of a table, and on which devices they were timed, for a subtitle."""
+    """Machines, data sets and sizes of a table, and on which devices, for a subtitle: a line a data set."""
     texts = []
     for (source, machine, case), own in table.groupby(["source", "machine", "case"], sort=False):
         first = rows_of(own)[0]
@@ -168,7 +168,7 @@ def describe(table: pd.DataFrame) -> str:
         devices = " and ".join(dict.fromkeys(own["device"].str.upper())) if "device" in own else ""
         where = f" on {devices}" if devices else ""
         texts.append(f"{machine_label(str(source), str(machine))}: {case}, {first['queries']:,} reads{bases}{where}")
-    return "   ·   ".join(texts)
+    return "\n".join(texts)
 
 
 def kinds_table(measurements: Measurements) -> pd.DataFrame:

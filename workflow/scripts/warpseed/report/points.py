@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
 from warpseed.report.words import format_scaled
@@ -14,9 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "Points", "panels"]
 
+_SHORT = 18
+"""Letters of names that stand beside their curves; longer ones, which would leave those no room, stand in a legend."""
+_LETTER, _DIGIT = 0.073, 0.088
+"""Inches that a letter of a name, and one of a tick's label, takes at most."""
+
 
 class Points(NamedTuple):
-    """What was measured: a curve through its points, named at its end."""
+    """What was measured: a curve through its points. What has one name in several panels looks the same in all."""
 
     label: str
     colour: str
@@ -48,12 +54,15 @@ def panels(
     log_x: bool = True,
 ) -> Figure:
     """Panels one below the other, with one axis of x; that of y is logarithmic, that of x with `log_x`; `ticks` are
-    those of x."""
-    beside = 0.3 + 0.078 * max(len(line) for panel in shown for curve in panel.curves for line in [curve.label])
-    size = (style.WIDTH, 1.5 + 2.4 * len(shown))
+    those of x, labelled where there is room. Names stand beside their curves, long ones in a legend."""
+    curves = [curve for panel in shown for curve in panel.curves]
+    in_legend = _need_legend(curves)
+    beside = 0.2 if in_legend else 0.3 + _LETTER * max(len(curve.label) for curve in curves)
+    above = 0.08 + 0.19 * _legend_shape(curves)[0] if in_legend else 0.0
+    size = (style.WIDTH, 1.5 + above + 2.2 * len(shown))
     figure, grid = style.pyplot().subplots(len(shown), 1, sharex=True, squeeze=False, figsize=size)
-    figure.subplots_adjust(left=0.85 / size[0], right=1 - beside / size[0], top=1 - 0.82 / size[1],
-                           bottom=0.72 / size[1], hspace=0.14)  # fmt: skip
+    figure.subplots_adjust(left=0.85 / size[0], right=1 - beside / size[0], top=1 - (0.82 + above) / size[1],
+                           bottom=0.72 / size[1], hspace=0.16)  # fmt: skip
     axes = list(grid[:, 0])
     places = [x for panel in shown for curve in panel.curves for x in curve.x] + [x for x, _ in ticks]
     places += [x for panel in shown for x, _, _ in panel.published]
@@ -65,13 +74,72 @@ def panels(
         axes[0].set_xlim(min(places) - beyond, max(places) + beyond)
     for one, panel in zip(axes, shown, strict=True):
         _draw(one, panel, min(places))
-    axes[-1].set_xticks([x for x, _ in ticks], [text for _, text in ticks])
+    axes[-1].set_xticks([x for x, _ in ticks], _with_room(axes[-1], ticks))
     axes[-1].tick_params(axis="x", which="minor", length=0)
     axes[-1].set_xlabel(x_label)
-    for one, panel in zip(axes, shown, strict=True):
-        _name(figure, one, panel)
+    if in_legend:
+        _legend(figure, curves)
+    else:
+        for one, panel in zip(axes, shown, strict=True):
+            _name(figure, one, panel)
     style.heading(figure, title, subtitle)
     return figure
+
+
+def _need_legend(curves: Sequence[Points]) -> bool:
+    """Whether a name is long; a legend cannot tell curves of one look apart."""
+    looks = {(curve.label, curve.colour, curve.dashed) for curve in curves}
+    return max(len(label) for label, *_ in looks) > _SHORT and len({look[1:] for look in looks}) == len(looks)
+
+
+def _legend_shape(curves: Sequence[Points]) -> tuple[int, int]:
+    """Rows and columns of a legend of all names, each once, column after column: the most columns that fit."""
+    names = list(dict.fromkeys(curve.label for curve in curves))
+    for columns in range(len(names), 1, -1):
+        few, more = divmod(len(names), columns)
+        ends = [(few + 1) * rank if rank <= more else few * rank + more for rank in range(columns + 1)]
+        longest = [max(map(len, names[begin:end])) for begin, end in zip(ends, ends[1:], strict=False)]
+        if sum(0.7 + _LETTER * letters for letters in longest) <= style.WIDTH - 0.1:
+            return few + (more > 0), columns
+    return len(names), 1
+
+
+def _legend(figure: Figure, curves: Sequence[Points]) -> None:
+    """Name all curves between the subtitle and the first panel."""
+    named = {curve.label: curve for curve in curves}
+    line = style.pyplot().Line2D
+    handles = [line([], [], color=own.colour, marker="o", ms=5, lw=2, ls=_dashes(own)) for own in named.values()]
+    width, height = figure.get_size_inches()
+    figure.legend(
+        handles,
+        list(named),
+        loc="upper left",
+        bbox_to_anchor=(0.12 / width, 1 - 0.68 / height),
+        ncols=_legend_shape(curves)[1],
+        frameon=False,
+        borderaxespad=0,
+        borderpad=0,
+        handlelength=3.4,
+        handletextpad=0.5,
+        columnspacing=1.5,
+        fontsize=style.SMALL,
+    )
+
+
+def _with_room(axes: Axes, ticks: Sequence[tuple[float, str]]) -> list[str]:
+    """The ticks' labels, "" for those that would touch the next one that is shown."""
+    inches = style.WIDTH * axes.get_position().width
+    at = [inches * float(axes.transAxes.inverted().transform(axes.transData.transform((x, 1.0)))[0]) for x, _ in ticks]
+    shown, left = [""] * len(ticks), math.inf
+    for rank in sorted(range(len(ticks)), key=at.__getitem__, reverse=True):
+        half = _DIGIT * max(map(len, ticks[rank][1].split("\n"))) / 2
+        if at[rank] + half + 0.08 <= left:
+            shown[rank], left = ticks[rank][1], at[rank] - half
+    return shown
+
+
+def _dashes(curve: Points) -> Any:
+    return (0, (5, 2)) if curve.dashed else "-"
 
 
 def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
@@ -81,8 +149,7 @@ def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
                       va="center" if low < high else "bottom",
                       fontsize=style.SMALL, color=style.GREY)  # fmt: skip
     for curve in panel.curves:
-        dashes = (0, (5, 2)) if curve.dashed else "-"
-        axes.plot(list(curve.x), list(curve.y), color=curve.colour, marker="o", ms=5, lw=2, ls=dashes)
+        axes.plot(list(curve.x), list(curve.y), color=curve.colour, marker="o", ms=5, lw=2, ls=_dashes(curve))
     for x, y, text in panel.published:
         axes.plot(x, y, marker="D", ms=7, mfc="white", mec=style.INK, mew=1.4, ls="none", zorder=3)
         if not panel.above:
@@ -97,9 +164,11 @@ def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
     axes.set_yscale("log")
     axes.set_ylim(min(drawn) / 1.8, max(drawn) * 1.8)
     low, high = axes.get_ylim()
-    steps = [factor * 10.0**power for power in range(-9, 13) for factor in (1, 2, 5)]
-    inside = [step for step in steps if low <= step <= high]
-    most = 5
+    inside, least, most = list[float](), 3, 5
+    for factors in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        if len(inside) < least:
+            steps = [factor * 10.0**power for power in range(-9, 13) for factor in factors]
+            inside = [step for step in steps if low <= step <= high]
     kept = inside if len(inside) <= most else [step for step in inside if f"{step:e}"[0] == "1"] or inside[::3]
     axes.set_yticks(kept, [_plain(step) for step in kept])
     axes.tick_params(axis="y", which="minor", length=0, labelleft=False)

@@ -126,11 +126,12 @@ def apply_style() -> None:
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> None:
-    """Put a title and a subtitle (sizes and machines) at the top left, at fixed inches from the edges.
+    """Put a title and a subtitle (sizes and machines, in lines) at the top left, at fixed inches from the edges.
 
     It comes last: the figure grows by the lines that a long subtitle takes beyond its first.
     """
-    lines = textwrap.wrap(subtitle, int(13.2 * figure.get_size_inches()[0]))
+    letters = int(13.2 * figure.get_size_inches()[0])
+    lines = [line for part in subtitle.splitlines() for line in textwrap.wrap(part, letters)]
     if len(lines) > 1:
         _grow(figure, 0.17 * (len(lines) - 1))
     width, height = figure.get_size_inches()

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from warpseed.report import blocks, parts, points, style, tables, timelines
+from warpseed.report import blocks, parts, points, style, tables
 from warpseed.report import tree_bitmap_values as values
 from warpseed.report.charts import one_source, with_reference_gpu
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
-from warpseed.report.words import format_bases, format_number, format_seconds, machine_label, method_of
+from warpseed.report.tree_bitmap_runs import WORK, run_lines
+from warpseed.report.words import format_bases, format_number, format_scaled, format_seconds, machine_label, method_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,17 +33,7 @@ _STRUCTURES = ("tree", "hybrid")
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8c8c8c")
 _VARIANT_COLOURS = {"naive": "#8c8c8c", "shuffle": "#0072B2", "efficient": "#0072B2", "queue": "#D55E00"}
 _VARIANT_WORDS = {"efficient": "transition-efficient", "queue": "with queues"}
-_WORK = {
-    "host_to_device": ("copies to GPU", "#E69F00"),
-    "kernel": ("kernel", "#D55E00"),
-    "device_to_host": ("copies to host", "#CC79A7"),
-    "deltas": ("deltas", "#0072B2"),
-    "to_bitmap": ("conversion", "#009E73"),
-    "match": ("CPU alone", "#56B4E9"),
-}
-"""Kinds of work by the names of events: their words and colours, in the order of Figure 40."""
-_PRINTED_TOTALS = {"serial": "3.4 s", "one_trie": "1.55 s", "concurrent": "2.9 s"}
-_PRINTED_SIZE = "1 Mbases, chunks of 100,000"
+_STREAM = "bases of the stream"
 
 
 def speedups(measurements: Measurements) -> pd.DataFrame:
@@ -63,23 +54,22 @@ def _ticks(numbers: Sequence[int]) -> list[tuple[float, str]]:
     return [(float(number), f"{number:,}") for number in sorted(set(numbers))]
 
 
-def _device_words(row: Mapping[str, Any], several: bool) -> str:
-    device = "GPU" if row["device"] == "gpu" else "CPU"
-    where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
-    return f"{device}{where}"
+def _where(row: Mapping[str, Any]) -> str:
+    return f" ({row['machine']})" if row["source"] == "reference" else ""
 
 
-def _against_k(table: pd.DataFrame, column: str, label: Callable[[str], str], colours: Mapping[str, str]) -> list[Any]:
+def _against_k(table: pd.DataFrame, column: str) -> list[points.Points]:
     """A curve for each variant on each device; dashed on the CPU. Of several streams the longest is drawn."""
     curves = []
-    several = table["machine"].nunique() > 1
     for (_, _, _, variant), own in table.groupby(["source", "machine", "device", "variant"], sort=False):
         longest = own.sort_values(["k", "length"]).drop_duplicates("k", keep="last").dropna(subset=[column])
         if len(longest):
             row = rows_of(longest)[0]
-            name = f"{label(str(variant))}, {_device_words(row, several)}"
+            name = f"{_words(str(variant))}, {row['device'].upper()}{_where(row)}"
             dashed = row["device"] == "cpu"
-            curves.append(points.Points(name, colours[str(variant)], list(longest["k"]), list(longest[column]), dashed))
+            curves.append(
+                points.Points(name, _VARIANT_COLOURS[str(variant)], list(longest["k"]), list(longest[column]), dashed)
+            )
     return curves
 
 
@@ -95,11 +85,11 @@ def _kernel_figure(
     table = _shown(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
     if table.empty:
         return style.empty_figure(title, _NOTHING), table
-    shown = [points.Panel("ns a base", _against_k(table, "ns_per_base", _words, _VARIANT_COLOURS))]
+    shown = [points.Panel("ns a base", _against_k(table, "ns_per_base"))]
     ratios = _shown(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
     if len(ratios):
         said = [(1000.0, 1000.0, "published: about 1,000 at worst")] if item == "exact_kernels" else []
-        over = _against_k(ratios, "speedup", lambda _: "speedup", _VARIANT_COLOURS)
+        over = _against_k(ratios, "speedup")
         shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
     if (panel := more()) is not None:
         shown.append(panel)
@@ -124,7 +114,7 @@ def figure_37(measurements: Measurements) -> Drawn:
         own = _less(measurements, _EFFICIENT, "accesses")
         if own.empty:
             return None
-        curves = _against_k(own, "less_percent", lambda _: "fewer", _VARIANT_COLOURS)
+        curves = _against_k(own, "less_percent")
         printed = measurements.published[measurements.published["metric"] == "fewer memory accesses"]
         marks = [
             (float(row["parameters"].partition("k=")[2]), row["value"], "published" if rank == 0 else "")
@@ -143,7 +133,7 @@ def figure_38(measurements: Measurements) -> Drawn:
         own = _less(measurements, _QUEUES, "occupancy")
         if own.empty or (own["less_percent"] <= 0).any():
             return None
-        curves = _against_k(own, "less_percent", lambda _: "lost", _VARIANT_COLOURS)
+        curves = _against_k(own, "less_percent")
         return points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")])
 
     title = "Figure 38: Levenshtein kernels, without and with queues"
@@ -165,19 +155,8 @@ def _structure_figure(
         for colour, (k, own) in zip(_COLOURS, table.sort_values("length").groupby("k"), strict=False)
     ]
     panel = points.Panel("HTB over\npointer tree", curves, bands=said)
-    ticks = [(float(length), f"{length:,}") for length in _spaced(sorted(set(table["length"])))]
-    label = "bases of the stream"
-    return points.panels([panel], ticks, label, title, values.describe(table), log_x=False), table
-
-
-def _spaced(lengths: Sequence[int]) -> list[int]:
-    """Those that have room beside each other on an axis from 0 on."""
-    least = max(lengths) / 9
-    kept: list[int] = []
-    for length in sorted(lengths, reverse=True):
-        if not kept or kept[-1] - length >= least:
-            kept.append(length)
-    return kept[::-1]
+    ticks = [(float(length), f"{length:,}") for length in sorted(set(table["length"]))]
+    return points.panels([panel], ticks, _STREAM, title, values.describe(table), log_x=False), table
 
 
 def figure_39a(measurements: Measurements) -> Drawn:
@@ -191,51 +170,14 @@ def figure_39b(measurements: Measurements) -> Drawn:
     return _structure_figure(measurements, "to_bitmap", "Figure 39b: HTB over pointer tree, conversion", [])
 
 
-def _time_lines(measurements: Measurements, versions: Sequence[str], title: str) -> Drawn:
-    """The events of some versions, on the GPU where there is one, with the totals that the thesis prints."""
-    events = _shown(values.events_table(measurements))
-    events = events[events["version"].isin(list(versions))]
-    drawn = events[events["version"] == versions[0]]
-    if drawn.empty:
-        return style.empty_figure(title, _NOTHING), events
-    if (drawn["device"] == "gpu").any():
-        others = events[events["version"] != versions[0]]
-        events = joined([drawn[drawn["device"] == "gpu"], others[others["machine"].isin(list(drawn["machine"]))]])
-    shown = []
-    events = events.sort_values("version", key=lambda names: names.map(list(versions).index), kind="stable")
-    for (_, machine, _, version), own in events.groupby(["source", "machine", "device", "version"], sort=False):
-        first, total = rows_of(own)[0], format_seconds(float(own["end"].max()))
-        device = "GPU" if first["device"] == "gpu" else "CPU"
-        name = {"one_trie": "CPU alone", "serial": f"serial, {device}", "concurrent": f"concurrent, {device}"}
-        printed = f"{total} ({machine}); published: {_PRINTED_TOTALS[str(version)]}"
-        shown.append(timelines.Run(f"{name[str(version)]}: {printed}", _work_rows(own, version == "concurrent")))
-    first = rows_of(events)[0]
-    sizes = f"k = {first['k']}, {format_bases(first['length']).replace('bp', 'bases')}"
-    chunks = drawn["chunk_length"].max()
-    subtitle = f"{sizes}, chunks of {int(chunks):,}   ·   published: k = 15, {_PRINTED_SIZE}"
-    return timelines.timelines(shown, title, subtitle), events
-
-
-def _work_rows(events: pd.DataFrame, by_stream: bool) -> list[timelines.Row]:
-    rows = []
-    for stream in sorted(set(events["stream"])) if by_stream else [None]:
-        own = events if stream is None else events[events["stream"] == stream]
-        for name, (words, colour) in _WORK.items():
-            spans = own[own["name"] == name]
-            if len(spans):
-                label = words if stream is None else f"{words}, {'AB'[stream]}"
-                rows.append(timelines.Row(label, colour, list(zip(spans["begin"], spans["end"], strict=True))))
-    return rows
-
-
 def figure_40(measurements: Measurements) -> Drawn:
     """Figure 40: the serial version, and the CPU alone."""
-    return _time_lines(measurements, ("serial", "one_trie"), "Figure 40: time line of the serial version")
+    return run_lines(measurements, ("serial", "one_trie"), "Figure 40: time line of the serial version")
 
 
 def figure_41(measurements: Measurements) -> Drawn:
     """Figure 41: the concurrent version."""
-    return _time_lines(measurements, ("concurrent",), "Figure 41: time line of the concurrent version")
+    return run_lines(measurements, ("concurrent",), "Figure 41: time line of the concurrent version")
 
 
 def streams(measurements: Measurements) -> Drawn:
@@ -251,8 +193,8 @@ def streams(measurements: Measurements) -> Drawn:
         if own["length"].nunique()
     ]
     lengths = sorted(set(table["length"]))
-    ticks = [(float(length), format_bases(length).replace("bp", "b")) for length in lengths]
-    return points.panels(shown, ticks, "length of the stream", title, values.describe(table)), table
+    ticks = [(float(length), format_scaled(length)) for length in lengths]
+    return points.panels(shown, ticks, _STREAM, title, values.describe(table)), table
 
 
 def _of_longest(table: pd.DataFrame) -> pd.DataFrame:
@@ -266,11 +208,9 @@ def _of_longest(table: pd.DataFrame) -> pd.DataFrame:
 
 def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
     curves = []
-    several = table["machine"].nunique() > 1
     keys = ["source", "machine", "device", "gpus", "threads", "scope"]
     for (_, _, device, _, _, scope), own in table.groupby(keys, sort=False):
         row = rows_of(own)[0]
-        where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
         words = {
             "end_to_end": method_of(row).label.removeprefix("fast tier, ")
             + (", both copies" if device == "gpu" else ""),
@@ -281,7 +221,7 @@ def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
         ordered = own.sort_values("length")
         dashed = scope == "floor" or (device == "cpu" and row["threads"] == 1)
         x, y = list(ordered["length"]), list(ordered["bases_per_s"] / 1e6)
-        curves.append(points.Points(f"{words[str(scope)]}{where}", colour[str(scope)], x, y, dashed))
+        curves.append(points.Points(f"{words[str(scope)]}{_where(row)}", colour[str(scope)], x, y, dashed))
     return curves
 
 
@@ -347,7 +287,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     paper = measurements.paper
     measured, over = times(measurements, ["versions", *_SUMMED]), speedups(measurements)
     shown = frame([{**row, "length": row["queries"]} for row in rows_of(measured)], [*measured.columns, "length"])
-    sizes = values.describe(shown) if len(shown) else _NOTHING.removesuffix(".")
+    sizes = values.describe(shown).replace("\n", "; ") if len(shown) else _NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} {paper.reference}, {paper.machine}."),
@@ -382,7 +322,7 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
     if table.empty:
         return [heading, blocks.Text(_NOTHING)]
     names = {"one_trie": "CPU alone, one trie", "serial": "serial", "concurrent": "concurrent"}
-    stages = [stage for stage in _WORK if stage in set(table["stage"]) and stage != "match"]
+    stages = [stage for stage in WORK if stage in set(table["stage"]) and stage != "match"]
     groups = []
     for (source, machine, k, length), own in table.groupby(["source", "machine", "k", "length"], sort=False):
         rows = []
@@ -398,7 +338,7 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
         place = machine_label(str(source), str(machine))
         size = format_bases(float(str(length))).replace("bp", "bases")
         groups.append(blocks.Group(f"{place}: k = {k}, {size}", rows))
-    heads = [blocks.Cell("Version"), blocks.Cell("total"), *(blocks.Cell(_WORK[stage][0]) for stage in stages)]
+    heads = [blocks.Cell("Version"), blocks.Cell("total"), *(blocks.Cell(WORK[stage][0]) for stage in stages)]
     note = (
         "Medians. Parts of the concurrent version overlap on a GPU. All versions say the same of every place, and have "
         "the same dictionary in the end."

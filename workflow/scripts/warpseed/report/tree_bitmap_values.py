@@ -219,7 +219,7 @@ _PARTS = ("build", "search")
 
 
 def describe(table: pd.DataFrame) -> str:
-    """Machines, devices and the lengths of the streams of a table, for a subtitle."""
+    """Machines, devices and the lengths of the streams of a table, for a subtitle: a line a machine."""
     texts = []
     for (source, machine), own in table.groupby(["source", "machine"], sort=False):
         lengths = sorted(set(own["length"]))
@@ -227,9 +227,9 @@ def describe(table: pd.DataFrame) -> str:
         sizes += f" to {format_bases(lengths[-1]).replace('bp', 'bases')}" if len(lengths) > 1 else ""
         devices = " and ".join(dict.fromkeys(own["device"].str.upper()))
         seeds = sorted({seed for seed in own["seed_length"] if seed}) if "seed_length" in own else []
-        seeded = f", {format_bases(seeds[-1]).replace('bp', 'bases')} of seed" if seeds else ""
+        seeded = f", seed {format_bases(seeds[-1]).replace('bp', 'bases')}" if seeds else ""
         texts.append(f"{machine_label(str(source), str(machine))}: streams of {sizes}{seeded}, {devices}")
-    return "   ·   ".join(texts)
+    return "\n".join(texts)
 
 
 # What is published
