@@ -30,6 +30,24 @@ def test_a_rest_comes_right_behind_what_was_done(threads: int) -> None:
     assert list(ordered([], halved, threads)) == []
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_wait_for_the_first_of_a_rest(threads: int) -> None:
+    """While a task of a rest takes long, the others go on with as many more, and with what comes behind them."""
+    reached = threading.Event()
+
+    def run(task: tuple[int, int]) -> tuple[bool, Iterable[tuple[int, int]] | None]:
+        kind, number = task
+        if kind == 0:
+            return True, ((1, part) for part in range(3 * threads)) if number == 0 else None
+        if number == 0:
+            return reached.wait(20), None
+        if number == 2 * threads - 1:
+            reached.set()
+        return True, None
+
+    assert all(ordered(((0, number) for number in range(3)), run, threads))
+
+
 @THREADS
 def test_tasks_are_taken_a_few_ahead(threads: int) -> None:
     taken = []

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,7 +30,7 @@ def ordered(tasks: Iterable[_Task], run: _Run, threads: int, ahead: int = 2) -> 
     tasks : taken one by one, by the thread that takes the results; few more than are being worked on
     run : function of a task, called from any thread, that returns its result and the rest, or None for none
     threads : 1 calls `run` in the thread that takes the results, when the next one is asked for
-    ahead : tasks for each thread that are begun before the first one's result is taken
+    ahead : a task begins when fewer than so many for each thread stand before it whose results are not taken
 
     Yields
     ------
@@ -86,57 +86,75 @@ def _belong_to(stopped: tuple[threading.Event, ...]) -> None:
     _mine.stopped = stopped
 
 
-def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int, most: int) -> Iterator[_Result]:
-    from concurrent.futures import Future, ThreadPoolExecutor
+class _Finished(NamedTuple):
+    """A task that has been done; the rest of it stands behind it."""
 
-    # What is to come out next stands first: begun tasks, and rests of which no task has begun.
-    line: deque[Future[tuple[_Result, Iterable[_Task] | None]] | Iterator[_Task]] = deque()
+    result: Any
+
+
+_Line: TypeAlias = "deque[Future[Any] | _Finished | Iterator[Any]]"
+"""What is to come out, in its order: tasks that have been begun, done or not, and iterators of those that have not."""
+
+
+def _on_threads(tasks: Iterator[_Task], run: _Run, threads: int, most: int) -> Iterator[_Result]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    line: _Line = deque([tasks])
     stopped = threading.Event()
     # (Threads that a task begins belong to it.)
     belonging = (*getattr(_mine, "stopped", ()), stopped)
     pool = ThreadPoolExecutor(threads, initializer=_belong_to, initargs=(belonging,))
-    more = True
     try:
-        while more or line:
-            while more and len(line) < most and not _is_ready(line):
-                for task in tasks:
-                    line.append(pool.submit(run, task))
-                    break
-                else:
-                    more = False
-            if not line:
-                break
+        while line := _begun(line, lambda task: pool.submit(run, task), most, tasks):
             head = line.popleft()
-            if not isinstance(head, Future):
-                _begin(head, line, lambda task: pool.submit(run, task), threads)
-                continue
-            result, rest = head.result()
+            assert not isinstance(head, Iterator)  # its first task would stand there
+            if isinstance(head, _Finished):
+                result = head.result
+            else:
+                result, rest = head.result()
+                if rest is not None:
+                    line.appendleft(iter(rest))
             del head
             yield result
-            if rest is not None:
-                line.appendleft(iter(rest))
+            del result
     finally:
         stopped.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _is_ready(line: deque) -> bool:
-    """Whether a result can be handed on at once. (A rest has no `done`: its tasks come first.)"""
-    return bool(line) and getattr(line[0], "done", lambda: True)()
+def _begun(line: _Line, submit: Callable[[_Task], Future[Any]], most: int, source: Iterator[_Task]) -> _Line:
+    """A line in which all is begun that may be, which is what has fewer than `most` tasks before it.
+
+    So a thread that becomes free finds the next task, be it of a rest or of the source; but while a result can be
+    handed on, the source is not waited for.
+    """
+    now: _Line = deque()
+    tasks = 0
+    while line:
+        entry = line.popleft()
+        if isinstance(entry, Iterator):
+            while tasks < most and not (entry is source and _is_ready(now)):
+                try:
+                    now.append(submit(next(entry)))
+                except StopIteration:
+                    break
+                tasks += 1
+            else:
+                now.append(entry)
+            continue
+        tasks += 1
+        if not isinstance(entry, _Finished) and entry.done() and entry.exception() is None:
+            result, rest = entry.result()
+            entry = _Finished(result)
+            if rest is not None:
+                line.appendleft(iter(rest))
+        now.append(entry)
+    return now
 
 
-def _begin(
-    rest: Iterator[_Task], line: deque, submit: Callable[[_Task], Future[tuple[_Result, Iterable[_Task] | None]]],
-    count: int,
-) -> None:  # fmt: skip
-    """Begin the first `count` tasks of a rest, which go to the head of the line with what is left of it."""
-    begun: list[Future[tuple[_Result, Iterable[_Task] | None]]] = []
-    for task in rest:
-        begun.append(submit(task))
-        if len(begun) == count:
-            line.appendleft(rest)
-            break
-    line.extendleft(reversed(begun))
+def _is_ready(line: _Line) -> bool:
+    """Whether a result can be handed on at once."""
+    return bool(line) and (isinstance(line[0], _Finished) or line[0].done())  # type: ignore[union-attr]
 
 
 def fed(tasks: Iterator[_Task], run: Callable[[_Task], _Result], threads: int) -> Iterator[_Result]:
