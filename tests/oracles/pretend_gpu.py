@@ -1,4 +1,4 @@
-"""A GPU played by the CPU: CuPy's arrays are NumPy's, and kernels are plain functions that do what theirs do.
+"""A GPU played by the CPU: CuPy is that of pretend_cupy.py, and kernels are plain functions that do what theirs do.
 
 It holds the host's side of the GPU searches to account where no GPU is: batches, room, sorting, what goes where. What a
 kernel computes is checked on a GPU alone.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from types import SimpleNamespace
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,111 +29,8 @@ from warpseed.one_error.reads import Criteria
 from warpseed.output.lines import format_lines
 from warpseed.output.rows import HIT_ROW
 
+from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_mems_paper import PaperKernels
-
-NO_LIMIT = np.iinfo(np.int64).max
-
-
-class Array(np.ndarray):
-    """A NumPy array that can be asked for the host's copy."""
-
-    def get(self, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
-        if out is None:
-            return np.array(self)
-        out[...] = self
-        return out
-
-
-class Stream:
-    """A stream, which has nothing to wait for."""
-
-    def __init__(self, non_blocking: bool = False) -> None:
-        self.ptr = id(self)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-
-class OutOfMemoryError(MemoryError):
-    """CuPy's."""
-
-
-class PretendCupy:
-    """What the library uses of CuPy; an array of more than `largest` bytes does not fit."""
-
-    uint8, uint32, uint64, int64 = np.uint8, np.uint32, np.uint64, np.int64
-
-    def __init__(self) -> None:
-        self.largest = NO_LIMIT
-        self.free = 1 << 40
-        self.current = threading.local()
-        pool = SimpleNamespace(
-            free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0, free_all_blocks=lambda: None
-        )
-        self.get_default_memory_pool = lambda: pool
-        self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(
-                getDevice=lambda: getattr(self.current, "number", 0), memGetInfo=lambda: (self.free, 1 << 41)
-            ),
-            memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-            Device=self.device,
-            Stream=Stream,
-            Event=lambda: SimpleNamespace(record=lambda: None, synchronize=lambda: None),
-            get_elapsed_time=lambda begin, end: 1.0,
-            get_current_stream=Stream,
-            alloc_pinned_memory=bytearray,
-        )
-
-    @contextmanager
-    def device(self, number: int) -> Iterator[None]:
-        self.current.number = number
-        yield
-
-    def _given(self, array: np.ndarray) -> Array:
-        if array.nbytes > self.largest:
-            raise OutOfMemoryError(f"out of memory allocating {array.nbytes} bytes")
-        return array.view(Array)
-
-    def empty(self, shape: Any, dtype: Any) -> Array:
-        given = self._given(np.empty(shape, dtype))
-        given.view(np.uint8)[...] = 0xAB
-        return given
-
-    def zeros(self, shape: Any, dtype: Any) -> Array:
-        return self._given(np.zeros(shape, dtype))
-
-    def asarray(self, array: np.ndarray) -> Array:
-        return self._given(np.array(array))
-
-    def argsort(self, array: Array) -> Array:
-        return np.argsort(array, kind="stable").view(Array)
-
-    def maximum(self, array: Array, least: int) -> Array:
-        return np.maximum(array, least).view(Array)
-
-    def searchsorted(self, array: Array, values: Array) -> Array:
-        return np.searchsorted(array, values).view(Array)
-
-    def bincount(self, array: Array, minlength: int) -> Array:
-        return np.bincount(array, minlength=minlength).view(Array)
-
-    def repeat(self, array: Array, times: int) -> Array:
-        return np.repeat(array, times).view(Array)
-
-    def concatenate(self, arrays: Sequence[Array]) -> Array:
-        return np.concatenate(arrays).view(Array)
-
-    def flatnonzero(self, array: Array) -> Array:
-        return np.flatnonzero(array).view(Array)
-
-    def cumsum(self, array: Array, dtype: Any = None, out: Array | None = None) -> Array:
-        return np.cumsum(array, dtype=dtype, out=out).view(Array)
 
 
 class PretendGpu(PaperKernels):

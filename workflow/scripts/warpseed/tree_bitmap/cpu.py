@@ -158,6 +158,12 @@ class HostKmers:
         """
         self._structure.answer(codes, answers, more)
 
+    def take(self, codes: np.ndarray, more: bool) -> list[np.ndarray]:
+        """What the places of the next block are, uint8[…]; between two of them is one place that is no base."""
+        answers = np.zeros(len(codes), np.uint8)
+        self.answer(codes, answers, more)
+        return [answers]
+
     @property
     def held(self) -> int:
         """K-mers that are put into sets anew for every block."""
@@ -184,14 +190,15 @@ class HostCounts:
         self._counts = np.empty(0, np.int64)
         self._places = 0
 
-    def take(self, codes: np.ndarray, places: int, more: bool = True) -> None:
-        """Count the k-mers of the next places.
+    def take(self, codes: np.ndarray, more: bool) -> None:
+        """Count the k-mers of the next block; between two of them is one place that is no base.
 
         Parameters
         ----------
-        codes : uint8[…], from the first of these places on; those behind the last are read too
-        more : whether other places will follow
+        codes : uint8[…]
+        more : whether another block will follow
         """
+        places = len(codes) + 1
         answers, first_counts = np.zeros(places, np.uint8), np.zeros(places, np.uint32)
         known_counts = np.zeros(len(self._ranks), np.int64)
         grouped = self._parts.answer(codes, Said(answers, first_counts, known_counts))

@@ -15,7 +15,7 @@ from warpseed.tree_bitmap.stream import Stream
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["Ends", "find_distances", "known_before", "near_and_inexact"]
+__all__ = ["Ends", "find_distances", "known_before"]
 
 
 def known_before(codes: np.ndarray, request: Request, watch: Stopwatch) -> np.ndarray:
@@ -47,23 +47,33 @@ class Ends(Report):
 
     def take(self, block: Stream, more: bool) -> None:
         """Find the distances of the next block, and write them."""
-        request = self._request
-        if self._near is None:
-            with self._watch.stage("build"):
-                known = known_before(block.codes, request, self._watch)
-                self._near = cpu_edits.HostDistances(known, request.k, request.max_edits)
-        with self._watch.stage("search"):
-            distances = self._near.find(block.codes, threads=request.options.threads)
+        distances = self._distances(block.codes)
         with self._watch.stage("write"):
             self._put(block, output.kinds_of(distances))
-        self._passed(block, *near_and_inexact(distances))
+        self._passed(block, *_near_and_inexact(distances))
+
+    def _distances(self, codes: np.ndarray) -> np.ndarray:
+        """Those of a block; on GPUs the stream is one."""
+        request = self._request
+        if request.options.device != "cpu":
+            return find_distances(codes, request, self._watch)
+        if self._near is None:
+            with self._watch.stage("build"):
+                known = known_before(codes, request, self._watch)
+                self._near = cpu_edits.HostDistances(known, request.k, request.max_edits)
+        with self._watch.stage("search"):
+            return self._near.find(codes, threads=request.options.threads)
+
+    def dictionary(self) -> np.ndarray:
+        """The k-mers of the dictionary: places near them add none."""
+        return self._request.known
 
     def held(self) -> int:
         """As `_Places.held`."""
         return 0
 
 
-def near_and_inexact(distances: np.ndarray) -> tuple[int, int]:
+def _near_and_inexact(distances: np.ndarray) -> tuple[int, int]:
     """How many places have a distance, and how many one that is not 0."""
     near = int(np.count_nonzero(distances != TOO_FAR))
     return near, near - int(np.count_nonzero(distances == 0))

@@ -55,7 +55,7 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], Any]:
     """A search of the codes, brought to the current device, from an empty table on, which gives what places are; and an
     array as large as its table."""
     from warpseed.compute.gpu import cupy, view
-    from warpseed.tree_bitmap.gpu import DeviceKmers
+    from warpseed.tree_bitmap.gpu_table import DeviceKmers
 
     xp = cupy()
     padded = np.full(-(-len(codes) // _BASES_A_WORD) * _BASES_A_WORD, 4, np.uint8)

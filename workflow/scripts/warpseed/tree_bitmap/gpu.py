@@ -7,207 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import (
-    argsort,
-    cupy,
-    free_memory,
-    launch,
-    on_device,
-    on_own_stream,
-    pinned,
-    sort,
-    view,
-)
+from warpseed.compute.gpu import cupy, free_memory, on_device, on_own_stream, pinned, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap.gpu_fast import (
-    PLACE_BITS,
-    SLOTS_A_BUCKET,
-    KmerTable,
-    Stretch,
-    insert_kmers,
-    move_slots,
-    pack_codes,
-    read_codes,
-)
+from warpseed.tree_bitmap.gpu_table import BASES_A_WORD, DeviceKmers, slots_for
 from warpseed.tree_bitmap.seeds import find_seeded
-from warpseed.tree_bitmap.slots import EMPTY
-from warpseed.tree_bitmap.stream import NEW, NO_BASE, KmerCounts
+from warpseed.tree_bitmap.stream import NO_BASE, KmerCounts
 
-__all__ = ["BLOCK_BASES", "DeviceKmers", "find_answers", "iter_answers"]
+__all__ = [
+    "BLOCK_BASES",
+    "DeviceAnswers",
+    "DeviceCounts",
+    "DeviceKmers",
+    "Flight",
+    "Need",
+    "count_kmers",
+    "find_answers",
+    "has_room",
+    "iter_answers",
+]
 
 BLOCK_BASES = 1 << 23
 """Bases that go to the device together, some milliseconds of its work."""
-_BLOCK = 256
-_BASES_A_WORD = 32
-_SLACK = 2
-"""Words behind the stream's that are read, and mean nothing."""
-_LOAD = 0.75
-"""How full a table may be."""
 _IN_FLIGHT = 3
 """Blocks on their way: one comes to the device, one is searched, one goes back."""
+_COUNTING = 5
+"""Memory for k-mers that are counted and put in order, in sizes of a table of those that are not."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
-
-
-class DeviceKmers:
-    """The distinct k-mers of a stream on the current device, and the stream; both grow as blocks come.
-
-    Parameters
-    ----------
-    k : bases of a k-mer, 1 to 31
-    bases : how long the stream will be, about
-    kmers : how many of them there will be, about; None for one at each place
-    counting : whether k-mers are counted
-    part, parts : k-mers are dealt out to so many parts by their hash, and only those of one are taken
-    """
-
-    def __init__(
-        self, k: int, bases: int, kmers: int | None = None, *, counting: bool = False, part: int = 0, parts: int = 1
-    ) -> None:
-        self.k = k
-        self.part, self.parts = part, parts
-        self._words = 0
-        """words that the stream takes so far"""
-        self._searched = 0
-        """places whose k-mers are in the table, or in another part"""
-        self._grows = True
-        self._most_used = 0
-        """slots that may be used, at most"""
-        xp = cupy()
-        room = bases // _BASES_A_WORD + 2 + _SLACK
-        slots = _slots_for(min((bases if kmers is None else kmers) // parts + 1, 4**k))
-        self.table = KmerTable(
-            view(xp.zeros(room, xp.uint64)),
-            view(xp.zeros(room, xp.uint64)),
-            _empty_slots(slots),
-            view(xp.zeros(slots if counting else 0, xp.uint64)),
-            view(xp.zeros(1, xp.uint64)),
-            k,
-        )
-
-    def append(self, codes: Any) -> None:
-        """Append bases, uint8[32·n] on the device, to the stream."""
-        more = len(codes) // _BASES_A_WORD
-        self._make_room(more)
-        launch(pack_codes, more, _BLOCK, codes, self._words, self.table.words, self.table.marks)
-        self._words += more
-
-    def append_kmers(self, kmers: np.ndarray) -> None:
-        """Append k-mers by their codes, uint64[n], each for itself, to the stream."""
-        self._make_room(len(kmers))
-        xp = cupy()
-        to = slice(self._words, self._words + len(kmers))
-        xp.asarray(self.table.words)[to] = xp.asarray(kmers << np.uint64(64 - 2 * self.k))
-        xp.asarray(self.table.marks)[to] = np.uint64(0x5555_5555_5555_5555 >> (2 * self.k))
-        self._words += len(kmers)
-
-    def begin(self, grows: bool) -> int:
-        """Take all k-mers so far, behind which is no base, as seen. What comes next is, too, if the table `grows`.
-
-        Returns
-        -------
-        where what is appended next begins
-        """
-        answers = cupy().empty(BLOCK_BASES, np.uint8)
-        while self.search(answers, self._searched + BLOCK_BASES, BLOCK_BASES // _BASES_A_WORD):
-            pass
-        self._searched = self._words * _BASES_A_WORD
-        self._grows = grows
-        return self._searched
-
-    def search(self, answers: Any, last: int | None = None, kmers: int | None = None) -> int:
-        """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
-        all that the stream has whole.
-
-        answers : uint8[…] on the device, takes what each place is
-        kmers : how many there are at most, if not at each place
-
-        Returns
-        -------
-        places
-        """
-        whole = self._words * _BASES_A_WORD - self.k + 1
-        first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
-        self._make_slots(last - first if kmers is None else min(kmers, last - first))
-        answers[: last - first] = NEW
-        stretch = Stretch(first, last, self.part, self.parts, self._grows)
-        launch(insert_kmers, last - first, _BLOCK, self.table, stretch, view(answers))
-        self._searched = last
-        return last - first
-
-    def distinct(self) -> np.ndarray:
-        """The codes of all k-mers of the table, sorted: uint64[d]."""
-        codes = self._codes_at(self._places()[0])
-        sort(codes)
-        return codes.get()
-
-    def counted(self) -> KmerCounts:
-        """All k-mers of the table by their first places, with their counts."""
-        xp = cupy()
-        places, held = self._places()
-        order = argsort(places)
-        counts = xp.asarray(self.table.counts)[held][order]
-        return KmerCounts(
-            self._codes_at(places[order]).get(), places[order].get().astype(np.int64), counts.get().astype(np.int64)
-        )
-
-    def _places(self) -> tuple[Any, Any]:
-        """The first places of all k-mers, in any order, and the slots that hold them."""
-        xp = cupy()
-        slots = xp.asarray(self.table.slots)
-        held = xp.flatnonzero(slots != EMPTY)
-        return slots[held] & np.uint64((1 << PLACE_BITS) - 1), held
-
-    def _codes_at(self, places: Any) -> Any:
-        codes = cupy().empty(len(places), np.uint64)
-        launch(read_codes, len(places), _BLOCK, self.table, view(places), view(codes))
-        return codes
-
-    def _make_room(self, words: int) -> None:
-        """Let the stream grow by so many words."""
-        needed = self._words + words + _SLACK
-        if needed > len(self.table.words):
-            room = max(needed, 2 * len(self.table.words))
-            self.table = self.table._replace(words=_grown(self.table.words, room), marks=_grown(self.table.marks, room))
-
-    def _make_slots(self, places: int) -> None:
-        """Let the table grow, if so many more k-mers could make it too full."""
-        if not self._grows:
-            return
-        if self._most_used + places > _LOAD * len(self.table.slots):
-            self._most_used = int(cupy().asarray(self.table.used).get()[0])
-        if self._most_used + places > _LOAD * len(self.table.slots):
-            slots = max(_slots_for(self._most_used + places), 2 * len(self.table.slots))
-            counts = view(cupy().zeros(slots if len(self.table.counts) else 0, np.uint64))
-            larger = self.table._replace(slots=_empty_slots(slots), counts=counts)
-            launch(move_slots, len(self.table.slots), _BLOCK, self.table, larger)
-            self.table = larger
-        self._most_used += places
-
-
-def _slots_for(kmers: int) -> int:
-    """Slots of a table of so many k-mers: whole buckets."""
-    return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
-
-
-def _empty_slots(slots: int) -> Any:
-    empty = cupy().empty(slots, np.uint64)
-    empty[...] = EMPTY
-    return view(empty)
-
-
-def _grown(array: Any, room: int) -> Any:
-    """An array with more room, and zeros there."""
-    xp = cupy()
-    larger = xp.zeros(room, np.uint64)
-    larger[: len(array)] = xp.asarray(array)
-    return view(larger)
+_BORDER = np.full(1, NO_BASE)
 
 
 class _Lane:
@@ -218,35 +52,80 @@ class _Lane:
         self.codes, self.answers = pinned(size, np.uint8), pinned(size + k, np.uint8)
         self.device_codes, self.device_answers = xp.empty(size, xp.uint8), xp.empty(size + k, xp.uint8)
         self.copies = xp.cuda.Stream(non_blocking=True)
-        self.places = 0
+        self.bases = self.places = 0
 
-    def fill(self, parts: Iterator[np.ndarray]) -> int:
-        """Take bases until there is no room or there are no more; returns how many."""
-        used = 0
-        for part in parts:
-            self.codes[used : used + len(part)] = part
-            used += len(part)
-        self.codes[used:] = NO_BASE
-        return used
+    def fill(self, codes: np.ndarray) -> np.ndarray:
+        """Take bases while there is room; returns the others."""
+        taken = codes[: len(self.codes) - self.bases]
+        self.codes[self.bases : self.bases + len(taken)] = taken
+        self.bases += len(taken)
+        return codes[len(taken) :]
 
 
-def _cut(blocks: Iterable[np.ndarray], size: int) -> Iterator[Iterator[np.ndarray]]:
-    """Arrays of any lengths as parts of them, `size` bases together; each group is taken before the next."""
-    left = iter(blocks)
-    rest = next(left, None)
+class Flight:
+    """Bases on their way through the current device, where what each place is comes back from, in order.
 
-    def group() -> Iterator[np.ndarray]:
-        nonlocal rest
-        wanted = size
-        while rest is not None and wanted:
-            part, rest = rest[:wanted], rest[wanted:]
-            wanted -= len(part)
-            if not len(rest):
-                rest = next(left, None)
-            yield part
+    What `take` and `end` give are uint8[…], NO_KMER, NEW or SEEN; each is written over when two more have been asked
+    for. All together have as many places as the stream.
 
-    while rest is not None:
-        yield group()
+    Parameters
+    ----------
+    kmers : what is seen before, on the current device; takes the stream's k-mers
+    grows : whether the stream's k-mers are seen, too, from their first place on
+    watch : takes the seconds in which the host copies bases to where the device takes them from, as
+        ``host_to_device``, and waits for answers, as ``kernel``
+    """
+
+    def __init__(self, kmers: DeviceKmers, *, grows: bool = True, watch: Stopwatch) -> None:
+        self._kmers, self._watch = kmers, watch
+        self._lanes = [_Lane(BLOCK_BASES, kmers.k) for _ in range(_IN_FLIGHT)]
+        self._flying: list[_Lane] = []
+        self._total = self._given = 0
+        self._origin = kmers.begin(grows)
+        ready = cupy().cuda.get_current_stream().record()
+        for lane in self._lanes:
+            # What was there before may still be read on the other stream.
+            lane.copies.wait_event(ready)
+
+    def take(self, codes: np.ndarray) -> Iterator[np.ndarray]:
+        """Take the next bases, uint8[…]; gives what places before them are, as far as that is known."""
+        while len(codes):
+            with self._watch.stage("host_to_device"):
+                codes = self._lanes[0].fill(codes)
+            if self._lanes[0].bases == BLOCK_BASES:
+                yield from self._launch()
+
+    def end(self) -> Iterator[np.ndarray]:
+        """Gives what the other places are."""
+        if self._lanes[0].bases:
+            yield from self._launch()
+        while self._flying:
+            yield self._landed()
+        yield np.zeros(self._total - self._given, np.uint8)
+
+    def _launch(self) -> Iterator[np.ndarray]:
+        """Send the bases of the first lane on their way."""
+        kmers, searching, lane = self._kmers, cupy().cuda.get_current_stream(), self._lanes.pop(0)
+        self._lanes.append(lane)
+        size = -(-lane.bases // BASES_A_WORD) * BASES_A_WORD
+        lane.codes[lane.bases : size] = NO_BASE
+        lane.device_codes[:size].set(lane.codes[:size], stream=lane.copies)
+        searching.wait_event(lane.copies.record())
+        kmers.append(view(lane.device_codes[:size]))
+        self._total += lane.bases
+        lane.bases, lane.places = 0, kmers.search(lane.device_answers, self._origin + self._total)
+        lane.copies.wait_event(searching.record())
+        lane.device_answers[: lane.places].get(stream=lane.copies, out=lane.answers[: lane.places], blocking=False)
+        self._flying.append(lane)
+        self._given += lane.places
+        if len(self._flying) == _IN_FLIGHT - 1:
+            yield self._landed()
+
+    def _landed(self) -> np.ndarray:
+        lane = self._flying.pop(0)
+        with self._watch.stage("kernel"):
+            lane.copies.synchronize()
+        return lane.answers[: lane.places]
 
 
 def iter_answers(
@@ -254,55 +133,94 @@ def iter_answers(
 ) -> Iterator[np.ndarray]:
     """What each place of a stream is, block by block.
 
+    blocks : the stream's codes, uint8[…], in arrays of any lengths
+    kmers, grows, watch : those of `Flight`, as is what it gives
+    """
+    flight = Flight(kmers, grows=grows, watch=watch)
+    for codes in blocks:
+        yield from flight.take(codes)
+    yield from flight.end()
+
+
+class _Blocks:
+    """Blocks of a stream, which go to one GPU as they come; between two of them is one place that is no base.
+
     Parameters
     ----------
-    kmers : what is seen before, on the current device; takes the stream's k-mers
-    blocks : the stream's codes, uint8[…], in arrays of any lengths
-    grows : whether the stream's k-mers are seen, too, from their first place on
-    watch : takes the seconds in which the host copies bases to where the device takes them from, as
-        ``host_to_device``, and waits for answers, as ``kernel``
-
-    Yields
-    ------
-    uint8[…], NO_KMER, NEW or SEEN; it is written over when two more have been asked for. All together have as many
-    places as the stream
+    k : bases of a k-mer
+    known : uint64[d], distinct k-mers that are seen before
+    need : what they take, as far as that is known before
+    device : number of the GPU
     """
-    xp = cupy()
-    searching = xp.cuda.get_current_stream()
-    lanes = [_Lane(BLOCK_BASES, kmers.k) for _ in range(_IN_FLIGHT)]
-    flying: list[_Lane] = []
-    total = given = 0
-    origin = kmers.begin(grows)
-    ready = searching.record()
-    for lane in lanes:
-        # What was there before may still be read on the other stream.
-        lane.copies.wait_event(ready)
 
-    def landed() -> np.ndarray:
-        lane = flying.pop(0)
-        with watch.stage("kernel"):
-            lane.copies.synchronize()
-        return lane.answers[: lane.places]
+    held = 0
+    """k-mers that are put into sets anew for every block"""
 
-    for number, parts in enumerate(_cut(blocks, BLOCK_BASES)):
-        lane = lanes[number % _IN_FLIGHT]
-        with watch.stage("host_to_device"):
-            bases = lane.fill(parts)
-        size = -(-bases // _BASES_A_WORD) * _BASES_A_WORD
-        lane.device_codes[:size].set(lane.codes[:size], stream=lane.copies)
-        searching.wait_event(lane.copies.record())
-        kmers.append(view(lane.device_codes[:size]))
-        total += bases
-        lane.places = kmers.search(lane.device_answers, origin + total)
-        lane.copies.wait_event(searching.record())
-        lane.device_answers[: lane.places].get(stream=lane.copies, out=lane.answers[: lane.places], blocking=False)
-        flying.append(lane)
-        given += lane.places
-        if len(flying) == _IN_FLIGHT - 1:
-            yield landed()
-    while flying:
-        yield landed()
-    yield np.zeros(total - given, np.uint8)
+    def __init__(
+        self, k: int, known: np.ndarray, need: Need, device: int, *, grows: bool = True, counting: bool = False
+    ) -> None:
+        self._device = device
+        with self._here():
+            self._kmers = DeviceKmers(k, need.bases, need.kmers, counting=counting)
+            self._kmers.append_kmers(known)
+            self._flight = Flight(self._kmers, grows=grows, watch=Stopwatch())
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """From whatever thread that is."""
+        with on_device(self._device), on_own_stream(0):
+            yield
+
+    def _answers(self, codes: np.ndarray, more: bool) -> Iterator[np.ndarray]:
+        """What places are, those of this block and the one behind it, or before it; of the last block all others."""
+        with self._here():
+            yield from self._flight.take(codes)
+            yield from self._flight.take(_BORDER)
+            if not more:
+                yield from self._flight.end()
+
+
+class DeviceAnswers(_Blocks):
+    """What `HostKmers` is, on a GPU; not all places of a block are known when it has been taken."""
+
+    def __init__(self, k: int, known: np.ndarray, need: Need, device: int, *, grows: bool) -> None:
+        super().__init__(k, known, need, device, grows=grows)
+        self._waiting: list[np.ndarray] = []
+        self._filled = 0
+        """places of the first that waits which are known"""
+
+    def take(self, codes: np.ndarray, more: bool) -> list[np.ndarray]:
+        """What the places of blocks are, uint8[…] of each, in order: those that are known to their end by now."""
+        self._waiting.append(np.empty(len(codes) + 1, np.uint8))
+        done = []
+        for answers in self._answers(codes, more):
+            while len(answers):
+                block = self._waiting[0]
+                there = answers[: len(block) - self._filled]
+                block[self._filled : self._filled + len(there)] = there
+                self._filled += len(there)
+                answers = answers[len(there) :]
+                if self._filled == len(block):
+                    done.append(self._waiting.pop(0)[:-1])
+                    self._filled = 0
+        return done
+
+
+class DeviceCounts(_Blocks):
+    """What `HostCounts` is, on a GPU."""
+
+    def __init__(self, k: int, need: Need, device: int) -> None:
+        super().__init__(k, np.empty(0, np.uint64), need, device, counting=True)
+
+    def take(self, codes: np.ndarray, more: bool) -> None:
+        """Count the k-mers of the next block."""
+        for _ in self._answers(codes, more):
+            pass
+
+    def counted(self) -> KmerCounts:
+        """What has been counted; nothing is taken after it."""
+        with self._here():
+            return self._kmers.counted()
 
 
 def find_answers(
@@ -341,30 +259,57 @@ def _answer(
     watch: Stopwatch,
 ) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
-    before = _BASES_A_WORD * len(known)
-    expected = len(known) + (len(codes) if grows else 0)
-    table = 8 * _slots_for(min(expected, 4**k)) // len(devices)
-    parts = len(devices) * max(_parts(device, len(codes) + before, table) for device in devices)
+    need = Need.of(k, len(codes), len(known), grows=grows)
+    parts = _parts_for(devices, need)
+    answers = [np.zeros(len(codes), np.uint8) for _ in devices]
 
-    def serve(number: int) -> tuple[Stopwatch, np.ndarray]:
-        mine, answers = Stopwatch(), np.zeros(len(codes), np.uint8)
+    def search(part: int, mine: Stopwatch) -> None:
+        kmers = DeviceKmers(k, need.bases, need.kmers, part=part, parts=parts)
+        kmers.append_kmers(known)
+        found = iter_answers(kmers, [codes], grows=grows, watch=mine)
+        _take_greatest(answers[part % len(devices)], found, part < len(devices))
+
+    _share(devices, parts, search, watch)
+    for others in answers[1:]:
+        np.maximum(answers[0], others, out=answers[0])
+    return answers[0]
+
+
+def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), watch: Stopwatch) -> KmerCounts:
+    """The distinct k-mers of a stream by their first places, and how often each comes; parameters and errors are those
+    of `find_answers`."""
+    need = Need.of(k, len(codes), counting=True)
+    parts = _parts_for(devices, need)
+    counted: dict[int, KmerCounts] = {}
+
+    def count(part: int, mine: Stopwatch) -> None:
+        kmers = DeviceKmers(k, need.bases, need.kmers, counting=True, part=part, parts=parts)
+        for _ in iter_answers(kmers, [codes], watch=mine):
+            pass
+        counted[part] = kmers.counted()
+
+    _share(devices, parts, count, watch)
+    if parts == 1:
+        return counted[0]
+    joined = KmerCounts(*map(np.concatenate, zip(*counted.values(), strict=True)))
+    order = np.argsort(joined.places)
+    return KmerCounts(*(column[order] for column in joined))
+
+
+def _share(devices: Sequence[int], parts: int, work: Callable[[int, Stopwatch], None], watch: Stopwatch) -> None:
+    """Do the work of each part on its device, a thread each; what a part takes there is free before the next begins."""
+
+    def serve(number: int) -> Stopwatch:
+        mine = Stopwatch()
         with on_device(devices[number]), on_own_stream(0):
             for part in range(number, parts, len(devices)):
-                kmers = DeviceKmers(k, len(codes) + before, expected, part=part, parts=parts)
-                kmers.append_kmers(known)
-                found = iter_answers(kmers, [codes], grows=grows, watch=mine)
-                _take_greatest(answers, found, part == number)
-                del kmers  # before the next part takes its room
-        return mine, answers
+                work(part, mine)
+        return mine
 
     with ThreadPoolExecutor(len(devices)) as pool:
         served = list(pool.map(serve, range(len(devices))))
-    for stage in {stage for mine, _ in served for stage in mine.seconds}:
-        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
-    answers = served[0][1]
-    for _, others in served[1:]:
-        np.maximum(answers, others, out=answers)
-    return answers
+    for stage in {stage for mine in served for stage in mine.seconds}:
+        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine in served))
 
 
 def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool) -> None:
@@ -379,19 +324,52 @@ def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: boo
         place += len(block)
 
 
-def _parts(device: int, bases: int, table: int) -> int:
-    """Parts of its k-mers that a device takes one after the other, if a table of all takes so many bytes.
+class Need(NamedTuple):
+    """What a search takes of a device's memory."""
+
+    bases: int
+    """of the stream, and those that k-mers take which are known before"""
+    kmers: int
+    """in the table, at most"""
+    table: int
+    """bytes that a table of all of them takes, and what they are told from"""
+
+    @classmethod
+    def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
+        """That of a stream of so many places, and k-mers that are known before."""
+        kmers = known + (places if grows else 0)
+        table = (_COUNTING if counting else 1) * 8 * slots_for(min(kmers, 4**k))
+        return cls(places + BASES_A_WORD * known, kmers, table)
+
+    @property
+    def stream(self) -> int:
+        """Bytes that the stream takes, and blocks on their way."""
+        return self.bases * 2 * 8 // BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
+
+
+def has_room(device: int, need: Need) -> bool:
+    """Whether a device has room for all of a search at once."""
+    with on_device(device):
+        return need.stream + need.table <= int(_OF_FREE * free_memory())
+
+
+def _parts_for(devices: Sequence[int], need: Need) -> int:
+    """Parts that k-mers are dealt out to: as many for each device, which it takes one after the other.
 
     Raises
     ------
-    MemoryLimitError : there is no room for a stream of so many bases
+    MemoryLimitError : there is no room for the stream itself
     """
+    return len(devices) * max(_parts(device, need, need.table // len(devices)) for device in devices)
+
+
+def _parts(device: int, need: Need, table: int) -> int:
+    """Parts of its k-mers that a device takes one after the other, if a table of its own takes so many bytes."""
     with on_device(device):
         free = int(_OF_FREE * free_memory())
-        stream = bases * 2 * 8 // _BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
-        if stream >= free:
+        if need.stream >= free:
             raise MemoryLimitError(
-                f"GPU {device} has {free / 1e9:.1f} GB for a stream of {bases:,} bases, which takes "
-                f"{stream / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
+                f"GPU {device} has {free / 1e9:.1f} GB for a stream of {need.bases:,} bases, which takes "
+                f"{need.stream / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
             )
-        return -(-table // (free - stream))
+        return -(-table // (free - need.stream))

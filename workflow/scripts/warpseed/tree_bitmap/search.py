@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -12,23 +12,27 @@ import numpy as np
 
 from warpseed.batches import devices_of
 from warpseed.compute.pipeline import behind
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.output.opening import check_output, open_output, output_format
 from warpseed.sequences.names import Names
-from warpseed.sequences.queries import iter_queries, read_queries
 from warpseed.tree_bitmap import cpu, output
+from warpseed.tree_bitmap.blocks import iter_blocks
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 from warpseed.tree_bitmap.edits import TOO_FAR
-from warpseed.tree_bitmap.ends import Ends, find_distances, known_before, near_and_inexact
+from warpseed.tree_bitmap.ends import Ends, find_distances, known_before
 from warpseed.tree_bitmap.request import Put, Report, Request, Totals, checked_request
 from warpseed.tree_bitmap.seeds import new_kmers
-from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, Stream, stream_of
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, Stream
+from warpseed.tree_bitmap.targets import WholeCounts, answers_on, count_places, counts_on, target_for
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.sequences.queries import Queries
+    from warpseed.tree_bitmap.targets import Answers, Counts, Target
 
 __all__ = ["Matches", "Request", "Totals", "checked_request", "match", "write_stream"]
+
+_ALL = 1 << 62
+"""Places of a block that has the whole stream."""
 
 
 class Matches:
@@ -126,58 +130,40 @@ def _find_paper(codes: np.ndarray, request: Request, watch: Stopwatch) -> _Found
 # ---- from file to file
 
 
-def _blocks(source: Any, size: Callable[[], int]) -> Iterator[Stream]:
-    """Whole records as streams of about as many places as `size` says then, or more."""
-    waiting: list[Queries] = []
-    bases = 0
-    for records in iter_queries(source, batch_bases=cpu.BLOCK_PLACES // 2):
-        waiting.append(records)
-        bases += len(records.codes) + len(records)
-        if bases >= size():
-            yield stream_of(_joined(waiting))
-            waiting, bases = [], 0
-    if waiting:
-        yield stream_of(_joined(waiting))
-
-
-def _joined(parts: list[Queries]) -> Queries:
-    return parts[0].concatenate(parts)
-
-
-def _with_more(blocks: Iterable[Stream]) -> Iterator[tuple[Stream, bool]]:
-    """Blocks, each with whether another follows."""
-    before: Stream | None = None
-    for block in blocks:
-        if before is not None:
-            yield before, True
-        before = block
-    if before is not None:
-        yield before, False
-
-
 class _Places(Report):
     """Places, written as they come."""
 
-    def __init__(self, request: Request, watch: Stopwatch, put: Put, keep: bool) -> None:
+    def __init__(self, request: Request, watch: Stopwatch, target: Target, put: Put, keep: bool) -> None:
         super().__init__(request, watch)
+        self._target = target
         self._put = put
         self._keep = keep
-        self._kmers: cpu.HostKmers | None = None
+        self._kmers: Answers | None = None
+        self._waiting: list[Stream] = []
         self._new = [request.known]
 
     def take(self, block: Stream, more: bool) -> None:
-        """Match the next block, and write what its places are."""
-        k, answers = self._request.k, np.zeros(len(block.codes), np.uint8)
+        """Match the next block, and write what places are."""
         if self._kmers is None:
             with self._watch.stage("build"):
-                known, threads = self._request.known, self._request.options.threads
-                if not self._request.grows:
-                    known = known_before(block.codes, self._request, self._watch)
-                self._kmers = cpu.HostKmers(k, known, grows=self._request.grows, threads=threads, places=len(answers))
+                self._kmers = self._begun(block)
+        self._waiting.append(block)
         with self._watch.stage("search"):
-            self._kmers.answer(block.codes, answers, more)
+            found = self._kmers.take(block.codes, more)
+        for answers in found:
+            self._told(self._waiting.pop(0), answers)
+
+    def _begun(self, block: Stream) -> Answers:
+        """What knows the dictionary, and the seed where that is all; `block` is the first."""
+        request = self._request
+        known = request.known if request.grows else known_before(block.codes, request, self._watch)
+        return answers_on(self._target, request, known, len(block.codes))
+
+    def _told(self, block: Stream, answers: np.ndarray) -> None:
+        """Write what the places of a block are."""
+        with self._watch.stage("search"):
             if self._keep:
-                self._new.append(new_kmers(block.codes, k, answers))
+                self._new.append(new_kmers(block.codes, self._request.k, answers))
             seed = answers[: max(0, self._request.seed_places - self._first)] if self._request.grows else answers[:0]
             seed[seed == NEW] = SEEN
         with self._watch.stage("write"):
@@ -193,26 +179,57 @@ class _Places(Report):
         return np.sort(np.concatenate(self._new))
 
 
+class _WholePlaces(Report):
+    """Places of a stream that is one block."""
+
+    def __init__(self, request: Request, watch: Stopwatch, put: Put) -> None:
+        super().__init__(request, watch)
+        self._put = put
+
+    def take(self, block: Stream, more: bool) -> None:
+        """Match the stream, and write what places are."""
+        self._matches = match(block, self._request, self._watch)
+        answers = self._matches.answers
+        with self._watch.stage("write"):
+            self._put(block, answers)
+        self._passed(block, int(np.count_nonzero(answers)), int(np.count_nonzero(answers == NEW)))
+
+    def held(self) -> int:
+        """As `_Places.held`."""
+        return 0
+
+    def dictionary(self) -> np.ndarray:
+        """All k-mers that have been seen."""
+        return self._matches.dictionary.kmers
+
+
 class _Kmers(Report):
     """K-mers, written when all have been counted."""
 
-    def __init__(self, request: Request, watch: Stopwatch) -> None:
+    def __init__(self, request: Request, watch: Stopwatch, target: Target) -> None:
         super().__init__(request, watch)
-        self._counts: cpu.HostCounts | None = None
+        self._target = target
+        self._counts: Counts | None = None
         self._names: list[Names] = []
         self._starts: list[np.ndarray] = []
 
     def take(self, block: Stream, more: bool) -> None:
         """Count the k-mers of the next block."""
-        places = len(block.codes)
-        if self._counts is None:
-            self._counts = cpu.HostCounts(self._request.k, threads=self._request.options.threads, places=places)
         with self._watch.stage("search"):
-            # One place more: what stands behind the block.
-            self._counts.take(block.codes, places + 1, more)
+            if self._counts is None:
+                self._counts = self._begun(len(block.codes))
+            self._counts.take(block.codes, more)
         self._names.append(block.names)
         self._starts.append(block.starts + self._first)
         self._passed(block, 0, 0)
+
+    def _begun(self, places: int) -> Counts:
+        request = self._request
+        if request.options.tier == "paper":
+            return WholeCounts(
+                lambda codes: count_places(codes, request.k, _find_paper(codes, request, Stopwatch())[0])
+            )
+        return counts_on(self._target, request, places)
 
     def held(self) -> int:
         """As `_Places.held`."""
@@ -221,7 +238,8 @@ class _Kmers(Report):
     def rows(self) -> output.KmerRows:
         """All k-mers."""
         assert self._counts is not None
-        counted = self._counts.counted()
+        with self._watch.stage("search"):
+            counted = self._counts.counted()
         self._counts = None  # whose memory is wanted
         seen = cpu.is_known(counted.codes, self._request.known)
         seen |= counted.places < self._request.seed_places
@@ -236,18 +254,22 @@ class _Kmers(Report):
         return np.union1d(known, codes) if len(known) else np.sort(codes)
 
 
-def _taken(report: _Places | Ends | _Kmers, source: Any, request: Request, watch: Stopwatch) -> None:
+def _taken(
+    report: _Places | _WholePlaces | Ends | _Kmers, source: Any, request: Request, target: Target, watch: Stopwatch
+) -> None:
     """Give a report all blocks of a source; where there are threads, the next one is read meanwhile."""
 
     def size() -> int:
+        if target.whole:
+            return _ALL
         return max(cpu.BLOCK_PLACES, report.held() // 2, 0 if request.grows else request.seed_length)
 
     def take(block: tuple[Stream, bool]) -> None:
         report.take(*block)
 
     # Reading may wait for a pipe, which a signal ends in the main thread alone.
-    with nullcontext(take) if request.options.threads == 1 else behind(take, 1) as put:
-        reading = _with_more(_blocks(source, size))
+    with nullcontext(take) if request.options.threads == 1 or target.whole else behind(take, 1) as put:
+        reading = iter_blocks(source, size)
         while True:
             with watch.stage("read"):
                 block = next(reading, None)
@@ -295,15 +317,15 @@ def write_stream(
         raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
     if report == "kmers" and request.max_edits:
         raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
-    in_blocks = request.options.tier == "fast" and request.options.device == "cpu"
-    if report == "kmers" and not in_blocks:
-        raise InputError("k-mers are counted by the fast tier on the CPU; choose these, or the report 'places'.")
+    target = target_for(source, request, counting=report == "kmers")
     with open_output(path, [source], threads=request.options.threads) as handle:
         if report == "places":
-            totals, grown = _write_places(source, handle, format, request, watch, save is not None)
+            places = _places(request, target, watch, _put(handle, format, request), save is not None)
+            _taken(places, source, request, target, watch)
+            totals, grown = places.totals, places.dictionary
         else:
-            kmers = _Kmers(request, watch)
-            _taken(kmers, source, request, watch)
+            kmers = _Kmers(request, watch, target)
+            _taken(kmers, source, request, target, watch)
             rows = kmers.rows()
             totals, grown = kmers.totals, partial(kmers.dictionary, rows)
             with watch.stage("write"):
@@ -314,38 +336,15 @@ def write_stream(
     return totals
 
 
-def _write_places(
-    source: Any, handle: BinaryIO, format: str, request: Request, watch: Stopwatch, keep: bool
-) -> tuple[Totals, Callable[[], np.ndarray]]:
-    """Write what the places are; returns what they add up to, and what gives the dictionary in the end."""
+def _put(handle: BinaryIO, format: str, request: Request) -> Put:
+    """What writes the kinds of places; what goes before the first is written."""
     told = output.DISTANCES if request.max_edits else output.ANSWERS
-    put = partial(output.write_places if format == "tsv" else output.write_places_as_binary, handle, told)
     output.begin_places(handle, format, told, request.k, request.max_edits)
+    return partial(output.write_places if format == "tsv" else output.write_places_as_binary, handle, told)
+
+
+def _places(request: Request, target: Target, watch: Stopwatch, put: Put, keep: bool) -> _Places | _WholePlaces | Ends:
+    """What finds the kinds of places, and puts them."""
     if request.max_edits:
-        return _write_ends(source, put, request, watch), lambda: request.known
-    if request.options.tier == "fast" and request.options.device == "cpu":
-        places = _Places(request, watch, put, keep)
-        _taken(places, source, request, watch)
-        return places.totals, places.dictionary
-    with watch.stage("read"):
-        stream = stream_of(read_queries(source))
-    matches = match(stream, request, watch)
-    with watch.stage("write"):
-        put(stream, matches.answers)
-    kinds = np.bincount(matches.answers, minlength=3)
-    totals = Totals().and_block(stream, int(kinds[NEW] + kinds[SEEN]), int(kinds[NEW]))
-    return totals, lambda: matches.dictionary.kmers
-
-
-def _write_ends(source: Any, put: Put, request: Request, watch: Stopwatch) -> Totals:
-    """Write the distances of what ends at the places; returns what they add up to."""
-    if request.options.device == "cpu":
-        ends = Ends(request, watch, put)
-        _taken(ends, source, request, watch)
-        return ends.totals
-    with watch.stage("read"):
-        stream = stream_of(read_queries(source))
-    distances = find_distances(stream.codes, request, watch)
-    with watch.stage("write"):
-        put(stream, output.kinds_of(distances))
-    return Totals().and_block(stream, *near_and_inexact(distances))
+        return Ends(request, watch, put)
+    return _WholePlaces(request, watch, put) if target.whole else _Places(request, watch, target, put, keep)

@@ -1,0 +1,168 @@
+"""`warpseed stream` on a GPU, or on one that the CPU plays: byte for byte what the CPU writes, in whatever memory."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from command_line import fasta, save
+from oracles.pretend_stream import play_table
+from warpseed import cli
+from warpseed.compute import gpu as device_module
+from warpseed.tree_bitmap import cpu, gpu
+from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
+
+K = 11
+REAL = pytest.mark.gpu
+
+
+@pytest.fixture(params=["played", pytest.param("real", marks=REAL)])
+def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the CPU plays two GPUs. Blocks are small."""
+    monkeypatch.setattr(gpu, "BLOCK_BASES", 512)
+    if request.param == "played":
+        play_table(monkeypatch, devices=2)
+    return bool(request.param == "played")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With records of 5,000 bases, and a dictionary."""
+    draw = random.Random(3)
+    text = "".join(draw.choices("ACGT", k=1500))
+    records = {
+        "chr1": text[:900] + "NNN" + text[100:400],
+        "short": "ACG",
+        "": "T" * 60 + text[450:] + "R" + text[:90],
+        "empty": "N",
+        **{f"read{first}": text[first : first + 80] for first in range(0, 1400, 60)},
+    }
+    save(tmp_path, "records.fa", fasta(records))
+    known = np.unique(np.array([draw.randrange(4**K) for _ in range(90)], np.uint64))
+    save_dictionary(Dictionary(K, known), tmp_path / "known")
+    return tmp_path
+
+
+def written(folder: Path, name: str, *given: str, source: str | None = None) -> dict[str, bytes]:
+    """What a run writes: the output and the dictionary that it saves, if that is asked for."""
+    arguments = [str(folder / each) if each in ("known", "saved") else each for each in given]
+    assert cli.main(["stream", "-q", source or str(folder / "records.fa"), "-o", str(folder / name), *arguments]) == 0
+    files = [folder / name, folder / "saved"]
+    result = {each.name: each.read_bytes() for each in files if each.exists()}
+    for each in files:
+        each.unlink(missing_ok=True)
+    return result
+
+
+ASKED = {
+    "plain": ["-k", str(K)],
+    "long": ["-k", "31", "--seed-length", "300"],
+    "short": ["-k", "1"],
+    "seed": ["-k", str(K), "--seed-length", "1000", "--save-dictionary", "saved"],
+    "all is seed": ["-k", str(K), "--seed-length", "1000000"],
+    "dictionary": ["--dictionary", "known", "--seed-length", "40", "--save-dictionary", "saved"],
+    "fixed": ["--dictionary", "known", "--seed-length", "700", "--fixed"],
+}
+FORMS = list(itertools.product(("kmers", "places"), ("o.tsv", "o.bin")))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("blocks", [1 << 27, 700], ids=["one block", "many blocks"])
+def test_files_are_those_of_the_cpu(
+    played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str, blocks: int
+) -> None:
+    """From a file, of which is known how much room it takes, and from a pipe: its table grows."""
+    for (report, name), threads in zip(FORMS, "1221", strict=True):
+        given = [*ASKED[asked], "--report", report]
+        monkeypatch.setattr(cpu, "BLOCK_PLACES", 1 << 27)
+        expected = written(folder, name, *given)
+        monkeypatch.setattr(cpu, "BLOCK_PLACES", blocks)
+        assert written(folder, name, *given, "--device", "gpu", "--threads", threads) == expected
+        with piped(folder) as pipe:
+            assert written(folder, name, *given, "--device", "gpu", "--threads", threads, source=pipe) == expected
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_little_memory_and_several_devices_write_the_same(
+    played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """K-mers in several parts, one after the other on a device."""
+    found = gpu._parts
+    parts: list[int] = []
+
+    def noted(*asked: Any) -> int:
+        parts.append(found(*asked))
+        return parts[-1]
+
+    monkeypatch.setattr(gpu, "_parts", noted)
+    devices = ["gpu:0,1"] if played or device_module.device_count() > 1 else []
+    for report, name in FORMS:
+        given = [*ASKED[asked], "--report", report]
+        expected = written(folder, name, *given)
+        for device in devices:
+            assert written(folder, name, *given, "--device", device) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr(gpu, "free_memory", lambda: 70_000)
+            for device in ("gpu", *devices):
+                assert written(folder, name, *given, "--device", device) == expected
+    # Four bases, or a dictionary that stays, take a small table.
+    assert max(parts) > 1 or asked in ("short", "fixed")
+
+
+@pytest.fixture
+def little(request: pytest.FixtureRequest) -> Iterator[None]:
+    """40 MB of a GPU."""
+    pool = device_module.cupy().get_default_memory_pool()
+    with device_module.on_device(0):
+        device_module.give_back_memory()
+        pool.set_limit(size=pool.total_bytes() + 40_000_000)
+    yield
+    pool.set_limit(size=0)
+
+
+@REAL
+def test_a_gpu_that_is_full(little: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a file k-mers go there in parts. A pipe, of which nobody knows how long it is, ends in a sentence."""
+    text = "".join(random.Random(8).choices("ACGT", k=4_000_000))
+    save(tmp_path, "records.fa", fasta({"a": text, "b": text[:5000]}))
+    for report in ("kmers", "places"):
+        given = ["-k", "21", "--report", report]
+        expected = written(tmp_path, "o.bin", *given)
+        assert written(tmp_path, "o.bin", *given, "--device", "gpu") == expected
+        with piped(tmp_path) as pipe:
+            out = str(tmp_path / "o.bin")
+            assert cli.main(["stream", "-q", pipe, "-o", out, "--device", "gpu", *given]) == 1
+        said = capsys.readouterr().err
+        assert "memory does not suffice" in said and said.count("\n") == 1
+        assert not (tmp_path / "o.bin").exists()
+
+
+class piped:
+    """The records through a named pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._pipe = folder, folder / "pipe"
+
+    def __enter__(self) -> str:
+        os.mkfifo(self._pipe)
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+        return str(self._pipe)
+
+    def _write(self) -> None:
+        with self._pipe.open("wb") as handle:
+            handle.write((self._folder / "records.fa").read_bytes())
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.join(60)
+        self._pipe.unlink()

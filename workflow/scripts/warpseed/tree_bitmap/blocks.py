@@ -1,0 +1,47 @@
+"""Blocks of whole records, which a file is read in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from warpseed.sequences.queries import Queries, iter_queries
+from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap.stream import Stream, stream_of
+
+__all__ = ["iter_blocks"]
+
+
+def iter_blocks(source: Any, size: Callable[[], int]) -> Iterator[tuple[Stream, bool]]:
+    """A file's records as streams of about as many places as `size` says then, or more; each with whether another
+    follows."""
+    return _with_more(_blocks(source, size))
+
+
+def _blocks(source: Any, size: Callable[[], int]) -> Iterator[Stream]:
+    """Whole records as streams of about as many places as `size` says then, or more."""
+    waiting: list[Queries] = []
+    bases = 0
+    for records in iter_queries(source, batch_bases=cpu.BLOCK_PLACES // 2):
+        waiting.append(records)
+        bases += len(records.codes) + len(records)
+        if bases >= size():
+            yield stream_of(_joined(waiting))
+            waiting, bases = [], 0
+    if waiting:
+        yield stream_of(_joined(waiting))
+
+
+def _joined(parts: list[Queries]) -> Queries:
+    return parts[0].concatenate(parts)
+
+
+def _with_more(blocks: Iterable[Stream]) -> Iterator[tuple[Stream, bool]]:
+    """Blocks, each with whether another follows."""
+    before: Stream | None = None
+    for block in blocks:
+        if before is not None:
+            yield before, True
+        before = block
+    if before is not None:
+        yield before, False

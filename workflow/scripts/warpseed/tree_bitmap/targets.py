@@ -1,0 +1,158 @@
+"""Where the blocks of a file are matched and counted: in turn on the CPU or a GPU, or all at once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from warpseed.batches import devices_of
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap.seeds import new_kmers
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, KmerCounts
+
+if TYPE_CHECKING:
+    from warpseed.tree_bitmap.gpu import Need
+    from warpseed.tree_bitmap.request import Request
+
+__all__ = ["Answers", "Counts", "Target", "WholeCounts", "answers_on", "count_places", "counts_on", "target_for"]
+
+_BASES_A_BYTE = 5
+"""Of a compressed file, or more: what is compressed further is no common sequence."""
+_GZIP = b"\x1f\x8b"
+
+
+class Answers(Protocol):
+    """What says of blocks of a stream what their places are."""
+
+    @property
+    def held(self) -> int:
+        """K-mers that are put into sets anew for every block."""
+
+    def take(self, codes: np.ndarray, more: bool) -> list[np.ndarray]:
+        """Those of blocks, in order, that are known when the next one has come, with whether others follow."""
+
+
+class Counts(Protocol):
+    """What counts the k-mers of blocks of a stream."""
+
+    @property
+    def held(self) -> int:
+        """K-mers that are put into sets anew for every block."""
+
+    def take(self, codes: np.ndarray, more: bool) -> None:
+        """Count those of the next one, with whether others follow."""
+
+    def counted(self) -> KmerCounts:
+        """All; nothing is taken after it."""
+
+
+class Target(NamedTuple):
+    """Where blocks go."""
+
+    whole: bool = False
+    """whether all of the stream has to be one block"""
+    device: int | None = None
+    """the GPU that they go to as they come"""
+    need: Need | None = None
+    """what they take of its memory, as far as that is known"""
+
+
+def target_for(source: Any, request: Request, *, counting: bool) -> Target:
+    """Where the blocks of a source go. One GPU takes them as they come if it has room for all that there may be;
+    several share the k-mers of the whole stream, and one with little memory takes them in parts."""
+    options = request.options
+    if options.tier == "paper":
+        return Target(whole=True)
+    if options.device == "cpu":
+        return Target()
+    if request.max_edits:
+        return Target(whole=True)
+    from warpseed.tree_bitmap.gpu import Need, has_room
+
+    devices = devices_of(options.device)
+    places = _most_places(source)
+    known = 0 if counting else len(request.known) + (0 if request.grows else min(request.seed_length, places))
+    need = Need.of(request.k, places, known, grows=request.grows or counting, counting=counting)
+    if len(devices) > 1 or not has_room(devices[0], need):
+        return Target(whole=True)
+    return Target(device=devices[0], need=need)
+
+
+def _most_places(source: Any) -> int:
+    """Places that a file takes at most, or so; 0 where nobody knows, as of a pipe."""
+    try:
+        status = os.stat(source)
+        if not stat.S_ISREG(status.st_mode):
+            return 0
+        with open(source, "rb") as handle:
+            return status.st_size * (_BASES_A_BYTE if handle.read(len(_GZIP)) == _GZIP else 1)
+    except OSError:
+        return 0  # who reads it says so
+
+
+def answers_on(target: Target, request: Request, known: np.ndarray, places: int) -> Answers:
+    """What says it where blocks go.
+
+    Parameters
+    ----------
+    known : uint64[d], ascending, k-mers that are seen before the stream begins
+    places : of the first block
+    """
+    if target.need is None:
+        threads = request.options.threads
+        return cpu.HostKmers(request.k, known, grows=request.grows, threads=threads, places=places)
+    from warpseed.tree_bitmap.gpu import DeviceAnswers
+
+    assert target.device is not None
+    return DeviceAnswers(request.k, known, target.need, target.device, grows=request.grows)
+
+
+def counts_on(target: Target, request: Request, places: int) -> Counts:
+    """What counts it where blocks go, unless that is the paper tier; parameters as for `answers_on`."""
+    options = request.options
+    if options.device == "cpu":
+        return cpu.HostCounts(request.k, threads=options.threads, places=places)
+    from warpseed.tree_bitmap.gpu import DeviceCounts, count_kmers
+
+    if target.need is None:
+        devices = devices_of(options.device)
+        return WholeCounts(lambda codes: count_kmers(codes, request.k, devices=devices, watch=Stopwatch()))
+    assert target.device is not None
+    return DeviceCounts(request.k, target.need, target.device)
+
+
+class WholeCounts:
+    """Counts of a stream that is one block.
+
+    Parameters
+    ----------
+    count : of the codes of the stream
+    """
+
+    held = 0
+
+    def __init__(self, count: Callable[[np.ndarray], KmerCounts]) -> None:
+        self._count = count
+
+    def take(self, codes: np.ndarray, more: bool) -> None:
+        """Count its k-mers."""
+        assert not more
+        self._counted = self._count(codes)
+
+    def counted(self) -> KmerCounts:
+        """All."""
+        return self._counted
+
+
+def count_places(codes: np.ndarray, k: int, answers: np.ndarray) -> KmerCounts:
+    """The distinct k-mers of the places of a stream, of which it is known what each is."""
+    places = np.flatnonzero(answers != NO_KMER)
+    kmers = new_kmers(codes, k, np.minimum(answers, NEW))
+    distinct, firsts, counts = np.unique(kmers, return_index=True, return_counts=True)
+    order = np.argsort(firsts)
+    return KmerCounts(distinct[order], places[firsts[order]], counts[order].astype(np.int64))
