@@ -10,7 +10,9 @@ from warpseed.compute.machine import available_memory
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap.cpu_pieces import Pieces, candidates_at, find_by_pieces, new_room, pieces_of
 from warpseed.tree_bitmap.edits import (
+    TOO_FAR,
     Neighbourhood,
     code_below,
     first_slot,
@@ -23,11 +25,14 @@ from warpseed.tree_bitmap.edits import (
     radius_of,
     slot_of,
     slots_for,
+    strings_near,
 )
 from warpseed.tree_bitmap.slots import EMPTY
 
 __all__ = ["HostDistances", "find_distances", "neighbourhood_of", "room_for"]
 
+_MOST_SLOTS = 1 << 25
+"""Of a neighbourhood that is made in a second or two."""
 _PLACES = 16
 """Places whose look-ups are in flight together."""
 
@@ -113,7 +118,7 @@ def neighbourhood_of(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood
 
 
 class HostDistances:
-    """What is near some k-mers, to be found in one stream after the other.
+    """What is near some k-mers, to be found in one stream after the other: by their pieces, or their neighbourhood.
 
     Parameters
     ----------
@@ -127,18 +132,34 @@ class HostDistances:
     """
 
     def __init__(self, kmers: np.ndarray, k: int, max_edits: int) -> None:
-        self._near = neighbourhood_of(kmers, k, max_edits)
+        make = neighbourhood_of if _has_handy_neighbourhood(len(kmers), k, max_edits) else pieces_of
+        self._held: Neighbourhood | Pieces = make(kmers, k, max_edits)
 
     def find(self, codes: np.ndarray, *, threads: int = 1) -> np.ndarray:
         """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
-        distances = np.empty(len(codes), np.uint8)
+        distances = np.full(len(codes), TOO_FAR, np.uint8)
+        held = self._held
 
         def search(first: int, last: int) -> None:
-            windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
-            _look_up(codes, self._near, first, last, windows, runs, distances)
+            if isinstance(held, Pieces):
+                find_by_pieces(codes, held, (first, last), new_room(), distances)
+            else:
+                windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
+                _look_up(codes, held, first, last, windows, runs, distances)
 
         run_ranges(len(codes), threads, search)
         return distances
+
+
+def _has_handy_neighbourhood(kmers: int, k: int, max_edits: int) -> bool:
+    """Whether the strings near so many k-mers are few, and looked up in less time than candidates of pieces take."""
+    radius = radius_of(max_edits)
+    look_ups = 2.0 * radius + 1
+    if radius < max_edits and kmers:
+        # Neighbours are looked up until one is there.
+        near, everything = strings_near(kmers, k, radius)
+        look_ups += min((2 * max_edits + 1) * neighbours(k), everything / near)
+    return candidates_at(kmers, k, max_edits) > look_ups and slots_for(kmers, k, radius) <= _MOST_SLOTS
 
 
 def find_distances(

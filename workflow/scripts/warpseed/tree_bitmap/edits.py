@@ -36,6 +36,7 @@ __all__ = [
     "radius_of",
     "slot_of",
     "slots_for",
+    "strings_near",
 ]
 
 TOO_FAR = 255
@@ -100,15 +101,20 @@ def radius_of(max_edits: int) -> int:
     return (max_edits + 1) // 2
 
 
-def slots_for(kmers: int, k: int, radius: int) -> int:
-    """Slots that suffice for the neighbourhood of so many k-mers."""
+def strings_near(kmers: int, k: int, radius: int) -> tuple[int, int]:
+    """How many strings are near so many k-mers at most, and how many of their lengths there are at all."""
     strings, most = kmers, kmers
     for distance in range(1, radius + 1):
         # Substitutions, deletions, and insertions that are not the same as another.
         strings *= 7 * (k + distance - 1) + 4
         most += strings
     everything = sum(4**length for length in range(max(0, k - radius), k + radius + 1))
-    return int(min(most, everything) / _LOAD) + 8
+    return min(most, everything), everything
+
+
+def slots_for(kmers: int, k: int, radius: int) -> int:
+    """Slots that suffice for the neighbourhood of so many k-mers."""
+    return int(strings_near(kmers, k, radius)[0] / _LOAD) + 8
 
 
 @scalar
