@@ -46,7 +46,14 @@ seeds: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	@$(SNAKEMAKE) seeds $(ARGS) $(if $(CONFIG),--configfile "$(CONFIG)")
 	@[ ! -e results/seeds/samples.tsv ] || awk -F '\t' -v folder="$$PWD/results/seeds" \
 	    'NR == 1 { for (i = 1; i <= NF; i++) at[$$i] = i } \
-	    NR > 1 { print folder "/" $$at["seeds"] ": " $$at["hits"] " seeds of " $$at["queries"] " queries" }' \
+	    function of(number, one, many) { return number " " (number == 1 ? one : many) } \
+	    NR == 1 { next } \
+	    { line = folder "/" $$at["seeds"] ": " } \
+	    "hits" in at && $$at["hits"] != "" { line = line of($$at["hits"], "seed", "seeds") " of " \
+	        of($$at["queries"], "query", "queries") } \
+	    "kmers" in at && $$at["kmers"] != "" { line = line of($$at["kmers"], "k-mer", "k-mers") ", " \
+	        $$at["new"] " of them distinct" } \
+	    { print line }' \
 	    results/seeds/samples.tsv
 
 smoke: $(RUN_STAMP) $(COMMAND) | $(LINK)

@@ -1,9 +1,19 @@
 """Summaries and densities of samples that nobody searched, for tests of what is shown of them."""
 
-from warpseed.report.samples import COUNTS
+from warpseed.report.samples import COUNTS, KMER_COUNTS
 
 WIDTH = 500
 """Bins along a reference."""
+
+
+def write_counted(folder, name, **counts):
+    """Write the summary of a sample whose k-mers are counted; return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    row = {"sample": name, "reads": "reads.fq.gz", "system": "tree_bitmap", "parameters": "k=21"}
+    row |= {"seeds": f"{name}.kmers.tsv.gz"} | dict.fromkeys(KMER_COUNTS, 0) | counts
+    path = folder / f"{name}.summary.tsv"
+    path.write_text("".join("\t".join(map(str, line)) + "\n" for line in (row, row.values())))
+    return path
 
 
 def write_sample(folder, name, contigs, seeds=None, **facts):

@@ -2,10 +2,12 @@
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
+import list_samples
 import pytest
 from made_up_records import load, local_rows, nothing
-from made_up_samples import write_sample
+from made_up_samples import write_counted, write_sample
 from page_reader import read_page
 from warpseed.errors import InputError
 from warpseed.report import samples, style
@@ -38,12 +40,13 @@ def words(figure):
 def write(tmp_path):
     """Write a page of samples, whose files lie as those of a run; its reader and text."""
 
-    def build(made, measurements=None):
+    def build(made, measurements=None, counted=()):
         read = [samples.read_sample(*paths) for paths in made]
         figures = [tmp_path / "figures" / "samples" / f"{sample.name}.svg" for sample in read]
         samples.draw_samples(read, figures)
         files = [{"seeds": path.with_name("any.bam"), "summary": path, "density": other} for path, other in made]
-        blocks = samples.section(tmp_path, read, files, figures)
+        counts = [(samples.read_counted(path), {"k-mers": path.with_name("any.gz")}) for path in counted]
+        blocks = samples.section(tmp_path, read, files, figures, counts)
         write_page(tmp_path / "report.html", measurements or nothing(), {"cpu": "Test CPU"}, samples=blocks)
         return read_page(tmp_path / "report.html")
 
@@ -68,6 +71,32 @@ def test_samples_stand_first_with_their_numbers_and_files(tmp_path, write):
     assert own == ["seeds/any.bam", *tables[0], "seeds/any.bam", *tables[1]]
     assert all((tmp_path / address).is_file() for address in sum(tables, []))
     assert sum(address.startswith("data:image/svg") for address in reader.addresses) == 2
+
+
+def test_samples_whose_kmers_are_counted_have_a_table(tmp_path, write):
+    counted = [write_counted(tmp_path / "seeds", "gut", records=45_000, bases=2_700_000, kmers=1_800_000, new=2_980)]
+    reader, text = write([write_sample(tmp_path / "seeds", "mine", YEAST, even(2))], counted=counted)
+    assert "K-mers counted" in text
+    assert "gut tree_bitmap: k = 21 reads.fq.gz 45,000 2,700,000 1,800,000 2,980 k-mers" in text
+    assert "seeds/any.gz" in reader.addresses
+    reader, text = write([], counted=counted)
+    assert "#samples" in reader.addresses and "1,800,000" in text and "Seeds along" not in text
+
+
+def test_the_table_of_samples_has_the_columns_of_all(tmp_path):
+    paths = [
+        write_sample(tmp_path, "mine", YEAST, even(1))[0],
+        write_counted(tmp_path, "gut", records=7),
+        write_sample(tmp_path, "other", YEAST, even(1))[0],
+    ]
+    table = tmp_path / "samples.tsv"
+    list_samples.main(SimpleNamespace(input=SimpleNamespace(summaries=paths), output=SimpleNamespace(table=table)))
+    heading, *lines = [line.split("\t") for line in table.read_text().splitlines()]
+    rows = [dict(zip(heading, line, strict=True)) for line in lines]
+    assert [row["sample"] for row in rows] == ["mine", "gut", "other"]
+    for row, path in zip(rows, paths, strict=True):
+        own = dict(zip(*(line.split("\t") for line in path.read_text().splitlines()), strict=True))
+        assert {**dict.fromkeys(heading, ""), **own} == row
 
 
 def test_a_page_without_samples_has_no_such_section(tmp_path, write):
@@ -175,3 +204,10 @@ def test_files_that_cannot_be_are_named(kind, change, sentence, tmp_path):
     Path(paths[kind]).write_text(change(Path(paths[kind]).read_text()))
     with pytest.raises(InputError, match=sentence):
         samples.read_sample(**paths)
+
+
+def test_a_summary_of_counted_kmers_that_cannot_be_is_named(tmp_path):
+    path = write_counted(tmp_path, "gut")
+    path.write_text(path.read_text().replace("kmers\tnew", "kmers\told"))
+    with pytest.raises(InputError, match="gut.summary.tsv has no column 'new'"):
+        samples.read_counted(path)

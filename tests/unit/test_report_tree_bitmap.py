@@ -170,6 +170,17 @@ def test_what_the_thesis_says_stands_beside_ours(measured: Measurements, tmp_pat
     )
 
 
+def test_times_beside_the_thesis_are_of_the_longest_stream(tmp_path: Path) -> None:
+    measured = loaded(tmp_path, version_rows("cpu", 3000) + version_rows("cpu", 30_000, 10.0))
+    ours = values.statements_table(measured).set_index("statement")["here"]
+    assert ours["total of serial"] == pytest.approx(20) and ours["total of the CPU alone"] == pytest.approx(2)
+    assert ours["time between kernels, first"] == pytest.approx(3000)
+    write_page(tmp_path / "report.html", measured, {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    assert "Totals and times between kernels are of streams of 30 kbases on test-cpu (here); the thesis's has" in text
+    assert "the naive kernel visits all trie-nodes for each base" in text and "falls by whole blocks" in text
+
+
 def test_streams_are_bases_a_second(measured: Measurements) -> None:
     table = values.streams_table(measured)
     rates = table[table["length"] == 10_000].set_index(["tier", "device", "scope"])["bases_per_s"]

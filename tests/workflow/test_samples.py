@@ -141,11 +141,24 @@ def test_seeds_are_sorted_and_can_be_asked_for_by_place(run: str, folder: Path) 
 def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
     seeds = folder / "results" / "seeds"
     rows = table_of(seeds / "samples.tsv")
-    names = ["first", "second", "whole", "shared", "mapped", "parted", "listed", "matched", "matches", "short"]
+    names = [
+        "first",
+        "second",
+        "whole",
+        "shared",
+        "mapped",
+        "parted",
+        "listed",
+        "matched",
+        "matches",
+        "short",
+        "counted",
+    ]
     assert [row["sample"] for row in rows] == names
     for row in rows:
         assert (seeds / row["seeds"]).is_file() and row["seeds"].startswith(f"{row['sample']}.")
-        assert table_of(seeds / f"{row['sample']}.summary.tsv") == [row]
+        own = {column: value for column, value in row.items() if value}
+        assert table_of(seeds / f"{row['sample']}.summary.tsv") == [own]
     for row in (row for row in rows if row["system"] == "kmers"):
         hits = seeds_of(seeds / f"{row['sample']}.bed.gz")
         assert int(row["hits"]) == len(hits)

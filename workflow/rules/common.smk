@@ -154,8 +154,8 @@ def published_records(wildcards):
 SEARCHES = {}
 """Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `seconds` that one takes,
 `seeds` (endings of its files), `parameters` and `facts`."""
-OTHER_SAMPLE_FILES = []
-"""What is made of samples whose system searches no index."""
+COUNTS = {}
+"""Sample whose system counts what is in its reads, and searches no index, to the ending of the file with the counts."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""

@@ -1,7 +1,7 @@
 # Tables, figures and the page.
 #
 # Needs: the records of this run, resources/measurements/<machine>/*.tsv, resources/published/*.tsv and papers/*.yaml;
-#        of each sample its summary and its density.
+#        of each sample its summary and its density, or its counts.
 # Makes: results/tables/<system>/*.tsv, results/figures/<system>/*.{svg,pdf,png,tsv}, results/figures/samples/*,
 #        results/report.html.
 # Steps: records into tables; records into figures; samples into figures; all into one self-contained page.
@@ -101,6 +101,8 @@ rule write_report:
         summaries=SAMPLE_SUMMARIES,
         densities=SAMPLE_DENSITIES,
         sample_figures=SAMPLE_FIGURES,
+        counts=COUNT_FILES,
+        count_summaries=COUNT_SUMMARIES,
         templates=of_checkout(SCRIPTS / "warpseed" / "report" / name for name in ("page.html.j2", "page.css")),
         lib=library("write_report.py"),
     output:

@@ -1,10 +1,10 @@
 # The seeds of the user's samples, whatever system finds them. Nothing here is timed.
 #
-# Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py.
+# Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py, or COUNTS.
 # Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
 #        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
 #        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
-#        results/seeds/samples.tsv, the summaries of all.
+#        results/seeds/samples.tsv, the summaries of all, also of those that count.
 # Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
 SAMPLE_INDEXES = [
@@ -12,13 +12,16 @@ SAMPLE_INDEXES = [
 ]
 SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SEARCHES]
 SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SEARCHES]
+COUNT_FILES = [f"results/seeds/{name}.{ending}" for name, ending in COUNTS.items()]
+COUNT_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in COUNTS]
 SEEDS = [f"results/seeds/{name}.{ending}" for name in SEARCHES for ending in SEARCHES[name]["seeds"]]
 SAMPLE_FILES = [
     *SEEDS,
     *SAMPLE_SUMMARIES,
     *SAMPLE_DENSITIES,
-    *(["results/seeds/samples.tsv"] if SEARCHES else []),
-    *OTHER_SAMPLE_FILES,
+    *COUNT_FILES,
+    *COUNT_SUMMARIES,
+    *(["results/seeds/samples.tsv"] if SAMPLES else []),
 ]
 
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
@@ -167,7 +170,7 @@ use rule merge_seeds as merge_paf with:
 rule list_samples:
     """Write one table of all samples."""
     input:
-        summaries=SAMPLE_SUMMARIES,
+        summaries=[f"results/seeds/{name}.summary.tsv" for name in SAMPLES],
         lib=library("list_samples.py"),
     output:
         table="results/seeds/samples.tsv",

@@ -32,9 +32,7 @@ TIME_STREAMS = needs.Request(
 )
 
 COUNTED = checked(counted_samples, SAMPLES, PLACES)
-OTHER_SAMPLE_FILES += [
-    f"results/seeds/{name}.{ending}" for name in COUNTED for ending in ("kmers.tsv.gz", "summary.tsv")
-]
+COUNTS |= dict.fromkeys(COUNTED, "kmers.tsv.gz")
 
 COUNT_KMERS = needs.Request(
     lambda wildcards: needs.count_kmers(needs.read_bases(COUNTED[wildcards.counted]["reads"], config["reads"]))

@@ -1,7 +1,8 @@
 """Write the report, one self-contained page, and the provenance of the run: where its records were measured.
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
-`figures`; of the samples `seeds`, `summaries`, `densities` (in one order), and `sample_figures`. Params: `config`.
+`figures`; of the samples `seeds`, `summaries`, `densities` (in one order), and `sample_figures`; of those that
+count `counts` and `count_summaries` (in one order). Params: `config`.
 Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
 """
 
@@ -12,7 +13,7 @@ from warpseed.measure.machines import describe_run
 from warpseed.measure.provenance import write_provenance
 from warpseed.report.measurements import load_measurements
 from warpseed.report.page import write_page
-from warpseed.report.samples import read_sample, section
+from warpseed.report.samples import read_counted, read_sample, section
 from warpseed.workflow.job import rule_log
 
 
@@ -24,6 +25,10 @@ def main(snakemake: Any) -> None:
     paths = zip(given.seeds, given.summaries, given.densities, strict=True)
     files = [dict(zip(("seeds", "summary", "density"), map(Path, each), strict=True)) for each in paths]
     drawn = [Path(path) for path in given.sample_figures]
+    counts = [
+        (read_counted(summary), {"counts": Path(file), "summary": Path(summary)})
+        for file, summary in zip(given.counts, given.count_summaries, strict=True)
+    ]
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,
@@ -32,7 +37,7 @@ def main(snakemake: Any) -> None:
         table_paths=given.tables,
         figure_paths=given.figures,
         reference_provenance=sorted(path for path in beside if path.is_file()),
-        samples=section(Path(output.html).resolve().parent, samples, files, drawn),
+        samples=section(Path(output.html).resolve().parent, samples, files, drawn, counts),
     )
 
 

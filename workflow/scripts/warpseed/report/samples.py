@@ -1,12 +1,13 @@
 """The samples on the page, whatever system found their seeds: a table, and seeds along the reference as pictures.
 
-Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin.
+Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin. Samples whose
+k-mers are counted, in no reference, have a summary alone, and a table of their own.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,12 +22,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COUNTS", "DENSITY_COLUMNS", "FACTS", "Sample", "draw_samples", "read_sample", "section"]
+__all__ = [
+    "COUNTS",
+    "DENSITY_COLUMNS",
+    "FACTS",
+    "KMER_COUNTS",
+    "Counted",
+    "Sample",
+    "draw_samples",
+    "read_counted",
+    "read_sample",
+    "section",
+]
 
 FACTS = ("sample", "reference", "reads", "system", "parameters")
 """Columns of a summary that are text."""
 COUNTS = ("queries", "found", "unique", "multiple", "dropped_queries", "hits")
 """Columns of a summary that are shown: whole numbers."""
+KMER_COUNTS = {"records": "records", "bases": "bases", "kmers": "k-mers", "new": "distinct"}
+"""Those of a summary of counted k-mers, and what they are called."""
 DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
 
 _AGAIN = "remove it and run the workflow again"
@@ -67,6 +81,24 @@ class Sample(NamedTuple):
         return self.facts["sample"]
 
 
+class Counted(NamedTuple):
+    """What is reported of a sample whose k-mers are counted: `FACTS`, but no reference, and `KMER_COUNTS` to int."""
+
+    facts: dict[str, str]
+    counts: dict[str, int]
+
+
+def read_counted(summary: str | Path) -> Counted:
+    """Read the `<sample>.summary.tsv` of a sample whose k-mers are counted.
+
+    Raises
+    ------
+    InputError
+        If the file is not as docs/formats.md says.
+    """
+    return Counted(*_read_summary(summary, [name for name in FACTS if name != "reference"], list(KMER_COUNTS)))
+
+
 def read_sample(summary: str | Path, density: str | Path) -> Sample:
     """Read a sample's `<sample>.summary.tsv` and `<sample>.density.tsv`.
 
@@ -75,18 +107,25 @@ def read_sample(summary: str | Path, density: str | Path) -> Sample:
     InputError
         If a file is not as docs/formats.md says, or the two do not belong together.
     """
-    rows = _rows(summary, (*FACTS, *COUNTS), dict.fromkeys(FACTS, str) | dict.fromkeys(COUNTS, "int64"))
-    if len(rows) != 1:
-        raise InputError(f"{summary} has {len(rows)} rows, not one; {_AGAIN}")
-    (values,) = rows
+    facts, counts = _read_summary(summary, FACTS, COUNTS)
     bins = _rows(density, DENSITY_COLUMNS, {"contig": str} | dict.fromkeys(DENSITY_COLUMNS[1:], "int64"))
-    if sum(row["plus"] + row["minus"] for row in bins) != values["hits"]:
+    if sum(row["plus"] + row["minus"] for row in bins) != counts["hits"]:
         raise InputError(f"{density} holds other hits than {summary}; {_AGAIN}")
-    facts, counts = ({name: values[name] for name in names} for names in (FACTS, COUNTS))
     return Sample(facts, counts, frame(bins, list(DENSITY_COLUMNS)))
 
 
-def _rows(path: str | Path, columns: tuple[str, ...], types: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _read_summary(
+    path: str | Path, facts: Sequence[str], counts: Sequence[str]
+) -> tuple[dict[str, str], dict[str, int]]:
+    """The texts and the whole numbers of a summary."""
+    rows = _rows(path, [*facts, *counts], dict.fromkeys(facts, str) | dict.fromkeys(counts, "int64"))
+    if len(rows) != 1:
+        raise InputError(f"{path} has {len(rows)} rows, not one; {_AGAIN}")
+    (values,) = rows
+    return {name: values[name] for name in facts}, {name: values[name] for name in counts}
+
+
+def _rows(path: str | Path, columns: Sequence[str], types: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of a table with these columns; others beside them are left out."""
     import pandas as pd
 
@@ -199,7 +238,11 @@ def _shown(name: str, letters: int = _NAME) -> str:
 
 
 def section(
-    folder: Path, samples: Iterable[Sample], files: Iterable[Mapping[str, Path]], figures: Iterable[Path]
+    folder: Path,
+    samples: Iterable[Sample],
+    files: Iterable[Mapping[str, Path]],
+    figures: Iterable[Path],
+    counted: Iterable[tuple[Counted, Mapping[str, Path]]] = (),
 ) -> list[Block]:
     """The blocks of the samples' section; `folder` is the page's own.
 
@@ -211,8 +254,15 @@ def section(
         Of each sample, what a link is called to the file that it leads to.
     figures : iterable of paths
         What `draw_samples` drew.
+    counted : iterable of (Counted, mapping), optional
+        Samples whose k-mers are counted, each with its files.
     """
-    samples, figures = list(samples), list(figures)
+    return [*_searched(folder, list(samples), files, list(figures)), *_counted(folder, list(counted))]
+
+
+def _searched(
+    folder: Path, samples: list[Sample], files: Iterable[Mapping[str, Path]], figures: list[Path]
+) -> list[Block]:
     if not samples:
         return []
     heads = [Cell("Sample", "system: parameters"), Cell("reference", "reads", css="text")]
@@ -227,17 +277,38 @@ def section(
     return [Text(note, soft=True), table, Heading("Seeds along the reference"), *drawn]
 
 
+def _counted(folder: Path, counted: list[tuple[Counted, Mapping[str, Path]]]) -> list[Block]:
+    """Samples whose k-mers are counted: they lie nowhere along a reference, so there is no picture."""
+    if not counted:
+        return []
+    heads = [Cell("Sample", "system: parameters"), Cell("reads", css="text")]
+    heads += [*map(Cell, KMER_COUNTS.values()), Cell("files", css="text")]
+    rows = []
+    for (facts, counts), files in counted:
+        numbers = [Cell(f"{counts[name]:,}") for name in KMER_COUNTS]
+        rows.append(Row([_named(facts), Cell(facts["reads"], css="text"), *numbers, _linked(folder, files)]))
+    note = "K-mers: places where one begins. Distinct: k-mers that come once or more often."
+    return [Heading("K-mers counted"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
+
+
+def _named(facts: Mapping[str, str]) -> Cell:
+    return Cell(facts["sample"], f"{facts['system']}: {describe_parameters(facts['parameters'])}", css="facts")
+
+
+def _linked(folder: Path, files: Mapping[str, Path]) -> Cell:
+    return Cell("", css="text facts", links=tuple(link_to(folder, path, text) for text, path in files.items()))
+
+
 def _cells(folder: Path, sample: Sample, files: Mapping[str, Path]) -> list[Cell]:
     facts, counts = sample.facts, sample.counts
-    texts = [Cell(sample.name, f"{facts['system']}: {describe_parameters(facts['parameters'])}", css="facts")]
-    texts.append(Cell(facts["reference"], facts["reads"], css="text"))
+    texts = [_named(facts), Cell(facts["reference"], facts["reads"], css="text")]
     queries = counts["queries"]
     shares = {"found": counts["found"], "unique": counts["unique"], "multiple": counts["multiple"]}
     smalls = {name: f"{count / queries:.1%}".replace("%", " %") for name, count in shares.items() if queries}
     return [
         *texts,
         *(Cell(f"{counts[n]:,}", smalls.get(n, "")) for n in COUNTS),
-        Cell("", css="text facts", links=tuple(link_to(folder, path, text) for text, path in files.items())),
+        _linked(folder, files),
     ]
 
 

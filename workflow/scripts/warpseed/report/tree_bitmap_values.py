@@ -24,6 +24,7 @@ __all__ = [
     "describe",
     "events_table",
     "fixed_table",
+    "of_longest",
     "ratio_table",
     "statements_table",
     "streams_table",
@@ -288,14 +289,19 @@ def _stated(measurements: Measurements) -> dict[str, _Values]:
     for least, how in (("least", "min"), ("most", "max")):
         put(f"{least} occupancy lost with queues", occupancy, "less_percent", how)
         put(f"{least} speedup of construction", built, "speedup", how)
-    versions = variants_table(measurements, "versions")
+    versions = of_longest(variants_table(measurements, "versions"))
     totals = versions[versions["stage"] == "total"]
     for name, words in (("serial", "serial"), ("one_trie", "the CPU alone"), ("concurrent", "concurrent")):
         put(f"total of {words}", totals[totals["variant"] == name], "seconds", "median")
-    gaps = _gaps(events_table(measurements))
+    gaps = _gaps(of_longest(events_table(measurements)))
     put("time between kernels, first", gaps, "first_ms", "median")
     put("time between kernels, last", gaps, "last_ms", "median")
     return found
+
+
+def of_longest(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each machine the rows of its longest stream."""
+    return table[table["length"] == table.groupby(["source", "machine"])["length"].transform("max")]
 
 
 def _on_one_device(table: pd.DataFrame) -> pd.DataFrame:
