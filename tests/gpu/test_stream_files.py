@@ -19,6 +19,7 @@ from command_line import fasta, save
 from oracles.pretend_stream import play_table
 from warpseed import cli
 from warpseed.compute import gpu as device_module
+from warpseed.sequences import queries
 from warpseed.tree_bitmap import cpu, gpu
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 
@@ -87,6 +88,7 @@ def test_files_are_those_of_the_cpu(
         monkeypatch.setattr(cpu, "BLOCK_PLACES", 1 << 27)
         expected = written(folder, name, *given)
         monkeypatch.setattr(cpu, "BLOCK_PLACES", blocks)
+        monkeypatch.setattr(queries, "_PIECE_BYTES", min(blocks, 1 << 20))
         assert written(folder, name, *given, "--device", "gpu", "--threads", threads) == expected
         with piped(folder) as pipe:
             assert written(folder, name, *given, "--device", "gpu", "--threads", threads, source=pipe) == expected

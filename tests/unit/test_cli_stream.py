@@ -17,6 +17,7 @@ import warpseed
 from command_line import fasta, program, save
 from oracles.tree_bitmap import answers_to, codes_of_words, words_at
 from warpseed import cli
+from warpseed.sequences import queries
 from warpseed.sequences.queries import Queries
 from warpseed.tree_bitmap import cpu, output
 from warpseed.tree_bitmap.dictionary import Dictionary, open_dictionary, save_dictionary
@@ -70,6 +71,8 @@ def sequences(tmp_path: Path) -> str:
 @pytest.fixture(params=[1 << 27, 700], ids=["one block", "many blocks"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "BLOCK_PLACES", request.param)
+    monkeypatch.setattr(queries, "_PIECE_BYTES", min(request.param, 1 << 20))
+    monkeypatch.setattr(output, "_BYTES_AT_ONCE", min(request.param, 1 << 24))
 
 
 def run(*arguments: str) -> int:
@@ -179,12 +182,14 @@ def test_the_paper_tier_says_the_same(tmp_path: Path, sequences: str, report: st
     assert (tmp_path / "fast.kmers").read_bytes() == (tmp_path / "paper.kmers").read_bytes()
 
 
-def test_records_without_kmers_give_no_lines(tmp_path: Path) -> None:
+def test_records_without_kmers_give_no_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     short = save(tmp_path, "short.fa", ">a\nACGT\n>b\nNNNNNNNNNNNNNNNNNNNN\n")
     for report in ("kmers", "places"):
         assert run(short, "-o", str(tmp_path / "o.tsv"), "--report", report) == 0
         assert len((tmp_path / "o.tsv").read_text().splitlines()) == 1
         assert run(short, "-o", str(tmp_path / "o.bin"), "--report", report) == 0
+        note = "Note: no record has 15 bases beside each other without an N: there is no 15-mer.\n"
+        assert capsys.readouterr().err == 2 * note
 
 
 def test_a_nameless_record_is_a_dot(tmp_path: Path) -> None:

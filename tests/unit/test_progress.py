@@ -9,6 +9,7 @@ import logging
 import os
 import pty
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -25,9 +26,11 @@ from warpseed.compute import stopwatch
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import iter_kmer_hits
 from warpseed.output.totals import Totals
+from warpseed.sequences import queries
 from warpseed.sequences.queries import read_queries
+from warpseed.tree_bitmap import cpu, output
 from warpseed.workflow import progress
-from warpseed.workflow.progress import Progress
+from warpseed.workflow.progress import Progress, hits_of
 
 
 class Batch(NamedTuple):
@@ -53,7 +56,7 @@ def told(given: Iterable[Any], totals: Totals | None = None, watch: Stopwatch | 
     """How many batches were told and counted."""
     totals = totals or Totals()
     number = 0
-    for batch in Progress(totals, "k-mers", watch or Stopwatch()).told(given):
+    for batch in Progress(hits_of(totals, "k-mers"), watch or Stopwatch()).told(given):
         totals.add(batch)
         number += 1
     return number
@@ -125,6 +128,27 @@ def test_what_stays_on_a_terminal_is_what_a_file_gets(tmp_path: Path, index: str
     assert [line.split()[:2] for line in lines] == [
         ["warpseed", f"{warpseed.__version__}:"], ["4", "k-mers,"], ["seconds:", "load"], ["peak", "memory:"], []
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_stream_tells_its_bases_and_what_is_written(
+    tmp_path: Path, clock: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], threads: str
+) -> None:
+    monkeypatch.setattr(cpu, "BLOCK_PLACES", 100)
+    monkeypatch.setattr(queries, "_PIECE_BYTES", 100)
+    monkeypatch.setattr(output, "_BYTES_AT_ONCE", 1000)
+    reads = save(tmp_path, "r.fa", fasta({f"r{i}": CONTIGS["chr1"][i : i + 90] for i in range(0, 600, 90)}))
+    given = ["stream", reads, "-k", "9", "--threads", threads, "-o"]
+    assert cli.main([*given, str(tmp_path / "k.tsv")]) == 0
+    told = capsys.readouterr().err.splitlines()
+    bases = [re.fullmatch(r"([0-9,]+) bases, [0-9]+% of the input, [0-9]+ s", line) for line in told]
+    numbers = [int(match[1].replace(",", "")) for match in bases if match]
+    assert numbers == sorted(numbers) and len(numbers) > 1 and numbers[0] < 630 and (threads == "2" or numbers[0] > 0)
+    lines = len((tmp_path / "k.tsv").read_text().splitlines()) - 1
+    written = [line for line in told if f" of {lines:,} 9-mers written, " in line]
+    assert len(written) > 2 and written[-1].split()[0] == f"{lines:,}"
+    assert cli.main([*given, str(tmp_path / "k.tsv"), "-q"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_quiet_says_nothing_but_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -198,6 +198,7 @@ def _stream(options: argparse.Namespace) -> int:
     from warpseed.batches import Options
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.tree_bitmap.search import checked_request, write_stream
+    from warpseed.workflow.progress import Progress
 
     watch = Stopwatch()
     began = time.perf_counter()
@@ -206,8 +207,16 @@ def _stream(options: argparse.Namespace) -> int:
         options.k, options.dictionary, options.seed_length, not options.fixed, checked, options.max_edits
     )
     totals = write_stream(
-        options.sequences, options.output, request, report=options.report, save=options.save_dictionary, watch=watch
+        options.sequences,
+        options.output,
+        request,
+        report=options.report,
+        save=options.save_dictionary,
+        watch=watch,
+        tell=(lambda done, parts: parts) if options.quiet else lambda done, parts: Progress(done, watch).told(parts),
     )
+    if not totals.kmers and not request.max_edits:
+        say(f"Note: no record has {request.k} bases beside each other without an N: there is no {request.k}-mer.")
     told = f"{totals.kmers:,} {request.k}-mers, {totals.new:,} of them new"
     if request.max_edits:
         told = f"near {request.k}-mers end at {totals.kmers:,} places, exact ones at {totals.kmers - totals.new:,}"
@@ -241,7 +250,7 @@ def _search(
     from warpseed.fm_index.store import open_index
     from warpseed.output.opening import check_output
     from warpseed.output.writers import format_of, open_writer
-    from warpseed.workflow.progress import Progress
+    from warpseed.workflow.progress import Progress, hits_of
 
     output, threads = options.output, options.threads
     format = format_of(output, formats)
@@ -254,7 +263,7 @@ def _search(
         index, tier=options.tier, device=options.device, threads=threads, max_hits=options.max_hits
     )  # fmt: skip
     writer = open_writer(output, format, sorted=options.sorted, threads=threads, inputs=[source])
-    tell = None if options.quiet else lambda totals, found: Progress(totals, queries, watch).told(found)
+    tell = None if options.quiet else lambda totals, found: Progress(hits_of(totals, queries), watch).told(found)
     totals = write_results(source, search, writer, watch=watch, tell=tell)
     total = time.perf_counter() - began
     say_counts(watch.counts)

@@ -20,6 +20,7 @@ from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_f
 from warpseed.sequences.names import Names, offsets_of
 
 if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.sequences.fastx import FastxParser
     from warpseed.sequences.parse import Records
 
@@ -184,6 +185,7 @@ def iter_queries(
     *,
     batch_bases: int = 64 << 20,
     qualities: bool = False,
+    watch: Stopwatch | None = None,
 ) -> Iterator[Queries]:
     """Yield queries in batches of bounded memory.
 
@@ -196,6 +198,8 @@ def iter_queries(
         A batch ends soon after this many bases, and holds whole queries: at least one.
     qualities : bool
         Whether to keep the qualities of a FASTQ file, which takes one more byte a base; a FASTA file has none.
+    watch : Stopwatch, optional
+        Knows the share of the file that has been read, when a batch is there; None of a pipe.
 
     Yields
     ------
@@ -221,6 +225,8 @@ def iter_queries(
         file = sniffed(stream)
         parser = FastxParser(stream.name, file.format, qualities=qualities)
         for records in parse_batches(stream, file.text, parser, batch_bases):
+            if watch is not None and stream.size:
+                watch.share = min(1.0, stream.bytes_read / stream.size)
             yield Queries(*records[:4], stream.name, records.qualities if parser.keeps_qualities else None)
 
 

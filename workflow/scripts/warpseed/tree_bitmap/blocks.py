@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.queries import Queries, iter_queries
 from warpseed.tree_bitmap import cpu
 from warpseed.tree_bitmap.stream import Stream, stream_of
@@ -12,17 +13,23 @@ from warpseed.tree_bitmap.stream import Stream, stream_of
 __all__ = ["iter_blocks"]
 
 
-def iter_blocks(source: Any, size: Callable[[], int]) -> Iterator[tuple[Stream, bool]]:
+def iter_blocks(source: Any, size: Callable[[], int], watch: Stopwatch) -> Iterator[tuple[Stream, bool]]:
     """A file's records as streams of about as many places as `size` says then, or more; each with whether another
-    follows."""
-    return _with_more(_blocks(source, size))
+    follows. `watch` takes the seconds in which they are read, and knows the share of the file that has been."""
+    reading = _with_more(_blocks(source, size, watch))
+    while True:
+        with watch.stage("read"):
+            block = next(reading, None)
+        if block is None:
+            return
+        yield block
 
 
-def _blocks(source: Any, size: Callable[[], int]) -> Iterator[Stream]:
+def _blocks(source: Any, size: Callable[[], int], watch: Stopwatch) -> Iterator[Stream]:
     """Whole records as streams of about as many places as `size` says then, or more."""
     waiting: list[Queries] = []
     bases = 0
-    for records in iter_queries(source, batch_bases=cpu.BLOCK_PLACES // 2):
+    for records in iter_queries(source, batch_bases=cpu.BLOCK_PLACES // 2, watch=watch):
         waiting.append(records)
         bases += len(records.codes) + len(records)
         if bases >= size():

@@ -23,8 +23,10 @@ __all__ = ["HEAD", "MAGIC", "Dictionary", "check_dictionary", "open_dictionary",
 
 MAGIC = b"warpseed k-mers\n"
 VERSION = 1
-HEAD = struct.Struct("<16sIIQ16s16x")
-"""MAGIC, version, k, number of k-mers, and the checksum of their numbers."""
+_DIGITS = 16
+"""Those of a checksum."""
+HEAD = struct.Struct("<16sIIQ16s16s")
+"""MAGIC, version, k, number of k-mers, and two checksums: of their numbers, and of the head as far as that one."""
 
 
 class Dictionary(NamedTuple):
@@ -33,6 +35,12 @@ class Dictionary(NamedTuple):
     k: int
     kmers: np.ndarray
     """uint64[d], their numbers, ascending"""
+
+
+def _head(k: int, count: int, digits: bytes) -> bytes:
+    """The head of a dictionary whose numbers have this checksum."""
+    unsealed = HEAD.pack(MAGIC, VERSION, k, count, digits, b"")[:-_DIGITS]
+    return unsealed + checksum(np.frombuffer(unsealed, np.uint8), 1).encode()
 
 
 @scalar
@@ -74,7 +82,7 @@ def save_dictionary(dictionary: Dictionary, path: str | os.PathLike[str]) -> Non
     k, kmers = check_dictionary(*dictionary)
     digits = checksum(kmers, min(4, usable_cores())).encode()
     with open_output(path) as handle:
-        handle.write(HEAD.pack(MAGIC, VERSION, k, len(kmers), digits))
+        handle.write(_head(k, len(kmers), digits))
         handle.write(kmers.astype("<u8", copy=False).data.cast("B"))
 
 
@@ -97,9 +105,11 @@ def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:
             size = os.fstat(handle.fileno()).st_size
             if len(head) < HEAD.size:
                 raise InputError(f"{name}: the dictionary was cut; {again}.")
-            _, version, k, count, digits = HEAD.unpack(head)
+            _, version, k, count, digits, _ = HEAD.unpack(head)
             if version != VERSION:
                 raise InputError(f"{name}: its form is number {version}, but this version reads {VERSION}; {again}.")
+            if head != _head(k, count, digits):
+                raise InputError(f"{name}: the checksum of its head is not the recorded one; {again}.")
             if size != HEAD.size + 8 * count or not 1 <= k <= MAX_K:
                 raise InputError(
                     f"{name}: {size:,} bytes with {count:,} {k}-mers, but {HEAD.size + 8 * count:,} bytes were "

@@ -11,6 +11,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
 from warpseed.sequences.names import Names
+from warpseed.tree_bitmap.request import Tell
 from warpseed.tree_bitmap.stream import KmerCounts, Stream
 
 __all__ = [
@@ -192,10 +193,11 @@ def write_places(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray
     labels, longest = _labels(stream.names, stream.starts)
     line = longest + _NUMBER_BYTES + 8
     size = max(1, _BYTES_AT_ONCE // line)
-    out = np.empty(min(size, len(kinds)) * line + SLACK, np.uint8)
     record, endings = 0, told.words()
     for first in range(0, len(kinds), size):
         span = (first, min(first + size, len(kinds)))
+        # Another thread may write them: no other lines go there.
+        out = np.empty((span[1] - first) * line + SLACK, np.uint8)
         used, record = _format_places(kinds, span, record, labels, told.ahead, endings, out)
         handle.write(out.data[:used])
 
@@ -215,22 +217,28 @@ def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: 
         handle.write(packed.data)
 
 
-def _row_ranges(rows: KmerRows, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+def _row_ranges(rows: KmerRows, size: int, tell: Tell) -> Iterator[tuple[slice, np.ndarray]]:
     """Some rows after the other, and the record of each."""
-    for first in range(0, len(rows.counted.codes), size):
-        some = slice(first, first + size)
+    count, last = len(rows.counted.codes), 0
+
+    def written() -> str:
+        return f"{last:,} of {count:,} {rows.k}-mers written"
+
+    for first in tell(written, range(0, count, size)):
+        last = min(first + size, count)
+        some = slice(first, last)
         yield some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1
 
 
-def write_kmers(handle: BinaryIO, rows: KmerRows) -> None:
+def write_kmers(handle: BinaryIO, rows: KmerRows, tell: Tell) -> None:
     """A line for each k-mer: record, first place in it, how often it comes, its bases, 'new' or 'seen'."""
     handle.write(KMER_HEADING)
     labels, longest = _labels(rows.names, rows.starts)
     line = longest + 2 * _NUMBER_BYTES + rows.k + 10
     size = max(1, _BYTES_AT_ONCE // line)
-    out = np.empty(min(size, len(rows.seen)) * line + SLACK, np.uint8)
     codes, places, counts = rows.counted
-    for some, records in _row_ranges(rows, size):
+    for some, records in _row_ranges(rows, size, tell):
+        out = np.empty(len(records) * line + SLACK, np.uint8)
         used = _format_kmers(
             (codes[some], places[some], records), counts[some], rows.seen[some], labels,
             ANSWERS.words(), rows.k, out,
@@ -238,11 +246,11 @@ def write_kmers(handle: BinaryIO, rows: KmerRows) -> None:
         handle.write(out.data[:used])
 
 
-def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows) -> None:
+def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows, tell: Tell) -> None:
     """A head, a KMER_ROW for each k-mer, and the names of the records."""
     names, count = rows.names, len(rows.seen)
     handle.write(KMER_HEAD.pack(KMERS_MAGIC, FORM, rows.k, count, len(rows.starts), len(names.text)))
-    for some, records in _row_ranges(rows, _BYTES_AT_ONCE // KMER_ROW.itemsize):
+    for some, records in _row_ranges(rows, _BYTES_AT_ONCE // KMER_ROW.itemsize, tell):
         table = np.empty(len(records), KMER_ROW)
         table["kmer"], table["count"] = rows.counted.codes[some], rows.counted.counts[some]
         table["start"], table["record"] = rows.counted.places[some] - rows.starts[records], records

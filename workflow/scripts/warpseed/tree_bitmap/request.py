@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from warpseed.batches import Options
     from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["Put", "Report", "Request", "Totals", "checked_request"]
+__all__ = ["Put", "Report", "Request", "Tell", "Totals", "checked_request"]
 
 Put = Callable[[Stream, np.ndarray], None]
 """What writes a block and the kinds of its places, uint8[n]."""
+Tell = Callable[[Callable[[], str], Iterable[Any]], Iterable[Any]]
+"""What tells how much of a work is done while its parts pass."""
 _DEFAULT_K = 15
 
 

@@ -21,7 +21,7 @@ from warpseed.tree_bitmap.blocks import iter_blocks
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 from warpseed.tree_bitmap.edits import TOO_FAR
 from warpseed.tree_bitmap.ends import Ends, find_distances, known_before
-from warpseed.tree_bitmap.request import Put, Report, Request, Totals, checked_request
+from warpseed.tree_bitmap.request import Put, Report, Request, Tell, Totals, checked_request
 from warpseed.tree_bitmap.seeds import new_kmers
 from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, Stream
 from warpseed.tree_bitmap.targets import WholeCounts, answers_on, count_places, counts_on, target_for
@@ -255,7 +255,12 @@ class _Kmers(Report):
 
 
 def _taken(
-    report: _Places | _WholePlaces | Ends | _Kmers, source: Any, request: Request, target: Target, watch: Stopwatch
+    report: _Places | _WholePlaces | Ends | _Kmers,
+    source: Any,
+    request: Request,
+    target: Target,
+    watch: Stopwatch,
+    tell: Tell,
 ) -> None:
     """Give a report all blocks of a source; where there are threads, the next one is read meanwhile."""
 
@@ -269,12 +274,7 @@ def _taken(
 
     # Reading may wait for a pipe, which a signal ends in the main thread alone.
     with nullcontext(take) if request.options.threads == 1 or target.whole else behind(take, 1) as put:
-        reading = iter_blocks(source, size)
-        while True:
-            with watch.stage("read"):
-                block = next(reading, None)
-            if block is None:
-                return
+        for block in tell(lambda: f"{report.totals.bases:,} bases", iter_blocks(source, size, watch)):
             put(block)
 
 
@@ -286,6 +286,7 @@ def write_stream(
     report: str = "kmers",
     save: str | os.PathLike[str] | None = None,
     watch: Stopwatch,
+    tell: Tell = lambda done, parts: parts,
 ) -> Totals:
     """Match the records of a file, and write what comes of it.
 
@@ -298,6 +299,7 @@ def write_stream(
         each place at which something near one ends
     save : where the dictionary goes that is there in the end
     watch : takes the seconds of the stages ``read``, ``build``, ``search`` and ``write``
+    tell : function of what says how much is done, and of the parts of the work, that gives the same parts, and tells
 
     Raises
     ------
@@ -321,15 +323,15 @@ def write_stream(
     with open_output(path, [source], threads=request.options.threads) as handle:
         if report == "places":
             places = _places(request, target, watch, _put(handle, format, request), save is not None)
-            _taken(places, source, request, target, watch)
+            _taken(places, source, request, target, watch, tell)
             totals, grown = places.totals, places.dictionary
         else:
             kmers = _Kmers(request, watch, target)
-            _taken(kmers, source, request, target, watch)
+            _taken(kmers, source, request, target, watch, tell)
             rows = kmers.rows()
             totals, grown = kmers.totals, partial(kmers.dictionary, rows)
             with watch.stage("write"):
-                (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows)
+                (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows, tell)
         if save is not None:
             with watch.stage("write"):
                 save_dictionary(Dictionary(request.k, grown()), save)

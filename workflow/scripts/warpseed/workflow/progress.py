@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from warpseed.errors import say
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.output.totals import Totals
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "hits_of"]
 
 _ON_TERMINAL, _IN_LOG = 0.5, 10.0
 """Seconds from one line to the next."""
@@ -29,14 +29,12 @@ class Progress:
 
     Parameters
     ----------
-    totals : Totals, which count the same batches
-    queries : what is searched, such as 'k-mers'
+    done : says what that is, such as `hits_of` does
     watch : Stopwatch of the search, which knows the share of the input that was read
     """
 
-    def __init__(self, totals: Totals, queries: str, watch: Stopwatch) -> None:
-        self._totals = totals
-        self._queries = queries
+    def __init__(self, done: Callable[[], str], watch: Stopwatch) -> None:
+        self._done = done
         self._watch = watch
 
     def told(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
@@ -63,4 +61,9 @@ class Progress:
 
     def _line(self, seconds: float) -> str:
         share = "" if self._watch.share is None else f", {self._watch.share:.0%} of the input"
-        return f"{self._totals.queries:,} {self._queries}, {self._totals.hits:,} hits{share}, {seconds:.0f} s"
+        return f"{self._done()}{share}, {seconds:.0f} s"
+
+
+def hits_of(totals: Totals, queries: str) -> Callable[[], str]:
+    """Says how many queries were searched, such as 'k-mers', and what was found, by totals of the same batches."""
+    return lambda: f"{totals.queries:,} {queries}, {totals.hits:,} hits"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from warpseed.batches import write_results
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.sorted_lines import open_run_writer
-from warpseed.workflow.progress import Progress
+from warpseed.workflow.progress import Progress, hits_of
 
 if TYPE_CHECKING:
     from warpseed.output.lines import Format
@@ -33,7 +33,7 @@ def write_share(job: Any, search: Search, format: Format, queries: str) -> None:
         open_run_writer(job.output.runs, format, threads=job.threads),
         share=(part, parts),
         watch=watch,
-        tell=lambda totals, found: Progress(totals, queries, watch).told(found),
+        tell=lambda totals, found: Progress(hits_of(totals, queries), watch).told(found),
     )
     for name, number in (watch.counts | totals.numbers()).items():
         print(f"{name}: {number:,}")
