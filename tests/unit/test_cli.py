@@ -19,6 +19,7 @@ import warpseed
 from command_line import CHROMOSOME, CONTIGS, QUERIES, expected_bed, fasta, program, save
 from warpseed import cli, kmer_seeds
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import how_many
 from warpseed.kmer_seeds import kmer_search
 from warpseed.kmer_seeds.output import TSV_HEADER
 from warpseed.output import lines as output
@@ -171,7 +172,7 @@ def test_kmers_are_cut_from_reads_and_can_be_traced(
     out, err = capsysbinary.readouterr()
     assert out.decode() == expected_bed(CONTIGS, CUT, 1) and b"\tr1:14\t0\t+\n" in out
     said = err.decode().splitlines()
-    assert said[1] == "4 reads, 1 of them shorter than a k-mer: they give none"
+    assert said[1] == "4 reads, 1 of them shorter than a k-mer: it gives none"
     assert said[2] == f"{len(CUT)} k-mers, {len(out.splitlines()):,} hits written to -"
 
 
@@ -242,7 +243,8 @@ def test_max_hits_counts_both_strands_together(tmp_path: Path, capsys: pytest.Ca
         assert cli.main(["kmers", str(tmp_path / "i"), source, *arguments]) == 0
         assert (tmp_path / "h.bed").read_text() == expected_bed(contigs, queries, 0, limit)
         dropped = {1: 1, 3: 1, 4: 0}[limit]
-        assert f"{dropped} k-mers with more than {limit} hits dropped" in capsys.readouterr().err
+        told = f"{how_many(dropped, 'k-mer')} with more than {how_many(limit, 'hit')} dropped"
+        assert told in capsys.readouterr().err
 
 
 def test_a_limit_beyond_64_bits_drops_nothing(tmp_path: Path, index: str, kmers: str) -> None:

@@ -134,10 +134,10 @@ def test_what_has_too_many_occurrences_is_said(tmp_path: Path, index: str, capsy
     counts = Counter((line[0], *line[5:]) for line in true)
     rare = sum(counts[line[0], *line[5:]] == 1 for line in true)
     for more, sentence in (
-        ([], f"{len(true) - rare} hits of parts with more than 1 occurrences dropped"),
+        ([], f"{len(true) - rare} hits of parts with more than 1 occurrence dropped"),
         (
             ["--max-hits", "999"],
-            f"at least {len(true) - rare} hits of theirs, or of parts with more than 1 occurrences",
+            f"at least {len(true) - rare} hits of theirs, or of parts with more than 1 occurrence",
         ),
     ):
         assert cli.main([*command, *more]) == 0

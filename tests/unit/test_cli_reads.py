@@ -73,7 +73,7 @@ def test_one_strand_without_edits(tmp_path: Path, index: str, capsys: pytest.Cap
     assert cli.main(["reads", index, reads, "--one-strand", "--max-edits", "0"]) == 0
     told = capsys.readouterr()
     assert told.out.splitlines()[1:] == expected("tsv", (0,), 0)
-    assert "7 reads, 1 hits written to -" in told.err
+    assert "7 reads, 1 hit written to -" in told.err
 
 
 def test_sorted_bed_has_an_index(tmp_path: Path, index: str) -> None:

@@ -115,6 +115,8 @@ def test_a_sample_without_hits_says_so(tmp_path, write):
 def test_a_sample_without_queries_is_shown(tmp_path, write):
     _, text = write([write_sample(tmp_path, "none", YEAST, None, queries=0)])
     assert "none: none of 0 queries has a seed." in text
+    _, text = write([write_sample(tmp_path, "one", YEAST, None, queries=1)])
+    assert "one: its one query has no seed." in text
 
 
 def test_thirty_samples_each_have_a_row_and_a_picture(tmp_path, write):

@@ -5,6 +5,7 @@ Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`. Output: `
 
 from typing import Any
 
+from warpseed.errors import how_many
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.store import save_index
 from warpseed.workflow.job import rule_log
@@ -22,7 +23,8 @@ def main(snakemake: Any) -> None:
         threads=snakemake.threads,
     )
     save_index(index, snakemake.output.index)
-    print(f"{len(index.names)} contigs, {index.bases:,} bases, parts {', '.join(index.parts)}")
+    sizes = f"{how_many(len(index.names), 'contig')}, {how_many(index.bases, 'base')}"
+    print(f"{sizes}, parts {', '.join(index.parts)}")
 
 
 if "snakemake" in globals():

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.compute.machine import usable_cores
-from warpseed.errors import InputError, advice_for, explain, say
+from warpseed.errors import InputError, advice_for, explain, how_many, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
     leave_nothing_behind,
@@ -145,7 +145,8 @@ def _index(options: argparse.Namespace) -> int:
         stages = dict(index.seconds, save=time.perf_counter() - began)
     size = sum(part["bytes"] for part in index.report())
     options.say(
-        f"{len(index.names)} contigs, {len(index.segments.contig)} segments, {index.bases:,} bases; parts "
+        f"{how_many(len(index.names), 'contig')}, {how_many(len(index.segments.contig), 'segment')}, "
+        f"{how_many(index.bases, 'base')}; parts "
         f"{', '.join(index.parts)}; {size / index.bases:.2f} bytes a base"
     )
     say_what_it_took(stages, options.say)
@@ -220,9 +221,8 @@ def _stream(options: argparse.Namespace) -> int:
     told = f"{totals.kmers:,} {request.k}-mers, {totals.new:,} of them new"
     if request.max_edits:
         told = f"near {request.k}-mers end at {totals.kmers:,} places, exact ones at {totals.kmers - totals.new:,}"
-    options.say(
-        f"{totals.records:,} records, {totals.bases:,} bases, {told}; {options.report} written to {options.output}"
-    )
+    sizes = f"{how_many(totals.records, 'record')}, {how_many(totals.bases, 'base')}"
+    options.say(f"{sizes}, {told}; {options.report} written to {options.output}")
     say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
     return 0
 
@@ -267,16 +267,18 @@ def _search(
     totals = write_results(source, search, writer, watch=watch, tell=tell)
     total = time.perf_counter() - began
     say_counts(watch.counts)
-    options.say(f"{totals.queries:,} {queries}, {totals.hits:,} hits written to {options.output}")
+    query = queries.removesuffix("s")
+    options.say(f"{how_many(totals.queries, query)}, {how_many(totals.hits, 'hit')} written to {options.output}")
     rare = getattr(options, "max_occurrences", None)
     if options.max_hits is not None:
-        others = "" if rare is None else f", or of parts with more than {rare:,} occurrences"
+        others = "" if rare is None else f", or of parts with more than {how_many(rare, 'occurrence')}"
         options.say(
-            f"{totals.dropped_queries:,} {queries} with more than {options.max_hits:,} hits dropped, at least "
-            f"{totals.dropped_hits:,} hits of theirs{others}"
+            f"{how_many(totals.dropped_queries, query)} with more than {how_many(options.max_hits, 'hit')} dropped, at "
+            f"least {how_many(totals.dropped_hits, 'hit')} of theirs{others}"
         )
     elif rare is not None:
-        options.say(f"{totals.dropped_hits:,} hits of parts with more than {rare:,} occurrences dropped")
+        dropped = how_many(totals.dropped_hits, "hit")
+        options.say(f"{dropped} of parts with more than {how_many(rare, 'occurrence')} dropped")
     say_what_it_took(dict(watch.seconds, total=total), options.say)
     return 0
 
@@ -285,9 +287,11 @@ def _say_reads(counts: Mapping[str, int], tell: Callable[[str], None]) -> None:
     """What k-mers were cut from, where they were."""
     reads, short = counts.get("reads", 0), counts.get("short_reads", 0)
     if reads > short:
-        tell(f"{reads:,} reads" + (f", {short:,} of them shorter than a k-mer: they give none" if short else ""))
+        given = "it gives" if short == 1 else "they give"
+        tell(how_many(reads, "read") + (f", {short:,} of them shorter than a k-mer: {given} none" if short else ""))
     elif reads:
-        say(f"Note: all {reads:,} reads are shorter than a k-mer: there was nothing to search.")
+        all_of_them = "the only read is" if reads == 1 else f"all {reads:,} reads are"
+        say(f"Note: {all_of_them} shorter than a k-mer: there was nothing to search.")
 
 
 def _verify(options: argparse.Namespace) -> int:

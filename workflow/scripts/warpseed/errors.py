@@ -2,7 +2,7 @@
 
 Each of these is raised with one clear sentence: what was found, where, what was expected, and what to do.
 The command line and the rule scripts print that sentence and no traceback; `explain` has it for what the operating
-system refuses, too. What is no mistake, but to be known, is told by `say`.
+system refuses, too. What is no mistake, but to be known, is told by `say`, and numbers in sentences by `how_many`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "advice_for",
     "check_number",
     "explain",
+    "how_many",
     "say",
 ]
 
@@ -105,6 +106,11 @@ def explain(error: BaseException, less: str = "") -> str | None:
         advice = less or "give it less to do at once"
         return f"there is not enough memory ({told}); use a machine with more, or {advice}."
     return None
+
+
+def how_many(number: int, what: str) -> str:
+    """A number of something that has a regular plural, for a sentence: "1 read", "2,000 reads"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def say(text: str, end: str = "\n") -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from warpseed.errors import how_many
 from warpseed.report import blocks, mems_values, parts, points, style, tables
 from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
@@ -94,7 +95,7 @@ def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> l
     known = set(over["part"])
     curves = [_curve(over[over["part"] == part], "speedup", *named) for part, named in shown.items() if part in known]
     bands = [(*GPU_OVER_CPU[part], "published" if part == "total" else f"published: {part}") for part in shown]
-    return [points.Panel(f"GPU over all CPU\nthreads, {over['queries'].max():,} reads", curves, bands=bands)]
+    return [points.Panel(f"GPU over all CPU\nthreads, {how_many(over['queries'].max(), 'read')}", curves, bands=bands)]
 
 
 def figure_3(measurements: Measurements) -> Drawn:
@@ -263,7 +264,7 @@ def _settings(measurements: Measurements) -> list[blocks.Block]:
         first = rows_of(own)[0]
         rows = [blocks.Row(_setting_cells(row), "" if row["changed"] else "published") for row in rows_of(own)]
         place = f"{machine_label(str(source), str(machine))}: {case}, {method_of(first).label}"
-        groups.append(blocks.Group(f"{place}, {first['queries']:,} reads", rows))
+        groups.append(blocks.Group(f"{place}, {how_many(first['queries'], 'read')}", rows))
     heads = ["Changed", "least length", "index", "find intervals", "locate", "total"]
     note = "One parameter at a time differs from the paper's, which is the first row. Medians."
     return [

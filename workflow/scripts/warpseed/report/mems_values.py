@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
 from warpseed.report.words import format_bases, machine_label
@@ -167,7 +168,9 @@ def describe(table: pd.DataFrame) -> str:
         bases = "" if math.isnan(first["bases"]) else f" ({format_bases(first['bases'])})"
         devices = " and ".join(dict.fromkeys(own["device"].str.upper())) if "device" in own else ""
         where = f" on {devices}" if devices else ""
-        texts.append(f"{machine_label(str(source), str(machine))}: {case}, {first['queries']:,} reads{bases}{where}")
+        texts.append(
+            f"{machine_label(str(source), str(machine))}: {case}, {how_many(first['queries'], 'read')}{bases}{where}"
+        )
     return "\n".join(texts)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, charts, parts, points, style, tables
 from warpseed.report.measurements import Measurements, agreement, frame, joined, rows_of, times
@@ -237,7 +238,7 @@ def figure_5(measurements: Measurements) -> Drawn:
 def _read_sizes(own: pd.DataFrame) -> str:
     first = rows_of(own)[0]
     cases = own.drop_duplicates("case")
-    counts = ", ".join(f"{row['case']} has {row['reads']:,} reads" for row in rows_of(cases))
+    counts = ", ".join(f"{row['case']} has {how_many(row['reads'], 'read')}" for row in rows_of(cases))
     return f"{machine_label(first['source'], first['machine'])}: {counts}; published: 2,000,000 reads"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from warpseed.errors import how_many
 from warpseed.report import tables
 from warpseed.report.blocks import (
     Block,
@@ -127,7 +128,7 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
     rows = [
         Row(
             [
-                Cell(f"{row['tool']}, {row['threads']} thread{'' if row['threads'] == 1 else 's'}"),
+                Cell(f"{row['tool']}, {how_many(row['threads'], 'thread')}"),
                 Cell(f"{machine_label(row['source'], row['machine'])}: {row['case']}", css="text"),
                 *(Cell(f"{row[name]:,}") for name in ("hits", "hits_of_theirs", "our_hits", "hits_of_ours")),
                 *(Cell(_memory(row[name])) for name in ("peak_bytes", "our_peak_bytes")),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpseed.errors import InputError
+from warpseed.errors import InputError, how_many
 from warpseed.report import style
 from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, link_to, picture
 from warpseed.report.measurements import frame, rows_of
@@ -169,7 +169,7 @@ def _seeds_along(sample: Sample) -> Figure:
     figure.subplots_adjust(left=_LEFT / style.WIDTH, right=1 - _RIGHT / style.WIDTH, top=1 - 0.72 / height,
                            bottom=below / height)  # fmt: skip
     width = format_bases(total / min(_COLUMNS, total))
-    hits = f"{sample.counts['hits']:,} seeds on {format_bases(total)}{named}"
+    hits = f"{how_many(sample.counts['hits'], 'seed')} on {format_bases(total)}{named}"
     style.heading(figure, title, f"{hits}; '+' upwards, '−' downwards, a column for {width}{cut}")
     return figure
 
@@ -315,7 +315,9 @@ def _cells(folder: Path, sample: Sample, files: Mapping[str, Path]) -> list[Cell
 def _picture(folder: Path, sample: Sample, figures: list[Path]) -> Block:
     if not sample.counts["hits"]:
         why = f"; max_hits dropped {sample.counts['dropped_queries']:,}" if sample.counts["dropped_queries"] else ""
-        return Text(f"{sample.name}: none of {sample.counts['queries']:,} queries has a seed{why}.")
+        queries = sample.counts["queries"]
+        none = "its one query has no seed" if queries == 1 else f"none of {queries:,} queries has a seed"
+        return Text(f"{sample.name}: {none}{why}.")
     caption = f"{sample.name}: where the seeds begin, of each strand."
     drawn = picture(folder, "samples", [path for path in figures if path.stem == sample.name], caption)
     return drawn or Text(f"{sample.name}: no picture was drawn.")

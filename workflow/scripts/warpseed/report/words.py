@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report.papers import Paper
 
@@ -55,7 +56,7 @@ class Method(NamedTuple):
         """A name for readers, such as "fast tier, CPU, 2 threads"."""
         if self.device == "gpu":
             return f"{self.name}, GPU" if self.gpus < 2 else f"{self.name}, {self.gpus} GPUs"
-        return f"{self.name}, CPU, {self.threads} thread{'' if self.threads == 1 else 's'}"
+        return f"{self.name}, CPU, {how_many(self.threads, 'thread')}"
 
 
 def method_of(row: Mapping[str, Any]) -> Method:
