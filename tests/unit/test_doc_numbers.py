@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
 from warpseed.output import bam, density, sorted_lines, tabix
 from warpseed.sequences import bgzf, pieces
-from warpseed.workflow.configuration import load_schema
+from warpseed.workflow import configuration
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from warpseed.compute import appended  # noqa: E402
@@ -32,6 +33,19 @@ from warpseed.output import from_device  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
 """The intervals of an index for which nothing else was asked."""
+
+
+@cache
+def load_schema() -> dict[str, Any]:
+    """What the configuration may hold."""
+    return configuration.load_schema(ROOT / "workflow" / "schemas")
+
+
+@cache
+def load_configuration() -> dict[str, Any]:
+    """The configuration that the project comes with."""
+    return yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+
 
 CASES = yaml.safe_load((ROOT / "resources" / "papers" / "kmer_seeds.yaml").read_text(encoding="utf-8"))["cases"]
 LENGTHS = [case["k"] for case in CASES.values()]
@@ -181,7 +195,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("where", "name", "values", "default"), ROWS, ids=lambda part: part.strip("`")[:20])
 def test_ranges_and_defaults_of_the_configuration(where: str, name: str, values: str, default: str) -> None:
-    schema = load_schema(ROOT / "workflow" / "schemas")
+    schema = load_schema()
     path = f"{where}.{name.strip('`')}".lstrip(".")
     node = node_of(schema, path)
     numbers = re.search(r"([\d.,]+) to ([\d.,]+)|≥ (\d+)", values)
@@ -194,8 +208,7 @@ def test_ranges_and_defaults_of_the_configuration(where: str, name: str, values:
             limits.get("maximum"),
         ]
         assert [allowed[0], allowed[-1]] == ([least, None] if high is None else [low, high])
-    files = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
-    in_file = value_of(files, path.replace("reads.*", "reads.short"))
+    in_file = value_of(load_configuration(), path.replace("reads.*", "reads.short"))
     expected = node.get("default") if in_file is None else in_file
     if isinstance(expected, dict) and expected:
         assert set(re.findall(r"\w+", default)) == set(expected)
@@ -204,7 +217,7 @@ def test_ranges_and_defaults_of_the_configuration(where: str, name: str, values:
 
 
 def test_every_key_of_the_schema_has_a_row() -> None:
-    schema = load_schema(ROOT / "workflow" / "schemas")
+    schema = load_schema()
     named = {f"{where}.{name.strip('`')}".lstrip(".") for where, name, *_ in ROWS}
     for where in dict.fromkeys(PATHS):
         for key, node in node_of(schema, where)["properties"].items():

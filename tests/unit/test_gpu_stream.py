@@ -65,9 +65,7 @@ def joined(results: Iterator[Result], sizes: list[int]) -> tuple[Found, list[int
 
 
 @SEARCHES
-@pytest.mark.parametrize("longest", [28, 70])
-@pytest.mark.parametrize("size", [200, 33, 1])
-@pytest.mark.parametrize("max_hits", [None, 40])
+@pytest.mark.parametrize(("longest", "size", "max_hits"), [(28, 200, None), (70, 33, 40), (28, 1, 40), (70, 1, None)])
 def test_hits_do_not_depend_on_the_pieces(
     index: Any,
     pretended: Any,
