@@ -122,8 +122,9 @@ def test_little_memory_and_several_devices_write_the_same(
 
 
 @pytest.fixture
-def little(request: pytest.FixtureRequest) -> Iterator[None]:
-    """40 MB of a GPU."""
+def little(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """40 MB of a GPU, and blocks that leave most of it to k-mers."""
+    monkeypatch.setattr(gpu, "BLOCK_BASES", 1 << 18)
     pool = device_module.cupy().get_default_memory_pool()
     with device_module.on_device(0):
         device_module.give_back_memory()
