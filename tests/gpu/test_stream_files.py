@@ -19,8 +19,9 @@ from command_line import fasta, save
 from oracles.pretend_stream import play_table
 from warpseed import cli
 from warpseed.compute import gpu as device_module
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences import queries
-from warpseed.tree_bitmap import cpu, gpu
+from warpseed.tree_bitmap import cpu, gpu, gpu_table
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 
 K = 11
@@ -99,14 +100,14 @@ def test_little_memory_and_several_devices_write_the_same(
     played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     """K-mers in several parts, one after the other on a device."""
-    found = gpu._parts
+    found = gpu._parts_for
     parts: list[int] = []
 
     def noted(*asked: Any) -> int:
         parts.append(found(*asked))
         return parts[-1]
 
-    monkeypatch.setattr(gpu, "_parts", noted)
+    monkeypatch.setattr(gpu, "_parts_for", noted)
     devices = ["gpu:0,1"] if played or device_module.device_count() > 1 else []
     for report, name in FORMS:
         given = [*ASKED[asked], "--report", report]
@@ -118,7 +119,27 @@ def test_little_memory_and_several_devices_write_the_same(
             for device in ("gpu", *devices):
                 assert written(folder, name, *given, "--device", device) == expected
     # Four bases, or a dictionary that stays, take a small table.
-    assert max(parts) > 1 or asked in ("short", "fixed")
+    assert max(parts, default=1) > 2 or asked in ("short", "fixed")
+
+
+@pytest.mark.parametrize("k", [3, 21])
+def test_tables_of_parts_do_not_grow(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
+    """They have room from the start for what may come, so that two of them are never there together."""
+    play_table(monkeypatch)
+    monkeypatch.setattr(gpu, "BLOCK_BASES", 512)
+    grown: list[str] = []
+    launch = gpu_table.launch
+
+    def noted(function: Any, *arguments: Any) -> None:
+        grown.extend([function.py_func.__name__] if function is gpu_table.move_slots else [])
+        launch(function, *arguments)
+
+    monkeypatch.setattr(gpu_table, "launch", noted)
+    codes = np.random.default_rng(k).integers(0, 4, 6000, np.uint8)
+    whole = gpu.count_kmers(codes, k, watch=Stopwatch())
+    monkeypatch.setattr(gpu, "free_memory", lambda: 70_000)
+    in_parts = gpu.count_kmers(codes, k, watch=Stopwatch())
+    assert grown == [] and all(map(np.array_equal, in_parts, whole))
 
 
 @pytest.fixture

@@ -39,6 +39,8 @@ _IN_FLIGHT = 3
 """Blocks on their way: one comes to the device, one is searched, one goes back."""
 _COUNTING = 5
 """Memory for k-mers that are counted and put in order, in sizes of a table of those that are not."""
+_UNEVEN = 1.05
+"""How many more k-mers than the others a part of them may have."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
 _BORDER = np.full(1, NO_BASE)
@@ -264,7 +266,7 @@ def _answer(
     answers = [np.zeros(len(codes), np.uint8) for _ in devices]
 
     def search(part: int, mine: Stopwatch) -> None:
-        kmers = DeviceKmers(k, need.bases, need.kmers, part=part, parts=parts)
+        kmers = DeviceKmers(k, need.bases, need.kmers_of(parts), part=part, parts=parts)
         kmers.append_kmers(known)
         found = iter_answers(kmers, [codes], grows=grows, watch=mine)
         _take_greatest(answers[part % len(devices)], found, part < len(devices))
@@ -283,7 +285,7 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
     counted: dict[int, KmerCounts] = {}
 
     def count(part: int, mine: Stopwatch) -> None:
-        kmers = DeviceKmers(k, need.bases, need.kmers, counting=True, part=part, parts=parts)
+        kmers = DeviceKmers(k, need.bases, need.kmers_of(parts), counting=True, part=part, parts=parts)
         for _ in iter_answers(kmers, [codes], watch=mine):
             pass
         counted[part] = kmers.counted()
@@ -331,26 +333,35 @@ class Need(NamedTuple):
     """of the stream, and those that k-mers take which are known before"""
     kmers: int
     """in the table, at most"""
-    table: int
-    """bytes that a table of all of them takes, and what they are told from"""
+    slot: int
+    """bytes of a slot of the table, and of what its k-mer is told from"""
 
     @classmethod
     def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
         """That of a stream of so many places, and k-mers that are known before."""
-        kmers = known + (places if grows else 0)
-        table = (_COUNTING if counting else 1) * 8 * slots_for(min(kmers, 4**k))
-        return cls(places + BASES_A_WORD * known, kmers, table)
+        kmers = min(known + (places if grows else 0), 4**k)
+        return cls(places + BASES_A_WORD * known, kmers, 8 * (_COUNTING if counting else 1))
 
     @property
     def stream(self) -> int:
         """Bytes that the stream takes, and blocks on their way."""
         return self.bases * 2 * 8 // BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
 
+    def table(self, parts: int = 1) -> int:
+        """Bytes that the table takes of one of so many parts of the k-mers."""
+        return self.slot * slots_for(self.kmers_of(parts))
+
+    def kmers_of(self, parts: int) -> int:
+        """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
+        if parts == 1:
+            return self.kmers
+        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + BLOCK_BASES)
+
 
 def has_room(device: int, need: Need) -> bool:
     """Whether a device has room for all of a search at once."""
     with on_device(device):
-        return need.stream + need.table <= int(_OF_FREE * free_memory())
+        return need.stream + need.table() <= int(_OF_FREE * free_memory())
 
 
 def _parts_for(devices: Sequence[int], need: Need) -> int:
@@ -358,18 +369,18 @@ def _parts_for(devices: Sequence[int], need: Need) -> int:
 
     Raises
     ------
-    MemoryLimitError : there is no room for the stream itself
+    MemoryLimitError : there is no room for the stream itself, or beside it none for a part
     """
-    return len(devices) * max(_parts(device, need, need.table // len(devices)) for device in devices)
-
-
-def _parts(device: int, need: Need, table: int) -> int:
-    """Parts of its k-mers that a device takes one after the other, if a table of its own takes so many bytes."""
-    with on_device(device):
-        free = int(_OF_FREE * free_memory())
-        if need.stream >= free:
+    parts = len(devices)
+    for device in devices:
+        with on_device(device):
+            free = int(_OF_FREE * free_memory())
+        least = need.stream + need.slot * slots_for(min(need.kmers, BLOCK_BASES + BLOCK_BASES // 2))
+        if least > free:
             raise MemoryLimitError(
                 f"GPU {device} has {free / 1e9:.1f} GB for a stream of {need.bases:,} bases, which takes "
-                f"{need.stream / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
+                f"{least / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
             )
-        return -(-table // (free - need.stream))
+        while need.stream + need.table(parts) > free:
+            parts += len(devices)
+    return parts

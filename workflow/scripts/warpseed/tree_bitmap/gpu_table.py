@@ -39,7 +39,7 @@ class DeviceKmers:
     ----------
     k : bases of a k-mer, 1 to 31
     bases : how long the stream will be, about
-    kmers : how many of them there will be, about; None for one at each place
+    kmers : how many the table will have, about; None for one at each place
     counting : whether k-mers are counted
     part, parts : k-mers are dealt out to so many parts by their hash, and only those of one are taken
     """
@@ -58,7 +58,7 @@ class DeviceKmers:
         """slots that may be used, at most"""
         xp = cupy()
         room = bases // BASES_A_WORD + 2 + _SLACK
-        slots = slots_for(min((bases if kmers is None else kmers) // parts + 1, 4**k))
+        slots = slots_for(min(bases if kmers is None else kmers, 4**k))
         self.table = KmerTable(
             view(xp.zeros(room, xp.uint64)),
             view(xp.zeros(room, xp.uint64)),
@@ -91,7 +91,7 @@ class DeviceKmers:
         -------
         where what is appended next begins
         """
-        answers = cupy().empty(_AT_ONCE, np.uint8)
+        answers = cupy().empty(min(_AT_ONCE, self._words * BASES_A_WORD), np.uint8)
         while self.search(answers, self._searched + _AT_ONCE, _AT_ONCE // BASES_A_WORD):
             pass
         self._searched = self._words * BASES_A_WORD
@@ -158,10 +158,11 @@ class DeviceKmers:
         """Let the table grow, if so many more k-mers could make it too full."""
         if not self._grows:
             return
-        if self._most_used + places > _LOAD * len(self.table.slots):
+        most = 4**self.k
+        if min(self._most_used + places, most) > _LOAD * len(self.table.slots):
             self._most_used = int(cupy().asarray(self.table.used).get()[0])
-        if self._most_used + places > _LOAD * len(self.table.slots):
-            slots = max(slots_for(self._most_used + places), 2 * len(self.table.slots))
+        if (kmers := min(self._most_used + places, most)) > _LOAD * len(self.table.slots):
+            slots = min(max(slots_for(kmers), 2 * len(self.table.slots)), slots_for(most))
             counts = view(cupy().zeros(slots if len(self.table.counts) else 0, np.uint64))
             larger = self.table._replace(slots=_empty_slots(slots), counts=counts)
             launch(move_slots, len(self.table.slots), _BLOCK, self.table, larger)
