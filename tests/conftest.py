@@ -4,7 +4,7 @@ Environment variables: WARPSEED_DATA (folder of real data), WARPSEED_REQUIRE_GPU
 where no GPU answers, instead of being skipped), WARPSEED_GPU_RECORD (folder of measurements, in which passing
 GPU tests leave a note), WARPSEED_REQUIRE_PEERS=1 (tests that compare with another tool fail where it is not
 installed, instead of being skipped), WARPSEED_SLURM=1 (the tests on a Slurm that they start themselves, as root, run),
-HYPOTHESIS_PROFILE (dev, ci, thorough; ci wherever CI is set).
+HYPOTHESIS_PROFILE (dev, ci, thorough; ci wherever CI is set), CI (tests marked `thorough` run).
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose peer is not installed, or fail it where peers are required."""
+    """Skip a test whose peer is not installed, or fail it where peers are required; what takes long is continuous
+    integration's."""
+    if item.get_closest_marker("thorough") and not os.environ.get("CI"):
+        pytest.skip("takes long: set CI=1 to run it")
     for marker in item.iter_markers("peer"):
         (peer,) = marker.args
         if all(map(shutil.which, PEERS[peer])):

@@ -49,7 +49,9 @@ def bring_parts(index: SeedIndex) -> None:
         binned_on_device(index, MEMS.asked(1).min_length, PAPER_PARAMETERS, Stopwatch())
 
 
-@pytest.fixture(scope="module", params=["played", pytest.param("real", marks=real)])
+@pytest.fixture(
+    scope="module", params=[pytest.param("played", marks=pytest.mark.thorough), pytest.param("real", marks=real)]
+)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Genome:
     """A genome of some thousand bases for a GPU that is played, a real one for a GPU."""
     played = request.param == "played"

@@ -142,7 +142,7 @@ def test_maximal_is_what_mummer_finds(write_reference: Callable[..., Path], tmp_
 
 
 @pytest.mark.peer("mummer")
-@pytest.mark.parametrize("options", [("-b", "-c"), ()])
+@pytest.mark.parametrize("options", [("-b", "-c"), pytest.param((), marks=pytest.mark.thorough)])
 def test_its_text_is_mummers(real_genome: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     """Headings and lines, byte by byte, in the order of the reads; a heading's lines have another order."""
     genome, reads, output = tmp_path / "genome.fa", tmp_path / "reads.fa", tmp_path / "matches.mums"

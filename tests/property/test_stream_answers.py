@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_parts
+from warpseed.tree_bitmap.stream import NO_BASE
 from warpseed.tree_bitmap.windows import BLOCK
 
 from tests.oracles.tree_bitmap import answers_to, codes_of_words, words_at, words_of_codes
@@ -88,25 +89,38 @@ def test_answers_and_dictionary_are_those_of_the_definition(data: st.DataObject)
         assert dictionary().tolist() == kmers
 
 
+LENGTHS = ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500])
+"""Of blocks."""
+
+
 @pytest.mark.parametrize("k", [3, 15, 31])
 @pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
-def test_blocks_of_any_lengths_give_the_same_answers_and_counts(kind: str, k: int) -> None:
+def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
     codes = made_stream(np.random.default_rng(k), kind, 9000)
     expected, _ = truth(codes, k, 0, np.empty(0, np.uint64), True)
-    words = [(place, codes_of_words([word])[0]) for place, word in words_at(codes.tolist(), k)]
-    times = Counter(kmer for _, kmer in words)
-    firsts = {kmer: place for place, kmer in reversed(words)}
-    rows = sorted((place, kmer, times[kmer]) for kmer, place in firsts.items())
-    for lengths in ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500]):
+    for lengths in LENGTHS:
         kmers = cpu.HostKmers(k, np.empty(0, np.uint64), threads=2, places=max(lengths))
-        counts = cpu.HostCounts(k, threads=2, places=max(lengths))
         answers = np.zeros(9000, np.uint8)
         for last, length in zip(np.cumsum(lengths), lengths, strict=True):
-            codes_there = codes[last - length : last + k - 1]
-            kmers.answer(codes_there, answers[last - length : last], last < 9000)
-            counts.take(codes_there, length, last < 9000)
+            kmers.answer(codes[last - length : last + k - 1], answers[last - length : last], last < 9000)
         assert answers.tolist() == expected
+
+
+@pytest.mark.parametrize("k", [3, 15, 31])
+@pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
+def test_kmers_of_blocks_of_any_lengths_are_counted(kind: str, k: int) -> None:
+    codes = made_stream(np.random.default_rng(k), kind, 9000)
+    for lengths in LENGTHS:
+        blocks = np.split(codes, np.cumsum(lengths)[:-1])
+        stream = np.concatenate([part for block in blocks for part in (block, np.full(1, NO_BASE, np.uint8))][:-1])
+        words = [(place, codes_of_words([word])[0]) for place, word in words_at(stream.tolist(), k)]
+        times = Counter(kmer for _, kmer in words)
+        firsts = {kmer: place for place, kmer in reversed(words)}
+        counts = cpu.HostCounts(k, threads=2, places=max(lengths))
+        for number, block in enumerate(blocks, 1):
+            counts.take(block, number < len(blocks))
         found = counts.counted()
+        rows = sorted((place, kmer, times[kmer]) for kmer, place in firsts.items())
         assert list(zip(found.places.tolist(), found.codes.tolist(), found.counts.tolist(), strict=True)) == rows
 
 

@@ -61,6 +61,7 @@ def test_every_flipped_bit_is_seen(index: Path, tmp_path: Path) -> None:
     assert {said for said in found.values() if "\n" in said or not said.endswith(".")} == set()
 
 
+@pytest.mark.thorough
 def test_a_made_up_index_is_refused_or_searched(index: Path, tmp_path: Path) -> None:
     found = answers(index, tmp_path, [*fillings(index, range(TIMES)), *edits()])
     assert {case: said for case, said in found.items() if said != "finished" and not said.startswith("refused: ")} == {}

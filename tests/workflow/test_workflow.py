@@ -204,6 +204,7 @@ def copy_of_checkout(to: Path) -> Path:
     return to / "Snakefile"
 
 
+@pytest.mark.thorough
 def test_a_run_is_published_and_then_reported_by_others(smoke: Path, tmp_path: Path) -> None:
     """Every record ends up in one file under the machine's name; a run without that name reads it, and no other."""
     snakefile = copy_of_checkout(tmp_path / "checkout")
@@ -245,6 +246,7 @@ def jobs_of(process: subprocess.Popen[bytes], script: str) -> Iterator[psutil.Pr
             yield child
 
 
+@pytest.mark.thorough
 def test_a_killed_job_leaves_nothing_behind_and_is_resumed(tmp_path: Path) -> None:
     """Kill the building of the index in its middle: the run fails, no index is there, the next run makes it."""
     arguments = ("index", "--configfile", SMOKE)
