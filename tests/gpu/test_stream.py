@@ -86,7 +86,7 @@ def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = codes_of(random.Random(6), 20_000)
     expected = truth.answers_to(codes.tolist(), 7, 500)
-    monkeypatch.setattr(gpu, "_parts", lambda *memory: 3)
+    monkeypatch.setattr(gpu, "_parts_for", lambda *asked: 3)
     answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
     assert answers.tolist() == expected[0]
     assert dictionary().tolist() == expected[1]
