@@ -89,7 +89,7 @@ def test_answers_and_dictionary_are_those_of_the_definition(data: st.DataObject)
         assert dictionary().tolist() == kmers
 
 
-LENGTHS = ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500])
+BLOCKS = ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500])
 """Of blocks."""
 
 
@@ -98,7 +98,7 @@ LENGTHS = ([9000], [1, 2, 30, 3000, 1, 5966], [300] * 30, [4500, 0, 4500])
 def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
     codes = made_stream(np.random.default_rng(k), kind, 9000)
     expected, _ = truth(codes, k, 0, np.empty(0, np.uint64), True)
-    for lengths in LENGTHS:
+    for lengths in BLOCKS:
         kmers = cpu.HostKmers(k, np.empty(0, np.uint64), threads=2, places=max(lengths))
         answers = np.zeros(9000, np.uint8)
         for last, length in zip(np.cumsum(lengths), lengths, strict=True):
@@ -110,7 +110,7 @@ def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
 @pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
 def test_kmers_of_blocks_of_any_lengths_are_counted(kind: str, k: int) -> None:
     codes = made_stream(np.random.default_rng(k), kind, 9000)
-    for lengths in LENGTHS:
+    for lengths in BLOCKS:
         blocks = np.split(codes, np.cumsum(lengths)[:-1])
         stream = np.concatenate([part for block in blocks for part in (block, np.full(1, NO_BASE, np.uint8))][:-1])
         words = [(place, codes_of_words([word])[0]) for place, word in words_at(stream.tolist(), k)]
