@@ -283,3 +283,35 @@ def test_matches_on_two_cores_are_the_records(row: int, kind: str) -> None:
         one, two = medians[item, 1], medians[item, 2]
         told += [float(f"{one:.3g}"), float(f"{two:.3g}"), float(f"{one / two:.2g}")]
     assert [float(cell) for cell in cells[2:-1]] == told
+
+
+@pytest.mark.parametrize(("row", "tool"), [(0, "warpseed"), (1, "ahocorasick_rs"), (2, "numpy")])
+def test_a_fixed_dictionary_beside_others_is_the_record(row: int, tool: str) -> None:
+    """The table of docs/tree_bitmap.md: seconds of building, of the stream, of both."""
+    records = read_records(ROOT / "resources" / "measurements" / "intel-xeon-tree-bitmap" / "tree_bitmap.tsv")
+    own = records[(records["item"] == "fixed") & (records["tool"] == tool) & (records["threads"] == 1)]
+    medians = own[own["metric"] == "time"].groupby("stage")["value"].median()
+    page = (ROOT / "docs" / "tree_bitmap.md").read_text(encoding="utf-8")
+    cells = page.split("| | built in | stream read in | together |")[1].splitlines()[2 + row].split("|")[2:-1]
+    for cell, stage in zip(cells, ("build", "search", "total"), strict=True):
+        figures = len(cell.strip().replace(".", "").lstrip("0"))
+        assert float(cell) == float(f"{medians[stage]:.{figures}g}")
+
+
+@pytest.mark.parametrize("k", [15, 31])
+def test_a_growing_dictionary_on_a_gpu_is_the_record(k: int) -> None:
+    """The tables of docs/tree_bitmap.md and of the README."""
+    records = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-tree-bitmap" / "tree_bitmap.tsv")
+    own = records[records["parameters"].str.startswith(f"k={k}; length=100286076")]
+    totals = own[(own["item"] == "in_memory") & (own["stage"] == "total") & (own["tier"] == "fast")]
+    medians = totals.groupby(["device", "threads"])["value"].median()
+    limits = own[own["item"] == "limits"].set_index("metric")["value"]
+    told = [medians["cpu", 1], medians["cpu", 16], medians["gpu", 16], limits["throughput"] / 1e9, limits["share"]]
+    digits = [3, 3, 3, 1, 2]
+    page = (ROOT / "docs" / "tree_bitmap.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if re.match(rf"\| {k} \| [\d.]+ s \|", line))
+    assert re.findall(r"[\d.]+", row)[1:] == [f"{value:.{places}f}" for value, places in zip(told, digits, strict=True)]
+    front = re.search(rf"^\| C\. elegans, k = {k} .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert front
+    shown = re.findall(r"[\d.]+", front.group().partition("|")[2].partition("|")[2])
+    assert shown == [f"{value:.{places}f}" for value, places in zip(told, [2, 3, 3, 1, 2], strict=True)]
