@@ -27,6 +27,7 @@ SIZES = {
     (cpu_parts, "_ROOM_SLOTS"): (64, 256, 1 << 18),
     (cpu, "_MOST_PLACES"): (BLOCK, 1 << 31),
     (cpu, "_ROUND"): (BLOCK, 1 << 22),
+    (cpu, "_PLACES_A_THREAD"): (1, 1 << 19),
 }
 
 
@@ -63,6 +64,7 @@ def truth(codes: np.ndarray, k: int, seed_length: int, known: np.ndarray, grows:
 @pytest.fixture(autouse=True, scope="module", params=STRUCTURES)
 def structure(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "_PLACES_A_THREAD", 1)
         for name, value in STRUCTURES[request.param].items():
             patch.setattr(cpu, name, value)
         yield

@@ -63,6 +63,12 @@ def expected_kmers(seed_length: int = 0, known: tuple[int, ...] = ()) -> list[st
     return lines
 
 
+@pytest.fixture(autouse=True)
+def threads_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short streams are worth several threads here."""
+    monkeypatch.setattr(cpu, "_PLACES_A_THREAD", 1)
+
+
 @pytest.fixture
 def sequences(tmp_path: Path) -> str:
     return save(tmp_path, "records.fa", fasta(RECORDS))

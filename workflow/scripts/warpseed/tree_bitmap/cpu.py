@@ -34,6 +34,8 @@ _CHEAP_BITS = 1 << 19
 """Bytes of bits that cost nothing to speak of."""
 _ROUND = 1 << 22
 """Places for each thread, at least, after which all of them know what the others have seen."""
+_PLACES_A_THREAD = 1 << 19
+"""Places for which another thread is worth to be begun: some milliseconds of work."""
 _BITS_A_KMER = 16
 _NONE = np.empty(0, np.uint64)
 
@@ -124,6 +126,11 @@ class _GrowingSets:
             self._parts.learn(grouped, answers)
 
 
+def _worth_of(threads: int, places: int) -> int:
+    """As many of the threads as are worth to be begun for so many places."""
+    return max(1, min(threads, places // _PLACES_A_THREAD))
+
+
 class HostKmers:
     """The k-mers that have been seen; they answer for one block of a stream after the other.
 
@@ -138,6 +145,7 @@ class HostKmers:
 
     def __init__(self, k: int, known: np.ndarray, *, grows: bool = True, threads: int = 1, places: int) -> None:
         self.k = k
+        threads = _worth_of(threads, places)
         cheap = 4**k // 8 * (threads if grows else 1) <= max(_CHEAP_BITS, 4 * max(places, len(known)))
         self._structure: _Bits | _FixedSet | _GrowingSets
         if k <= _MOST_BITS_K and cheap:
@@ -182,7 +190,7 @@ class HostCounts:
 
     def __init__(self, k: int, *, threads: int = 1, places: int) -> None:
         self._k = k
-        self._parts = Parts(k, _NONE, threads, places)
+        self._parts = Parts(k, _NONE, _worth_of(threads, places), places)
         self._ranks = np.empty(0, np.int64)
         """int64[known], of the parts' k-mers, which of all k-mers each is"""
         self._codes: list[np.ndarray] = []
