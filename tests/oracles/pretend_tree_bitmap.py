@@ -98,7 +98,7 @@ class _Distances:
         cpu_edits._put_kmers(kmers[::-1].copy(), k, slots)
 
     def put_neighbours(self, slots, level) -> None:
-        cpu_edits._put_neighbours(slots, level)
+        cpu_edits._put_neighbours(slots, level, (0, len(slots)))
 
     def pack_codes(self, codes, first_word, words, marks) -> None:
         assert first_word == 0 and len(codes) // 32 == len(words) - 1 == len(marks) - 1

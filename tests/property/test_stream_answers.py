@@ -25,7 +25,7 @@ STRUCTURES = {
 SIZES = {
     (cpu_parts, "_PART_KMERS"): (50, 700, 1 << 15),
     (cpu_parts, "_ROOM_SLOTS"): (64, 256, 1 << 18),
-    (cpu, "_MOST_PLACES"): (BLOCK, 1 << 31),
+    (cpu, "MOST_PLACES"): (BLOCK, 1 << 31),
     (cpu, "_ROUND"): (BLOCK, 1 << 22),
     (cpu, "_PLACES_A_THREAD"): (1, 1 << 19),
 }

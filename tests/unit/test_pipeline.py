@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -179,3 +181,49 @@ def test_a_task_that_nobody_waits_for_can_tell() -> None:
         list(mapped(range(3), run, 3))
     assert sorted(ended) == ["inner", "outer"]
     check_wanted()  # a thread that belongs to nothing is wanted
+
+
+def test_what_is_at_work_behind_gives_up_where_the_block_fails() -> None:
+    begun, ended = threading.Event(), []
+
+    def take(task: int) -> None:
+        begun.set()
+        try:
+            for _ in range(10_000):
+                # Threads that a task begins belong to it.
+                list(mapped(range(2), lambda _: check_wanted(), 2))
+                time.sleep(0.001)
+        except GivenUp:
+            ended.append(task)
+            raise
+
+    with pytest.raises(KeyError, match="elsewhere"), behind(take) as put:
+        put(7)
+        assert begun.wait(10)
+        raise KeyError("elsewhere")
+    assert ended == [7]
+
+
+def test_a_signal_while_what_is_behind_is_waited_for_gives_it_up() -> None:
+    ended = []
+
+    def take(task: int) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        try:
+            for _ in range(10_000):
+                check_wanted()
+                time.sleep(0.001)
+        except GivenUp:
+            ended.append(task)
+            raise
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyError("stopped")
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with pytest.raises(KeyError, match="stopped"), behind(take, 1) as put:
+            put(7)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert ended == [7]

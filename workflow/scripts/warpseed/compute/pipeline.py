@@ -70,8 +70,8 @@ _mine = threading.local()
 
 
 def check_wanted() -> None:
-    """Give up the task that this thread is at, of `ordered` or `mapped`, where its result is not wanted any more: some
-    other has failed, or a signal has come. What takes long calls it now and then.
+    """Give up the task that this thread is at, of `ordered`, `mapped` or `behind`, where it is not wanted any more:
+    some other has failed, or a signal has come. What takes long calls it now and then.
 
     Raises
     ------
@@ -216,7 +216,8 @@ def behind(take: Callable[[_Task], object], most: int = 4) -> Generator[Callable
 
     Parameters
     ----------
-    take : called in that thread; it should not wait for long, as nothing interrupts it
+    take : called in that thread; it should not wait for long, and where it works for long call `check_wanted`, as
+        nothing else interrupts it
     most : tasks that wait at most; the function waits while there are more
 
     Raises
@@ -224,16 +225,18 @@ def behind(take: Callable[[_Task], object], most: int = 4) -> Generator[Callable
     whatever `take` raised, with the next task or at the end; later tasks are given up, as all are where the block fails
     """
     from queue import Queue
-    from threading import Thread
+    from threading import Event, Thread
 
     end = object()
     line: Queue[_Task | object] = Queue(most)
     failures: list[BaseException] = []
-    given_up = False
+    given_up = Event()
+    belonging = (*getattr(_mine, "stopped", ()), given_up)
 
     def serve() -> None:
+        _belong_to(belonging)
         while (task := line.get()) is not end:
-            if not failures and not given_up:
+            if not failures and not given_up.is_set():
                 try:
                     take(task)  # type: ignore[arg-type]
                 except BaseException as error:  # raised again where tasks are handed over
@@ -248,12 +251,13 @@ def behind(take: Callable[[_Task], object], most: int = 4) -> Generator[Callable
     thread.start()
     try:
         yield put
-    except BaseException:
-        given_up = True
-        raise
-    finally:
         line.put(end)
         thread.join()
+    except BaseException:  # a signal may also come while the last tasks are waited for
+        given_up.set()
+        line.put(end)
+        thread.join()
+        raise
     if failures:
         raise failures[0]
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.pipeline import check_wanted, mapped
 
-__all__ = ["fill_in_parts", "run_ranges", "sort_groups", "sort_range"]
+__all__ = ["STEP", "fill_in_parts", "run_ranges", "sort_groups", "sort_range", "steps"]
 
+STEP = 1 << 22
+"""What compiled code works on in one call, where an item takes some nanoseconds: a signal waits for its end."""
 _RANGE = 8192
 _SHORT = 24
 _Result = TypeVar("_Result")
 _Part = TypeVar("_Part")
+
+
+def steps(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """[begin, end) in ranges of at most STEP, as long as the work is wanted."""
+    for first in range(begin, end, STEP):
+        check_wanted()
+        yield first, min(first + STEP, end)
 
 
 def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) -> list[_Result]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from warpseed.compute.ranges import STEP, steps
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.cpu_fast import (
     Said,
@@ -22,12 +23,12 @@ from warpseed.tree_bitmap.seeds import find_seeded, new_kmers
 from warpseed.tree_bitmap.stream import NEW, KmerCounts
 from warpseed.tree_bitmap.windows import BLOCK, new_windows
 
-__all__ = ["BLOCK_PLACES", "HostCounts", "HostKmers", "find_answers", "is_known"]
+__all__ = ["BLOCK_PLACES", "MOST_PLACES", "HostCounts", "HostKmers", "find_answers", "is_known"]
 
 BLOCK_PLACES = 1 << 27
 """Places of a file that are worked on together: the more, the less often a set in parts is filled anew."""
-_MOST_PLACES = 1 << 31
-"""Places of a stream in memory that are."""
+MOST_PLACES = 1 << 31
+"""Places that are at most, or so: those of sets in parts have 32 bits."""
 _MOST_BITS_K = 15
 """The longest k-mers that may have a bit each: 128 MiB."""
 _CHEAP_BITS = 1 << 19
@@ -47,7 +48,8 @@ class _Bits:
         self._k, self._grows, self._threads = k, grows, threads
         # The first are what has been seen; others, of ranges of places, are made when there are such.
         self._bits = [np.zeros(max(1, 4**k // 64), np.uint64)]
-        add_bits(self._bits[0], known)
+        for first, last in steps(0, len(known)):
+            add_bits(self._bits[0], known[first:last])
 
     def answer(self, codes: np.ndarray, answers: np.ndarray, more: bool) -> None:
         """As `HostKmers.answer`."""
@@ -65,7 +67,9 @@ class _Bits:
 
         def look(number: int) -> None:
             held = bits[number if self._grows else 0]
-            answer_by_bits(codes, spans[number], self._k, held, self._grows, new_windows(), answers)
+            windows = new_windows()
+            for span in steps(*spans[number]):
+                answer_by_bits(codes, span, self._k, held, self._grows, windows, answers)
 
         on_threads(self._threads, look, len(spans))
         for number in range(1, rest + 1):
@@ -79,7 +83,9 @@ class _Bits:
 
         def look_again(task: int) -> None:
             number, span = again[task]
-            seen_by_bits(codes, span, self._k, bits[number - 1], new_windows(), answers)
+            windows = new_windows()
+            for some in steps(*span):
+                seen_by_bits(codes, some, self._k, bits[number - 1], windows, answers)
 
         on_threads(self._threads, look_again, len(again))
         if rest > 0:
@@ -95,11 +101,12 @@ class _FixedSet:
         self._kmers = new_set(slots_for(len(known)), bits)
         slots = len(self._kmers.slots)
         clear_set(self._kmers, slots)
-        add_kmers(self._kmers, slots, known, 0, len(known), 0)
+        for first, last in steps(0, len(known)):
+            add_kmers(self._kmers, slots, known, first, last, 0)
 
     def answer(self, codes: np.ndarray, answers: np.ndarray, more: bool) -> None:
         """As `HostKmers.answer`."""
-        spans = ranges_of(len(answers), self._threads)
+        spans = ranges_of(len(answers), self._threads, STEP)
 
         def look(number: int) -> None:
             candidates = np.empty(BLOCK + 1, np.uint32)
@@ -211,10 +218,13 @@ class HostCounts:
         known_counts = np.zeros(len(self._ranks), np.int64)
         grouped = self._parts.answer(codes, Said(answers, first_counts, known_counts))
         new = np.flatnonzero(answers == NEW)
-        self._counts[self._ranks] += known_counts
+        for first, last in steps(0, len(self._ranks)):
+            self._counts[self._ranks[first:last]] += known_counts[first:last]
         if more:
             origins = self._parts.learn(grouped, answers, origins=True)
-            ranks = len(self._counts) + np.searchsorted(new, origins)
+            ranks = np.empty(len(origins), np.int64)
+            for first, last in steps(0, len(origins)):
+                ranks[first:last] = len(self._counts) + np.searchsorted(new, origins[first:last])
             old = origins < 0
             ranks[old] = self._ranks[-1 - origins[old]]
             self._ranks = ranks
@@ -246,7 +256,11 @@ def is_known(kmers: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Which k-mers are among some that are sorted: bool[…]."""
     if not len(known):
         return np.zeros(len(kmers), np.bool_)
-    return known[np.minimum(np.searchsorted(known, kmers), len(known) - 1)] == kmers
+    found = np.empty(len(kmers), np.bool_)
+    for first, last in steps(0, len(kmers)):
+        some = kmers[first:last]
+        found[first:last] = known[np.minimum(np.searchsorted(known, some), len(known) - 1)] == some
+    return found
 
 
 def find_answers(
@@ -281,10 +295,10 @@ def find_answers(
 def _answer(codes: np.ndarray, k: int, known: np.ndarray, grows: bool, *, threads: int, watch: Stopwatch) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
     with watch.stage("build"):
-        kmers = HostKmers(k, known, grows=grows, threads=threads, places=min(len(codes), _MOST_PLACES))
+        kmers = HostKmers(k, known, grows=grows, threads=threads, places=min(len(codes), MOST_PLACES))
     answers = np.zeros(len(codes), np.uint8)
     with watch.stage("search"):
-        for first in range(0, len(codes), _MOST_PLACES):
-            last = first + _MOST_PLACES
+        for first in range(0, len(codes), MOST_PLACES):
+            last = first + MOST_PLACES
             kmers.answer(codes[first : last + k - 1], answers[first:last], last < len(codes))
     return answers

@@ -7,6 +7,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.machine import available_memory
+from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
@@ -33,6 +34,8 @@ __all__ = ["HostDistances", "find_distances", "neighbourhood_of", "room_for"]
 
 _MOST_SLOTS = 1 << 25
 """Of a neighbourhood that is made in a second or two."""
+_STEP_SLOTS = 1 << 18
+"""Whose strings' neighbours are put in one call, which a signal waits for."""
 _PLACES = 16
 """Places whose look-ups are in flight together."""
 
@@ -45,9 +48,10 @@ def _put_kmers(kmers, k, slots):
 
 
 @scalar
-def _put_neighbours(slots, level):
-    """Put the neighbours of all strings of a distance, one further, where they are not there already."""
-    for i in range(slots.shape[0]):
+def _put_neighbours(slots, level, span):
+    """Put the neighbours of the strings of a distance that are in the slots [begin, end), one further, where they are
+    not there already."""
+    for i in range(span[0], span[1]):
         held = slots[i]
         if held == EMPTY or int64(held & uint64(3)) != int64(level):
             continue
@@ -113,7 +117,9 @@ def neighbourhood_of(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood
     slots = np.full(room_for(kmers, k, max_edits, available_memory()), EMPTY)
     _put_kmers(kmers, k, slots)
     for level in range(radius_of(max_edits)):
-        _put_neighbours(slots, level)
+        for first in range(0, len(slots), _STEP_SLOTS):
+            check_wanted()
+            _put_neighbours(slots, level, (first, min(first + _STEP_SLOTS, len(slots))))
     return Neighbourhood(slots, k, radius_of(max_edits), max_edits)
 
 

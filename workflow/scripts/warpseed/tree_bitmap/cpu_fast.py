@@ -331,18 +331,20 @@ def answer_parts(grouped, parts, k, kmers, said):
         if slots > kmers.slots.shape[0]:
             return int64(part)
         clear_set(kmers, slots)
-        add_kmers(kmers, slots, grouped.known, known, known_end, said.first_counts.shape[0])
+        # Owners of those that are known are numbered in each part, so that 32 bits hold them.
+        add_kmers(kmers, slots, grouped.known, known, known_end, said.first_counts.shape[0] - known)
         room = (slots, int64(0), slots)
         answer_runs(grouped, (begin, end), k, kmers, room, said.answers)
         if kmers.notes.shape[0]:
-            tell_counts(kmers, slots, said.first_counts, said.known_counts)
+            tell_counts(kmers, slots, said.first_counts, said.known_counts[known:known_end])
     return int64(last)
 
 
 @scalar
-def count_new(grouped, answers, counts):
-    """How many places of each part are NEW."""
-    for part in range(counts.shape[0]):
+def count_new(grouped, parts, answers, counts):
+    """How many places of each of the parts [first, last) are NEW."""
+    first, last = parts
+    for part in range(first, last):
         for r in range(grouped.borders[part], grouped.borders[part + 1]):
             place = int64(grouped.runs[r] >> uint64(LENGTH_BITS))
             for i in range(place, place + int64(grouped.runs[r] & _LENGTH)):
@@ -350,17 +352,19 @@ def count_new(grouped, answers, counts):
 
 
 @scalar
-def gather_new(grouped, k, answers, out, origins):
-    """Of each part the k-mers that were known, and behind them those that are NEW.
+def gather_new(grouped, parts, k, answers, borders, out, origins):
+    """Of each of the parts [first, last) the k-mers that were known, and behind them those that are NEW.
 
     Parameters
     ----------
+    borders : int64[parts + 1], where those of each part go in `out`
     origins : int64[…], filled with the place of each k-mer that is NEW, and of one that was known with -1 - its number;
         int64[0] where nobody asks
     """
     down = uint64(64 - 2 * k)
-    used = uint64(0)
-    for part in range(grouped.kmers.shape[0]):
+    first, last = parts
+    used = uint64(borders[first])
+    for part in range(first, last):
         for i in range(grouped.known_borders[part], grouped.known_borders[part + 1]):
             out[used] = grouped.known[i]
             if origins.shape[0]:

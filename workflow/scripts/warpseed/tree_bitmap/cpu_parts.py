@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
+from warpseed.compute.pipeline import check_wanted, mapped
+from warpseed.compute.ranges import STEP, steps
 from warpseed.sequences.names import offsets_of
 from warpseed.tree_bitmap.cpu_fast import (
     Cut,
@@ -31,6 +32,8 @@ __all__ = ["Parts", "on_threads", "ranges_of"]
 _PART_KMERS = 1 << 15
 """Places of a part: its set stays in the second-level cache."""
 _MOST_PART_BITS = 14
+_STEP_RUNS = STEP // 256
+"""Runs that are answered in one call, of a part with many: most are short, but one may be a whole block."""
 _MOST_M = 12
 _ROOM_SLOTS = 1 << 18
 """Slots of the set that a thread begins with; one that does not suffice is grown."""
@@ -39,17 +42,20 @@ _Result = TypeVar("_Result")
 
 
 def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list[_Result]:
-    """`task` of every number below `count`."""
-    if threads == 1 or count < 2:
-        return [task(number) for number in range(count)]
-    with ThreadPoolExecutor(min(threads, count)) as pool:
-        return list(pool.map(task, range(count)))
+    """`task` of every number below `count`, as long as it is wanted."""
+
+    def wanted_task(number: int) -> _Result:
+        check_wanted()
+        return task(number)
+
+    return list(mapped(range(count), wanted_task, max(1, min(threads, count))))
 
 
-def ranges_of(places: int, threads: int) -> list[tuple[int, int]]:
-    """The places in ranges of whole blocks, one for each thread, at least one."""
+def ranges_of(places: int, threads: int, most: int | None = None) -> list[tuple[int, int]]:
+    """The places in ranges of whole blocks, one for each thread, or more of them that have about `most` places."""
     blocks = -(-places // BLOCK)
-    borders = [min(places, BLOCK * (blocks * number // threads)) for number in range(threads + 1)]
+    count = threads if most is None else max(threads, -(-places // most))
+    borders = [min(places, BLOCK * (blocks * number // count)) for number in range(count + 1)]
     return [span for span in zip(borders, borders[1:], strict=False) if span[0] < span[1]]
 
 
@@ -73,7 +79,8 @@ class Parts:
         bits = min(_MOST_PART_BITS, max(0, (max(places, len(known)) - 1) // _PART_KMERS).bit_length())
         self._cut = Cut(k, min(_MOST_M, (k + 1) // 2), bits)
         parts = np.empty(len(known), np.uint16)
-        part_of_kmers(known, self._cut, parts)
+        for first, last in steps(0, len(known)):
+            part_of_kmers(known[first:last], self._cut, parts[first:last])
         order = np.argsort(parts, kind="stable")
         self.known = known[order]
         self._borders = np.searchsorted(parts[order], np.arange((1 << bits) + 1)).astype(np.int64)
@@ -91,9 +98,7 @@ class Parts:
         Grouped, the places as `learn` takes them
         """
         grouped = self._group(codes, len(said.answers))
-        count, counting = len(grouped.kmers), len(said.first_counts) > 0
-        size = count if self._threads == 1 else max(1, -(-count // (4 * self._threads)))
-        tasks = [(first, min(first + size, count)) for first in range(0, count, size)]
+        tasks, counting = self._tasks(), len(said.first_counts) > 0
 
         def work(number: int) -> None:
             first, last = tasks[number]
@@ -102,6 +107,7 @@ class Parts:
             while (first := answer_parts(grouped, (first, last), self._cut.k, kmers, said)) < last:
                 self._answer_large(grouped, first, said)
                 first += 1
+                check_wanted()
 
         on_threads(self._threads, work, len(tasks))
         return grouped
@@ -119,17 +125,28 @@ class Parts:
         int64[known], the place of a k-mer that was NEW, and of one that was known before -1 - its number then; int64[0]
         unasked
         """
-        more = np.zeros(len(grouped.kmers), np.int64)
-        count_new(grouped, answers, more)
-        self._borders = offsets_of(more + np.diff(grouped.known_borders))
-        self.known = np.empty(int(self._borders[-1]), np.uint64)
-        sources = np.empty(len(self.known) if origins else 0, np.int64)
-        gather_new(grouped, self._cut.k, answers, self.known, sources)
+        tasks, more = self._tasks(), np.zeros(len(grouped.kmers), np.int64)
+        on_threads(self._threads, lambda number: count_new(grouped, tasks[number], answers, more), len(tasks))
+        borders = offsets_of(more + np.diff(grouped.known_borders))
+        known = np.empty(int(borders[-1]), np.uint64)
+        sources = np.empty(len(known) if origins else 0, np.int64)
+
+        def gather(number: int) -> None:
+            gather_new(grouped, tasks[number], self._cut.k, answers, borders, known, sources)
+
+        on_threads(self._threads, gather, len(tasks))
+        self.known, self._borders = known, borders
         return sources
+
+    def _tasks(self) -> list[tuple[int, int]]:
+        """The parts in ranges, some for each thread, of about STEP places at most."""
+        count = 1 << self._cut.bits
+        size = max(1, min(-(-count // (4 * self._threads)), STEP // _PART_KMERS))
+        return [(first, min(first + size, count)) for first in range(0, count, size)]
 
     def _group(self, codes: np.ndarray, places: int) -> Grouped:
         """The places, part by part."""
-        spans = ranges_of(places, self._threads)
+        spans = ranges_of(places, self._threads, STEP)
         parts = 1 << self._cut.bits
         words = np.zeros(places // 32 + 4, np.uint64)
 
@@ -162,15 +179,19 @@ class Parts:
         slots = max(_ROOM_SLOTS, slots_for(known_end - known))
         kmers, used = new_set(slots, counting=counting), known_end - known
         clear_set(kmers, slots)
-        add_kmers(kmers, slots, grouped.known, known, known_end, len(said.first_counts))
+        add_kmers(kmers, slots, grouped.known, known, known_end, len(said.first_counts) - known)
         while True:
             room = slots, used, int(_LOAD * slots)
-            begin, used = answer_runs(grouped, (begin, end), self._cut.k, kmers, room, said.answers)
+            check_wanted()
+            stop = min(end, begin + _STEP_RUNS)
+            begin, used = answer_runs(grouped, (begin, stop), self._cut.k, kmers, room, said.answers)
             if begin == end:
                 break
+            if begin == stop:
+                continue
             larger = new_set(2 * slots, counting=counting)
             clear_set(larger, 2 * slots)
             move_kmers(kmers, slots, larger, 2 * slots)
             kmers, slots = larger, 2 * slots
         if counting:
-            tell_counts(kmers, slots, said.first_counts, said.known_counts)
+            tell_counts(kmers, slots, said.first_counts, said.known_counts[known:known_end])
