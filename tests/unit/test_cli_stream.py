@@ -261,6 +261,21 @@ def test_what_cannot_be_done_is_said(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_the_output_does_not_replace_the_dictionary_that_is_read(
+    tmp_path: Path, sequences: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "kept.bin"
+    save_dictionary(Dictionary(5, np.array([1, 2], np.uint64)), kept)
+    assert run(sequences, "-o", str(kept), "--dictionary", str(kept)) == 1
+    assert capsys.readouterr().err == (
+        f"Error: {kept}: the output is the file {kept}, which is read; name another file.\n"
+    )
+    # A dictionary may grow in its place.
+    more = str(kept)
+    assert run(sequences, "-o", str(tmp_path / "o.tsv"), "--dictionary", more, "--save-dictionary", more) == 0
+    assert len(open_dictionary(kept).kmers) > 2
+
+
 @pytest.mark.parametrize("content", ["", ">a\nAC-GT\n", "@a\nACGT\n+\nII\n", "hello\n", ">a\n>b\nAC\n"])
 @pytest.mark.parametrize("report", ["kmers", "places"])
 def test_a_bad_file_leaves_nothing(

@@ -213,6 +213,7 @@ def _stream(options: argparse.Namespace) -> int:
         request,
         report=options.report,
         save=options.save_dictionary,
+        dictionary=options.dictionary,
         watch=watch,
         tell=(lambda done, parts: parts) if options.quiet else lambda done, parts: Progress(done, watch).told(parts),
     )

@@ -267,7 +267,8 @@ def _taken(
     def size() -> int:
         if target.whole:
             return _ALL
-        return max(cpu.BLOCK_PLACES, report.held() // 2, 0 if request.grows else request.seed_length)
+        most = max(cpu.BLOCK_PLACES, min(report.held() // 2, cpu.MOST_PLACES))
+        return most if request.grows else max(most, request.seed_length)
 
     def take(block: tuple[Stream, bool]) -> None:
         report.take(*block)
@@ -285,6 +286,7 @@ def write_stream(
     *,
     report: str = "kmers",
     save: str | os.PathLike[str] | None = None,
+    dictionary: str | os.PathLike[str] | None = None,
     watch: Stopwatch,
     tell: Tell = lambda done, parts: parts,
 ) -> Totals:
@@ -298,6 +300,7 @@ def write_stream(
     report : 'kmers', each distinct k-mer of the stream once, or 'places', each place where one begins; with max_edits
         each place at which something near one ends
     save : where the dictionary goes that is there in the end
+    dictionary : the file that the request's k-mers are from, which the output does not replace; `save` may
     watch : takes the seconds of the stages ``read``, ``build``, ``search`` and ``write``
     tell : function of what says how much is done, and of the parts of the work, that gives the same parts, and tells
 
@@ -306,7 +309,8 @@ def write_stream(
     InputError : a file is not what it should be, or cannot be written
     """
     format = output_format(path, output.FORMATS)
-    check_output(path, [source])
+    read = [source] if dictionary is None else [source, dictionary]
+    check_output(path, read)
     if save is not None:
         if not request.grows:
             raise InputError("a dictionary that does not grow is not saved again; leave out the one or the other.")
@@ -320,7 +324,7 @@ def write_stream(
     if report == "kmers" and request.max_edits:
         raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
     target = target_for(source, request, counting=report == "kmers")
-    with open_output(path, [source], threads=request.options.threads) as handle:
+    with open_output(path, read, threads=request.options.threads) as handle:
         if report == "places":
             places = _places(request, target, watch, _put(handle, format, request), save is not None)
             _taken(places, source, request, target, watch, tell)
