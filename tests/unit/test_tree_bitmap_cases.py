@@ -47,6 +47,10 @@ measure: {tiers: [fast], threads: [1]}
         ("{a: {k: [3]}}", "'tree_bitmap.datasets.a' lacks 'lengths'"),
         ("{a: {lengths: [], k: [3]}}", "'tree_bitmap.datasets.a.lengths' is [], but it should be: bases of a stream"),
         (
+            "{a: {lengths: [9], k: [3, 2], items: [edit_kernels]}}",
+            "'tree_bitmap.datasets.a.max_edits' is 2, but less than each k was expected, and one of them is 2",
+        ),
+        (
             "{a: {lengths: [9], k: [3], stream: x}}",
             "'tree_bitmap.datasets.a.stream' is 'x', but it should be: 'random'",
         ),
