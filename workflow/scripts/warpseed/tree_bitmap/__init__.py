@@ -36,7 +36,7 @@ def match_stream(
     ----------
     stream : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), a sequence of str or bytes, or
         Queries: the records that it consists of, one behind the other. No k-mer reaches from one into the next, or over
-        a base that is not A, C, G or T.
+        a base that is not A, C, G or T; k-mers are taken as they stand, on one strand.
     k : bases of a k-mer, 1 to 31; None takes those of the dictionary, or 15
     seed_length : the k-mers of so many bases at the beginning are seen before the stream begins; what stands between
         two records counts as one
