@@ -181,6 +181,7 @@ TIERS = [*(("fast", kind) for kind in KINDS), ("paper", "paper")]
 
 @pytest.mark.parametrize(("tier", "kind"), TIERS)
 @pytest.mark.parametrize("room", [1 << 22, 40, 1])
+@pytest.mark.thorough
 def test_occurrences_and_their_limit(
     built: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tier: str, kind: str, room: int
 ) -> None:

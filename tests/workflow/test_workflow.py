@@ -59,6 +59,7 @@ def records(folder: Path) -> list[dict[str, str]]:
     "configuration",
     ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads", "bench_mems", "h200_tree_bitmap"],
 )
+@pytest.mark.thorough
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     """Whatever the configuration, planning asks no server: a curl that is called would leave a file."""
     called = tmp_path / "called"
@@ -75,6 +76,7 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     assert not called.exists()
 
 
+@pytest.mark.thorough
 def test_the_catalogues_snakefile_plans_the_same_jobs(planned: str, tmp_path: Path) -> None:
     """workflow/Snakefile, where a catalogue looks for one, makes by default what Snakefile makes."""
     done = snakemake("-n", "--configfile", SMOKE, directory=tmp_path, snakefile=ROOT / "workflow" / "Snakefile")
