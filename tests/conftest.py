@@ -32,7 +32,7 @@ COMMON = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
-settings.register_profile("dev", max_examples=25, **COMMON)
+settings.register_profile("dev", max_examples=20, **COMMON)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **COMMON)
 settings.register_profile("thorough", max_examples=1000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))

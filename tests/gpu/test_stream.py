@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles import tree_bitmap as truth
 from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits
+from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits, gpu_memory
 from warpseed.tree_bitmap.search import checked_request, write_stream
 
 pytestmark = pytest.mark.gpu
@@ -43,7 +43,7 @@ def streams(k: int) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("k", [1, 3, 4, 12, 15, 30, 31])
 @pytest.mark.parametrize("block", [64, 1 << 24])
 def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
-    monkeypatch.setattr(gpu, "BLOCK_BASES", block)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
     draw = random.Random(9)
     for name, codes in streams(k).items():
         for seed_length in sorted({0, min(100, len(codes)), len(codes)}):
@@ -66,13 +66,13 @@ def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: 
 def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     from warpseed.compute.gpu import on_device, on_own_stream
 
-    monkeypatch.setattr(gpu, "BLOCK_BASES", 4096)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 4096)
     draw = random.Random(5)
     codes = codes_of(draw, 60_000)
     codes[30_000:40_000] = codes[:10_000]
     with on_device(0), on_own_stream(0):
-        kmers = gpu.DeviceKmers(17, 100, 100, counting=True)
-        parts = list(map(np.array, gpu.iter_answers(kmers, np.array_split(codes, 7), watch=Stopwatch())))
+        kmers = gpu.DeviceKmers(17, 100, counting=True)
+        parts = list(map(np.array, gpu.iter_answers(kmers, np.array_split(codes, 7), Stopwatch())))
         counted = kmers.counted()
     assert np.concatenate(parts).tolist() == truth.answers_to(codes.tolist(), 17)[0]
     places: dict[Any, list[int]] = {}
@@ -86,7 +86,7 @@ def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = codes_of(random.Random(6), 20_000)
     expected = truth.answers_to(codes.tolist(), 7, 500)
-    monkeypatch.setattr(gpu, "_parts_for", lambda *asked: 3)
+    monkeypatch.setattr(gpu_memory, "parts_for", lambda *asked: 3)
     answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
     assert answers.tolist() == expected[0]
     assert dictionary().tolist() == expected[1]

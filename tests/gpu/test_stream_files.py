@@ -21,7 +21,7 @@ from warpseed import cli
 from warpseed.compute import gpu as device_module
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences import queries
-from warpseed.tree_bitmap import cpu, gpu, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_memory, gpu_table, search
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 
 K = 11
@@ -31,7 +31,7 @@ REAL = pytest.mark.gpu
 @pytest.fixture(params=["played", pytest.param("real", marks=REAL)])
 def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the CPU plays two GPUs. Blocks are small."""
-    monkeypatch.setattr(gpu, "BLOCK_BASES", 512)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
     if request.param == "played":
         play_table(monkeypatch, devices=2)
     return bool(request.param == "played")
@@ -100,14 +100,14 @@ def test_little_memory_and_several_devices_write_the_same(
     played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
     """K-mers in several parts, one after the other on a device."""
-    found = gpu._parts_for
+    found = gpu_memory.parts_for
     parts: list[int] = []
 
     def noted(*asked: Any) -> int:
         parts.append(found(*asked))
         return parts[-1]
 
-    monkeypatch.setattr(gpu, "_parts_for", noted)
+    monkeypatch.setattr(gpu_memory, "parts_for", noted)
     devices = ["gpu:0,1"] if played or device_module.device_count() > 1 else []
     for report, name in FORMS:
         given = [*ASKED[asked], "--report", report]
@@ -115,7 +115,7 @@ def test_little_memory_and_several_devices_write_the_same(
         for device in devices:
             assert written(folder, name, *given, "--device", device) == expected
         with monkeypatch.context() as patch:
-            patch.setattr(gpu, "free_memory", lambda: 70_000)
+            patch.setattr(gpu_memory, "free_memory", lambda: 90_000)
             for device in ("gpu", *devices):
                 assert written(folder, name, *given, "--device", device) == expected
     # Four bases, or a dictionary that stays, take a small table.
@@ -126,7 +126,7 @@ def test_little_memory_and_several_devices_write_the_same(
 def test_tables_of_parts_do_not_grow(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     """They have room from the start for what may come, so that two of them are never there together."""
     play_table(monkeypatch)
-    monkeypatch.setattr(gpu, "BLOCK_BASES", 512)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
     grown: list[str] = []
     launch = gpu_table.launch
 
@@ -137,15 +137,97 @@ def test_tables_of_parts_do_not_grow(monkeypatch: pytest.MonkeyPatch, k: int) ->
     monkeypatch.setattr(gpu_table, "launch", noted)
     codes = np.random.default_rng(k).integers(0, 4, 6000, np.uint8)
     whole = gpu.count_kmers(codes, k, watch=Stopwatch())
-    monkeypatch.setattr(gpu, "free_memory", lambda: 70_000)
+    monkeypatch.setattr(gpu_memory, "free_memory", lambda: 90_000)
     in_parts = gpu.count_kmers(codes, k, watch=Stopwatch())
     assert grown == [] and all(map(np.array_equal, in_parts, whole))
+
+
+class Noted:
+    """Where searches go, and what comes there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.whole: list[bool] = []
+        self.bases: list[int] = []
+        """of each block of a file, with the place behind it"""
+        found, take = search.target_for, gpu.Flight.take
+
+        def target_for(*asked: Any, **named: Any) -> Any:
+            target = found(*asked, **named)
+            self.whole.append(target.whole)
+            return target
+
+        def noted(flight: gpu.Flight, codes: np.ndarray) -> Iterator[np.ndarray]:
+            self.bases.append(len(codes))
+            return take(flight, codes)
+
+        monkeypatch.setattr(search, "target_for", target_for)
+        monkeypatch.setattr(gpu.Flight, "take", noted)
+
+
+def long_file(folder: Path, records: int, length: int) -> None:
+    """Records of random bases, every tenth of which is the one before, reversed; and a dictionary of some k-mers."""
+    draw = np.random.default_rng(23)
+    texts = np.frombuffer(b"ACGT", np.uint8)[draw.integers(0, 4, (records, length), np.uint8)]
+    texts[9::10] = texts[8::10, ::-1]
+    texts[::7, length // 2] = ord("N")
+    save(folder, "records.fa", "".join(f">{i}\n{text.tobytes().decode()}\n" for i, text in enumerate(texts)))
+    seen = "".join(text.tobytes().decode() for text in texts[1:3, : min(length, 400)])
+    codes = np.array(["ACGTN".index(letter) for letter in seen], np.uint8)
+    save_dictionary(Dictionary(K, cpu.find_answers(codes, K, watch=Stopwatch())[1]()), folder / "known")
+
+
+FEW = {
+    "fixed": (["--dictionary", "known", "--seed-length", "100", "--fixed"], ["places"]),
+    "few": (["-k", "4", "--seed-length", "300"], ["kmers", "places"]),
+}
+"""What takes a small table, however long the stream is."""
+
+
+@pytest.mark.parametrize("asked", FEW)
+def test_a_stream_of_any_length_goes_through_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """In one pass, block by block, where what is known of its k-mers has room."""
+    play_table(monkeypatch)
+    long_file(tmp_path, 400, 700)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
+    monkeypatch.setattr(gpu_memory, "free_memory", lambda: 30_000)
+    monkeypatch.setattr(cpu, "BLOCK_PLACES", 4000)
+    monkeypatch.setattr(queries, "_PIECE_BYTES", 4000)
+    given, reports = FEW[asked]
+    for report, threads in itertools.product(reports, "12"):
+        expected = written(tmp_path, "o.bin", *given, "--report", report)
+        with monkeypatch.context() as patch:
+            noted = Noted(patch)
+            told = written(tmp_path, "o.bin", *given, "--report", report, "--device", "gpu", "--threads", threads)
+            assert told == expected
+        # Each base comes once; and none of the blocks that come is more than a part of the file.
+        assert noted.whole == [False]
+        assert sum(noted.bases) == 400 * 701 and max(noted.bases) < 10_000
+
+
+def test_kmers_of_a_long_stream_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dozens of parts, of which each goes over all of the stream, and that is whole on the host."""
+    play_table(monkeypatch)
+    long_file(tmp_path, 20, 700)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 256)
+    monkeypatch.setattr(cpu, "BLOCK_PLACES", 4000)
+    monkeypatch.setattr(queries, "_PIECE_BYTES", 4000)
+    for given, free in ((["--report", "places"], 12_500), (["--report", "kmers"], 50_000)):
+        given = ["--dictionary", "known", "--seed-length", "900", *given, "--save-dictionary", "saved"]
+        expected = written(tmp_path, "o.bin", *given)
+        with monkeypatch.context() as patch:
+            patch.setattr(gpu_memory, "free_memory", lambda free=free: free)
+            noted = Noted(patch)
+            assert written(tmp_path, "o.bin", *given, "--device", "gpu") == expected
+        assert noted.whole == [True]
+        assert len(noted.bases) > 5 and set(noted.bases) == {20 * 701 - 1}
 
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """40 MB of a GPU, and blocks that leave most of it to k-mers."""
-    monkeypatch.setattr(gpu, "BLOCK_BASES", 1 << 18)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 1 << 18)
     pool = device_module.cupy().get_default_memory_pool()
     with device_module.on_device(0):
         device_module.give_back_memory()
@@ -169,6 +251,25 @@ def test_a_gpu_that_is_full(little: None, tmp_path: Path, capsys: pytest.Capture
         said = capsys.readouterr().err
         assert "memory does not suffice" in said and said.count("\n") == 1
         assert not (tmp_path / "o.bin").exists()
+
+
+@REAL
+@pytest.mark.parametrize("asked", FEW)
+def test_a_stream_longer_than_a_gpu(little: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    """160 million bases go through 40 MB in one pass, from a file and from a pipe, where their k-mers have room."""
+    long_file(tmp_path, 400, 400_000)
+    monkeypatch.setattr(cpu, "BLOCK_PLACES", 1 << 24)
+    asked_for, reports = FEW[asked]
+    for report in reports:
+        given = [*asked_for, "--report", report, *(["-k", "9"] if asked == "few" else [])]
+        expected = written(tmp_path, "o.bin", *given)
+        with monkeypatch.context() as patch:
+            noted = Noted(patch)
+            assert written(tmp_path, "o.bin", *given, "--device", "gpu") == expected
+            with piped(tmp_path) as pipe:
+                assert written(tmp_path, "o.bin", *given, "--device", "gpu", source=pipe) == expected
+        assert noted.whole == [False] * 2
+        assert sum(noted.bases) == 2 * 400 * 400_001 and max(noted.bases) < 40_000_000
 
 
 class piped:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from warpseed.compute.bits import mixed
-from warpseed.tree_bitmap.gpu_fast import PLACE_BITS
+from warpseed.tree_bitmap.gpu_fast import KNOWN
 from warpseed.tree_bitmap.slots import EMPTY
 
 from oracles.pretend_gpu import PretendCupy, install
@@ -14,13 +15,13 @@ from oracles.pretend_gpu import PretendCupy, install
 __all__ = ["play_table"]
 
 NO_KMER, NEW, SEEN = range(3)
-_PLACES = (1 << PLACE_BITS) - 1
 
 
-def _bits_at(words: np.ndarray, place: int, k: int) -> int:
-    """The 2k bits that begin at a place."""
-    two = int(words[place // 32]) << 64 | int(words[place // 32 + 1])
-    return two >> (128 - 2 * (place % 32) - 2 * k) & (4**k - 1)
+def _bits_at(words: np.ndarray, places: np.ndarray, k: int) -> np.ndarray:
+    """The 2k bits that begin at each place, uint64[…]."""
+    shifts = (2 * (places % 32)).astype(np.uint64)
+    here, behind = words[places // 32], words[places // 32 + 1]
+    return (here << shifts | behind >> np.uint64(1) >> np.uint64(63) - shifts) >> np.uint64(64 - 2 * k)
 
 
 class _Kernels:
@@ -37,35 +38,51 @@ class _Kernels:
         words[there] = (np.where(fours < 4, fours, np.uint64(0)) << shifts).sum(axis=1, dtype=np.uint64)
         marks[there] = ((fours > 3).astype(np.uint64) << shifts).sum(axis=1, dtype=np.uint64)
 
-    def insert_kmers(self, table, stretch, answers) -> None:
-        slots = {}
-        for slot in np.flatnonzero(table.slots != EMPTY).tolist():
-            slots[_bits_at(table.words, int(table.slots[slot]) & _PLACES, table.k)] = slot
-        free = iter(np.flatnonzero(table.slots == EMPTY).tolist())
-        for place in range(stretch.first, stretch.last):
-            if _bits_at(table.marks, place, table.k):
-                answers[place - stretch.first] = NO_KMER
-                continue
-            kmer = _bits_at(table.words, place, table.k)
-            hashed = int(mixed(np.uint64(kmer << 64 - 2 * table.k)))
-            if (hashed >> 16 & 0xFFFF) % stretch.parts != stretch.part:
-                continue
+    def insert_kmers(self, table, block, stretch, answers) -> None:
+        slots, free = _slots_of(table)
+        here = np.arange(stretch.first, stretch.last) - block.first
+        words, marks = (np.asarray(array).view(np.ndarray) for array in block[:2])
+        kmers, known = _bits_at(words, here, table.k), _bits_at(marks, here, table.k) == 0
+        answers[: len(here)][~known] = NO_KMER
+        for i in np.flatnonzero(known & _is_of(kmers, stretch.part, stretch.parts)).tolist():
+            kmer = int(kmers[i])
             if kmer in slots:
-                answers[place - stretch.first] = SEEN
+                answers[i] = SEEN
             elif stretch.grows:
                 slots[kmer] = next(free)
-                table.slots[slots[kmer]] = (hashed << PLACE_BITS | place) & (2**64 - 1)
-                table.used[0] += np.uint64(1)
+                _take(table, slots[kmer], kmer, stretch.first + i + 1)
             if len(table.counts) and stretch.grows:
                 table.counts[slots[kmer]] += np.uint64(1)
 
+    def insert_known(self, table, kmers, part, parts) -> None:
+        slots, free = _slots_of(table)
+        kmers = np.asarray(kmers).view(np.ndarray)
+        for kmer in kmers[_is_of(kmers, part, parts)].tolist():
+            if kmer not in slots:
+                _take(table, next(free), kmer, int(KNOWN))
+
     def move_slots(self, old, table) -> None:
-        held = np.flatnonzero(old.slots != EMPTY)
+        held = np.flatnonzero(old.slots[:, 0] != EMPTY)
         table.slots[: len(held)] = old.slots[held]
         table.counts[: len(held) if len(table.counts) else 0] = old.counts[held] if len(old.counts) else []
 
-    def read_codes(self, table, places, codes) -> None:
-        codes[...] = [_bits_at(table.words, place, table.k) for place in places.tolist()]
+
+def _slots_of(table: Any) -> tuple[dict[int, int], Iterator[int]]:
+    """The slot of each k-mer, and those that are free."""
+    kmers = np.asarray(table.slots)[:, 0]
+    held = np.flatnonzero(kmers != EMPTY)
+    return dict(zip(kmers[held].tolist(), held.tolist(), strict=True)), iter(np.flatnonzero(kmers == EMPTY).tolist())
+
+
+def _is_of(kmers: np.ndarray, part: int, parts: int) -> np.ndarray:
+    """Which k-mers are a part's, bool[…]."""
+    hashed = mixed.py_func(kmers.copy())
+    return (hashed >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) == np.uint64(part)
+
+
+def _take(table: Any, slot: int, kmer: int, turn: int) -> None:
+    table.slots[slot] = kmer, turn
+    table.used[0] += np.uint64(1)
 
 
 def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:

@@ -96,7 +96,7 @@ def test_what_distances_are_looked_up_in(kmers: int, k: int, max_edits: int, han
 def test_pieces_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_pieces, "available_memory", lambda: 100_000)
     with pytest.raises(MemoryLimitError, match=r"5,000 20-mers by 3 pieces take 0\.0 GB, but 0\.0 GB are free; take"):
-        cpu_edits.HostDistances(np.arange(5000, dtype=np.uint64), 20, 2)
+        cpu_edits.HostDistances(np.arange(5000, dtype=np.uint64), 20, 2, watch=Stopwatch())
 
 
 def test_a_neighbourhood_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:

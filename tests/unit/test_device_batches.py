@@ -12,7 +12,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from warpseed.compute import device_batches
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import MemoryLimitError, WarpseedError
+from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 
 class OutOfMemory(Exception):
@@ -166,3 +166,36 @@ def test_errors_that_are_not_about_memory_pass(device: Device) -> None:
 
     with pytest.raises(ZeroDivisionError):
         device_batches.run_batches(10, 10, start, watch=Stopwatch())
+
+
+def test_a_device_that_is_not_there_ends_the_work_of_the_others(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped, stop = threading.Event(), device_batches._Deal.stop
+
+    @contextmanager
+    def on_device(number: int) -> Iterator[None]:
+        if number == 7:
+            raise DeviceError("GPU 7 was asked for")
+        with device.on_device(number):
+            yield
+
+    def noted(deal: device_batches._Deal) -> None:
+        stop(deal)
+        stopped.set()
+
+    def start(watch: Stopwatch):
+        inner = device.start(watch)
+
+        def run(first: int, last: int) -> list[int]:
+            assert stopped.wait(20)
+            return inner(first, last)
+
+        return run
+
+    monkeypatch.setattr(device_batches, "LARGEST_BATCH", 10)
+    monkeypatch.setattr(device_batches, "on_device", on_device)
+    monkeypatch.setattr(device_batches._Deal, "stop", noted)
+    with pytest.raises(DeviceError, match="GPU 7"):
+        device_batches.run_batches(1000, 10, start, watch=Stopwatch(), devices=(0, 7))
+    assert len(device.tried.get(0, [])) <= 1

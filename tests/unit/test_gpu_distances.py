@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
 from oracles.pretend_tree_bitmap import play_distances
-from test_cli_stream_edits import KNOWN, K, kept, lines_of, run, sequences
+from test_cli_stream_edits import KNOWN, K, _stream, kept, lines_of, run, sequences
 from warpseed import cli
-from warpseed.tree_bitmap import gpu_edits
+from warpseed.sequences import queries
+from warpseed.tree_bitmap import cpu, gpu_edits
 
 __all__ = ["kept", "sequences"]
 
@@ -47,6 +49,36 @@ def test_a_stream_is_dealt_out(
     assert max(places for _, places in played[1].places) <= block
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_file_is_read_block_by_block(
+    tmp_path: Path, sequences: str, kept: str, played: Any, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    """The neighbourhood is made once; no block is the whole stream."""
+    given = ["--dictionary", kept, "--fixed", "--report", "places", "--max-edits", "2"]
+    assert run(sequences, "-o", str(tmp_path / "cpu.tsv"), *given) == 0
+    monkeypatch.setattr(cpu, "BLOCK_PLACES", 60)
+    monkeypatch.setattr(queries, "_PIECE_BYTES", 60)
+    made: list[int] = []
+    blocks: list[int] = []
+    neighbourhood, find = gpu_edits._neighbourhood, gpu_edits.DeviceDistances.find
+
+    def noted(near: gpu_edits.DeviceDistances, codes: np.ndarray) -> np.ndarray:
+        blocks.append(len(codes))
+        return find(near, codes)
+
+    def counted(kmers: np.ndarray, k: int, max_edits: int) -> Any:
+        made.append(len(kmers))
+        return neighbourhood(kmers, k, max_edits)
+
+    monkeypatch.setattr(gpu_edits.DeviceDistances, "find", noted)
+    monkeypatch.setattr(gpu_edits, "_neighbourhood", counted)
+    asked = [*given, "--device", "gpu:0,2", "--threads", threads]
+    assert run(sequences, "-o", str(tmp_path / "gpu.tsv"), *asked) == 0
+    assert (tmp_path / "gpu.tsv").read_bytes() == (tmp_path / "cpu.tsv").read_bytes()
+    assert made == [len(KNOWN)] * 2
+    assert len(blocks) > 2 and sum(blocks) + len(blocks) - 1 == len(_stream().codes)
+
+
 def test_totals_and_a_seed(tmp_path: Path, sequences: str, played: Any, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["-k", str(K), "--seed-length", "90", "--fixed", "--report", "places", "--max-edits", "1"]
     told = []
@@ -70,7 +102,6 @@ def test_a_dictionary_too_large_for_the_device(
 
 
 def test_distances_are_the_oracles_whatever_the_blocks(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
     from warpseed.compute.stopwatch import Stopwatch
 
     monkeypatch.setattr(gpu_edits, "BLOCK_BASES", 32)

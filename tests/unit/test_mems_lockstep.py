@@ -91,6 +91,7 @@ def test_kernels_find_what_the_cpu_does(write_reference: Callable[..., Path], le
     assert len(keys) > 50
 
 
+@pytest.mark.thorough
 def test_what_another_lane_has_found_ends_a_search(write_reference: Callable[..., Path]) -> None:
     """Of a read that lies in the text, one MEM start of each warp writes a match; the others are redundant early."""
     bases = "".join(random.Random(1).choices("ACGT", k=400))

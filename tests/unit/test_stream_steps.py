@@ -9,6 +9,7 @@ import pytest
 from warpseed.compute import ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_edits, cpu_fast, cpu_parts, fast
+from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.windows import BLOCK
 
 PLACES = 40 * BLOCK
@@ -83,5 +84,5 @@ def test_owners_of_known_kmers_are_numbered_in_each_part() -> None:
         kmers = fast.new_set(cpu_fast.slots_for(2 * places), counting=True)
         fast.clear_set(kmers, len(kmers.slots))
         assert cpu_fast.answer_parts(grouped, (part, part + 1), k, kmers, again) == part + 1
-        owners = kmers.notes[kmers.slots != fast.EMPTY] >> np.uint64(32)
+        owners = kmers.notes[kmers.slots != EMPTY] >> np.uint64(32)
         assert np.array_equal(np.sort(owners), np.arange(places, places + size))

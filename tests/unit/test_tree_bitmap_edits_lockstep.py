@@ -50,7 +50,10 @@ def assert_same(kernel: str, stream: list[int], known: list[int], k: int, edits:
     return int((expected.accepted > 0).sum())
 
 
-@pytest.mark.parametrize(("k", "edits", "blocks"), [(1, 0, 2), (3, 1, 1), (4, 2, 3), (6, 1, 2), (31, 1, 1)])
+@pytest.mark.parametrize(
+    ("k", "edits", "blocks"),
+    [(1, 0, 2), (3, 1, 1), (4, 2, 3), (6, 1, 2), pytest.param(31, 1, 1, marks=pytest.mark.thorough)],
+)
 @pytest.mark.parametrize("kernel", kernels.KERNELS)
 def test_the_kernels_are_their_twins(kernel: str, k: int, edits: int, blocks: int) -> None:
     draw = random.Random(k)
@@ -60,6 +63,7 @@ def test_the_kernels_are_their_twins(kernel: str, k: int, edits: int, blocks: in
     assert assert_same(kernel, stream, known, k, edits, blocks, 32 if kernel == "queue" else 8) > 0
 
 
+@pytest.mark.thorough
 def test_queues_that_are_full_are_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     """By two warps; there is room for the children that one half of an exmap can have."""
     monkeypatch.setattr(kernels, "QUEUE", 32)

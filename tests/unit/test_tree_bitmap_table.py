@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -13,24 +14,49 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles import tree_bitmap as truth
 from oracles.lockstep import run_kernel
 from warpseed.tree_bitmap import gpu_fast as kernels
-from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
+from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
 from warpseed.tree_bitmap.slots import EMPTY
 
 BLOCK = 8
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:
-    run_kernel((kernels,), (kernels._claim,), (kernel, threads, BLOCK), *arguments)
+    run_kernel((kernels,), (kernels._claim, kernels._count_taken), (kernel, threads, BLOCK), *arguments)
 
 
-def table_of(codes: list[int], k: int, slots: int) -> KmerTable:
-    """A table of nothing, and a stream."""
+def table_of(k: int, slots: int) -> KmerTable:
+    """A table of nothing."""
+    return KmerTable(np.full((slots, 2), EMPTY), np.zeros(slots, np.uint64), np.zeros(1, np.uint64), k)
+
+
+def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
+    """A stream packed in blocks of so many words, each behind the last word of the one before; the last has the rest.
+    Behind what a block has is what was there."""
     padded = np.full(-(-len(codes) // 32) * 32, 4, np.uint8)
     padded[: len(codes)] = codes
-    words, marks = np.zeros((2, len(padded) // 32 + 2), np.uint64)
-    launched(kernels.pack_codes, len(padded) // 32, padded, 0, words, marks)
-    empty = np.full(slots, EMPTY)
-    return KmerTable(words, marks, empty, np.zeros(slots, np.uint64), np.zeros(1, np.uint64), k)
+    blocks, first, carried = [], 0, (0, 0)
+    for size in [*sizes, len(padded) // 32 - sum(sizes)]:
+        words, marks = np.full((2, size + 3), 0xABAB_ABAB_ABAB_ABAB, np.uint64)
+        words[0], marks[0] = carried
+        launched(kernels.pack_codes, size, padded[first : first + 32 * size], 1, words, marks)
+        blocks.append(PackedBlock(words, marks, first - 32))
+        first, carried = first + 32 * size, (words[size], marks[size])
+    return blocks
+
+
+def held_by(table: KmerTable) -> dict[int, int]:
+    """The turns of a table's k-mers, by their codes."""
+    taken = table.slots[:, 0] != EMPTY
+    assert (table.slots[~taken] == EMPTY).all() and not table.counts[~taken].any()
+    kmers: list[int] = table.slots[taken, 0].tolist()
+    assert len(set(kmers)) == len(kmers) == int(table.used[0])
+    return dict(zip(kmers, table.slots[taken, 1].tolist(), strict=True))
+
+
+def first_places(codes: list[int], k: int) -> dict[int, int]:
+    """The first places of a stream's k-mers, by their codes."""
+    places = {word: place for place, word in reversed(list(truth.words_at(codes, k)))}
+    return dict(zip(truth.codes_of_words(places), places.values(), strict=True))
 
 
 def streams() -> list[tuple[str, list[int], int]]:
@@ -42,66 +68,111 @@ def streams() -> list[tuple[str, list[int], int]]:
         ("homopolymer", [2] * 50, 31),
         ("no bases", [draw.choice([0, 1, 2, 3, 4]) for _ in range(70)], 2),
         ("one k-mer", some[:31], 31),
+        ("letters", some, 1),
     ]
 
 
 @pytest.mark.parametrize(("codes", "k"), [case[1:] for case in streams()], ids=[case[0] for case in streams()])
 @pytest.mark.parametrize("stretches", [1, 3])
 def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> None:
-    table, places = table_of(codes, k, 92), len(codes) - k + 1
+    table, places = table_of(k, 92), len(codes) - k + 1
+    (block,) = blocks_of(codes, [])
     answers = np.full(places, truth.NEW, np.uint8)
     borders = [places * i // stretches for i in range(stretches + 1)]
-    for first, last in zip(borders, borders[1:], strict=False):
+    for first, last in itertools.pairwise(borders):
         stretch = Stretch(first, last, 0, 1, True)
-        launched(kernels.insert_kmers, last - first, table, stretch, answers[first:last])
+        launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
 
     expected, dictionary = truth.answers_to(codes, k)
     assert answers.tolist() == list(expected)[:places]
-    assert int(table.used[0]) == len(dictionary) == int((table.slots != EMPTY).sum())
-    held = table.slots[table.slots != EMPTY]
-    places_held = held & np.uint64((1 << kernels.PLACE_BITS) - 1)
-    first_places = {word: place for place, word in reversed(list(truth.words_at(codes, k)))}
-    assert sorted(places_held.tolist()) == sorted(first_places.values())
-    read = np.zeros(len(held), np.uint64)
-    launched(kernels.read_codes, len(held), table, places_held, read)
-    assert sorted(read.tolist()) == sorted(truth.codes_of_words(first_places))
+    assert sorted(held_by(table)) == list(dictionary)
+    assert held_by(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
     assert int(table.counts.sum()) == sum(1 for _ in truth.words_at(codes, k))
+
+
+@pytest.mark.parametrize("k", [1, 2, 17, 31])
+@pytest.mark.parametrize("sizes", [[1], [2], [1, 1, 1], [2, 1], [1, 2]])
+@pytest.mark.parametrize("no_bases", [[], [31], [32], [63, 64], [20, 95]])
+def test_blocks_go_on_where_those_before_end(k: int, sizes: list[int], no_bases: list[int]) -> None:
+    """All k-mers that a block ends are looked up with it; the next one has the bases that others begin with."""
+    draw = random.Random(k)
+    codes = [draw.randrange(4) for _ in range(40)] * 3
+    for place in no_bases:
+        codes[place] = 4
+    table, answers, first = table_of(k, 164), np.full(len(codes) - k + 1, truth.NEW, np.uint8), 0
+    for block, size in zip(blocks_of(codes, sizes), [*sizes, 4 - sum(sizes)], strict=True):
+        last = min(block.first + 32 * (size + 1), len(codes)) - k + 1
+        stretch = Stretch(first, last, 0, 1, True)
+        launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
+        first = last
+    assert answers.tolist() == list(truth.answers_to(codes, k)[0])[: len(answers)]
+    assert held_by(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
 
 
 def test_parts_share_the_kmers() -> None:
     codes = streams()[0][1]
-    tables = []
-    answers = np.full((3, len(codes) - 3), truth.NEW, np.uint8)
-    for part in range(3):
-        tables.append(table_of(codes, 4, 92))
-        launched(
-            kernels.insert_kmers, len(codes) - 3, tables[-1], Stretch(0, len(codes) - 3, part, 3, True), answers[part]
-        )
+    places = len(codes) - 3
+    (block,) = blocks_of(codes, [])
+    tables = [table_of(4, 92) for _ in range(3)]
+    known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
+    answers = np.full((2, 3, places), truth.NEW, np.uint8)
+    for part, table in enumerate(tables):
+        launched(kernels.insert_kmers, places, table, block, Stretch(0, places, part, 3, True), answers[0, part])
+        fixed = table_of(4, 92)
+        launched(kernels.insert_known, len(known), fixed, np.array(known, np.uint64), part, 3)
+        launched(kernels.insert_kmers, places, fixed, block, Stretch(0, places, part, 3, False), answers[1, part])
     expected, dictionary = truth.answers_to(codes, 4)
-    assert answers.max(axis=0).tolist() == list(expected)[: len(codes) - 3]
-    assert sum(int(table.used[0]) for table in tables) == len(dictionary)
-    assert all(int(table.used[0]) for table in tables)
+    assert answers[0].max(axis=0).tolist() == list(expected)[:places]
+    held = [kmer for table in tables for kmer in held_by(table)]
+    assert sorted(held) == list(dictionary) and all(held_by(table) for table in tables)
+    kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 4))
+    assert answers[1].max(axis=0).tolist() == [truth.SEEN if kmer in known else truth.NEW for kmer in kmers]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_is_known_before(moved: bool) -> None:
+    """It has been seen at its first place, too, and keeps its turn, also in a larger table; no k-mer is there twice."""
+    codes = streams()[0][1]
+    (block,) = blocks_of(codes, [])
+    known = truth.codes_of_words(sorted({word for _, word in truth.words_at(codes[20:40], 5)}))
+    table = table_of(5, 64)
+    launched(kernels.insert_known, len(known), table, np.array(known, np.uint64), 0, 1)
+    launched(kernels.insert_known, len(known), table, np.array(known, np.uint64), 0, 1)
+    assert held_by(table) == dict.fromkeys(known, int(kernels.KNOWN))
+    if moved:
+        table, small = table_of(5, 92)._replace(used=table.used), table
+        launched(kernels.move_slots, len(small.slots), small, table)
+    answers = np.full(56, truth.NEW, np.uint8)
+    launched(kernels.insert_kmers, 56, table, block, Stretch(0, 56, 0, 1, True), answers)
+    expected, dictionary = truth.answers_to(codes, 5, 0, known)
+    assert answers.tolist() == list(expected)[:56]
+    assert sorted(held_by(table)) == list(dictionary)
+    turns = {kmer: place + 1 for kmer, place in first_places(codes, 5).items()} | dict.fromkeys(known, 0)
+    assert held_by(table) == turns
 
 
 def test_a_larger_table_has_the_same_kmers() -> None:
     codes = streams()[0][1]
-    small, large = table_of(2 * codes, 5, 64), table_of(2 * codes, 5, 200)
-    launched(kernels.insert_kmers, 56, small, Stretch(0, 56, 0, 1, True), np.full(56, truth.NEW, np.uint8))
+    (block,) = blocks_of(2 * codes, [])
+    small = table_of(5, 64)
+    launched(kernels.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1, True), np.full(56, truth.NEW, np.uint8))
+    large = table_of(5, 200)._replace(used=small.used)
     launched(kernels.move_slots, len(small.slots), small, large)
-    assert sorted(small.slots.tolist())[: int(small.used[0])] == sorted(large.slots.tolist())[: int(small.used[0])]
+    assert held_by(large) == held_by(small)
     again = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, large, Stretch(60, 116, 0, 1, True), again)
+    launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1, True), again)
     assert again.tolist() == [truth.SEEN] * 56
     assert int(large.counts.sum()) == 2 * 56
 
 
 def test_a_fixed_table_takes_nothing() -> None:
     codes = streams()[0][1]
-    table = table_of(2 * codes, 5, 92)
-    launched(kernels.insert_kmers, 30, table, Stretch(0, 30, 0, 1, True), np.full(30, truth.NEW, np.uint8))
+    (block,) = blocks_of(2 * codes, [])
+    table = table_of(5, 92)
+    launched(kernels.insert_kmers, 30, table, block, Stretch(0, 30, 0, 1, True), np.full(30, truth.NEW, np.uint8))
     before = table.slots.copy(), table.used.copy(), table.counts.copy()
     answers = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, table, Stretch(60, 116, 0, 1, False), answers)
+    launched(kernels.insert_kmers, 56, table, block, Stretch(60, 116, 0, 1, False), answers)
     known = {word for _, word in truth.words_at(codes[:34], 5)}
     assert answers.tolist() == [truth.SEEN if word in known else truth.NEW for _, word in truth.words_at(codes, 5)]
     for held, then in zip((table.slots, table.used, table.counts), before, strict=True):

@@ -12,7 +12,7 @@ from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError, say
 
-__all__ = ["LARGEST_BATCH", "refuse_one_query", "run_batches", "tell_short_memory"]
+__all__ = ["LARGEST_BATCH", "refuse_one_query", "run_batches", "serve_devices", "tell_short_memory"]
 
 LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
@@ -98,6 +98,45 @@ def _run_shrinking(device: int, first: int, last: int, run: BatchRun[_Result]) -
     return size, results
 
 
+def serve_devices(
+    devices: Sequence[int],
+    serve: Callable[[int, Stopwatch], _Result],
+    watch: Stopwatch,
+    failed: Callable[[], None] = lambda: None,
+) -> list[_Result]:
+    """Work on several devices at once, with a host thread for each; on one in this thread.
+
+    Parameters
+    ----------
+    devices : numbers of the devices
+    serve : does the work of a device, which is the current one then; called with its index in `devices`, and with the
+        stopwatch to use there
+    watch : takes the seconds of each stage; of several devices those of the slowest
+    failed : called when the work of a device has ended in an error, while the others go on
+
+    Returns
+    -------
+    list of what `serve` returned, in the order of the devices
+    """
+
+    def there(index: int) -> tuple[Stopwatch, _Result]:
+        mine = watch if len(devices) == 1 else Stopwatch()
+        try:
+            with on_device(devices[index]):
+                return mine, serve(index, mine)
+        except BaseException:
+            failed()
+            raise
+
+    if len(devices) == 1:
+        return [there(0)[1]]
+    with ThreadPoolExecutor(len(devices)) as pool:
+        served = list(pool.map(there, range(len(devices))))
+    for stage in {stage for mine, _ in served for stage in mine.seconds}:
+        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
+    return [result for _, result in served]
+
+
 def run_batches(
     count: int,
     bytes_each: int,
@@ -128,29 +167,17 @@ def run_batches(
     deal = _Deal(count)
     share = -(-count // len(devices))
 
-    def serve(device: int) -> tuple[Stopwatch, list[tuple[int, _Result]]]:
-        mine = watch if len(devices) == 1 else Stopwatch()
+    def serve(number: int, mine: Stopwatch) -> list[tuple[int, _Result]]:
         results: list[tuple[int, _Result]] = []
-        try:
-            with on_device(device):
-                run = start(mine)
-                wanted = max(1, min(LARGEST_BATCH, share))
-                size = max(1, min(wanted, free_memory() // (2 * bytes_each)))
-                if size < wanted:
-                    tell_short_memory(device, size)
-                while (taken := deal.take(size)) is not None:
-                    size, parts = _run_shrinking(device, *taken, run)
-                    results += parts
-        except BaseException:
-            deal.stop()
-            raise
-        return mine, results
+        run = start(mine)
+        wanted = max(1, min(LARGEST_BATCH, share))
+        size = max(1, min(wanted, free_memory() // (2 * bytes_each)))
+        if size < wanted:
+            tell_short_memory(devices[number], size)
+        while (taken := deal.take(size)) is not None:
+            size, parts = _run_shrinking(devices[number], *taken, run)
+            results += parts
+        return results
 
-    if len(devices) == 1:
-        served = [serve(devices[0])]
-    else:
-        with ThreadPoolExecutor(len(devices)) as pool:
-            served = list(pool.map(serve, devices))
-        for stage in {stage for mine, _ in served for stage in mine.seconds}:
-            watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
-    return [result for _, result in sorted((part for _, parts in served for part in parts), key=lambda part: part[0])]
+    served = serve_devices(devices, serve, watch, deal.stop)
+    return [result for _, result in sorted((part for parts in served for part in parts), key=lambda part: part[0])]

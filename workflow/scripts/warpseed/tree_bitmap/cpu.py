@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from warpseed.compute.ranges import STEP, steps
+from warpseed.compute.ranges import STEP, on_threads, steps
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.cpu_fast import (
     Said,
@@ -17,7 +17,7 @@ from warpseed.tree_bitmap.cpu_fast import (
     seen_by_bits,
     slots_for,
 )
-from warpseed.tree_bitmap.cpu_parts import Parts, on_threads, ranges_of
+from warpseed.tree_bitmap.cpu_parts import Parts, ranges_of
 from warpseed.tree_bitmap.fast import add_kmers, clear_set, new_set
 from warpseed.tree_bitmap.seeds import find_seeded, new_kmers
 from warpseed.tree_bitmap.stream import NEW, KmerCounts

@@ -29,6 +29,7 @@ from warpseed.tree_bitmap.edits import (
     strings_near,
 )
 from warpseed.tree_bitmap.slots import EMPTY
+from warpseed.tree_bitmap.stream import NO_BASE
 
 __all__ = ["HostDistances", "find_distances", "neighbourhood_of", "room_for"]
 
@@ -74,7 +75,7 @@ def _look_up(codes, near, first, last, windows, runs, distances):
     filled = int64(0)
     for place in range(begin, last):
         code = uint64(codes[place])
-        run = run + int64(1) if code <= uint64(3) else int64(0)
+        run = run + int64(1) if code < uint64(NO_BASE) else int64(0)
         window = (window << uint64(2)) | (code & uint64(3))
         if place < first:
             continue
@@ -131,17 +132,21 @@ class HostDistances:
     kmers : uint64[d], codes of distinct k-mers
     k : bases of each; k + max_edits <= MOST_LENGTH
     max_edits : 0 to MOST_EDITS, below k
+    threads : CPU threads
+    watch : takes the seconds of ``build``, and then of ``search``
 
     Raises
     ------
     MemoryLimitError : what they are looked up in does not fit the memory that is free
     """
 
-    def __init__(self, kmers: np.ndarray, k: int, max_edits: int) -> None:
+    def __init__(self, kmers: np.ndarray, k: int, max_edits: int, *, threads: int = 1, watch: Stopwatch) -> None:
+        self._threads, self._watch = threads, watch
         make = neighbourhood_of if _has_handy_neighbourhood(len(kmers), k, max_edits) else pieces_of
-        self._held: Neighbourhood | Pieces = make(kmers, k, max_edits)
+        with watch.stage("build"):
+            self._held: Neighbourhood | Pieces = make(kmers, k, max_edits)
 
-    def find(self, codes: np.ndarray, *, threads: int = 1) -> np.ndarray:
+    def find(self, codes: np.ndarray) -> np.ndarray:
         """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
         distances = np.full(len(codes), TOO_FAR, np.uint8)
         held = self._held
@@ -153,7 +158,8 @@ class HostDistances:
                 windows, runs = np.empty(_PLACES, np.uint64), np.empty(_PLACES, np.int64)
                 _look_up(codes, held, first, last, windows, runs, distances)
 
-        run_ranges(len(codes), threads, search)
+        with self._watch.stage("search"):
+            run_ranges(len(codes), self._threads, search)
         return distances
 
 
@@ -176,8 +182,7 @@ def find_distances(
     Parameters
     ----------
     codes : uint8[n], the stream; 4 where there is no base, at which nothing ends and which nothing reaches over
-    kmers, k, max_edits : as for HostDistances
-    watch : takes the seconds of ``build`` and ``search``
+    kmers, k, max_edits, threads, watch : as for HostDistances
 
     Returns
     -------
@@ -187,7 +192,4 @@ def find_distances(
     ------
     MemoryLimitError : as HostDistances
     """
-    with watch.stage("build"):
-        near = HostDistances(kmers, k, max_edits)
-    with watch.stage("search"):
-        return near.find(codes, threads=threads)
+    return HostDistances(kmers, k, max_edits, threads=threads, watch=watch).find(codes)

@@ -14,6 +14,7 @@ import numpy as np
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.intrinsics import prefetch
+from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.fast import (
     add_kmers,
     bit_of,
@@ -246,7 +247,7 @@ def cut_range(codes, places, cut, windows, words, runs):
         known_of(windows, cut.k, count, all_known)
         row = ranks_of(windows, cut.k, cut.m, count)
         used = _begin_runs(windows, row, cut, place, count, runs, used)
-        for i in range(int64(0), count + int64(32), int64(32)):
+        for i in range(int64(0), count + int64(BASES_A_WORD), int64(BASES_A_WORD)):
             words[uint64(place + i) >> uint64(5)] = word_of(windows, i)
         place += count
     runs.places[uint64(used)] = uint32(end)

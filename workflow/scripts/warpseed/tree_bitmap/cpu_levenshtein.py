@@ -26,7 +26,7 @@ from warpseed.tree_bitmap.levenshtein import (
     warm_up,
 )
 from warpseed.tree_bitmap.paper import MISMATCH, MOST_PLACES, exmap_mask, piece_of
-from warpseed.tree_bitmap.stream import MAX_K
+from warpseed.tree_bitmap.stream import MAX_K, NO_BASE
 
 __all__ = ["EDIT_KERNELS", "Accesses", "Edits", "check_edits", "edits_of", "match_edits"]
 
@@ -138,7 +138,7 @@ def _match_piece(codes, bitmap, search, places, naive, work, records, used):
     active[0] = uint32(1)
     for place in range(warm_up(places[0], search), places[1]):
         base = int64(codes[place])
-        if base > int64(3):
+        if base >= int64(NO_BASE):
             active[:] = uint32(0)
             active[0] = uint32(1)
             continue

@@ -15,7 +15,7 @@ from warpseed.tree_bitmap.paper import (
     start_of,
     transition_node,
 )
-from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, kmer_at, kmer_mask, next_kmer
+from warpseed.tree_bitmap.stream import NEW, NO_BASE, NO_KMER, SEEN, kmer_at, kmer_mask, next_kmer
 
 __all__ = ["EXACT_TWINS", "kmers_between", "match_chunk", "missed_kmers", "settle_places"]
 
@@ -50,7 +50,7 @@ def _match_naively(codes, bitmap, search, first, work, records, used):
     active[0] = uint32(1)
     for place in range(first, int64(search[1]) + int64(search[0]) - int64(1)):
         base = int64(codes[place])
-        if base > int64(3):
+        if base >= int64(NO_BASE):
             active[:] = uint32(0)
             active[0] = uint32(1)
             continue
@@ -79,7 +79,7 @@ def _match_by_depths(codes, bitmap, search, first, work, records, used):
     states[0], inmaps[0] = uint64(0), uint64(bitmap.inmaps[0])
     for place in range(first, int64(search[1]) + k - int64(1)):
         base = int64(codes[place])
-        if base > int64(3):
+        if base >= int64(NO_BASE):
             inmaps[1:] = uint64(0)
             continue
         for below in range(k):

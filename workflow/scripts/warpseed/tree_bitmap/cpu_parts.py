@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 
-from warpseed.compute.pipeline import check_wanted, mapped
-from warpseed.compute.ranges import STEP, steps
+from warpseed.compute.pipeline import check_wanted
+from warpseed.compute.ranges import STEP, on_threads, steps
 from warpseed.sequences.names import offsets_of
+from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_fast import (
     Cut,
     Grouped,
@@ -27,7 +25,7 @@ from warpseed.tree_bitmap.cpu_fast import (
 from warpseed.tree_bitmap.fast import add_kmers, clear_set, move_kmers, new_set, tell_counts
 from warpseed.tree_bitmap.windows import BLOCK, new_windows
 
-__all__ = ["Parts", "on_threads", "ranges_of"]
+__all__ = ["Parts", "ranges_of"]
 
 _PART_KMERS = 1 << 15
 """Places of a part: its set stays in the second-level cache."""
@@ -38,17 +36,6 @@ _MOST_M = 12
 _ROOM_SLOTS = 1 << 18
 """Slots of the set that a thread begins with; one that does not suffice is grown."""
 _LOAD = 0.625
-_Result = TypeVar("_Result")
-
-
-def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list[_Result]:
-    """`task` of every number below `count`, as long as it is wanted."""
-
-    def wanted_task(number: int) -> _Result:
-        check_wanted()
-        return task(number)
-
-    return list(mapped(range(count), wanted_task, max(1, min(threads, count))))
 
 
 def ranges_of(places: int, threads: int, most: int | None = None) -> list[tuple[int, int]]:
@@ -148,7 +135,7 @@ class Parts:
         """The places, part by part."""
         spans = ranges_of(places, self._threads, STEP)
         parts = 1 << self._cut.bits
-        words = np.zeros(places // 32 + 4, np.uint64)
+        words = np.zeros(places // BASES_A_WORD + 4, np.uint64)
 
         def cut(number: int) -> tuple[Runs, int]:
             room = spans[number][1] - spans[number][0] + 1

@@ -22,7 +22,9 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.machine import available_memory
 from warpseed.errors import MemoryLimitError
+from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.edits import TOO_FAR
+from warpseed.tree_bitmap.stream import NO_BASE
 
 __all__ = ["Pieces", "Room", "candidates_at", "find_by_pieces", "new_room", "pieces_of"]
 
@@ -32,11 +34,8 @@ _TOGETHER = 64
 """Candidates that are read side by side."""
 _STEPS = 5
 """Bases of the stream that they read so."""
-_WORD = 32
 _LOW = np.uint64(0x5555_5555_5555_5555)
 """The low bit of each pair."""
-_NOTHING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""Costs where no end is reached: TOO_FAR eight times."""
 _MIDDLE = 3
 """Which of the eight is that of an end as many bases away as the k-mer's own."""
 
@@ -167,16 +166,17 @@ def _put_rests(kmers, k, first, size, next_of, rests):
 def _read_places(codes, place, count, room):
     """What is known of `count` places from `place` on."""
     window, run = uint64(0), int64(0)
-    for i in range(max(int64(0), place - int64(_WORD)), place + count):
+    for i in range(max(int64(0), place - int64(BASES_A_WORD)), place + count):
         if i >= place:
             room.behind[i - place], room.before[i - place] = window, run
         code = uint64(codes[i])
-        run = run + int64(1) if code <= uint64(3) else int64(0)
+        run = run + int64(1) if code < uint64(NO_BASE) else int64(0)
         window = (window << uint64(2)) | (code & uint64(3))
     window, run = uint64(0), int64(0)
-    for i in range(min(int64(codes.shape[0]), place + count + int64(_WORD)) - int64(1), place - int64(1), int64(-1)):
+    last = min(int64(codes.shape[0]), place + count + int64(BASES_A_WORD)) - int64(1)
+    for i in range(last, place - int64(1), int64(-1)):
         code = uint64(codes[i])
-        run = run + int64(1) if code <= uint64(3) else int64(0)
+        run = run + int64(1) if code < uint64(NO_BASE) else int64(0)
         window = (window << uint64(2)) | (code & uint64(3))
         if i < place + count:
             room.ahead[i - place], room.after[i - place] = window, run
@@ -271,7 +271,7 @@ def _extend(rest, bases, text, there, most, gates):
     states = _begin(most, gates)
     end = uint64(1) << uint64(int64(2) * bases)
     inside = (end << uint64(1)) - uint64(1)
-    costs, least = uint64(_NOTHING), int64(TOO_FAR)
+    costs, least = ~uint64(0), int64(TOO_FAR)  # that is eight times TOO_FAR
     stop = min(there, bases + most)
     read = int64(0)
     while True:

@@ -9,14 +9,13 @@ import numpy as np
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import trailing_zeros
 from warpseed.compute.vectors import WORDS, equal_words
+from warpseed.tree_bitmap.slots import EMPTY
 
 __all__ = [
-    "EMPTY", "KmerSet", "add_kmers", "bit_of", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold",
+    "KmerSet", "add_kmers", "bit_of", "clear_set", "find_slot", "keep_kmer", "line_of", "may_hold",
     "move_kmers", "new_set", "note_kmer", "tell_counts",
 ]  # fmt: skip
 
-EMPTY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-"""What is in a slot without a k-mer."""
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.timing import side_fields
-from warpseed.tree_bitmap.stream import NEW
+from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap.stream import NEW, NO_BASE
 
 __all__ = ["measure_limits"]
-
-_BASES_A_WORD = 32
 
 
 def measure_limits(
@@ -58,7 +57,7 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], Any]:
     from warpseed.tree_bitmap.gpu_table import DeviceKmers
 
     xp = cupy()
-    padded = np.full(-(-len(codes) // _BASES_A_WORD) * _BASES_A_WORD, 4, np.uint8)
+    padded = np.full(-(-len(codes) // BASES_A_WORD) * BASES_A_WORD, NO_BASE)
     padded[: len(codes)] = codes
     there, answers = view(xp.asarray(padded)), xp.empty(len(padded), xp.uint8)
 
@@ -67,4 +66,4 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], Any]:
         kmers.append(there)
         return answers[: kmers.search(answers, max(len(codes) - k + 1, 0))]
 
-    return search, xp.empty_like(xp.asarray(DeviceKmers(k, len(padded)).table.slots))
+    return search, xp.empty_like(xp.asarray(DeviceKmers(k, len(padded)).table.slots)).reshape(-1)

@@ -6,43 +6,23 @@ A block is copied to the device while the one before it is searched and the answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, free_memory, on_device, on_own_stream, pinned, view
+from warpseed.compute.device_batches import serve_devices
+from warpseed.compute.gpu import cupy, on_device, on_own_stream, pinned, view
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap.gpu_table import BASES_A_WORD, DeviceKmers, slots_for
+from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap import gpu_memory
+from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
+from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.seeds import find_seeded
 from warpseed.tree_bitmap.stream import NO_BASE, KmerCounts
 
-__all__ = [
-    "BLOCK_BASES",
-    "DeviceAnswers",
-    "DeviceCounts",
-    "DeviceKmers",
-    "Flight",
-    "Need",
-    "count_kmers",
-    "find_answers",
-    "has_room",
-    "iter_answers",
-]
+__all__ = ["DeviceAnswers", "DeviceCounts", "Flight", "count_kmers", "find_answers", "iter_answers"]
 
-BLOCK_BASES = 1 << 23
-"""Bases that go to the device together, some milliseconds of its work."""
-_IN_FLIGHT = 3
-"""Blocks on their way: one comes to the device, one is searched, one goes back."""
-_COUNTING = 5
-"""Memory for k-mers that are counted and put in order, in sizes of a table of those that are not."""
-_UNEVEN = 1.05
-"""How many more k-mers than the others a part of them may have."""
-_OF_FREE = 0.9
-"""Of the memory that is free what is counted on."""
 _BORDER = np.full(1, NO_BASE)
 
 
@@ -73,17 +53,15 @@ class Flight:
     Parameters
     ----------
     kmers : what is seen before, on the current device; takes the stream's k-mers
-    grows : whether the stream's k-mers are seen, too, from their first place on
     watch : takes the seconds in which the host copies bases to where the device takes them from, as
         ``host_to_device``, and waits for answers, as ``kernel``
     """
 
-    def __init__(self, kmers: DeviceKmers, *, grows: bool = True, watch: Stopwatch) -> None:
+    def __init__(self, kmers: DeviceKmers, watch: Stopwatch) -> None:
         self._kmers, self._watch = kmers, watch
-        self._lanes = [_Lane(BLOCK_BASES, kmers.k) for _ in range(_IN_FLIGHT)]
+        self._lanes = [_Lane(gpu_memory.BLOCK_BASES, kmers.k) for _ in range(IN_FLIGHT)]
         self._flying: list[_Lane] = []
         self._total = self._given = 0
-        self._origin = kmers.begin(grows)
         ready = cupy().cuda.get_current_stream().record()
         for lane in self._lanes:
             # What was there before may still be read on the other stream.
@@ -94,7 +72,7 @@ class Flight:
         while len(codes):
             with self._watch.stage("host_to_device"):
                 codes = self._lanes[0].fill(codes)
-            if self._lanes[0].bases == BLOCK_BASES:
+            if self._lanes[0].bases == len(self._lanes[0].codes):
                 yield from self._launch()
 
     def end(self) -> Iterator[np.ndarray]:
@@ -115,12 +93,12 @@ class Flight:
         searching.wait_event(lane.copies.record())
         kmers.append(view(lane.device_codes[:size]))
         self._total += lane.bases
-        lane.bases, lane.places = 0, kmers.search(lane.device_answers, self._origin + self._total)
+        lane.bases, lane.places = 0, kmers.search(lane.device_answers, self._total)
         lane.copies.wait_event(searching.record())
         lane.device_answers[: lane.places].get(stream=lane.copies, out=lane.answers[: lane.places], blocking=False)
         self._flying.append(lane)
         self._given += lane.places
-        if len(self._flying) == _IN_FLIGHT - 1:
+        if len(self._flying) == IN_FLIGHT - 1:
             yield self._landed()
 
     def _landed(self) -> np.ndarray:
@@ -130,15 +108,13 @@ class Flight:
         return lane.answers[: lane.places]
 
 
-def iter_answers(
-    kmers: DeviceKmers, blocks: Iterable[np.ndarray], *, grows: bool = True, watch: Stopwatch
-) -> Iterator[np.ndarray]:
+def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], watch: Stopwatch) -> Iterator[np.ndarray]:
     """What each place of a stream is, block by block.
 
     blocks : the stream's codes, uint8[…], in arrays of any lengths
-    kmers, grows, watch : those of `Flight`, as is what it gives
+    kmers, watch : those of `Flight`, as is what it gives
     """
-    flight = Flight(kmers, grows=grows, watch=watch)
+    flight = Flight(kmers, watch)
     for codes in blocks:
         yield from flight.take(codes)
     yield from flight.end()
@@ -163,9 +139,8 @@ class _Blocks:
     ) -> None:
         self._device = device
         with self._here():
-            self._kmers = DeviceKmers(k, need.bases, need.kmers, counting=counting)
-            self._kmers.append_kmers(known)
-            self._flight = Flight(self._kmers, grows=grows, watch=Stopwatch())
+            self._kmers = DeviceKmers(k, need.kmers, known, grows=grows, counting=counting)
+            self._flight = Flight(self._kmers, Stopwatch())
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -233,45 +208,36 @@ def find_answers(
     dictionary: np.ndarray | None = None,
     grows: bool = True,
     devices: Sequence[int] = (0,),
-    threads: int = 1,
     watch: Stopwatch,
 ) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
     """As `warpseed.tree_bitmap.cpu.find_answers`, on GPUs.
 
     devices : numbers of GPUs, each of which takes the k-mers of its share of all hashes, and one with too little memory
         for that a part of it after the other
-    threads : as for the other searches; this one copies with one thread a device
     watch : takes the seconds of each stage, of several devices those of the slowest
 
     Raises
     ------
-    MemoryLimitError : the stream itself does not fit the memory of a device
+    MemoryLimitError : a device has no room for a part of the k-mers
     DeviceError : a device does not answer
     """
     return find_seeded(partial(_answer, devices=devices, watch=watch), codes, k, seed_length, dictionary, grows)
 
 
 def _answer(
-    codes: np.ndarray,
-    k: int,
-    known: np.ndarray,
-    grows: bool,
-    *,
-    devices: Sequence[int],
-    watch: Stopwatch,
+    codes: np.ndarray, k: int, known: np.ndarray, grows: bool, *, devices: Sequence[int], watch: Stopwatch
 ) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
     need = Need.of(k, len(codes), len(known), grows=grows)
-    parts = _parts_for(devices, need)
+    parts = gpu_memory.parts_for(devices, need)
     answers = [np.zeros(len(codes), np.uint8) for _ in devices]
 
     def search(part: int, mine: Stopwatch) -> None:
-        kmers = DeviceKmers(k, need.bases, need.kmers_of(parts), part=part, parts=parts)
-        kmers.append_kmers(known)
-        found = iter_answers(kmers, [codes], grows=grows, watch=mine)
+        kmers = DeviceKmers(k, need.kmers_of(parts), known, grows=grows, part=part, parts=parts)
+        found = iter_answers(kmers, [codes], mine)
         _take_greatest(answers[part % len(devices)], found, part < len(devices))
 
-    _share(devices, parts, search, watch)
+    _deal_parts(devices, parts, search, watch)
     for others in answers[1:]:
         np.maximum(answers[0], others, out=answers[0])
     return answers[0]
@@ -281,16 +247,16 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
     """The distinct k-mers of a stream by their first places, and how often each comes; parameters and errors are those
     of `find_answers`."""
     need = Need.of(k, len(codes), counting=True)
-    parts = _parts_for(devices, need)
+    parts = gpu_memory.parts_for(devices, need)
     counted: dict[int, KmerCounts] = {}
 
     def count(part: int, mine: Stopwatch) -> None:
-        kmers = DeviceKmers(k, need.bases, need.kmers_of(parts), counting=True, part=part, parts=parts)
-        for _ in iter_answers(kmers, [codes], watch=mine):
+        kmers = DeviceKmers(k, need.kmers_of(parts), counting=True, part=part, parts=parts)
+        for _ in iter_answers(kmers, [codes], mine):
             pass
         counted[part] = kmers.counted()
 
-    _share(devices, parts, count, watch)
+    _deal_parts(devices, parts, count, watch)
     if parts == 1:
         return counted[0]
     joined = KmerCounts(*map(np.concatenate, zip(*counted.values(), strict=True)))
@@ -298,20 +264,15 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
     return KmerCounts(*(column[order] for column in joined))
 
 
-def _share(devices: Sequence[int], parts: int, work: Callable[[int, Stopwatch], None], watch: Stopwatch) -> None:
-    """Do the work of each part on its device, a thread each; what a part takes there is free before the next begins."""
+def _deal_parts(devices: Sequence[int], parts: int, work: Callable[[int, Stopwatch], None], watch: Stopwatch) -> None:
+    """Do the work of each part on its device; what a part takes there is free before the next begins."""
 
-    def serve(number: int) -> Stopwatch:
-        mine = Stopwatch()
-        with on_device(devices[number]), on_own_stream(0):
+    def serve(number: int, mine: Stopwatch) -> None:
+        with on_own_stream(0):
             for part in range(number, parts, len(devices)):
                 work(part, mine)
-        return mine
 
-    with ThreadPoolExecutor(len(devices)) as pool:
-        served = list(pool.map(serve, range(len(devices))))
-    for stage in {stage for mine in served for stage in mine.seconds}:
-        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine in served))
+    serve_devices(devices, serve, watch)
 
 
 def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: bool) -> None:
@@ -324,63 +285,3 @@ def _take_greatest(answers: np.ndarray, blocks: Iterable[np.ndarray], first: boo
         else:
             np.maximum(there, block, out=there)
         place += len(block)
-
-
-class Need(NamedTuple):
-    """What a search takes of a device's memory."""
-
-    bases: int
-    """of the stream, and those that k-mers take which are known before"""
-    kmers: int
-    """in the table, at most"""
-    slot: int
-    """bytes of a slot of the table, and of what its k-mer is told from"""
-
-    @classmethod
-    def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
-        """That of a stream of so many places, and k-mers that are known before."""
-        kmers = min(known + (places if grows else 0), 4**k)
-        return cls(places + BASES_A_WORD * known, kmers, 8 * (_COUNTING if counting else 1))
-
-    @property
-    def stream(self) -> int:
-        """Bytes that the stream takes, and blocks on their way."""
-        return self.bases * 2 * 8 // BASES_A_WORD + _IN_FLIGHT * 3 * BLOCK_BASES
-
-    def table(self, parts: int = 1) -> int:
-        """Bytes that the table takes of one of so many parts of the k-mers."""
-        return self.slot * slots_for(self.kmers_of(parts))
-
-    def kmers_of(self, parts: int) -> int:
-        """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
-        if parts == 1:
-            return self.kmers
-        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + BLOCK_BASES)
-
-
-def has_room(device: int, need: Need) -> bool:
-    """Whether a device has room for all of a search at once."""
-    with on_device(device):
-        return need.stream + need.table() <= int(_OF_FREE * free_memory())
-
-
-def _parts_for(devices: Sequence[int], need: Need) -> int:
-    """Parts that k-mers are dealt out to: as many for each device, which it takes one after the other.
-
-    Raises
-    ------
-    MemoryLimitError : there is no room for the stream itself, or beside it none for a part
-    """
-    parts = len(devices)
-    for device in devices:
-        with on_device(device):
-            free = int(_OF_FREE * free_memory())
-        least = need.stream + need.slot * slots_for(min(need.kmers, BLOCK_BASES + BLOCK_BASES // 2))
-        if least > free:
-            raise MemoryLimitError(
-                f"GPU {device} has {free / 1e9:.1f} GB for a stream of {need.bases:,} bases, which takes "
-                f"{least / 1e9:.1f} GB; use a larger GPU, or device='cpu'."
-            )
-        while need.stream + need.table(parts) > free:
-            parts += len(devices)
-    return parts

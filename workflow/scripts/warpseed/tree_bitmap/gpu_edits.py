@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_device, on_own_stream, time_on_device, view
+from warpseed.compute.device_batches import serve_devices
+from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_own_stream, time_on_device, view
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_edits import room_for
 from warpseed.tree_bitmap.edits import (
     Neighbourhood,
@@ -25,13 +26,13 @@ from warpseed.tree_bitmap.edits import (
 )
 from warpseed.tree_bitmap.gpu_fast import pack_codes
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
+from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = ["BLOCK_BASES", "find_distances", "look_up_places", "put_kmers", "put_neighbours"]
+__all__ = ["BLOCK_BASES", "DeviceDistances", "find_distances", "look_up_places", "put_kmers", "put_neighbours"]
 
 BLOCK_BASES = 1 << 24
 """Bases that are on the device together: a multiple of 32."""
 _BLOCK = 256
-_BASES_A_WORD = 32
 _OF_FREE = 0.8
 
 
@@ -83,7 +84,7 @@ def look_up_places(near, words, marks, places, distances):
     window = fetch_word(words, int64(place) + int64(1))
     unknown = fetch_word(marks, int64(place) + int64(1))
     run = int64(0)
-    while run < int64(32) and (unknown >> uint64(int64(2) * run)) & uint64(1) == uint64(0):
+    while run < int64(BASES_A_WORD) and (unknown >> uint64(int64(2) * run)) & uint64(1) == uint64(0):
         run += int64(1)
     distances[place] = place_distance(near, window, run)
 
@@ -99,48 +100,66 @@ def _neighbourhood(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
     return Neighbourhood(view(slots), k, radius_of(max_edits), max_edits)
 
 
-def find_distances(
-    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, devices: Sequence[int] = (0,), watch: Stopwatch
-) -> np.ndarray:
-    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on GPUs by their numbers, which share the stream's blocks.
+class DeviceDistances:
+    """What `warpseed.tree_bitmap.cpu_edits.HostDistances` is, on GPUs: each has the neighbourhood of all k-mers, and
+    they share the blocks of a stream.
 
-    watch : takes the seconds of ``build``, ``host_to_device``, ``search`` and ``device_to_host``, of several devices
-        those of the slowest
+    Parameters
+    ----------
+    kmers, k, max_edits : as for HostDistances
+    devices : numbers of GPUs
+    watch : takes the seconds of ``build``, and then of ``host_to_device``, ``search`` and ``device_to_host``, of
+        several devices those of the slowest
 
     Raises
     ------
-    MemoryLimitError : the neighbourhood of the dictionary does not fit a device
+    MemoryLimitError : the neighbourhood of the k-mers does not fit a device
     DeviceError : a device does not answer
     """
-    distances = np.empty(len(codes), np.uint8)
-    firsts = range(0, len(codes), BLOCK_BASES)
 
-    def serve(number: int) -> Stopwatch:
-        mine = Stopwatch()
-        with on_device(devices[number]), on_own_stream(0):
-            with time_on_device(mine, "build"):
-                near = _neighbourhood(kmers, k, max_edits)
-            for first in firsts[number :: len(devices)]:
-                _find_in_block(codes, first, near, distances, mine)
-        return mine
+    def __init__(
+        self, kmers: np.ndarray, k: int, max_edits: int, *, devices: Sequence[int] = (0,), watch: Stopwatch
+    ) -> None:
+        self._devices, self._watch = devices, watch
 
-    with ThreadPoolExecutor(len(devices)) as pool:
-        served = list(pool.map(serve, range(len(devices))))
-    for stage in {stage for mine in served for stage in mine.seconds}:
-        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine in served))
-    return distances
+        def build(_: int, mine: Stopwatch) -> Neighbourhood:
+            with on_own_stream(0), time_on_device(mine, "build"):
+                return _neighbourhood(kmers, k, max_edits)
+
+        self._near = serve_devices(devices, build, watch)
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
+        distances = np.empty(len(codes), np.uint8)
+        firsts = range(0, len(codes), BLOCK_BASES)
+
+        def search(number: int, mine: Stopwatch) -> None:
+            with on_own_stream(0):
+                for first in firsts[number :: len(self._devices)]:
+                    _find_in_block(codes, first, self._near[number], distances, mine)
+
+        serve_devices(self._devices, search, self._watch)
+        return distances
+
+
+def find_distances(
+    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, devices: Sequence[int] = (0,), watch: Stopwatch
+) -> np.ndarray:
+    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on GPUs; parameters and errors are those of
+    `DeviceDistances`."""
+    return DeviceDistances(kmers, k, max_edits, devices=devices, watch=watch).find(codes)
 
 
 def _find_in_block(codes: np.ndarray, first: int, near: Neighbourhood, distances: np.ndarray, watch: Stopwatch) -> None:
     """The distances at the places of the block that begins with the place `first`."""
     xp = cupy()
     last = min(first + BLOCK_BASES, len(codes))
-    padded = np.full((-(-(last - first) // _BASES_A_WORD) + 1) * _BASES_A_WORD, np.uint8(4))
-    before = min(first, _BASES_A_WORD)
-    padded[_BASES_A_WORD - before : _BASES_A_WORD + last - first] = codes[first - before : last]
+    padded = np.full((-(-(last - first) // BASES_A_WORD) + 1) * BASES_A_WORD, NO_BASE)
+    before = min(first, BASES_A_WORD)
+    padded[BASES_A_WORD - before : BASES_A_WORD + last - first] = codes[first - before : last]
     with time_on_device(watch, "host_to_device"):
         there = xp.asarray(padded)
-    words, marks = (view(xp.zeros(len(padded) // _BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
+    words, marks = (view(xp.zeros(len(padded) // BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
     found = xp.empty(last - first, xp.uint8)
     with time_on_device(watch, "search"):
         launch(pack_codes, len(words), _BLOCK, view(there), 0, words, marks)

@@ -24,6 +24,7 @@ from warpseed.tree_bitmap.levenshtein import (
     warm_up,
 )
 from warpseed.tree_bitmap.paper import MISMATCH, piece_of
+from warpseed.tree_bitmap.stream import NO_BASE
 
 __all__ = ["KERNELS", "QUEUE", "match_edits", "match_edits_efficiently", "match_edits_in_queues", "match_edits_naively"]
 
@@ -58,7 +59,7 @@ def _begin(active, found, nodes):
 def _next_base(codes, place, active, nodes):
     """The base at a place; one that is none leaves the root of dist-level 0 alone active. int64."""
     base = int64(codes[place])
-    if base > int64(3):
+    if base >= int64(NO_BASE):
         reset_active(active, nodes)
     return base
 
@@ -145,7 +146,7 @@ def match_edits_naively(codes, search, bitmap, places, actives, buffer):
     _begin(active, found, nodes)
     for place in range(warm_up(first, search), last):
         base = _next_base(codes, place, active, nodes)
-        if base < int64(4):
+        if base < int64(NO_BASE):
             _read_naively(bitmap, active, base, search, found)
             _report(found, place, first, buffer)
 
@@ -160,7 +161,7 @@ def match_edits_efficiently(codes, search, bitmap, places, actives, buffer):
     _begin(active, found, nodes)
     for place in range(warm_up(first, search), last):
         base = _next_base(codes, place, active, nodes)
-        if base < int64(4):
+        if base < int64(NO_BASE):
             _read_efficiently(bitmap, active, base, search, found)
             _report(found, place, first, buffer)
 
@@ -266,7 +267,7 @@ def match_edits_in_queues(codes, search, bitmap, places, actives, buffer):
     _begin(active, found, nodes)
     for place in range(warm_up(first, search), last):
         base = _next_base(codes, place, active, nodes)
-        if base < int64(4):
+        if base < int64(NO_BASE):
             _read_in_queues(bitmap, active, base, search, (found, queue))
             _report(found, place, first, buffer)
 

@@ -9,6 +9,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.tree_bitmap.paper import DEPTH_BITS, advance, piece_of, record_at, transition_node
+from warpseed.tree_bitmap.stream import NO_BASE
 
 __all__ = ["BLOCK", "MatchBuffer", "append_record", "match_by_shuffle", "match_naively", "reset_active"]
 
@@ -61,7 +62,7 @@ def match_naively(codes, k, bitmap, places, actives, buffer):
     reset_active(active, nodes)
     for place in range(first, last + int64(k) - int64(1)):
         base = int64(codes[place])
-        if base > int64(3):
+        if base >= int64(NO_BASE):
             reset_active(active, nodes)
             continue
         for depth in range(levels):
@@ -110,10 +111,10 @@ def match_by_shuffle(codes, k, bitmap, places, shape, buffer):
     state, inmap = uint64(0), root if depth == int64(0) else uint64(0)
     for step in range(longest + int64(k) - int64(1)):
         place = first + int64(step)
-        base = int64(codes[place]) if place < end else int64(4)
+        base = int64(codes[place]) if place < end else int64(NO_BASE)
         symbol, record = (place, base), uint64(0)
         passed = uint64(0)
-        if base < int64(4) and depth < int64(k) and inmap != uint64(0):
+        if base < int64(NO_BASE) and depth < int64(k) and inmap != uint64(0):
             state, inmap = advance(bitmap, state, inmap, base)
             passed = (uint64(state) << uint64(32)) | uint64(inmap)
             if uint64(inmap) == uint64(0):

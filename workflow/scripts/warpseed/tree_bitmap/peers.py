@@ -8,16 +8,16 @@ same places that their k-mer is in the dictionary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.measure.timing import Outcome, Run, Side, add_total
-from warpseed.tree_bitmap import cpu
 from warpseed.tree_bitmap.stream import NO_BASE, SEEN, spelled
+from warpseed.tree_bitmap.targets import find_fast
 from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
 
 __all__ = ["TOOLS", "Fixed", "fixed_dictionary", "fixed_sides"]
@@ -51,13 +51,7 @@ def _ours(fixed: Fixed, options: Options) -> Run:
     work, kmers = fixed
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        asked: dict[str, Any] = {"dictionary": kmers, "grows": False, "threads": options.threads, "watch": watch}
-        if options.device == "cpu":
-            answers, _ = cpu.find_answers(work.codes, work.k, **asked)
-        else:
-            from warpseed.tree_bitmap import gpu
-
-            answers, _ = gpu.find_answers(work.codes, work.k, devices=devices_of(options.device), **asked)
+        answers, _ = find_fast(work.codes, work.k, options, dictionary=kmers, grows=False, watch=watch)
         return lambda: _outcome(answers == SEEN)
 
     return add_total(run)

@@ -15,12 +15,9 @@ from warpseed.tree_bitmap.stream import MAX_K, Stream
 
 if TYPE_CHECKING:
     from warpseed.batches import Options
-    from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["Put", "Report", "Request", "Tell", "Totals", "checked_request"]
+__all__ = ["Request", "Tell", "Totals", "checked_request"]
 
-Put = Callable[[Stream, np.ndarray], None]
-"""What writes a block and the kinds of its places, uint8[n]."""
 Tell = Callable[[Callable[[], str], Iterable[Any]], Iterable[Any]]
 """What tells how much of a work is done while its parts pass."""
 _DEFAULT_K = 15
@@ -106,24 +103,3 @@ def checked_request(
         raise InputError(f"k is {length}, but the dictionary has {there.k}-mers; ask for these, or give another one.")
     check_edits_of(there.k, max_edits)
     return Request(there.k, there.kmers, seed_length, bool(grows), options, max_edits)
-
-
-class Report:
-    """What is told of blocks of a stream, one after the other.
-
-    Attributes
-    ----------
-    totals : Totals so far
-    """
-
-    def __init__(self, request: Request, watch: Stopwatch) -> None:
-        self.totals = Totals()
-        self._request = request
-        self._watch = watch
-        self._first = 0
-        """the place of the stream at which the next block begins"""
-
-    def _passed(self, block: Stream, kmers: int, new: int) -> None:
-        """Count a block, behind which is one place that is no base."""
-        self.totals = self.totals.and_block(block, kmers, new)
-        self._first += len(block.codes) + 1

@@ -1,4 +1,4 @@
-"""Where the blocks of a file are matched and counted: in turn on the CPU or a GPU, or all at once."""
+"""Where a stream is matched and counted, by tier and device: block by block on the CPU or a GPU, or all at once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,32 @@ import numpy as np
 
 from warpseed.batches import devices_of
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap import cpu, cpu_edits
 from warpseed.tree_bitmap.seeds import new_kmers
 from warpseed.tree_bitmap.stream import NEW, NO_KMER, KmerCounts
 
 if TYPE_CHECKING:
-    from warpseed.tree_bitmap.gpu import Need
+    from warpseed.batches import Options
+    from warpseed.tree_bitmap.gpu_memory import Need
     from warpseed.tree_bitmap.request import Request
 
-__all__ = ["Answers", "Counts", "Target", "WholeCounts", "answers_on", "count_places", "counts_on", "target_for"]
+__all__ = [
+    "Answers",
+    "Counts",
+    "Distances",
+    "Found",
+    "Target",
+    "answers_on",
+    "counts_on",
+    "distances_on",
+    "find_answers",
+    "find_fast",
+    "known_before",
+    "target_for",
+]
+
+Found = tuple[np.ndarray, Callable[[], np.ndarray]]
+"""What each place of a stream is, and what makes the dictionary in the end (see `cpu.find_answers`)."""
 
 _BASES_A_BYTE = 5
 """Of a compressed file, or more: what is compressed further is no common sequence."""
@@ -51,6 +68,13 @@ class Counts(Protocol):
         """All; nothing is taken after it."""
 
 
+class Distances(Protocol):
+    """What knows some k-mers, and says of blocks of a stream what is near them."""
+
+    def find(self, codes: np.ndarray) -> np.ndarray:
+        """The distances at the places of a block (see `cpu_edits.find_distances`)."""
+
+
 class Target(NamedTuple):
     """Where blocks go."""
 
@@ -68,11 +92,9 @@ def target_for(source: Any, request: Request, *, counting: bool) -> Target:
     options = request.options
     if options.tier == "paper":
         return Target(whole=True)
-    if options.device == "cpu":
+    if options.device == "cpu" or request.max_edits:
         return Target()
-    if request.max_edits:
-        return Target(whole=True)
-    from warpseed.tree_bitmap.gpu import Need, has_room
+    from warpseed.tree_bitmap.gpu_memory import Need, has_room
 
     devices = devices_of(options.device)
     places = _most_places(source)
@@ -113,20 +135,75 @@ def answers_on(target: Target, request: Request, known: np.ndarray, places: int)
 
 
 def counts_on(target: Target, request: Request, places: int) -> Counts:
-    """What counts it where blocks go, unless that is the paper tier; parameters as for `answers_on`."""
+    """What counts it where blocks go; parameters as for `answers_on`."""
     options = request.options
+    if options.tier == "paper":
+        return _WholeCounts(lambda codes: _count_places(codes, request.k, _find_paper(codes, request, Stopwatch())[0]))
     if options.device == "cpu":
         return cpu.HostCounts(request.k, threads=options.threads, places=places)
     from warpseed.tree_bitmap.gpu import DeviceCounts, count_kmers
 
     if target.need is None:
         devices = devices_of(options.device)
-        return WholeCounts(lambda codes: count_kmers(codes, request.k, devices=devices, watch=Stopwatch()))
+        return _WholeCounts(lambda codes: count_kmers(codes, request.k, devices=devices, watch=Stopwatch()))
     assert target.device is not None
     return DeviceCounts(request.k, target.need, target.device)
 
 
-class WholeCounts:
+def known_before(codes: np.ndarray, request: Request, watch: Stopwatch) -> np.ndarray:
+    """The k-mers of the dictionary and the seed, sorted; `codes` begin where the stream does."""
+    seed = codes[: request.seed_length]
+    if not len(seed):
+        return request.known
+    found = cpu.find_answers(seed, request.k, threads=request.options.threads, watch=watch)[1]()
+    return np.union1d(request.known, found)
+
+
+def distances_on(request: Request, known: np.ndarray, watch: Stopwatch) -> Distances:
+    """What finds what is near the k-mers `known`, uint64[d], on the device that is asked for."""
+    options, wanted = request.options, (known, request.k, request.max_edits)
+    if options.device == "cpu":
+        return cpu_edits.HostDistances(*wanted, threads=options.threads, watch=watch)
+    from warpseed.tree_bitmap.gpu_edits import DeviceDistances
+
+    return DeviceDistances(*wanted, devices=devices_of(options.device), watch=watch)
+
+
+# ---- a stream that is in memory
+
+
+def find_answers(codes: np.ndarray, request: Request, watch: Stopwatch) -> Found:
+    """What each place of a stream is, in the tier and on the device that is asked for."""
+    if request.options.tier == "paper":
+        return _find_paper(codes, request, watch)
+    return find_fast(
+        codes, request.k, request.options,
+        seed_length=request.seed_length, dictionary=request.known, grows=request.grows, watch=watch,
+    )  # fmt: skip
+
+
+def find_fast(codes: np.ndarray, k: int, options: Options, **asked: Any) -> Found:
+    """As `cpu.find_answers`, whose parameters `asked` are, on the device that is asked for."""
+    if options.device == "cpu":
+        return cpu.find_answers(codes, k, threads=options.threads, **asked)
+    from warpseed.tree_bitmap import gpu
+
+    return gpu.find_answers(codes, k, devices=devices_of(options.device), **asked)
+
+
+def _find_paper(codes: np.ndarray, request: Request, watch: Stopwatch) -> Found:
+    from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically, match_on_one_trie
+
+    seed = Seed(min(request.seed_length, len(codes)), request.known)
+    with watch.stage("search"):
+        if request.options.device == "cpu":
+            matched = match_on_one_trie(codes, request.k, seed)
+        else:
+            matched = match_dynamically(codes, request.k, seed, How(concurrent=True), request.options.device)
+    return matched.answers, lambda: matched.dictionary
+
+
+class _WholeCounts:
     """Counts of a stream that is one block.
 
     Parameters
@@ -149,7 +226,7 @@ class WholeCounts:
         return self._counted
 
 
-def count_places(codes: np.ndarray, k: int, answers: np.ndarray) -> KmerCounts:
+def _count_places(codes: np.ndarray, k: int, answers: np.ndarray) -> KmerCounts:
     """The distinct k-mers of the places of a stream, of which it is known what each is."""
     places = np.flatnonzero(answers != NO_KMER)
     kmers = new_kmers(codes, k, np.minimum(answers, NEW))

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
-from warpseed.tree_bitmap import cpu
 from warpseed.tree_bitmap.dynamic import Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
 from warpseed.tree_bitmap.stream import NEW
+from warpseed.tree_bitmap.targets import find_fast
 from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
@@ -136,13 +136,7 @@ def _answer(work: Work, options: Options) -> Run:
         return _matched(work, _on_one_trie if options.device == "cpu" else _dynamic(True, options.device))
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        asked: dict[str, Any] = {"seed_length": work.seed_length, "threads": options.threads, "watch": watch}
-        if options.device == "cpu":
-            answers, _ = cpu.find_answers(work.codes, work.k, **asked)
-        else:
-            from warpseed.tree_bitmap import gpu
-
-            answers, _ = gpu.find_answers(work.codes, work.k, devices=devices_of(options.device), **asked)
+        answers, _ = find_fast(work.codes, work.k, options, seed_length=work.seed_length, watch=watch)
         return lambda: _outcome(answers)
 
     return add_total(run)

@@ -1,0 +1,91 @@
+"""What the k-mers of a stream take of a GPU's memory, and in how many parts they fit it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from warpseed.compute.gpu import free_memory, on_device
+from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap.gpu_table import SLOT_BYTES, slots_for
+
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "has_room", "parts_for"]
+
+BLOCK_BASES = 1 << 23
+"""Bases that go to the device together, some milliseconds of its work."""
+IN_FLIGHT = 3
+"""Blocks on their way: one comes to the device, one is searched, one goes back."""
+_BLOCK_BYTES = 3
+"""Of each base of a block: its code, its answer, and packed with a mark."""
+_COUNTING = 4
+"""Memory for k-mers that are counted and put in order, in sizes of a table of those that are not."""
+_UNEVEN = 1.05
+"""How many more k-mers than the others a part of them may have."""
+_OF_FREE = 0.9
+"""Of the memory that is free what is counted on."""
+
+
+class Need(NamedTuple):
+    """What a search takes of a device's memory; the stream's length is no part of it."""
+
+    kmers: int
+    """in the table, at most"""
+    slot: int
+    """bytes of a slot of the table, and of what comes of its k-mer"""
+
+    @classmethod
+    def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
+        """That of a stream of so many places, and k-mers that are known before."""
+        kmers = min(known + (places if grows else 0), 4**k)
+        return cls(kmers, SLOT_BYTES * (_COUNTING if counting else 1))
+
+    def bytes(self, parts: int = 1) -> int:
+        """Bytes that a search of one of so many parts of the k-mers takes."""
+        return IN_FLIGHT * _BLOCK_BYTES * BLOCK_BASES + self.slot * slots_for(self.kmers_of(parts))
+
+    def kmers_of(self, parts: int) -> int:
+        """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
+        if parts == 1:
+            return self.kmers
+        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + BLOCK_BASES)
+
+    @property
+    def least(self) -> int:
+        """Bytes that a search takes at least, in however many parts."""
+        return self._replace(kmers=min(self.kmers, BLOCK_BASES + BLOCK_BASES // 2)).bytes()
+
+
+def _room(device: int, wanted: int) -> int:
+    """Bytes that may be taken, of what nobody holds any more, too, if so many are wanted."""
+    with on_device(device):
+        room = int(_OF_FREE * free_memory())
+        if room < wanted:
+            gc.collect()  # an error's traceback holds arrays of the search that failed
+            room = int(_OF_FREE * free_memory())
+        return room
+
+
+def has_room(device: int, need: Need) -> bool:
+    """Whether a device has room for all of a search at once."""
+    return need.bytes() <= _room(device, need.bytes())
+
+
+def parts_for(devices: Sequence[int], need: Need) -> int:
+    """Parts that k-mers are dealt out to: as many for each device, which it takes one after the other.
+
+    Raises
+    ------
+    MemoryLimitError : there is no room for a part
+    """
+    parts = len(devices)
+    for device in devices:
+        room = _room(device, need.bytes(parts))
+        if need.least > room:
+            raise MemoryLimitError(
+                f"GPU {device} has {room / 1e6:,.0f} MB for {need.kmers:,} k-mers, which take "
+                f"{need.least / 1e6:,.0f} MB even in parts; use a larger GPU, or device='cpu'."
+            )
+        while need.bytes(parts) > room:
+            parts += len(devices)
+    return parts
