@@ -19,6 +19,7 @@ include: "workflow/rules/kmer_seeds.smk"
 include: "workflow/rules/one_error.smk"
 include: "workflow/rules/mems.smk"
 include: "workflow/rules/tree_bitmap.smk"
+include: "workflow/rules/ebwt.smk"
 include: "workflow/rules/samples.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/publish.smk"
@@ -56,6 +57,12 @@ rule tree_bitmap:
     """Every measurement of paper 003."""
     input:
         MEASUREMENTS["tree_bitmap"],
+
+
+rule ebwt:
+    """Every measurement of paper 004."""
+    input:
+        MEASUREMENTS["ebwt"],
 
 
 rule index:

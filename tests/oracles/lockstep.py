@@ -51,22 +51,22 @@ class _Atomic:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def _change(self, array: np.ndarray, place: int, change: Callable[[Any], Any]) -> Any:
+    def _change(self, array: np.ndarray, place: Any, change: Callable[[Any], Any]) -> Any:
         with self._lock:
             before = array[place]
             array[place] = change(before)
         return before
 
-    def cas(self, array: np.ndarray, place: int, expected: Any, value: Any) -> Any:
+    def cas(self, array: np.ndarray, place: Any, expected: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: value if before == expected else before)
 
-    def min(self, array: np.ndarray, place: int, value: Any) -> Any:
+    def min(self, array: np.ndarray, place: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: min(before, value))
 
-    def or_(self, array: np.ndarray, place: int, value: Any) -> Any:
+    def or_(self, array: np.ndarray, place: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: before | value)
 
-    def add(self, array: np.ndarray, place: int, value: Any) -> Any:
+    def add(self, array: np.ndarray, place: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: before + value)
 
 

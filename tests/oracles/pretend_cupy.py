@@ -101,6 +101,12 @@ class PretendCupy:
     def asarray(self, array: np.ndarray) -> Array:
         return array if isinstance(array, Array) else self._given(np.array(array))
 
+    def arange(self, count: int, dtype: Any) -> Array:
+        return self._given(np.arange(count, dtype=dtype))
+
+    def diff(self, array: Array) -> Array:
+        return np.diff(array).view(Array)
+
     def argsort(self, array: Array) -> Array:
         return np.argsort(array, kind="stable").view(Array)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from warpseed.compute import vectors
+from warpseed.ebwt import solid, timed, weighted
 from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
@@ -19,6 +20,7 @@ from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
 from warpseed.output import bam, density, sorted_lines, tabix
+from warpseed.report import clusters
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow import configuration
 
@@ -29,6 +31,8 @@ from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
 from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
 from warpseed.one_error import gpu_fast  # noqa: E402
 from warpseed.output import from_device  # noqa: E402
+from warpseed.tree_bitmap import gpu_memory  # noqa: E402
+from warpseed.tree_bitmap.gpu_table import slots_for  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
@@ -85,6 +89,12 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/fm_index.md", r"hints, one every ([\d,]+) positions", 1 << layout.HINT_SHIFT),
     ("docs/fm_index.md", r"about 16 m \+ n / ([\d,]+) ", (1 << layout.HINT_SHIFT) // 4),
     ("docs/fm_index.md", r"With q = (\d+) and p = (\d+) that is", (Q, P)),
+    ("docs/ebwt.md", r"at least τ, by default ([\d.]+)\. The", solid.THRESHOLD),
+    ("docs/ebwt.md", r"more than ([\d,]+), unless another limit", solid.LIMIT),
+    ("docs/ebwt.md", r"each with ([\d.]+) to ([\d.]+), and no more", weighted.DRAWN),
+    ("docs/ebwt.md", r"and no more than (\d+), so that", timed.Case([]).most_weighted),
+    ("docs/ebwt.md", r"Above (\d+)\s+records figures have no names", clusters.MOST_NAMED),
+    ("docs/formats.md", r"and add up to 1, ([\d.]+) more or less", weighted.TOLERANCE),
     ("docs/decisions.md", r"where records begin, every (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"pack pieces of (\d+) MiB of text", pieces.PIECE_BYTES >> 20),
     ("docs/kmer_seeds.md", r"make lines of\s+them, 2\^(\d+) at most\s+together", from_device._ROOM.bit_length() - 1),
@@ -114,6 +124,19 @@ NUMBERS: list[tuple[str, str, Any]] = [
         r"blocks of (\d+) threads \(exact\) and (\d+) \(inexact\)",
         (gpu_paper._EXACT_BLOCK, gpu_paper._INEXACT_BLOCK),
     ),
+    (
+        "docs/tree_bitmap.md",
+        r"on their way through it,\s+some (\d+) MB",
+        round((2 * gpu_memory.IN_FLIGHT + 0.5) * gpu_memory.BLOCK_BASES / 1e6),
+    ),
+    (
+        "docs/tree_bitmap.md",
+        r"the k-mers so far: (\d+) bytes each, (\d+) when they are counted",
+        tuple(
+            gpu_memory.Need.of(31, 1, counting=counting).slot * slots_for(10**9) // 10**9 for counting in (False, True)
+        ),
+    ),
+    ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases are copied", gpu_memory.BLOCK_BASES >> 20),
     ("docs/kmer_seeds.md", r"in two sizes: k up to 32, and up to (\d+)", kmers.MAX_LENGTH),
     ("docs/kmer_seeds.md", r"and the (\d+) bases behind the\s+first K of its suffix", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
@@ -147,7 +170,8 @@ def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) 
 PATHS = [
     "samples.*", "$sample_reads", "$sample_mems", "$sample_tree_bitmap", "seeds", "", "simulated_reference", "reads.*",
     "index", "kmer_seeds", "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*", "one_error", "one_error.datasets.*",
-    "mems", "mems.datasets.*", "tree_bitmap", "tree_bitmap.datasets.*", "measure", "",
+    "mems", "mems.datasets.*", "tree_bitmap", "tree_bitmap.datasets.*", "ebwt", "ebwt.datasets.*", "ebwt.collections.*",
+    "measure", "",
 ]  # fmt: skip
 """Where the keys of each table of config/README.md stand, table by table."""
 

@@ -121,6 +121,7 @@ def test_rules_make_the_results_that_the_docs_name(tmp_path: Path) -> None:
 def in_a_folder_with_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with the files that the README's examples name."""
     (tmp_path / "genome.fa.gz").write_text(f">chr\n{GENOME}\n")
+    (tmp_path / "genomes.fa.gz").write_text(f">first\n{GENOME}\n>second\n{GENOME[:40]}\n>third\n{GENOME[9:80]}\n")
     (tmp_path / "kmers.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in KMERS.items()))
     (tmp_path / "reads.fq.gz").write_text("".join(f">read{i}\n{GENOME[i : i + 50]}\n" for i in range(5)))
     monkeypatch.chdir(tmp_path)

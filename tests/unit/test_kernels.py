@@ -66,6 +66,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
     from warpseed.compute.appended import Appended
+    from warpseed.ebwt.gpu_few import Rows
+    from warpseed.ebwt.paper import Written
     from warpseed.fm_index.binned import binned_index
     from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.kmer_seeds.fast import make_scheme
@@ -86,7 +88,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.sequences.queries import Queries
     from warpseed.tree_bitmap.bitmap import new_bitmap
     from warpseed.tree_bitmap.edits import Neighbourhood
-    from warpseed.tree_bitmap.gpu_fast import KmerTable, Stretch
+    from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
     from warpseed.tree_bitmap.gpu_paper import MatchBuffer
 
     index = small_index()
@@ -109,22 +111,45 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
-    stream = KmerTable(words, words, words, words, words, 15)
+    stream, block = KmerTable(np.zeros((8, 2), np.uint64), words, words, 15), PackedBlock(words, words, -32)
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
+    prefixes = words.view(np.uint8).reshape(8, 8)
+    written, few = Written(prefixes, rows, rows), Rows(quadruples, quadruples, rows)
     return {
+        "write_conjugates": (words.view(np.uint8), borders, written),
+        "number_conjugates": (9, rows),
+        "exchange_pointers": (written, rows, 4, 2),
+        "load_keys": (prefixes, borders, 8, words),
+        "colour_ranks": (rows, rows, rows),
+        "measure_pairs": (rows, rows.reshape(4, 2), borders),
+        "first_keys": (words.view(np.uint8), words.view(np.uint8), rows, borders, 2, words),
+        "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),
+        "mark_heads": (words, borders, rows, rows, rows, rows),
+        "number_starts": (rows, rows, rows, rows),
+        "rank_groups": ((rows, rows, rows, rows), rows, rows, np.zeros(8, np.bool_)),
+        "put_last_letters": (words.view(np.uint8), rows, borders, rows, words.view(np.uint8), borders),
+        "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
+        "count_alternations": (rows, borders, borders.reshape(4, 2), words.reshape(4, 2)),
+        "begin_distances": (borders, words.reshape(4, 2)),
+        "letter_keys": (words.view(np.uint8), rows, borders, 2, words),
+        "begin_rows": (words, few),
+        "deepen_keys": (few, 0, rows, borders, 24, words),
+        "finish_keys": (few, 0, rows, borders, 24, words),
+        "settle_rows": (few, 0, words, False),
+        "place_ranks": (rows, rows, borders, rows),
         "match_edits_naively": edits,
         "match_edits_efficiently": edits,
         "match_edits_in_queues": edits,
         "match_naively": (*chunk, rows, MatchBuffer(words, words)),
         "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
         "pack_codes": (words.view(np.uint8), 0, words, words),
-        "insert_kmers": (stream, Stretch(0, 9, 0, 1, True), words.view(np.uint8)),
+        "insert_kmers": (stream, block, Stretch(0, 9, 0, 1, True), words.view(np.uint8)),
+        "insert_known": (stream, words, 0, 1),
         "move_slots": (stream, stream),
         "put_kmers": (words, 12, words),
         "put_neighbours": (words, 0),
         "look_up_places": (near, words, words, 9, words.view(np.uint8)),
-        "read_codes": (stream, words, words),
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,

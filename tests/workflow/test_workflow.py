@@ -198,6 +198,21 @@ def test_snakemake_report_needs_no_cores(smoke: Path) -> None:
     assert (smoke / "report.zip").stat().st_size > 10_000
 
 
+def test_weighted_sequences_are_timed(tmp_path: Path) -> None:
+    """`snakemake ebwt`, which needs no reference: both tiers order the same conjugates alike."""
+    done = snakemake("ebwt", "--configfile", SMOKE, directory=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert not (tmp_path / "results" / "reference").exists()
+    digests = defaultdict(set)
+    tiers = set()
+    for row in records(tmp_path / "results" / "measurements"):
+        digests[row["item"], row["case"]].add((row["results"], row["digest"]))
+        tiers.add(row["tier"])
+    assert {item for item, _ in digests} == {"table_1", "table_2", "table_3", "transform", "pairs", "files"}
+    assert all(len(found) == 1 for found in digests.values())
+    assert tiers == {"paper", "fast"}
+
+
 def copy_of_checkout(to: Path) -> Path:
     """The Snakefile and what it needs, elsewhere: a run that publishes writes into its own checkout."""
     for folder in ("workflow", "config", "envs", "resources"):

@@ -1,4 +1,4 @@
-"""The command line: ``python -m warpseed index | kmers | reads | mems | stream | verify | check``."""
+"""The command line: ``python -m warpseed index | kmers | reads | mems | stream | ebwt | verify | check``."""
 
 from __future__ import annotations
 
@@ -118,6 +118,21 @@ def _parser() -> argparse.ArgumentParser:
     near = "edits from a k-mer of the dictionary, for --report places with --fixed, 0 to 3 (default 0)"
     stream.add_argument("--max-edits", type=int, default=0, metavar="D", help=near)
 
+    ebwt = command(
+        "ebwt", _ebwt, "Transform sequences, and say how far each is from each: matrix, tree, figures.", threads
+    )
+    given = "FASTA or FASTQ, plain or gzip; '-' is standard input; with --inverse the PREFIX of an earlier run"
+    ebwt.add_argument("sequences", metavar="SEQUENCES", help=given)
+    ebwt.add_argument("-o", "--output", required=True, metavar="PREFIX", help="how the names of all files begin")
+    ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
+    trees = "neighbour joining (default) or average linkage"
+    ebwt.add_argument("--tree", choices=("nj", "upgma"), default="nj", help=trees)
+    ebwt.add_argument("--normalise", action="store_true", help="distances over the most that they can be, 0 to 1")
+    parts = ebwt.add_mutually_exclusive_group()
+    parts.add_argument("--no-transform", action="store_true", help="leave out the transform and its indices")
+    parts.add_argument("--no-distances", action="store_true", help="leave out distances, tree and figures")
+    parts.add_argument("--inverse", action="store_true", help="the sequences of a transform; -o is a FASTA file then")
+
     verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
     verify.add_argument("index", metavar="FOLDER")
 
@@ -224,6 +239,28 @@ def _stream(options: argparse.Namespace) -> int:
         told = f"near {request.k}-mers end at {totals.kmers:,} places, exact ones at {totals.kmers - totals.new:,}"
     sizes = f"{how_many(totals.records, 'record')}, {how_many(totals.bases, 'base')}"
     options.say(f"{sizes}, {told}; {options.report} written to {options.output}")
+    say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
+    return 0
+
+
+def _ebwt(options: argparse.Namespace) -> int:
+    from warpseed.batches import Options
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.ebwt.collection import Wanted, write_collection, write_inverse
+    from warpseed.report.clusters import figures_of
+
+    if options.normalise and (options.inverse or options.no_distances):
+        raise InputError("--normalise is about distances, which are left out; leave it out, too.")
+    watch = Stopwatch()
+    began = time.perf_counter()
+    checked = Options(device=options.device, threads=options.threads).checked()
+    if options.inverse:
+        records, letters = write_inverse(options.sequences, options.output, watch)
+    else:
+        wanted = Wanted(checked, not options.no_transform, not options.no_distances, options.tree, options.normalise)
+        records, letters = write_collection(options.sequences, options.output, wanted, figures_of, watch)
+    files = options.output if options.inverse else f"{options.output}.*"
+    options.say(f"{how_many(records, 'record')}, {how_many(letters, 'base')}; written to {files}")
     say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
     return 0
 

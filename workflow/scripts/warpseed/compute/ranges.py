@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.pipeline import check_wanted, mapped
 
-__all__ = ["STEP", "fill_in_parts", "run_ranges", "sort_groups", "sort_range", "steps"]
+__all__ = [
+    "STEP",
+    "fill_in_parts",
+    "on_threads",
+    "run_ranges",
+    "sort_groups",
+    "sort_range",
+    "spans_of",
+    "steps",
+]
 
 STEP = 1 << 22
 """What compiled code works on in one call, where an item takes some nanoseconds: a signal waits for its end."""
@@ -23,6 +33,23 @@ def steps(begin: int, end: int) -> Iterator[tuple[int, int]]:
     for first in range(begin, end, STEP):
         check_wanted()
         yield first, min(first + STEP, end)
+
+
+def spans_of(count: int, threads: int, most: int = STEP) -> list[tuple[int, int]]:
+    """[0, count) in ranges of at most `most`, as many for each of the threads where there is enough for all."""
+    parts = max(1, min(threads * -(-count // (threads * most)), count))
+    borders = [count * part // parts for part in range(parts + 1)]
+    return list(pairwise(borders))
+
+
+def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list[_Result]:
+    """`task` of every number below `count`, as long as it is wanted."""
+
+    def wanted_task(number: int) -> _Result:
+        check_wanted()
+        return task(number)
+
+    return list(mapped(range(count), wanted_task, max(1, min(threads, count))))
 
 
 def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) -> list[_Result]:

@@ -1,4 +1,4 @@
-"""What parsing text and searching sets need of a CPU's vector registers, as LLVM intrinsics.
+"""What parsing text, searching sets and comparing numbers need of a CPU's vector registers, as LLVM intrinsics.
 
 Text is handled 32 bytes of a uint8 array at once, words eight of a uint64 array, from a position on. Nothing is
 checked: the arrays must be so long. A mask has one bit for each of the bytes or words, the lowest for the first.
@@ -10,12 +10,18 @@ from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
-__all__ = ["WIDTH", "WORDS", "copy_bytes", "copy_codes", "equal_words", "mask_outside", "trailing_zeros"]
+__all__ = [
+    "LANES", "WIDTH", "WORDS", "copy_bytes", "copy_codes", "count_above", "equal_words", "mask_outside",
+    "trailing_zeros",
+]  # fmt: skip
 
 WIDTH = 32
 """Bytes that are handled at once."""
 WORDS = 8
 """Words that are: a cache line."""
+
+LANES = 64
+"""Numbers that are compared at once."""
 
 _BYTE = ir.IntType(8)
 _BYTES = ir.VectorType(_BYTE, WIDTH)
@@ -121,3 +127,29 @@ def equal_words(typing_context, array, position, word):
         return builder.zext(builder.bitcast(equal, ir.IntType(WORDS)), ir.IntType(64))
 
     return types.uint64(array, position, types.uint64), codegen
+
+
+@intrinsic
+def count_above(typing_context, values, position, bound, counts, place):
+    """Add 1 to those of LANES bytes from ``counts[place]`` on whose partners from ``values[position]`` on are above a
+    bound; these are uint16 or uint32, and both arrays begin at multiples of 64 bytes, as do the positions in them."""
+    numbers = isinstance(values, types.Array) and values.dtype == bound and bound in (types.uint16, types.uint32)
+    if not (numbers and position == types.int64 and _are_bytes(counts, place)):
+        return None
+    number = ir.IntType(bound.bitwidth)
+    vector, counters = ir.VectorType(number, LANES), ir.VectorType(_BYTE, LANES)
+
+    def codegen(context, builder, signature, arguments):
+        data = [
+            cgutils.create_struct_proxy(signature.args[i])(context, builder, value=arguments[i]).data for i in (0, 3)
+        ]
+        partners = builder.bitcast(builder.gep(data[0], [arguments[1]]), vector.as_pointer())
+        counted = builder.bitcast(builder.gep(data[1], [arguments[4]]), counters.as_pointer())
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        bounds = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
+        above = builder.icmp_unsigned(">", builder.load(partners, align=64), bounds)
+        builder.store(builder.sub(builder.load(counted, align=64), builder.sext(above, counters)), counted, align=64)
+        return context.get_dummy_value()
+
+    return types.void(values, position, bound, counts, place), codegen

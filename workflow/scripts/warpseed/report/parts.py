@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
@@ -181,8 +181,25 @@ def _memory_cell(peak: float | None) -> Cell:
     return Cell("" if peak is None else format_bytes(peak))
 
 
-def limits(measurements: Measurements) -> list[Block]:
-    """One row a case, the tiers side by side, and the rates that the floors are made of."""
+_SECTORS = (
+    "Floor: the memory sectors a search must touch over the rate at which the GPU fetches random ones from a "
+    "table of that size, measured in the same run (below). Share: floor over time. Medians; "
+    "the {unit} lie on the device, the hits stay there."
+)
+
+
+def limits(
+    measurements: Measurements,
+    note: str = _SECTORS,
+    name: Callable[[Mapping[str, Any]], str] = lambda row: str(row["case"]),
+) -> list[Block]:
+    """One row a case, the tiers side by side, and the rates that the floors are made of.
+
+    Parameters
+    ----------
+    note : what the floor is; `{unit}` is what the system's queries are called
+    name : of a row of `warpseed.report.tables.limits_table` what stands before it
+    """
     table, unit = tables.limits_table(measurements), measurements.paper.queries_name
     if table.empty:
         return []
@@ -197,16 +214,11 @@ def limits(measurements: Measurements) -> list[Block]:
     groups = []
     for (source, machine), own in table.groupby(["source", "machine"], sort=False):
         rows = [
-            Row([Cell(row["case"]), *(_limit_cell(part, row[f"{t}_{part}"]) for t in tiers for part in shown[t])])
+            Row([Cell(name(row)), *(_limit_cell(part, row[f"{t}_{part}"]) for t in tiers for part in shown[t])])
             for row in rows_of(own)
         ]
         groups.append(Group(machine_label(str(source), str(machine)), rows))
-    note = (
-        "Floor: the memory sectors a search must touch over the rate at which the GPU fetches random ones from a "
-        "table of that size, measured in the same run (below). Share: floor over time. Medians; "
-        f"the {unit} lie on the device, the hits stay there."
-    )
-    blocks: list[Block] = [Heading("GPU measurements beside their limits"), Text(note, soft=True)]
+    blocks: list[Block] = [Heading("GPU measurements beside their limits"), Text(note.format(unit=unit), soft=True)]
     return [*blocks, Table(heads, groups, len(heads[1])), *_rates(measurements)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from warpseed.report import kmer_seeds, mems, one_error, tree_bitmap
+from warpseed.report import ebwt, kmer_seeds, mems, one_error, tree_bitmap
 from warpseed.report.measurements import Measurements
 
 __all__ = ["SYSTEMS", "draw_figures", "write_tables"]
@@ -21,6 +21,7 @@ SYSTEMS: Mapping[str, Any] = {
     "one_error": one_error,
     "mems": mems,
     "tree_bitmap": tree_bitmap,
+    "ebwt": ebwt,
 }
 """System to its module, in the order of the page."""
 

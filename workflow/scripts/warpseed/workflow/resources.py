@@ -8,7 +8,7 @@ job that is ended a minute too early has done nothing. Nothing heavy is imported
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,12 +32,14 @@ __all__ = [
     "simulate_reads",
     "simulate_reference",
     "time_builds",
+    "time_collections",
     "time_gpu_limits",
     "time_match_peers",
     "time_matches",
     "time_peers",
     "time_searches",
     "time_streams",
+    "time_weighted",
     "timed_runs",
 ]
 
@@ -256,6 +258,21 @@ def time_streams(dataset: Mapping[str, Any], reference: int, runs: int) -> Needs
     return _needs(
         _BATCHES + 3 * reference + 200 * max(dataset["lengths"]), 1_800 + reference / 1e6 + bases * runs * 5e-6
     )
+
+
+def time_weighted(sizes: Collection[tuple[int, int]], runs: int) -> Needs:
+    """Of timing weighted sequences, each `runs` times, by their conjugates and the letters of one; the bitonic sort
+    takes most of the time."""
+    largest = max(count * (letters + 100) for count, letters in sizes)
+    seconds = sum(count * count.bit_length() ** 2 * letters * 1e-9 for count, letters in sizes)
+    return _needs(_BATCHES + 2 * largest, 1_800 + runs * seconds)
+
+
+def time_collections(words: Collection[Sequence[int]], runs: int) -> Needs:
+    """Of timing collections of so many words of so many letters, each `runs` times: 24 bytes a letter in this process,
+    and as many in the command's."""
+    letters = [count * length for count, length in words]
+    return _needs(_BATCHES + 48 * max(letters), 600 + runs * 1e-6 * sum(letters))
 
 
 def time_builds(index: IndexSize, runs: int) -> Needs:

@@ -169,14 +169,16 @@ def run_process(
 
 
 def run_warpseed(arguments: Sequence[str]) -> Process:
-    """Run our command line with this Python and this library to its end, as `run_process` does.
+    """Run our command line with this Python, this library and what else PYTHONPATH names to its end, as `run_process`
+    does.
 
     Raises
     ------
     PeerError
         If it fails, with the last thing it said.
     """
-    return run_process([sys.executable, "-m", "warpseed", *arguments], environment={"PYTHONPATH": _LIBRARY})
+    path = os.pathsep.join(filter(None, [_LIBRARY, os.environ.get("PYTHONPATH")]))
+    return run_process([sys.executable, "-m", "warpseed", *arguments], environment={"PYTHONPATH": path})
 
 
 def parse_hits(

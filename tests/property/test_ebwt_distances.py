@@ -1,0 +1,80 @@
+"""Distances of all pairs of words on the CPU, against Definition 24."""
+
+from __future__ import annotations
+
+import random
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hostile_words import HOSTILE, word_sets
+from hypothesis import given
+from oracles import ebwt as truth
+from warpseed.ebwt import cpu, cpu_distances
+from warpseed.ebwt.words import words_of
+from warpseed.errors import MemoryLimitError
+
+SETTINGS = {
+    "as it is": {},
+    "threads share ranks": {"_A_THREAD": 1},
+    "threads share lines": {"_A_THREAD": 1, "_TILE": 1},
+    "times of 32 bits": {"_SHORT_TIMES": 1},
+    "many blocks, and calls": {"_SHORT_TIMES": 1 << 10, "_COMPARED": 1000},
+}
+
+
+@pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
+def setting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in request.param.items():
+        monkeypatch.setattr(cpu_distances, name, value)
+
+
+def distances_of(words: list[str], threads: int) -> np.ndarray:
+    made = words_of(words)
+    return cpu.distances(made, cpu.order_conjugates(made), threads=threads)
+
+
+def true_distances(words: list[str]) -> list[list[int]]:
+    return [[truth.distance(u, v) if i != j else 0 for j, v in enumerate(words)] for i, u in enumerate(words)]
+
+
+def from_colours(colours: list[int], count: int) -> list[list[int]]:
+    """Definition 24 of each pair, on the colours that are left when all other words' are struck out."""
+
+    def distance(u: int, v: int) -> int:
+        return sum(len(list(run)) - 1 for _, run in groupby(colour for colour in colours if colour in (u, v)))
+
+    return [[distance(u, v) if u != v else 0 for v in range(count)] for u in range(count)]
+
+
+@pytest.mark.usefixtures("setting")
+@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_sets(words: list[str]) -> None:
+    for threads in (1, 3):
+        assert np.triu(distances_of(words, threads)).tolist() == np.triu(true_distances(words)).tolist()
+
+
+@pytest.mark.usefixtures("setting")
+@given(word_sets(40))
+def test_words_of_each_other(words: list[str]) -> None:
+    made = distances_of(words, 2)
+    assert (made == made.T).all() and made.dtype == np.int64
+    assert made.tolist() == from_colours(truth.colouring(words), len(words))
+
+
+@pytest.mark.usefixtures("setting")
+@pytest.mark.parametrize(("count", "longest"), [(70, 6), (129, 3), (3, 900)])
+def test_many_words_and_long_ones(count: int, longest: int) -> None:
+    """Words in several lines, and changes that are more than a byte counts."""
+    draw = random.Random(count)
+    words = ["".join(draw.choices("acgt", k=draw.randint(1, longest))) for _ in range(count)]
+    words[1], words[-1] = words[0] * 2, words[0]
+    expected = from_colours(truth.colouring(words), count)
+    for threads in (1, 2):
+        assert distances_of(words, threads).tolist() == expected
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_distances, "available_memory", lambda: 1000)
+    with pytest.raises(MemoryLimitError, match=r"all pairs of 40 words take 0\.0 GB, but 0\.0 GB are free; take fewer"):
+        distances_of(["acgt"] * 40, 1)

@@ -1,0 +1,84 @@
+# Paper 004: weighted sequences, the conjugates of their solid sequences in order, and distances: timed; and collections.
+#
+# Needs: the configuration's `ebwt` and `measure`.
+# Makes: results/measurements/<reference>/ebwt/<dataset>.tsv.
+# Steps: time each data set, which draws its weighted sequences itself.
+
+from warpseed.workflow.ebwt_cases import sizes_of as sizes_of_weighted
+from warpseed.workflow.ebwt_cases import timed_collections
+from warpseed.workflow.ebwt_cases import timed_datasets as timed_weighted_sets
+
+WEIGHTED_SETS = checked(timed_weighted_sets, config["ebwt"], config["measure"], DEVICES)
+
+COLLECTIONS = checked(timed_collections, config["ebwt"], config["measure"], DEVICES)
+
+MEASUREMENTS["ebwt"] = [f"results/measurements/{REFERENCE}/ebwt/{name}.tsv" for name in [*WEIGHTED_SETS, *COLLECTIONS]]
+
+TIME_WEIGHTED = needs.Request(
+    lambda wildcards: needs.time_weighted(
+        sizes_of_weighted(WEIGHTED_SETS[wildcards.weighted_set]),
+        needs.timed_runs(WEIGHTED_SETS[wildcards.weighted_set], REPEATS, DEVICES),
+    )
+)
+
+TIME_COLLECTIONS = needs.Request(
+    lambda wildcards: needs.time_collections(
+        COLLECTIONS[wildcards.collection]["words"],
+        needs.timed_runs(COLLECTIONS[wildcards.collection], REPEATS, DEVICES),
+    )
+)
+
+
+wildcard_constraints:
+    weighted_set="|".join(map(re.escape, WEIGHTED_SETS)) or "(?!)",
+    collection="|".join(map(re.escape, COLLECTIONS)) or "(?!)",
+
+
+rule time_ebwt:
+    """Time both tiers on every device and number of threads with one data set of weighted sequences, alone on the machine."""
+    input:
+        lib=library("time_ebwt.py"),
+    output:
+        records="results/measurements/{reference}/ebwt/{weighted_set}.tsv",
+    log:
+        "logs/measurements/{reference}/ebwt/{weighted_set}.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/ebwt/{weighted_set}.tsv"
+    conda:
+        DEVICE_ENV
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+        mem_mb=TIME_WEIGHTED.mem_mb,
+        runtime=TIME_WEIGHTED.runtime,
+    params:
+        case=lambda wildcards: WEIGHTED_SETS[wildcards.weighted_set],
+        repeats=REPEATS,
+    script:
+        "../scripts/time_ebwt.py"
+
+
+rule time_collections:
+    """Time the fast tier on every device and number of threads with collections of words, alone on the machine."""
+    input:
+        lib=library("time_collections.py"),
+    output:
+        records="results/measurements/{reference}/ebwt/{collection}.tsv",
+    log:
+        "logs/measurements/{reference}/ebwt/{collection}.log",
+    benchmark:
+        "benchmarks/measurements/{reference}/ebwt/{collection}.tsv"
+    conda:
+        DEVICE_ENV
+    threads: CORES
+    resources:
+        bench=1,
+        gpu=GPU_JOBS,
+        mem_mb=TIME_COLLECTIONS.mem_mb,
+        runtime=TIME_COLLECTIONS.runtime,
+    params:
+        case=lambda wildcards: COLLECTIONS[wildcards.collection],
+        repeats=REPEATS,
+    script:
+        "../scripts/time_collections.py"

@@ -1,0 +1,93 @@
+"""The extended Burrows-Wheeler transform of a set of words, and the distance that it gives (paper 004)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, Unpack
+
+from warpseed.batches import OptionArguments, check_source, checked_options
+from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.ebwt.matrix import DistanceMatrix
+    from warpseed.ebwt.transform import Transform
+    from warpseed.ebwt.words import Words
+
+__all__ = ["ebwt_distances", "ebwt_transform"]
+
+WordSource: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Mapping[str, str | bytes]"
+"""Words as users give them: the path of a FASTA or FASTQ file, strings, or strings by their names."""
+
+
+def ebwt_transform(
+    sequences: WordSource, *, watch: Stopwatch | None = None, **options: Unpack[OptionArguments]
+) -> Transform:
+    """The extended Burrows-Wheeler transform of a set of words.
+
+    Parameters
+    ----------
+    sequences : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), whose letters are A, C, G, T, and
+        N for any other; or a sequence of str or bytes, or a mapping of names to these, of any letters
+    watch : Stopwatch that takes the seconds of each stage
+    device : 'cpu', 'gpu' or one GPU by its number: 'gpu:1'
+    threads : int, CPU threads
+
+    Returns
+    -------
+    Transform: L and the 0-based ranks of the words; `warpseed.ebwt.transform.inverse` gives the words back
+
+    Raises
+    ------
+    InputError : an argument out of its range, or sequences that are not what they should be
+    MemoryLimitError : there is not enough memory
+    DeviceError : a GPU is asked for, and none answers
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.ebwt.search import check_target, search
+
+    checked = checked_options(options, ("watch",))
+    check_target(checked)
+    words = _words_from(sequences)
+    found = search(words, checked, transform=True, distances=False, watch=watch or Stopwatch()).transform
+    assert found is not None
+    return found
+
+
+def ebwt_distances(
+    sequences: WordSource, *, watch: Stopwatch | None = None, **options: Unpack[OptionArguments]
+) -> DistanceMatrix:
+    """The distances δ (Definition 24) of all pairs of a set of words; parameters and errors as for `ebwt_transform`.
+
+    Returns
+    -------
+    DistanceMatrix, with names as `warpseed.ebwt.matrix.labels_of` makes them of those that are given, of strings "0",
+    "1", …
+    """
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.ebwt.matrix import DistanceMatrix, labels_of
+    from warpseed.ebwt.search import check_target, search
+
+    checked = checked_options(options, ("watch",))
+    check_target(checked)
+    words = _words_from(sequences)
+    found = search(words, checked, transform=False, distances=True, watch=watch or Stopwatch()).distances
+    assert found is not None
+    return DistanceMatrix(labels_of(words.names.decoded()), found, words.lengths)
+
+
+def _words_from(sequences: WordSource) -> Words:
+    """Words of what a user gives."""
+    from warpseed.ebwt.matrix import labels_of
+    from warpseed.ebwt.words import read_words, words_of
+
+    if isinstance(sequences, Mapping):
+        for name in sequences:
+            if not isinstance(name, str):
+                raise InputError(f"The name of a word is {name!r:.60}, but text was expected.")
+        return words_of(sequences.values(), labels_of(sequences))
+    check_source(sequences)
+    if isinstance(sequences, str | os.PathLike):
+        return read_words(sequences)
+    return words_of(sequences)

@@ -1,0 +1,76 @@
+"""Where the conjugates of words are ordered: by device, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from warpseed.batches import Options, devices_of
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt import cpu
+from warpseed.ebwt.matrix import check_room
+from warpseed.ebwt.transform import transform_of
+from warpseed.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from warpseed.ebwt.transform import Transform
+    from warpseed.ebwt.words import Words
+
+__all__ = ["Result", "check_target", "search"]
+
+
+class Result(NamedTuple):
+    """What comes of the order of conjugates; None what was not asked for."""
+
+    transform: Transform | None
+    distances: np.ndarray | None
+    """int64[m, m], δ of all pairs of words"""
+
+
+def check_target(options: Options) -> None:
+    """Refuse, before anything is read, a tier or devices that words do not go to.
+
+    Raises
+    ------
+    InputError : the paper tier, a limit of hits, or several GPUs
+    DeviceError : all GPUs are asked for, and none answers
+    """
+    if options.tier != "fast":
+        raise InputError("tier is 'paper', which sorts what snakemake ebwt times alone; leave it out.")
+    if options.max_hits is not None:
+        raise InputError("max_hits is given, but words have no hits; leave it out.")
+    if len(devices_of(options.device)) > 1:
+        raise InputError(f"device is {options.device!r}, but the eBWT takes one GPU; name one, such as 'gpu:0'.")
+
+
+def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:
+    """Order the conjugates of words once, and make of the order what is wanted; on a GPU the order stays there.
+
+    Parameters
+    ----------
+    words : Words
+    options : that `check_target` takes
+    transform, distances : what is wanted
+    watch : takes the seconds of each stage
+
+    Raises
+    ------
+    MemoryLimitError : there is not enough memory, of the host or of the device
+    DeviceError : a GPU is asked for, and does not answer
+    """
+    if distances:
+        check_room(len(words.lengths))
+    if options.device != "cpu":
+        from warpseed.ebwt import gpu
+
+        (device,) = devices_of(options.device)
+        found = gpu.find(words, transform=transform, distances=distances, device=device, watch=watch)
+        return Result(found.transform, found.distances)
+    threads = options.threads
+    order = cpu.order_conjugates(words, threads=threads, watch=watch)
+    made = None
+    if transform:
+        with watch.stage("transform"):
+            made = transform_of(words, order, threads=threads)
+    return Result(made, cpu.distances(words, order, threads=threads, watch=watch) if distances else None)
