@@ -14,7 +14,8 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -139,6 +140,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     path = Path(folder) / machine_name() / "gpu_tests.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    """No test keeps the figures that it draws: matplotlib holds them until they are closed."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -60,13 +61,37 @@ def test_what_is_no_transform_is_refused(words: list[str]) -> None:
     draw = random.Random(repr(words))
     text = "".join(words)
     last = draw.sample(text, len(text))
-    letters = "".join(sorted(set(text)))
     indices = draw.sample(range(len(text)), draw.randint(1, min(4, len(text))))
+    check_pair("".join(last), indices)
+
+
+def test_every_small_pair_is_a_transform_or_refused() -> None:
+    """All letters and indices, up to five ranks and three words: as many are taken as are transforms of words."""
+    taken = sum(
+        check_pair("".join(letters), list(indices))
+        for size in range(1, 6)
+        for letters in product("ab", repeat=size)
+        for count in range(1, 4)
+        for indices in permutations(range(size), count)
+    )
+    made = {
+        (last, tuple(indices))
+        for size in range(1, 6)
+        for letters in product("ab", repeat=size)
+        for count in range(1, 4)
+        for cuts in combinations(range(1, size), count - 1)
+        for last, indices in [truth.transform(["".join(letters)[i:j] for i, j in pairwise([0, *cuts, size])])]
+    }
+    assert taken == len(made)
+
+
+def check_pair(last: str, indices: list[int]) -> bool:
+    """Whether L and 0-based indices are taken: they are the transform of what comes then."""
+    letters = "".join(sorted(set(last)))
     codes = np.array([letters.index(letter) for letter in last], np.uint8)
-    transform = Transform(codes, np.array(sorted(indices), np.int64), letters.encode())
     try:
-        back = texts_of(inverse(transform))
+        back = texts_of(inverse(Transform(codes, np.array(indices, np.int64), letters.encode())))
     except InputError:
-        return
-    # (Indices of powers of one root may stand in another order than that of their exponents.)
-    assert truth.transform(back)[0] == "".join(last)
+        return False
+    assert truth.transform(back) == (last, [index + 1 for index in indices])
+    return True

@@ -10,6 +10,7 @@ import pytest
 from hostile_words import HOSTILE, word_sets
 from hypothesis import given
 from oracles import ebwt as truth
+from warpseed.compute import machine
 from warpseed.ebwt import cpu, cpu_distances
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
@@ -75,6 +76,8 @@ def test_many_words_and_long_ones(count: int, longest: int) -> None:
 
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_distances, "available_memory", lambda: 1000)
-    with pytest.raises(MemoryLimitError, match=r"all pairs of 40 words take 0\.0 GB, but 0\.0 GB are free; take fewer"):
-        distances_of(["acgt"] * 40, 1)
+    words = words_of(["acgt"] * 40)
+    order = cpu.order_conjugates(words)
+    monkeypatch.setattr(machine, "available_memory", lambda: 1000)
+    with pytest.raises(MemoryLimitError, match=r"all pairs of 40 words take \S+ GB, but 1e-06 GB are free; take fewer"):
+        cpu.distances(words, order)

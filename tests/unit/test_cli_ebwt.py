@@ -17,7 +17,8 @@ import pytest
 from command_line import fasta, program, save
 from oracles.ebwt import distance, inverse, transform
 from warpseed import cli
-from warpseed.ebwt import matrix, search
+from warpseed.compute import machine
+from warpseed.ebwt import search
 
 RECORDS = {"one": "GATTACA", "<b>&two": "GATTACAGATTACA", "it's": "CCNTGA", "four": "A"}
 FILES = [
@@ -272,10 +273,10 @@ def test_a_gpu_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_too_many_pairs_are_refused_before_anything_is_sorted(
     tmp_path: Path, sequences: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrix, "available_memory", lambda: 300)
+    monkeypatch.setattr(machine, "available_memory", lambda: 300)
     monkeypatch.setattr(search.cpu, "order_conjugates", lambda *_, **__: pytest.fail("words are sorted"))
     assert refused(sequences, "-o", f"{tmp_path}/new/out") == (
-        "The distances of all pairs of 4 words, and what is made of them, take 0.0 GB, but 0.0 GB are free; take fewer "
-        "words, or a machine with more memory."
+        "The distances of all pairs of 4 words, and what is made of them, take 3.84e-07 GB, but 3e-07 GB are free; "
+        "take fewer words, or a machine with more memory."
     )
     assert not written(tmp_path / "new")

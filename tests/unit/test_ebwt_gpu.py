@@ -83,6 +83,7 @@ def test_what_does_not_fit_is_said_before_anything_goes_there(monkeypatch: pytes
         gpu.find(words_of(["banana", "ananas"]), order=True, watch=Stopwatch())
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_callers_get_from_a_gpu_what_they_get_from_the_cpu(played: str) -> None:
     words = sets()["mixed"]
     there, here = (warpseed.ebwt_transform(words, device=device) for device in ("gpu", "cpu"))

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from warpseed.ebwt import solid
+from warpseed.compute import machine
 from warpseed.ebwt import weighted as weighted_module
 from warpseed.ebwt.solid import LIMIT, solid_sequences
 from warpseed.ebwt.weighted import (
@@ -316,7 +316,7 @@ def test_more_than_the_limit_are_counted_and_not_made() -> None:
 
 def test_memory_for_all_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     given = Weighted("long", np.tile([0.5, 0.5, 0, 0], (10, 1)))
-    monkeypatch.setattr(solid, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(machine, "available_memory", lambda: 100_000)
     with pytest.raises(
         MemoryLimitError, match="The 1,024 solid sequences of 'long' take 0.00011[0-9]* GB, but 0.0001 GB"
     ):

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from warpseed.errors import MemoryLimitError
+
 __all__ = [
     "available_memory",
     "cpu_model",
@@ -25,6 +27,7 @@ __all__ = [
     "name_of",
     "output_of",
     "peak_memory",
+    "require_memory",
     "usable_cores",
 ]
 
@@ -178,6 +181,24 @@ def available_memory() -> int:
     fields = dict(line.split(":", 1) for line in _lines(_PROC / "meminfo"))
     available = int(fields["MemAvailable"].split()[0]) * 1024
     return min([available, *(max(0, limit - used) for limit, used in _memory_limits())])
+
+
+def require_memory(needed: int, what: str, advice: str) -> None:
+    """Go on only where so many bytes can still be had.
+
+    Parameters
+    ----------
+    needed : bytes
+    what : takes them, up to its verb: "Sorting 10 words takes"
+    advice : what to do where there are too few
+
+    Raises
+    ------
+    MemoryLimitError : there are too few
+    """
+    free = available_memory()
+    if needed > free:
+        raise MemoryLimitError(f"{what} {needed / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; {advice}.")
 
 
 def peak_memory() -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
-from warpseed.compute.machine import available_memory
+from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
 from warpseed.compute.stopwatch import Stopwatch
@@ -37,7 +37,6 @@ from warpseed.ebwt.cpu_ranks import (
 )
 from warpseed.ebwt.fast import Laid, sort_pairs
 from warpseed.ebwt.words import Words
-from warpseed.errors import MemoryLimitError
 from warpseed.sequences.names import offsets_of
 
 __all__ = ["distances", "order_conjugates"]
@@ -89,9 +88,7 @@ class _Order:
         letters = 1 << shift
         starts = offsets_of((lengths + (self._cut.prefix + 2 * letters - 1)) // letters * letters)
         # Places and positions have one type, which holds the larger ones.
-        self._type, of_words = (
-            np.dtype(np.uint32 if most < _WIDE else np.uint64) for most in (starts[-1], len(lengths))
-        )
+        self._type, of_words = _type_of(starts[-1]), _type_of(len(lengths))
         units = int(starts[-1]) >> shift
         self._need((8 + of_words.itemsize) * units + (self._type.itemsize + 1) * self._size)
         by_length = np.argsort(lengths, kind="stable")
@@ -121,12 +118,8 @@ class _Order:
         return self._order if self._size >= _WIDE else self._order.astype(np.uint32, copy=False)
 
     def _need(self, needed: int) -> None:
-        free = available_memory()
-        if needed > free:
-            raise MemoryLimitError(
-                f"Sorting the conjugates of words of {self._size:,} letters takes {needed / 1e9:.1f} GB, but "
-                f"{free / 1e9:.1f} GB are free; take fewer or shorter words, or a machine with more memory."
-            )
+        what = f"Sorting the conjugates of words of {self._size:,} letters takes"
+        require_memory(needed, what, "take fewer or shorter words, or a machine with more memory")
 
     def _deal_out(self) -> np.ndarray:
         """Put places into buckets; returns where these begin, int64[buckets + 1]."""
@@ -285,6 +278,7 @@ def _shift_of(base: int) -> int:
     return 6 - ((base - 1).bit_length() - 1).bit_length()
 
 
+@cache
 def _digits_of(base: int, shift: int) -> np.ndarray:
     """uint16[65536]: of each 16 bits of letters, as a number in the base of the letters."""
     width = 64 >> shift
@@ -292,7 +286,9 @@ def _digits_of(base: int, shift: int) -> np.ndarray:
     digits = np.zeros(1 << 16, np.int64)
     for place in range(16 - width, -1, -width):
         digits = digits * base + np.minimum((quarter >> place) & ((1 << width) - 1), base - 1)
-    return digits.astype(np.uint16)
+    digits = digits.astype(np.uint16)
+    digits.flags.writeable = False  # all calls share it
+    return digits
 
 
 def _shares(borders: np.ndarray, count: int) -> list[tuple[int, int]]:

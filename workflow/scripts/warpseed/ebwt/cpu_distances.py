@@ -15,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
-from warpseed.compute.machine import available_memory
+from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.vectors import LANES, count_above
 from warpseed.ebwt.cpu_ranks import known_words, word_of
 from warpseed.ebwt.words import Words
-from warpseed.errors import MemoryLimitError
 
 __all__ = ["distances"]
 
@@ -71,11 +70,8 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
     total_type = np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
     needed = 8 * count**2 + colour_type.itemsize * size
     needed += (len(parts) * row * total_type.itemsize + threads * width) * LANES * count
-    if needed > (free := available_memory()):
-        raise MemoryLimitError(
-            f"The distances of all pairs of {count:,} words take {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB are "
-            "free; take fewer words, or a machine with more memory."
-        )
+    what = f"The distances of all pairs of {count:,} words take"
+    require_memory(needed, what, "take fewer words, or a machine with more memory")
     with watch.stage("colours"):
         colours = np.empty(size, colour_type)
         known = known_words(words.offsets)

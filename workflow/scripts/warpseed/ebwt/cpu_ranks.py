@@ -21,8 +21,10 @@ __all__ = [
     "first_ranks",
     "keys_of_order",
     "keys_of_ranks",
+    "known_words",
     "renew_ranks",
     "sort_groups",
+    "word_of",
 ]
 
 _EQUAL = np.uint8(3)

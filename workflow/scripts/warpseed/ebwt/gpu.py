@@ -14,7 +14,7 @@ from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError
 
-__all__ = ["Found", "find", "order_conjugates"]
+__all__ = ["Found", "find"]
 
 _BYTES = 96
 """Of the device's memory that a letter takes while conjugates are sorted, at most."""
@@ -78,13 +78,6 @@ def find(
         if order:
             with time_on_device(watch, "device_to_host"):
                 found = found._replace(order=ordered.order.get())
-    return found
-
-
-def order_conjugates(words: Words, *, device: int = 0, watch: Stopwatch) -> np.ndarray:
-    """As `warpseed.ebwt.cpu.order_conjugates`, on a GPU; parameters and errors are those of `find`."""
-    found = find(words, order=True, device=device, watch=watch).order
-    assert found is not None
     return found
 
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.machine import available_memory
-from warpseed.errors import MemoryLimitError
+from warpseed.compute.machine import require_memory
 
 __all__ = ["DistanceMatrix", "check_room", "labels_of", "phylip_names", "phylip_of", "tsv_of"]
 
@@ -50,12 +49,8 @@ def check_room(count: int) -> None:
     ------
     MemoryLimitError : there is no memory for all pairs
     """
-    needed, free = _OF_A_PAIR * count**2, available_memory()
-    if needed > free:
-        raise MemoryLimitError(
-            f"The distances of all pairs of {count:,} words, and what is made of them, take {needed / 1e9:.1f} GB, but "
-            f"{free / 1e9:.1f} GB are free; take fewer words, or a machine with more memory."
-        )
+    what = f"The distances of all pairs of {count:,} words, and what is made of them, take"
+    require_memory(_OF_A_PAIR * count**2, what, "take fewer words, or a machine with more memory")
 
 
 def labels_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.machine import available_memory
+from warpseed.compute.machine import require_memory
 from warpseed.ebwt.weighted import LETTERS, Weighted, check_weighted
 from warpseed.ebwt.words import Words
-from warpseed.errors import InputError, MemoryLimitError, check_number
+from warpseed.errors import InputError, check_number
 from warpseed.sequences.alphabet import show_name
 from warpseed.sequences.names import Names
 
@@ -150,12 +150,9 @@ def solid_sequences(
     else:
         raise InputError(f"rule is {rule!r}, but 'letters' or 'product' was expected.")
     count = len(steps[-1].ranks) if steps else 1
-    needed, free = count * (len(choices.letters) + _BESIDE), available_memory()
-    if needed > free:
-        raise MemoryLimitError(
-            f"The {count:,} solid sequences of {show_name(weighted.name)} take {needed / 1e9:.3g} GB, but "
-            f"{free / 1e9:.3g} GB are free; raise the threshold, or use a machine with more memory."
-        )
+    what = f"The {count:,} solid sequences of {show_name(weighted.name)} take"
+    needed = count * (len(choices.letters) + _BESIDE)
+    require_memory(needed, what, "raise the threshold, or use a machine with more memory")
     codes = np.tile(choices.letters[:, 0], (count, 1))
     place = np.arange(count)
     for position, step in zip(branching[::-1], steps[::-1], strict=True):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
+from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
 from warpseed.ebwt.words import Words
@@ -19,6 +20,8 @@ from warpseed.sequences.names import Names, offsets_of
 
 __all__ = ["Transform", "inverse", "transform_of"]
 
+_INVERSE_BYTES = 16
+"""Of memory that a letter takes on its way back."""
 _BEGINS = 256
 """Is added to the letter before a position at which a word begins."""
 
@@ -42,7 +45,13 @@ def transform_of(words: Words, order: np.ndarray, *, threads: int = 1) -> Transf
     words : Words
     order : uint32[N] or uint64[N], the position of the conjugate of each rank, as `cpu.order_conjugates` gives it
     threads : CPU threads
+
+    Raises
+    ------
+    MemoryLimitError : there is not enough memory
     """
+    what = f"The transform of {len(order):,} letters takes"
+    require_memory(3 * len(order), what, "take fewer or shorter words, or a machine with more memory")
     starts = words.offsets[:-1]
     before = np.empty(len(words.codes), np.uint16)
     before[1:] = words.codes[:-1]
@@ -83,17 +92,20 @@ def inverse(transform: Transform) -> Words:
     Raises
     ------
     InputError : the pair is no transform of any words
+    MemoryLimitError : there is not enough memory
     """
     last, indices = transform.last, np.asarray(transform.indices, np.int64)
     size = len(last)
     if not (len(indices) and indices.min() >= 0 and indices.max() < size):
         raise InputError(f"The transform has {size} ranks, and an index among them was expected for each word.")
+    require_memory(_INVERSE_BYTES * size, f"The words of {size:,} letters take", "use a machine with more memory")
     previous = _previous_ranks(last)
     met, roots = np.zeros(size, np.uint8), np.zeros(len(indices), np.int64)
+    least = np.empty((len(indices), 2), np.int64)
     state = np.zeros(3, np.int64)
     while state[0] < len(indices):
         check_wanted()
-        _walk_cycles(previous, indices, state, met, roots)
+        _walk_cycles(previous, indices, state, met, roots, least)
     copies = np.empty(len(indices), np.int64)
     _count_copies(met, indices, copies)
     offsets = offsets_of(roots * copies)
@@ -114,13 +126,20 @@ def inverse(transform: Transform) -> Words:
         right = right and bool((word[: -roots[number]] == word[roots[number] :]).all())
     if not right:
         raise InputError("The letters of the transform lead from its indices in several ways; it is damaged.")
+    if not _are_in_order(codes, offsets, roots, copies, least, np.argsort(least[:, 0])):
+        raise InputError(
+            "The indices of words whose conjugates are equal are in another order than these; it is damaged."
+        )
     return Words(transform.letters, codes, offsets, Names.numbered(b"", len(indices)))
 
 
 def _previous_ranks(last: np.ndarray) -> np.ndarray:
     """Of each rank that of the conjugate that begins a letter earlier, uint32[N] or uint64[N]."""
     previous = np.empty(len(last), np.uint32 if len(last) < 1 << 32 else np.uint64)
-    smaller = offsets_of(np.bincount(last, minlength=256))
+    counts = np.zeros(256, np.int64)
+    for first, end in steps(0, len(last)):
+        counts += np.bincount(last[first:end], minlength=256)
+    smaller = offsets_of(counts)
     for first, end in steps(0, len(last)):
         _map_to_first(last, first, end, smaller, previous)
     return previous
@@ -136,25 +155,31 @@ def _map_to_first(last, first, end, smaller, previous):
 
 
 @scalar
-def _walk_cycles(previous, indices, state, met, roots):
+def _walk_cycles(previous, indices, state, met, roots, least):
     """Walk through the cycles of indices, some steps; `met` is 1 for their ranks, `roots` how long they are.
 
     Parameters
     ----------
+    least : int64[m, 2], of each cycle the smallest rank, and the offset in the root at which its conjugate begins
     state : int64[3], an index, and where its cycle goes on: the rank and the steps before it, 0 at its beginning
     """
     number, rank, length = state[0], state[1], state[2]
     for _ in range(STEP):
         if length == int64(0):
             rank = indices[number]
+            least[number, 0], least[number, 1] = rank, int64(0)
         if met[uint64(rank)] != uint8(0):
             # At its beginning, or in a cycle that another index has.
             roots[number] = length if rank == indices[number] else int64(0)
+            if least[number, 1] > int64(0):
+                least[number, 1] = length - least[number, 1]
             number, length = number + int64(1), int64(0)
             if number == indices.shape[0]:
                 break
             continue
         met[uint64(rank)] = 1
+        if rank < least[number, 0]:
+            least[number, 0], least[number, 1] = rank, length
         rank = int64(previous[uint64(rank)])
         length += int64(1)
     state[0], state[1], state[2] = number, rank, length
@@ -168,6 +193,31 @@ def _count_copies(met, indices, copies):
         while rank < met.shape[0] and met[rank] == uint8(0):
             rank += int64(1)
         copies[number] = rank - indices[number]
+
+
+@scalar
+def _are_in_order(codes, offsets, roots, copies, least, by_rank):
+    """Whether words of the same root, up to rotation, have their ranks in the order of their lengths, then their own.
+
+    Parameters
+    ----------
+    least : of `_walk_cycles`: where roots are the same the smallest ranks are of the same conjugate
+    by_rank : int64[m], the words by their smallest ranks
+    """
+    for i in range(1, by_rank.shape[0]):
+        first, second = by_rank[i - 1], by_rank[i]
+        root = roots[first]
+        beside = least[second, 0] == least[first, 0] + copies[first] and roots[second] == root
+        if not beside or copies[first] < copies[second] or (copies[first] == copies[second] and first < second):
+            continue
+        same, x = True, int64(0)
+        while same and x < root:
+            letter = codes[uint64(offsets[first] + (least[first, 1] + x) % root)]
+            same = letter == codes[uint64(offsets[second] + (least[second, 1] + x) % root)]
+            x += int64(1)
+        if same:
+            return False
+    return True
 
 
 @scalar
