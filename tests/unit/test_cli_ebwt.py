@@ -273,6 +273,7 @@ def test_a_gpu_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_too_many_pairs_are_refused_before_anything_is_sorted(
     tmp_path: Path, sequences: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(machine, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(machine, "available_memory", lambda: 300)
     monkeypatch.setattr(search.cpu, "order_conjugates", lambda *_, **__: pytest.fail("words are sorted"))
     assert refused(sequences, "-o", f"{tmp_path}/new/out") == (

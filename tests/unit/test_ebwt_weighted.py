@@ -316,6 +316,7 @@ def test_more_than_the_limit_are_counted_and_not_made() -> None:
 
 def test_memory_for_all_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
     given = Weighted("long", np.tile([0.5, 0.5, 0, 0], (10, 1)))
+    monkeypatch.setattr(machine, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(machine, "available_memory", lambda: 100_000)
     with pytest.raises(
         MemoryLimitError, match="The 1,024 solid sequences of 'long' take 0.00011[0-9]* GB, but 0.0001 GB"

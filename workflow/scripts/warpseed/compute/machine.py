@@ -33,6 +33,8 @@ __all__ = [
 
 _TIMEOUT_S = 20
 _PROC = Path("/proc")
+_ALWAYS_THERE = 1 << 20
+"""Bytes that nobody asks for: to ask takes half a millisecond."""
 
 
 def output_of(command: list[str]) -> str | None:
@@ -184,7 +186,7 @@ def available_memory() -> int:
 
 
 def require_memory(needed: int, what: str, advice: str) -> None:
-    """Go on only where so many bytes can still be had.
+    """Go on only where so many bytes can still be had; a megabyte always can.
 
     Parameters
     ----------
@@ -196,8 +198,7 @@ def require_memory(needed: int, what: str, advice: str) -> None:
     ------
     MemoryLimitError : there are too few
     """
-    free = available_memory()
-    if needed > free:
+    if needed > _ALWAYS_THERE and needed > (free := available_memory()):
         raise MemoryLimitError(f"{what} {needed / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; {advice}.")
 
 
