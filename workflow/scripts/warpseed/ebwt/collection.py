@@ -135,7 +135,10 @@ def write_inverse(prefix: str, output: str, watch: Stopwatch) -> tuple[int, int]
     with watch.stage("read"):
         transform, names, lengths = read_transform(prefix)
     with watch.stage("inverse"):
-        words = inverse(transform)
+        try:
+            words = inverse(transform)
+        except InputError as error:
+            raise InputError(f"{inputs[0]}, with {inputs[1]}: {error}") from error
     with watch.stage("write"), open_output(output, inputs) as stream:
         for record in words_as_fasta(words, names, lengths):
             stream.write(record)

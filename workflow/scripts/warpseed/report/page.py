@@ -204,7 +204,8 @@ def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements
     printed = measurements.paper.printed(row["item"])
     low, high = format_number(row["lowest"]), format_number(row["highest"])
     spread = f"median; {low} to {high} over {row['cases']} cases of {printed}; "
-    shown = [(format_number(row["median"]), "index open" if row["scope"] == "index_open" else "as a process")]
+    scope = measurements.paper.inside if row["scope"] == "index_open" else "as a process"
+    shown = [(format_number(row["median"]), scope)]
     process = _as_processes(row, summary) if row["scope"] == "index_open" else None
     if process is not None:
         shown.append((format_number(process), "as a process"))

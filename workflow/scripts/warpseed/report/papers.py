@@ -30,6 +30,8 @@ class Paper:
         cpu, cores, gpu.
     queries, queries_name
         Queries in each published data set, and what they are called, such as "k-mers".
+    inside : str
+        What a time inside a process is of, which leaves out how the process starts: "index open", or "in memory".
     cases : mapping
         Data set to its parameters.
     items : mapping
@@ -53,6 +55,7 @@ class Paper:
     hardware: Mapping[str, Any]
     queries: int
     queries_name: str
+    inside: str
     reference: str
     cases: Mapping[str, Mapping[str, Any]]
     items: Mapping[str, Mapping[str, Any]]

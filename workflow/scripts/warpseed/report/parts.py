@@ -292,7 +292,7 @@ def _stated(value: float, unit: str) -> Cell:
 
 def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Group]:
     """Rows of the summary's table, a group a machine, item and scope."""
-    words = {"index_open": "the index being open", "process": "whole processes"}
+    words = {"index_open": measurements.paper.inside, "process": "whole processes"}
     groups = []
     machines = list(dict.fromkeys(summary["machine"]))
     ordered = summary.iloc[sorted(range(len(summary)), key=lambda i: machines.index(summary["machine"].iloc[i]))]
