@@ -59,7 +59,7 @@ def _printed(measurements: Measurements, item: str) -> float:
     published, stage = measurements.published, measurements.paper.items[item]["stage"]
     own = published[(published["item"] == item) & (published["metric"] == stage)]
     seconds = own.pivot_table(index="case", columns="method", values="value")
-    return float((seconds["CPU"] / seconds["CUDA"]).mean())
+    return float(f"{(seconds['CPU'] / seconds['CUDA']).mean():.3g}")
 
 
 def _measured(measurements: Measurements, item: str) -> dict[tuple[str, str], float]:
