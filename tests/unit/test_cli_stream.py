@@ -241,6 +241,8 @@ def test_the_same_in_python(sequences: str) -> None:
         (["--save-dictionary", "-"], "name one, not standard output"),
         (["--save-dictionary", "{records}"], "the output is the file"),
         (["--save-dictionary", "{folder}/out.tsv"], "need names of their own"),
+        (["--save-dictionary", ""], "the name of the dictionary that is to be saved is empty"),
+        (["--save-dictionary", "{folder}/new.gz"], "it is not compressed; choose another ending"),
         (["--fixed", "--tier", "paper"], "the paper tier's dictionary grows with the stream"),
         (["--tier", "paper", "--device", "gpu:1", "--report", "places"], "takes 'cpu' or 'gpu', one GPU"),
         (["-o", "{records}"], "ending says no output format"),
@@ -293,6 +295,30 @@ def test_an_old_output_stays_where_the_dictionary_cannot_be_saved(tmp_path: Path
     assert run(sequences, "-o", str(old), "--save-dictionary", str(old / "inside")) == 1
     assert old.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tsv", "records.fa"]
+
+
+def test_a_dictionary_does_not_replace_what_standard_output_goes_to(tmp_path: Path, sequences: str) -> None:
+    with open(tmp_path / "o", "wb") as output:
+        process = program("stream", sequences, "-q", "--save-dictionary", str(tmp_path / "o"), stdout=output)
+        _, error = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert b"the dictionary and the output need names of their own" in error
+    assert (tmp_path / "o").read_bytes() == b""
+
+
+def test_a_run_that_fails_leaves_the_dictionary_as_it_was(tmp_path: Path, sequences: str) -> None:
+    kept, full = str(tmp_path / "kept"), tmp_path / "full.tsv"
+    save_dictionary(Dictionary(5, np.array([1, 2], np.uint64)), kept)
+    full.symlink_to("/dev/full")  # which fails when the last bytes are written
+    assert run(sequences, "-o", str(full), "--dictionary", kept, "--save-dictionary", kept) == 1
+    assert open_dictionary(kept).kmers.tolist() == [1, 2]
+
+
+def test_a_place_for_the_dictionary_is_tried_before_any_work(
+    tmp_path: Path, sequences: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "HostCounts", None)  # which nobody gets to ask for
+    assert run(sequences, "-o", str(tmp_path / "o.tsv"), "--save-dictionary", f"{sequences}/inside") == 1
 
 
 @pytest.mark.parametrize("report", ["kmers", "places"])

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
-__all__ = ["check_output", "folder_of", "open_output", "output_format", "refusal", "remove_old_indexes"]
+__all__ = ["check_output", "folder_of", "open_output", "output_format", "refusal", "remove_old_indexes", "same_output"]
 
 _PACKED = ("bam",)
 """Formats that are compressed as they are."""
@@ -80,6 +80,14 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
     for index in _indexes_of(path):
         if os.path.isdir(index):
             raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+
+
+def same_output(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two outputs would be one file; links are followed, and '-' is what standard output was sent to."""
+    first, second = _status(one, 1), _status(other, 1)
+    if first is None or second is None:
+        return os.path.realpath(one) == os.path.realpath(other)
+    return stat.S_ISREG(first.st_mode) and os.path.samestat(first, second)
 
 
 def _indexes_of(path: str | os.PathLike[str]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,19 @@ from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.machine import usable_cores
 from warpseed.errors import InputError, check_number
 from warpseed.fm_index.checksum import checksum
-from warpseed.output.opening import open_output
+from warpseed.output.opening import check_output, open_output, same_output
 from warpseed.tree_bitmap.stream import MAX_K
 
-__all__ = ["HEAD", "MAGIC", "Dictionary", "check_dictionary", "open_dictionary", "save_dictionary"]
+__all__ = [
+    "HEAD",
+    "MAGIC",
+    "Dictionary",
+    "check_dictionary",
+    "check_save",
+    "open_dictionary",
+    "save_dictionary",
+    "write_dictionary",
+]
 
 MAGIC = b"warpseed k-mers\n"
 VERSION = 1
@@ -72,6 +81,31 @@ def check_dictionary(k: int, kmers: np.ndarray, where: str = "dictionary") -> Di
     return Dictionary(k, numbers)
 
 
+def check_save(save: str | os.PathLike[str], source: str | os.PathLike[str], output: str | os.PathLike[str]) -> None:
+    """Refuse, before any work, a name under which no dictionary can be saved.
+
+    Parameters
+    ----------
+    save : the name
+    source : the file of the stream, which is read
+    output : where else something is written
+
+    Raises
+    ------
+    InputError
+    """
+    name = os.fspath(save)
+    if name == "-":
+        raise InputError("a dictionary is saved in a file; name one, not standard output.")
+    if not name.strip():
+        raise InputError("the name of the dictionary that is to be saved is empty; name a file.")
+    if name.endswith((".gz", ".bam")):
+        raise InputError(f"{name}: a dictionary is mapped into memory, so it is not compressed; choose another ending.")
+    check_output(save, [source])
+    if same_output(save, output):
+        raise InputError(f"{name}: the dictionary and the output need names of their own.")
+
+
 def save_dictionary(dictionary: Dictionary, path: str | os.PathLike[str]) -> None:
     """Write a dictionary; the file appears whole or not at all.
 
@@ -79,11 +113,16 @@ def save_dictionary(dictionary: Dictionary, path: str | os.PathLike[str]) -> Non
     ------
     InputError : the numbers are not what they should be, or the file cannot be written
     """
+    with open_output(path) as handle:
+        write_dictionary(dictionary, handle)
+
+
+def write_dictionary(dictionary: Dictionary, handle: BinaryIO) -> None:
+    """Write a dictionary; InputError where its numbers are not what they should be, before anything is written."""
     k, kmers = check_dictionary(*dictionary)
     digits = checksum(kmers, min(4, usable_cores())).encode()
-    with open_output(path) as handle:
-        handle.write(_head(k, len(kmers), digits))
-        handle.write(kmers.astype("<u8", copy=False).data.cast("B"))
+    handle.write(_head(k, len(kmers), digits))
+    handle.write(kmers.astype("<u8", copy=False).data.cast("B"))
 
 
 def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,7 +16,7 @@ from warpseed.errors import InputError
 from warpseed.output.opening import check_output, open_output, output_format
 from warpseed.tree_bitmap import cpu, output
 from warpseed.tree_bitmap.blocks import iter_blocks
-from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
+from warpseed.tree_bitmap.dictionary import Dictionary, check_save, write_dictionary
 from warpseed.tree_bitmap.edits import TOO_FAR
 from warpseed.tree_bitmap.reports import Ends, Kmers, Places, Put, Report, WholePlaces
 from warpseed.tree_bitmap.request import Request, Tell, Totals, checked_request
@@ -151,19 +151,19 @@ def write_stream(
     if save is not None:
         if not request.grows:
             raise InputError("a dictionary that does not grow is not saved again; leave out the one or the other.")
-        if os.fspath(save) == "-":
-            raise InputError("a dictionary is saved in a file; name one, not standard output.")
-        check_output(save, [source])
-        if os.path.realpath(save) == os.path.realpath(path):
-            raise InputError(f"{os.fspath(save)}: the dictionary and the output need names of their own.")
+        check_save(save, source, path)
     if report not in ("kmers", "places"):
         raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
     if report == "kmers" and request.max_edits:
         raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
     target = target_for(source, request, counting=report == "kmers")
-    with open_output(path, read, threads=request.options.threads) as handle:
+    with ExitStack() as outputs:
+        # Both are begun before any work, which one that cannot be written would waste. The output gets its name first:
+        # of a run that fails no dictionary is left, which would have its k-mers as seen when it is run again.
+        kept = None if save is None else outputs.enter_context(open_output(save))
+        handle = outputs.enter_context(open_output(path, read, threads=request.options.threads))
         if report == "places":
-            places = _places(request, target, watch, _put(handle, format, request), save is not None)
+            places = _places(request, target, watch, _put(handle, format, request), kept is not None)
             _taken(places, source, request, target, watch, tell)
             totals, grown = places.totals, places.dictionary
         else:
@@ -173,9 +173,10 @@ def write_stream(
             totals, grown = kmers.totals, partial(kmers.dictionary, rows)
             with watch.stage("write"):
                 (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows, tell)
-        if save is not None:
+        if kept is not None:
             with watch.stage("write"):
-                save_dictionary(Dictionary(request.k, grown()), save)
+                write_dictionary(Dictionary(request.k, grown()), kept)
+                kept.flush()
     return totals
 
 
