@@ -17,9 +17,10 @@ import warpseed
 from command_line import fasta, program, save
 from oracles.tree_bitmap import answers_to, codes_of_words, words_at
 from warpseed import cli
+from warpseed.compute import machine
 from warpseed.sequences import queries
 from warpseed.sequences.queries import Queries
-from warpseed.tree_bitmap import cpu, output
+from warpseed.tree_bitmap import cpu, output, room
 from warpseed.tree_bitmap.dictionary import Dictionary, open_dictionary, save_dictionary
 from warpseed.tree_bitmap.stream import Stream, stream_of
 
@@ -328,6 +329,40 @@ def test_a_full_disk_is_a_sentence(sequences: str, report: str) -> None:
         _, error = process.communicate(timeout=300)
     assert process.returncode == 1
     assert b"standard output: cannot be written (No space left on device)" in error and error.count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize(
+    ("given", "steps"),
+    [
+        (["--report", "kmers"], ["put", "search", "count", "keep"]),
+        (["--report", "kmers", "--dictionary", "{kept}"], ["put", "search", "count", "keep"]),
+        (["--report", "places"], ["put", "search", "keep"]),
+        (["--report", "places", "--dictionary", "{kept}"], ["put", "deal", "search", "keep"]),
+        (["--report", "places", "--dictionary", "{kept}", "--tier", "paper"], ["put", "trie"]),
+    ],
+)
+def test_what_has_no_memory_is_refused_in_a_sentence(
+    tmp_path: Path, sequences: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    given: list[str], steps: list[str],
+) -> None:  # fmt: skip
+    """The first step of all that ask for memory does not get it, then the second, and so on."""
+    kept, free, said = str(tmp_path / "kept"), iter([0]), set()
+    save_dictionary(Dictionary(17, np.arange(900, dtype=np.uint64)), kept)
+    monkeypatch.setattr(room, "_LITTLE", 0)
+    monkeypatch.setattr(machine, "available_memory", lambda: next(free, 0))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    given = [each.format(kept=kept) for each in given]
+    given += ["-k", "17", "--save-dictionary", str(tmp_path / "d"), "-o", str(tmp_path / "o.tsv")]
+    for refused in range(100):
+        free = iter([1 << 40] * refused)
+        if run(sequences, *given) == 0:
+            break
+        error = capsys.readouterr().err
+        assert error.startswith("Error: ") and error.count("\n") == 1 and "but 0 GB are free" in error
+        said.add(error.removeprefix("Error: To ").removeprefix("Error: A ").split()[0])
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert said == set(steps)
 
 
 @pytest.fixture

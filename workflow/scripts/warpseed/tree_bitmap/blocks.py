@@ -8,6 +8,7 @@ from typing import Any
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.queries import Queries, iter_queries
 from warpseed.tree_bitmap import cpu
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import Stream, stream_of
 
 __all__ = ["iter_blocks"]
@@ -40,6 +41,9 @@ def _blocks(source: Any, size: Callable[[], int], watch: Stopwatch) -> Iterator[
 
 
 def _joined(parts: list[Queries]) -> Queries:
+    """Records together, of which a stream is made then; their parts are there, too, until both are."""
+    bases = sum(len(part.codes) for part in parts)
+    require_room(2 * bases, f"To put {bases:,} bases together")
     return parts[0].concatenate(parts)
 
 

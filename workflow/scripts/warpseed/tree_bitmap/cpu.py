@@ -19,6 +19,7 @@ from warpseed.tree_bitmap.cpu_fast import (
 )
 from warpseed.tree_bitmap.cpu_parts import Parts, ranges_of
 from warpseed.tree_bitmap.fast import add_kmers, clear_set, new_set
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.seeds import find_seeded, new_kmers
 from warpseed.tree_bitmap.stream import NEW, KmerCounts
 from warpseed.tree_bitmap.windows import BLOCK, new_windows
@@ -38,6 +39,8 @@ _ROUND = 1 << 22
 _PLACES_A_THREAD = 1 << 19
 """Places for which another thread is worth to be begun: some milliseconds of work."""
 _BITS_A_KMER = 16
+_COUNTED_BYTES = 20
+"""Of a new k-mer beside its code: its place, and its count twice."""
 _NONE = np.empty(0, np.uint64)
 
 
@@ -98,8 +101,9 @@ class _FixedSet:
     def __init__(self, k: int, known: np.ndarray, threads: int) -> None:
         self._k, self._threads = k, threads
         bits = 1 << min(32, max(7, int(len(known) * _BITS_A_KMER - 1).bit_length()))
-        self._kmers = new_set(slots_for(len(known)), bits)
-        slots = len(self._kmers.slots)
+        slots = slots_for(len(known))
+        require_room(8 * slots + bits // 8, f"A set of {len(known):,} {k}-mers", "give fewer")
+        self._kmers = new_set(slots, bits)
         clear_set(self._kmers, slots)
         for first, last in steps(0, len(known)):
             add_kmers(self._kmers, slots, known, first, last, 0)
@@ -217,6 +221,9 @@ class HostCounts:
         answers, first_counts = np.zeros(places, np.uint8), np.zeros(places, np.uint32)
         known_counts = np.zeros(len(self._ranks), np.int64)
         grouped = self._parts.answer(codes, Said(answers, first_counts, known_counts))
+        count = int(np.count_nonzero(answers == NEW))
+        needed = _COUNTED_BYTES * count + 8 * (len(self._counts) + len(self._ranks) + count)
+        require_room(needed, f"To count {count:,} new {self._k}-mers")
         new = np.flatnonzero(answers == NEW)
         for first, last in steps(0, len(self._ranks)):
             self._counts[self._ranks[first:last]] += known_counts[first:last]

@@ -23,6 +23,7 @@ from warpseed.tree_bitmap.cpu_fast import (
     slots_for,
 )
 from warpseed.tree_bitmap.fast import add_kmers, clear_set, move_kmers, new_set, tell_counts
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.windows import BLOCK, new_windows
 
 __all__ = ["Parts", "ranges_of"]
@@ -36,6 +37,11 @@ _MOST_M = 12
 _ROOM_SLOTS = 1 << 18
 """Slots of the set that a thread begins with; one that does not suffice is grown."""
 _LOAD = 0.625
+_RUN_BYTES = 14
+"""A run's place, its part and its word."""
+_SORTED_BYTES = 26
+"""Of a known k-mer while it goes to its part: its part twice, its number in that order, the k-mer itself, and a copy
+that sorting takes."""
 
 
 def ranges_of(places: int, threads: int, most: int | None = None) -> list[tuple[int, int]]:
@@ -65,6 +71,7 @@ class Parts:
         self._threads = threads
         bits = min(_MOST_PART_BITS, max(0, (max(places, len(known)) - 1) // _PART_KMERS).bit_length())
         self._cut = Cut(k, min(_MOST_M, (k + 1) // 2), bits)
+        require_room(_SORTED_BYTES * len(known), f"To deal out {len(known):,} known {k}-mers", "give fewer")
         parts = np.empty(len(known), np.uint16)
         for first, last in steps(0, len(known)):
             part_of_kmers(known[first:last], self._cut, parts[first:last])
@@ -84,6 +91,7 @@ class Parts:
         -------
         Grouped, the places as `learn` takes them
         """
+        self._check_room(said)
         grouped = self._group(codes, len(said.answers))
         tasks, counting = self._tasks(), len(said.first_counts) > 0
 
@@ -115,6 +123,8 @@ class Parts:
         tasks, more = self._tasks(), np.zeros(len(grouped.kmers), np.int64)
         on_threads(self._threads, lambda number: count_new(grouped, tasks[number], answers, more), len(tasks))
         borders = offsets_of(more + np.diff(grouped.known_borders))
+        each = 16 if origins else 8
+        require_room(each * int(borders[-1]), f"To keep {borders[-1]:,} {self._cut.k}-mers")
         known = np.empty(int(borders[-1]), np.uint64)
         sources = np.empty(len(known) if origins else 0, np.int64)
 
@@ -124,6 +134,13 @@ class Parts:
         on_threads(self._threads, gather, len(tasks))
         self.known, self._borders = known, borders
         return sources
+
+    def _check_room(self, said: Said) -> None:
+        """Refuse places for whose answers, runs and bases there is no memory."""
+        # A byte for the answer, two bits for the base, and a share of a run, which has some (k - m + 2) / 2 places.
+        each = 1.25 + _RUN_BYTES * 2 / (self._cut.k - self._cut.m + 2)
+        needed = int(each * len(said.answers)) + said.first_counts.nbytes + said.known_counts.nbytes
+        require_room(needed, f"To search {len(said.answers):,} places")
 
     def _tasks(self) -> list[tuple[int, int]]:
         """The parts in ranges, some for each thread, of about STEP places at most."""

@@ -9,6 +9,7 @@ import numpy as np
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap import hybrid, trie
 from warpseed.tree_bitmap.bitmap import TreeBitmap, kmers_of, new_bitmap
+from warpseed.tree_bitmap.room import require_room
 
 __all__ = ["FIRST_ROOM", "STRUCTURES", "Growing"]
 
@@ -55,6 +56,8 @@ class Growing:
                 f"The trie has {int(self._used[0]):,} nodes, and more than 32 bits can count would be needed; "
                 "use the fast tier, or a shorter stream."
             )
+        bytes_each = sum(array.nbytes for array in self._nodes) // len(self._nodes[0])
+        require_room(size * bytes_each, f"A trie of {size:,} entries", "use the fast tier, or give a shorter stream")
         grown = type(self._nodes)(*(np.zeros((size, *array.shape[1:]), array.dtype) for array in self._nodes))
         for larger, array in zip(grown, self._nodes, strict=True):
             larger[: len(array)] = array

@@ -12,6 +12,7 @@ from warpseed.sequences.names import Names
 from warpseed.tree_bitmap import cpu, output
 from warpseed.tree_bitmap.edits import TOO_FAR
 from warpseed.tree_bitmap.request import Request, Totals
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.seeds import new_kmers
 from warpseed.tree_bitmap.stream import NEW, SEEN, Stream
 from warpseed.tree_bitmap.targets import answers_on, counts_on, distances_on, find_answers, known_before
@@ -103,7 +104,16 @@ class Places(Report):
 
     def dictionary(self) -> np.ndarray:
         """All k-mers that have been seen."""
-        return np.sort(np.concatenate(self._new))
+        return _in_order(self._new, self._request.k)
+
+
+def _in_order(parts: list[np.ndarray], k: int) -> np.ndarray:
+    """Distinct k-mers, ascending."""
+    count = sum(map(len, parts))
+    require_room(8 * count, f"To put {count:,} {k}-mers in order", "save no dictionary")
+    kmers = np.concatenate(parts)
+    kmers.sort()
+    return kmers
 
 
 class WholePlaces(Report):
@@ -195,4 +205,5 @@ class Kmers(Report):
     def dictionary(self, rows: output.KmerRows) -> np.ndarray:
         """All k-mers that have been seen."""
         known, codes = self._request.known, rows.counted.codes
-        return np.union1d(known, codes) if len(known) else np.sort(codes)
+        new = codes[~cpu.is_known(codes, known)] if len(known) else codes
+        return _in_order([known, new], self._request.k)

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpseed.compute.ranges import steps
 from warpseed.tree_bitmap.cpu_fast import kmers_at
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import NEW, SEEN
 from warpseed.tree_bitmap.windows import new_windows
 
@@ -20,7 +21,9 @@ the stream are seen from their first place on."""
 
 def new_kmers(codes: np.ndarray, k: int, answers: np.ndarray) -> np.ndarray:
     """The k-mers of the places that are NEW, in order: uint64[…]; `codes` may have more places than `answers`."""
-    kmers = np.empty(int(np.count_nonzero(answers == NEW)), np.uint64)
+    count = int(np.count_nonzero(answers == NEW))
+    require_room(8 * count, f"To keep {count:,} {k}-mers")
+    kmers = np.empty(count, np.uint64)
     windows, used = new_windows(), 0
     for span in steps(0, len(answers)):
         used += kmers_at(codes, span, k, windows, answers, kmers[used:])
