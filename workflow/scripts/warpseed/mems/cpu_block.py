@@ -14,10 +14,12 @@ from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
 __all__ = [
     "CANDIDATES",
     "CHOOSE",
+    "FIRSTS",
     "ITEMS",
     "NOTE",
     "STORE",
     "Block",
+    "Firsts",
     "bound_ends",
     "is_wanted",
     "join_strands",
@@ -29,9 +31,24 @@ __all__ = [
 ITEMS = 512
 """Items of a pass."""
 CANDIDATES = 512
+FIRSTS = 32
+"""Crowded seeds that are remembered."""
 _NOWHERE = 0x7FFF_FFFF
 NOTE, STORE, CHOOSE = 1, 2, 4
 """What is done with a match: its end is noted; it is stored; only those are, that are wanted."""
+
+
+class Firsts(NamedTuple):
+    """What is remembered of crowded seeds (see cpu_crowded.py)."""
+
+    keys: np.ndarray
+    """uint64[FIRSTS, 3], what tells each"""
+    counts: np.ndarray
+    """int64[FIRSTS], how many rows are listed; below 0 where none are"""
+    rows: np.ndarray
+    """int64[FIRSTS, CANDIDATES], the rows, ascending"""
+    oldest: np.ndarray
+    """int64[1], which one makes way for the next"""
 
 
 class Block(NamedTuple):
@@ -56,11 +73,18 @@ class Block(NamedTuple):
     """int64[CANDIDATES], text position of a seed's row"""
     place_item: np.ndarray
     """int32[CANDIDATES], its item"""
+    firsts: Firsts
 
 
 def new_block(longest: int, known: bool, noting: bool = True) -> Block:
     """Room for reads of up to `longest` bases; `known`: every base is one of A, C, G, T; `noting`: with ends."""
     words = -(-longest // 32) + 3
+    firsts = Firsts(
+        np.zeros((FIRSTS, 3), np.uint64),
+        np.zeros(FIRSTS, np.int64),
+        np.empty((FIRSTS, CANDIDATES), np.int64),
+        np.zeros(1, np.int64),
+    )
     return Block(
         np.zeros(words, np.uint64),
         np.zeros(0 if known else words, np.uint64),
@@ -71,6 +95,7 @@ def new_block(longest: int, known: bool, noting: bool = True) -> Block:
         np.empty(ITEMS, np.int64),
         np.empty(CANDIDATES, np.int64),
         np.empty(CANDIDATES, np.int32),
+        firsts,
     )
 
 

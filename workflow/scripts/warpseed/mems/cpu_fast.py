@@ -17,6 +17,7 @@ from warpseed.mems.cpu_block import (
     orient,
     take_match,
 )
+from warpseed.mems.cpu_crowded import candidates_of
 from warpseed.mems.cpu_longest import scan_longest
 from warpseed.mems.fast import NO_MATCH, match_of
 from warpseed.mems.matches import (
@@ -171,7 +172,10 @@ def scan_seeds(fast, how, block, length, strand, place, sink, state):
         work += count
         for i in range(item, count):
             low = block.low[i]
-            for row in range(low + skipped, block.high[i]):
+            slot, begin, behind_last, looked_at = candidates_of(fast, block, length, int64(i), skipped)
+            work += looked_at
+            for number in range(begin, behind_last):
+                row = low + number if slot < int64(0) else block.firsts.rows[slot, number]
                 text_place = int64(fast.suffix_array[row])
                 if text_place >= rows:
                     continue

@@ -12,7 +12,7 @@ from warpseed.compute.pipeline import check_wanted, ordered
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast
-from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, bound_ends, join_strands, new_block, orient
+from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, Block, bound_ends, join_strands, new_block, orient
 from warpseed.mems.fast import How, how_for
 from warpseed.mems.matches import MATCH, MAXIMAL, MOST_OCCURRENCES, PAPER, PLACE_BITS, SUPER, Criteria
 from warpseed.output.rows import Found, joined_parts
@@ -81,22 +81,24 @@ class _Steps:
 
         def run(part: _Part) -> tuple[np.ndarray, list[_Part] | None]:
             held: list[np.ndarray] = []
+            oriented = self._blocks[part.strand]
+            block = new_block(0, True)._replace(words=oriented.words, marks=oriented.marks, ends=self.ends)
             # A part goes on here until its matches should be taken: what waits behind it waits for nothing else.
             while part.begin < part.end and sum(map(len, held)) < _STEP_ROOM:
-                hits, part = self._step(how, part, deed, window)
+                hits, part = self._step(how, part, block, deed, window)
                 held.append(hits)
             return joined_parts(held, MATCH), [part] if part.begin < part.end else None
 
         return ordered(self._parts(), run, self._threads)
 
-    def _step(self, how: How, part: _Part, deed: int, window: tuple[int, int]) -> tuple[np.ndarray, _Part]:
+    def _step(
+        self, how: How, part: _Part, block: Block, deed: int, window: tuple[int, int]
+    ) -> tuple[np.ndarray, _Part]:
         """The matches of a step, and what is left of its part."""
         check_wanted()
         nothing = np.empty(0, np.int64)
         room = np.empty(_STEP_ROOM if deed & STORE else 0, MATCH)
         sink = Sink(room, nothing, nothing, NO_LIMIT, True, *window, _MOST_WORK)
-        oriented = self._blocks[part.strand]
-        block = new_block(0, True)._replace(words=oriented.words, marks=oriented.marks, ends=self.ends)
         place = part.begin, part.end, part.item, part.row, True
         used, begin, item, row = cpu_fast.scan_step(
             self._fast, how, block, self._length, part.strand, place, sink, deed

@@ -16,7 +16,17 @@ from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
 from warpseed.fm_index.text import segment_of
 from warpseed.mems.matches import MAXIMAL, SUPER, Criteria
 
-__all__ = ["LONGEST_STEP", "NO_MATCH", "How", "agree_right", "finds_longest", "how_for", "key_of", "match_of"]
+__all__ = [
+    "LONGEST_STEP",
+    "NO_MATCH",
+    "How",
+    "agree_right",
+    "finds_longest",
+    "how_for",
+    "is_first",
+    "key_of",
+    "match_of",
+]
 
 LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
@@ -87,6 +97,17 @@ def agree_right(text, words, marks, at, place, most):
             return min(agreed + (leading_zeros(differ) >> int64(1)), most)
         agreed += int64(32)
     return most
+
+
+@inlined
+def is_first(where, read, seed, step, place):
+    """Whether no seed a step before holds what a seed's match at a text position holds; all as `match_of` takes them.
+    The read has a step's bases before the seed, and all of them are known."""
+    text, segments, _ = where
+    words, marks, origin, _ = read
+    if _agree_left(text, words, marks, origin + seed, place, step) < step:
+        return True
+    return place - int64(segments.text_start[segment_of(segments, place)]) < step
 
 
 @inlined
