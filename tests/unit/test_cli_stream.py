@@ -20,7 +20,7 @@ from warpseed import cli
 from warpseed.compute import machine
 from warpseed.sequences import queries
 from warpseed.sequences.queries import Queries
-from warpseed.tree_bitmap import cpu, output, room
+from warpseed.tree_bitmap import cpu, output
 from warpseed.tree_bitmap.dictionary import Dictionary, open_dictionary, save_dictionary
 from warpseed.tree_bitmap.stream import Stream, stream_of
 
@@ -349,7 +349,7 @@ def test_what_has_no_memory_is_refused_in_a_sentence(
     """The first step of all that ask for memory does not get it, then the second, and so on."""
     kept, free, said = str(tmp_path / "kept"), iter([0]), set()
     save_dictionary(Dictionary(17, np.arange(900, dtype=np.uint64)), kept)
-    monkeypatch.setattr(room, "_LITTLE", 0)
+    monkeypatch.setattr(machine, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(machine, "available_memory", lambda: next(free, 0))
     before = sorted(path.name for path in tmp_path.iterdir())
     given = [each.format(kept=kept) for each in given]

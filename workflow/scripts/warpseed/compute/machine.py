@@ -33,7 +33,7 @@ __all__ = [
 
 _TIMEOUT_S = 20
 _PROC = Path("/proc")
-_ALWAYS_THERE = 1 << 20
+_ALWAYS_THERE = 1 << 24
 """Bytes that nobody asks for: to ask takes half a millisecond."""
 
 
@@ -186,7 +186,7 @@ def available_memory() -> int:
 
 
 def require_memory(needed: int, what: str, advice: str) -> None:
-    """Go on only where so many bytes can still be had; a megabyte always can.
+    """Go on only where so many bytes can still be had; a few megabytes always can.
 
     Parameters
     ----------

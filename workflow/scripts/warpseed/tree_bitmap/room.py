@@ -6,9 +6,6 @@ from warpseed.compute.machine import require_memory
 
 __all__ = ["require_room"]
 
-_LITTLE = 1 << 24
-"""Bytes that nobody asks for: to ask takes half a millisecond, in which a thread gets through 100,000 places."""
-
 
 def require_room(needed: int, what: str, advice: str = "give a shorter stream") -> None:
     """Go on only where so many bytes can be had: the kernel would end the process without a word.
@@ -23,5 +20,4 @@ def require_room(needed: int, what: str, advice: str = "give a shorter stream") 
     ------
     MemoryLimitError : there are too few
     """
-    if needed > _LITTLE:
-        require_memory(needed, f"{what} takes", f"{advice}, or use a machine with more memory")
+    require_memory(needed, f"{what} takes", f"{advice}, or use a machine with more memory")
