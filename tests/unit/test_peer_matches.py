@@ -20,7 +20,7 @@ MUMMER = """> 0
   chr:2      11         1        20
   chr1      101        31        25
 > 0 Reverse
-  chr1        5       100        30
+  chr1        5         1        30
 > 1
 > 1 Reverse
 > 2
@@ -43,7 +43,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_mummer(tmp_path: Path) -> None:
-    """Places are counted from 1; of the reverse complement of a piece of the read its last base is told."""
+    """Places are counted from 1, on the other strand in the reverse complement of the read."""
     rows = parse_mummer(write(tmp_path, MUMMER), CONTIGS, LENGTHS)
     assert rows.dtype == PEER_MATCH
     assert rows.tolist() == [(0, 0, 4, 34, 1, 70), (0, 0, 100, 125, 0, 30), (0, 1, 10, 30, 0, 0)]

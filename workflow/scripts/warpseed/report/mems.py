@@ -31,7 +31,7 @@ _OURS = ("in_memory", "file_to_file")
 _ONE_BY_ONE = "its matches are ours, one by one"
 _PEERS = (
     parts.Peer("bwa", "bwa fastmap -l L -w 1000000", _ONE_BY_ONE),
-    parts.Peer("mummer", "mummer -maxmatch -b -c -n -F -l L", _ONE_BY_ONE),
+    parts.Peer("mummer", "mummer -maxmatch -b -n -F -l L", _ONE_BY_ONE),
 )
 """How each is run, for matches of L bases or more."""
 _SAME_MATCHES = "where read, contig, strand, both places and the length are"

@@ -1,8 +1,12 @@
 """MUMmer: every maximal exact match of reads with a genome (`mummer -maxmatch`), from files to standard output.
 
-What mummer 3.23 does with our inputs (each tried): ``-b -c -n`` searches both strands, tells places of the reverse
-complement as those of the read, and matches nothing but A, C, G and T; ``-F`` names the contig even where there is one.
-Its suffix tree is made anew in each run. It takes FASTA that is not compressed.
+What mummer 3.23 does with our inputs (each tried): ``-b -n`` searches both strands, and matches nothing but A, C, G and
+T; ``-F`` names the contig even where there is one. Its suffix tree is made anew in each run. It takes FASTA that is not
+compressed. With ``-c`` it would tell places of the reverse complement as those of the read.
+
+MUMmer 4 has a mummer too (as its source, src/essaMEM/mummer.cpp, has it; none was at hand), with the same options and
+lines. It takes all cores unless told how many threads, and with ``-c`` tells wrong lengths (its issue 76), so that ``-c``
+is left out of both.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from warpseed.measure.peers.process import Process, find_program, program_versio
 
 __all__ = ["mummer_version", "parse_mummer", "run_mummer"]
 
-_ADVICE = "install mummer 3 (with apt-get, or envs/peers.yaml and conda)"
+_ADVICE = "install mummer (with apt-get, or envs/peers.yaml and conda)"
 
 
 def mummer_version() -> str | None:
@@ -34,15 +38,18 @@ def run_mummer(
     min_length: int,
     output: str | os.PathLike[str],
 ) -> Process:
-    """Run ``mummer -maxmatch -b -c -n -F -l MIN_LENGTH``, on one thread.
+    """Run ``mummer -maxmatch -b -n -F -l MIN_LENGTH``, on one thread.
 
     Raises
     ------
     PeerError
         If mummer is missing or fails.
     """
-    options = ["-maxmatch", "-b", "-c", "-n", "-F", "-l", str(min_length), os.fspath(reference), os.fspath(reads)]
-    return run_process([find_program("mummer", _ADVICE), *options], output=output)
+    program = find_program("mummer", _ADVICE)
+    # Version 3 knows no threads.
+    threads = [] if mummer_version() == "3" else ["-qthreads", "1"]
+    options = ["-maxmatch", "-b", "-n", "-F", "-l", str(min_length), *threads]
+    return run_process([program, *options, os.fspath(reference), os.fspath(reads)], output=output)
 
 
 def parse_mummer(output: str | os.PathLike[str], contigs: Sequence[str], query_lengths: np.ndarray) -> np.ndarray:
@@ -64,8 +71,8 @@ def parse_mummer(output: str | os.PathLike[str], contigs: Sequence[str], query_l
                     query, strand = int(fields[1]), int(fields[-1] == "Reverse")
                     continue
                 start, place, length = map(int, fields[-3:])
-                # Places count from 1; of the reverse complement of a piece of the read, its last base is told.
-                begin = place - (length if strand else 1)
+                # Places count from 1, on strand 1 in the reverse complement of the read.
+                begin = int(query_lengths[query]) - (place - 1) - length if strand else place - 1
                 yield query, numbers[" ".join(fields[:-3])], start - 1, start - 1 + length, strand, begin
 
     return match_rows(output, matches(), len(query_lengths), "mummer")
