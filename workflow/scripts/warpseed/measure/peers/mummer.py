@@ -4,9 +4,9 @@ What mummer 3.23 does with our inputs (each tried): ``-b -n`` searches both stra
 T; ``-F`` names the contig even where there is one. Its suffix tree is made anew in each run. It takes FASTA that is not
 compressed. With ``-c`` it would tell places of the reverse complement as those of the read.
 
-MUMmer 4 has a mummer too (as its source, src/essaMEM/mummer.cpp, has it; none was at hand), with the same options and
-lines. It takes all cores unless told how many threads, and with ``-c`` tells wrong lengths (its issue 76), so that ``-c``
-is left out of both.
+MUMmer 4 has a mummer too, with the same options and lines (as its source has it, src/essaMEM/mummer.cpp; none was at
+hand). It takes all cores unless told how many threads. With ``-c`` it tells wrong lengths (its issue 76): so that is
+left out of both.
 """
 
 from __future__ import annotations
