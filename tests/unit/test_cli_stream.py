@@ -199,6 +199,15 @@ def test_records_without_kmers_give_no_lines(tmp_path: Path, capsys: pytest.Capt
         assert capsys.readouterr().err == 2 * note
 
 
+def test_nothing_known_is_a_note(tmp_path: Path, sequences: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output = str(tmp_path / "o.tsv")
+    assert run(sequences, "-o", output, "--fixed") == 0
+    note = "Note: with --fixed, and no k-mer in a dictionary or a seed, there is none to be found.\n"
+    assert capsys.readouterr().err == note
+    assert run(sequences, "-o", output, "--fixed", "--seed-length", "15") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_nameless_record_is_a_dot(tmp_path: Path) -> None:
     assert run(save(tmp_path, "n.fa", ">\nACGTA\n"), "-o", str(tmp_path / "o.tsv"), "-k", "5") == 0
     assert (tmp_path / "o.tsv").read_text().splitlines()[1:] == [".\t0\t1\tACGTA\tnew"]

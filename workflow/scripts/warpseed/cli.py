@@ -232,6 +232,8 @@ def _stream(options: argparse.Namespace) -> int:
         watch=watch,
         tell=(lambda done, parts: parts) if options.quiet else lambda done, parts: Progress(done, watch).told(parts),
     )
+    if options.fixed and not len(request.known) and not request.seed_places:
+        say("Note: with --fixed, and no k-mer in a dictionary or a seed, there is none to be found.")
     if not totals.kmers and not request.max_edits:
         say(f"Note: no record has {request.k} bases beside each other without an N: there is no {request.k}-mer.")
     told = f"{totals.kmers:,} {request.k}-mers, {totals.new:,} of them new"

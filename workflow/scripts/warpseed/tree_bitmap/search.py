@@ -149,13 +149,8 @@ def write_stream(
     read = [source] if dictionary is None else [source, dictionary]
     check_output(path, read)
     if save is not None:
-        if not request.grows:
-            raise InputError("a dictionary that does not grow is not saved again; leave out the one or the other.")
         check_save(save, source, path)
-    if report not in ("kmers", "places"):
-        raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
-    if report == "kmers" and request.max_edits:
-        raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
+    _check_told(request, report, save is not None)
     target = target_for(source, request, counting=report == "kmers")
     with ExitStack() as outputs:
         # Both are begun before any work, which one that cannot be written would waste. The output gets its name first:
@@ -178,6 +173,16 @@ def write_stream(
                 write_dictionary(Dictionary(request.k, grown()), kept)
                 kept.flush()
     return totals
+
+
+def _check_told(request: Request, report: str, saved: bool) -> None:
+    """Refuse what cannot be told of such a request."""
+    if saved and not request.grows:
+        raise InputError("a dictionary that does not grow is not saved again; leave out the one or the other.")
+    if report not in ("kmers", "places"):
+        raise InputError(f"report is {report!r}, but 'kmers' or 'places' was expected.")
+    if report == "kmers" and request.max_edits:
+        raise InputError("with max_edits, places of the stream are told, not its k-mers; choose the report 'places'.")
 
 
 def _put(handle: BinaryIO, format: str, request: Request) -> Put:
