@@ -12,12 +12,12 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.intrinsics import trailing_zeros
+from warpseed.tree_bitmap.bitmap import DEPTHS
 
 __all__ = ["ENTRIES_A_NODE", "Nodes", "convert_nodes", "insert_kmers", "new_nodes", "nodes_a_kmer"]
 
 ENTRIES_A_NODE = 64
 """Entries of the pool's arrays that one allocation takes: a node and its siblings."""
-_DEPTHS = 3
 
 
 class Nodes(NamedTuple):
@@ -40,7 +40,7 @@ def new_nodes(room: int) -> Nodes:
 
 def nodes_a_kmer(k: int) -> int:
     """Allocations that a word of k bases takes at most."""
-    return k // _DEPTHS
+    return k // DEPTHS
 
 
 @scalar
@@ -75,11 +75,11 @@ def insert_kmers(nodes, used, kmers, k, first, is_new):
     int64 : the first word that is not inserted; m where all are
     """
     for i in range(first, kmers.shape[0]):
-        if int64(64) * (int64(used[0]) + int64(k // _DEPTHS)) > int64(nodes.inmaps.shape[0]):
+        if int64(64) * (int64(used[0]) + int64(k // DEPTHS)) > int64(nodes.inmaps.shape[0]):
             return int64(i)
         node, left, added = int64(0), int64(2 * k), False
-        while left >= int64(2 * _DEPTHS):
-            left -= int64(2 * _DEPTHS)
+        while left >= int64(2 * DEPTHS):
+            left -= int64(2 * DEPTHS)
             path = int64((kmers[i] >> uint64(left)) & uint64(63))
             inmap = nodes.inmaps[node]
             nodes.inmaps[node] = inmap | (uint32(2) << uint32(path >> 4)) | (uint32(32) << uint32(path >> 2))
