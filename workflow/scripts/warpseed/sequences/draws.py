@@ -14,6 +14,7 @@ from warpseed.compute.compiled import scalar
 
 __all__ = [
     "CONTIGS",
+    "GOLDEN",
     "ErrorModel",
     "MadeReads",
     "Places",
@@ -21,11 +22,15 @@ __all__ = [
     "copy_reads",
     "draw_places",
     "fill_background",
+    "fill_uniform",
     "measure_reads",
+    "mix",
     "place_n_runs",
     "place_repeats",
     "place_tandems",
     "scan_runs",
+    "stream_key",
+    "uniform",
 ]
 
 # Streams of random numbers: each purpose has its own, so that a change of one parameter leaves the rest.
@@ -36,13 +41,14 @@ READS, SUBSTITUTIONS, LENGTHS, INSERTIONS, DELETIONS, QUALITIES = map(np.uint64,
 _ATTEMPTS = 64
 """Draws of a length before the last one is cut to what is allowed."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""What keys of numbers side by side differ by before they are mixed."""
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 
 
 @scalar
-def _mix(x):
+def mix(x):
     """SplitMix64's output function: a bijection of uint64 whose values look random."""
     x = (x ^ (x >> np.uint64(30))) * _MULTIPLIER_1
     x = (x ^ (x >> np.uint64(27))) * _MULTIPLIER_2
@@ -50,27 +56,35 @@ def _mix(x):
 
 
 @scalar
-def _stream_key(seed, stream):
-    """Key of a stream, uint64: what `uniform` and `below` take."""
-    return _mix(_mix(np.uint64(seed) + _GOLDEN) + stream)
+def stream_key(seed, stream):
+    """Key of a stream, uint64: what `uniform` and `_below` take."""
+    return mix(mix(np.uint64(seed) + GOLDEN) + stream)
 
 
 @scalar
-def _uniform(key, i):
+def uniform(key, i):
     """Number i of a stream, uniform in [0, 1)."""
-    return np.float64(_mix(key + np.uint64(i) * _GOLDEN) >> np.uint64(11)) * 2.0**-53
+    return np.float64(mix(key + np.uint64(i) * GOLDEN) >> np.uint64(11)) * 2.0**-53
+
+
+@scalar
+def fill_uniform(values, seed, stream):
+    """Numbers 0, 1, … of a stream, float64, uniform in [0, 1)."""
+    key = stream_key(seed, stream)
+    for i in range(values.size):
+        values[i] = uniform(key, i)
 
 
 @scalar
 def _below(key, i, n):
     """Number i of a stream, uniform in 0 .. n - 1."""
-    return min(np.int64(_uniform(key, i) * n), n - 1)
+    return min(np.int64(uniform(key, i) * n), n - 1)
 
 
 @scalar
 def _random_base(key, i, gc):
     """Code of a base that is G or C with probability `gc`."""
-    u = _uniform(key, i)
+    u = uniform(key, i)
     if u < gc:
         return 1 if u < 0.5 * gc else 2
     return 0 if u - gc < 0.5 * (1.0 - gc) else 3
@@ -84,7 +98,7 @@ def _other_base(code, draw):
 
 @scalar
 def fill_background(codes, seed, gc):
-    key = _stream_key(seed, BACKGROUND)
+    key = stream_key(seed, BACKGROUND)
     for i in range(codes.size):
         codes[i] = _random_base(key, i, gc)
 
@@ -92,17 +106,17 @@ def fill_background(codes, seed, gc):
 @scalar
 def place_repeats(codes, seed, gc, families, length, copies, divergence):
     """Overwrite random places with copies of each family's sequence, either way round, bases substituted."""
-    family_key = _stream_key(seed, FAMILIES)
-    copy_key = _stream_key(seed, COPIES)
-    divergence_key = _stream_key(seed, DIVERGENCE)
+    family_key = stream_key(seed, FAMILIES)
+    copy_key = stream_key(seed, COPIES)
+    divergence_key = stream_key(seed, DIVERGENCE)
     for copy in range(families * copies):
         first = (copy // copies) * length
         start = _below(copy_key, 2 * copy, codes.size - length + 1)
-        reverse = _uniform(copy_key, 2 * copy + 1) < 0.5
+        reverse = uniform(copy_key, 2 * copy + 1) < 0.5
         for i in range(length):
             code = _random_base(family_key, first + i, gc)
             draw = copy * length + i
-            u = _uniform(divergence_key, draw)
+            u = uniform(divergence_key, draw)
             if u < divergence:  # u / divergence is uniform again: it chooses the base
                 code = _other_base(code, min(np.int64(3.0 * u / divergence), 2))
             if reverse:
@@ -114,7 +128,7 @@ def place_repeats(codes, seed, gc, families, length, copies, divergence):
 @scalar
 def place_tandems(codes, seed, count, length, longest_unit):
     """Overwrite random places with a unit of 1 to `longest_unit` bases, again and again."""
-    key = _stream_key(seed, TANDEMS)
+    key = stream_key(seed, TANDEMS)
     numbers = 2 + longest_unit
     for tandem in range(count):
         start = _below(key, tandem * numbers, codes.size - length + 1)
@@ -125,7 +139,7 @@ def place_tandems(codes, seed, count, length, longest_unit):
 
 @scalar
 def place_n_runs(codes, seed, count, length):
-    key = _stream_key(seed, N_RUNS)
+    key = stream_key(seed, N_RUNS)
     for run in range(count):
         start = _below(key, run, codes.size - length + 1)
         codes[start : start + length] = 4
@@ -206,7 +220,7 @@ def _draw_length(key, read, lengths):
     length = np.int64(0)
     for attempt in range(_ATTEMPTS):
         number = 2 * (read * _ATTEMPTS + attempt)
-        both = (1.0 - _uniform(key, number)) * (1.0 - _uniform(key, number + 1))
+        both = (1.0 - uniform(key, number)) * (1.0 - uniform(key, number + 1))
         length = np.int64(np.round(-0.5 * mean * np.log(both)))
         if shortest <= length <= longest:
             return length
@@ -220,8 +234,8 @@ def draw_places(runs, lengths, seed, places):
     `lengths`: the shortest, their mean before what is too short or too long is drawn again, or 0 where every length is
     as likely, and the longest.
     """
-    read_key = _stream_key(seed, READS)
-    length_key = _stream_key(seed, LENGTHS)
+    read_key = stream_key(seed, READS)
+    length_key = stream_key(seed, LENGTHS)
     starts, borders = runs.starts, runs.borders
     places.offsets[0] = 0
     for read in range(places.starts.size):
@@ -238,7 +252,7 @@ def draw_places(runs, lengths, seed, places):
             else:
                 stop = middle
         places.starts[read] = starts[run] + window - (borders[run] - run * lost)
-        places.reverse[read] = _uniform(read_key, 2 * read + 1) < 0.5
+        places.reverse[read] = uniform(read_key, 2 * read + 1) < 0.5
         places.offsets[read + 1] = places.offsets[read] + length
 
 
@@ -246,7 +260,7 @@ def draw_places(runs, lengths, seed, places):
 def _inserted_base(key, number, rate):
     """Code of the base inserted before base `number` of all pieces, or -1."""
     if rate > 0.0:
-        u = _uniform(key, number)
+        u = uniform(key, number)
         if u < rate:
             return min(np.int64(4.0 * u / rate), 3)
     return np.int64(-1)
@@ -255,15 +269,15 @@ def _inserted_base(key, number, rate):
 @scalar
 def measure_reads(places, errors, seed, offsets):
     """Fill `offsets` (int64[n + 1]) with where the reads begin that `copy_reads` makes with the same arguments."""
-    insertion_key = _stream_key(seed, INSERTIONS)
-    deletion_key = _stream_key(seed, DELETIONS)
+    insertion_key = stream_key(seed, INSERTIONS)
+    deletion_key = stream_key(seed, DELETIONS)
     offsets[0] = 0
     for read in range(offsets.size - 1):
         length = 0
         for number in range(places.offsets[read], places.offsets[read + 1]):
             if _inserted_base(insertion_key, number, errors.insertion) >= 0:
                 length += 1
-            if _uniform(deletion_key, number) >= errors.deletion:
+            if uniform(deletion_key, number) >= errors.deletion:
                 length += 1
         offsets[read + 1] = offsets[read] + max(length, 1)
 
@@ -271,10 +285,10 @@ def measure_reads(places, errors, seed, offsets):
 @scalar
 def copy_reads(reference, places, errors, seed, reads):
     """Copy the pieces, base by base in the reads' direction, with errors."""
-    substitution_key = _stream_key(seed, SUBSTITUTIONS)
-    insertion_key = _stream_key(seed, INSERTIONS)
-    deletion_key = _stream_key(seed, DELETIONS)
-    quality_key = _stream_key(seed, QUALITIES)
+    substitution_key = stream_key(seed, SUBSTITUTIONS)
+    insertion_key = stream_key(seed, INSERTIONS)
+    deletion_key = stream_key(seed, DELETIONS)
+    quality_key = stream_key(seed, QUALITIES)
     for read in range(places.starts.size):
         first, end = places.offsets[read], places.offsets[read + 1]
         w = reads.offsets[read]
@@ -287,7 +301,7 @@ def copy_reads(reference, places, errors, seed, reads):
                 w += 1
                 edits += 1
             nothing_yet = number == end - 1 and w == reads.offsets[read]
-            if errors.deletion > 0.0 and _uniform(deletion_key, number) < errors.deletion and not nothing_yet:
+            if errors.deletion > 0.0 and uniform(deletion_key, number) < errors.deletion and not nothing_yet:
                 edits += 1
                 continue
             i = number - first
@@ -296,7 +310,7 @@ def copy_reads(reference, places, errors, seed, reads):
             if code < 4:
                 if places.reverse[read]:
                     code = 3 - code
-                u = _uniform(substitution_key, number)
+                u = uniform(substitution_key, number)
                 if u < errors.substitution:
                     code = _other_base(code, min(np.int64(3.0 * u / errors.substitution), 2))
                     wrong = True
@@ -310,7 +324,7 @@ def copy_reads(reference, places, errors, seed, reads):
 @scalar
 def _set_quality(qualities, key, i, code, wrong, errors):
     if qualities.size > 0:
-        low = _uniform(key, i) < (0.5 if wrong else errors.low_if_right)
+        low = uniform(key, i) < (0.5 if wrong else errors.low_if_right)
         qualities[i] = 33 if code > 3 else (errors.low if low else errors.high)
 
 

@@ -36,11 +36,13 @@ from warpseed.sequences.names import Names, offsets_of
 from warpseed.sequences.queries import Queries
 from warpseed.sequences.reference import Reference
 
-__all__ = ["GenomeFeatures", "SimulatedReads", "simulate_reads", "simulate_reference"]
+__all__ = ["MAX_SEED", "GenomeFeatures", "SimulatedReads", "check_range", "simulate_reads", "simulate_reference"]
 
 LINE_BASES = 60
+"""Bases of a line of a simulated genome."""
 _PIECE_LINES = 1 << 16
-_MAX_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
+"""The largest seed."""
 _MOST_COVERAGE = 1000
 _BEST_QUALITY = 41
 
@@ -93,7 +95,7 @@ def simulate_reference(path: str | os.PathLike[str], *, size: int, seed: int, **
         are more than 1,000 times as long as the genome.
     """
     plan = GenomeFeatures(**features)
-    _check_range("seed", seed, 0, _MAX_SEED)
+    check_range("seed", seed, 0, MAX_SEED)
     _check_features(size, plan)
     codes = np.empty(size, np.uint8)
     gc = float(plan.gc)
@@ -115,12 +117,12 @@ def simulate_reference(path: str | os.PathLike[str], *, size: int, seed: int, **
 
 
 def _check_features(size: int, plan: GenomeFeatures) -> None:
-    _check_range("size", size, 1, None)
-    _check_range("contigs", plan.contigs, 1, size)
-    _check_range("gc", plan.gc, 0, 1)
-    _check_range("repeat_divergence", plan.repeat_divergence, 0, 1)
-    _check_range("repeat_families", plan.repeat_families, 0, None)
-    _check_range("repeat_copies", plan.repeat_copies, 0, None)
+    check_range("size", size, 1, None)
+    check_range("contigs", plan.contigs, 1, size)
+    check_range("gc", plan.gc, 0, 1)
+    check_range("repeat_divergence", plan.repeat_divergence, 0, 1)
+    check_range("repeat_families", plan.repeat_families, 0, None)
+    check_range("repeat_copies", plan.repeat_copies, 0, None)
     stretches = (
         ("repeat_families × repeat_copies", plan.repeat_families * plan.repeat_copies, "repeat_length"),
         ("tandem_repeats", plan.tandem_repeats, "tandem_length"),
@@ -128,10 +130,10 @@ def _check_features(size: int, plan: GenomeFeatures) -> None:
     )
     for name, count, length_name in stretches:
         length = getattr(plan, length_name)
-        _check_range(name, count, 0, None)
+        check_range(name, count, 0, None)
         if count:
-            _check_range(length_name, length, 1, size)
-            _check_range(f"{name} × {length_name}", count * length, 0, _MOST_COVERAGE * size)
+            check_range(length_name, length, 1, size)
+            check_range(f"{name} × {length_name}", count * length, 0, _MOST_COVERAGE * size)
 
 
 def _contig_borders(size: int, contigs: int, seed: int) -> list[int]:
@@ -153,7 +155,8 @@ def _lines(codes: np.ndarray) -> bytes:
     return block.tobytes() + (rest + b"\n" if rest else b"")
 
 
-def _check_range(name: str, value: float, low: float, high: float | None) -> None:
+def check_range(name: str, value: float, low: float, high: float | None) -> None:
+    """Raise an InputError that names a parameter of a simulation unless it is `low` to `high`, or at least `low`."""
     if value < low or (high is not None and not value <= high):
         limits = f"at least {low}" if high is None else f"from {low} to {high}"
         raise InputError(f"{name} = {value} was asked for the simulation; it must be {limits}.")
@@ -230,11 +233,11 @@ def simulate_reads(
         When no contig is as long as the longest reads, or a parameter is out of its range.
     """
     shortest, mean, longest = _length_range(length)
-    _check_range("seed", seed, 0, _MAX_SEED)
-    _check_range("count", count, 1, None)
+    check_range("seed", seed, 0, MAX_SEED)
+    check_range("count", count, 1, None)
     rates = {"error_rate": error_rate, "insertion_rate": insertion_rate, "deletion_rate": deletion_rate}
     for name, rate in rates.items():
-        _check_range(name, rate, 0, 1)
+        check_range(name, rate, 0, 1)
 
     places = Places(np.empty(count + 1, np.int64), np.empty(count, np.int64), np.empty(count, np.bool_))
     draw_places(_runs_to_draw_from(reference, shortest, longest), (shortest, mean, longest), seed, places)
@@ -271,7 +274,7 @@ def _length_range(length: int | Sequence[int]) -> tuple[int, int, int]:
             f"length = {length} was asked for the simulation; it must be a number, the smallest and the largest one, "
             "or these with their mean between them."
         )
-    _check_range("length", several[0], 1, None)
+    check_range("length", several[0], 1, None)
     return several[0], several[1] if len(several) == 3 else 0, several[-1]
 
 
