@@ -234,7 +234,7 @@ def test_the_schema_is_strict_and_describes_every_key() -> None:
     """No object takes a key that is not listed; every key has a description, and a default where it is not required."""
     schema = load_schema(SCHEMAS)
     assert schema["additionalProperties"] is False
-    required = {"reads", "k", "mismatches", "lengths", "positions", "words", "<name>"}
+    required = {"reads", "k", "mismatches", "lengths", "positions", "words", "share", "length", "shortest", "<name>"}
     count = 0
     for path, node in described(schema, schema):
         count += 1

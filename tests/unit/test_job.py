@@ -152,6 +152,9 @@ RULES = {
     "simulate_reference": (
         "output=dict(fasta='{disk}/g.fa'), params=Some(simulation=dict(size=3_000_000, seed=1))", "{disk}/g.fa: "
     ),
+    "simulate_human_like": (
+        "output=dict(fasta='{disk}/g.fa'), params=Some(simulation=dict(size=3_000_000, seed=1))", "{disk}/g.fa: "
+    ),
     "simulate_reads": (
         "input=Some(fasta='{genome}'), output=Some(reads='{disk}/r.fq'), "
         "params=dict(number=9000, length=100, qualities=True, seed=1)",

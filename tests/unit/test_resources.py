@@ -19,6 +19,7 @@ from warpseed.workflow.sources import References
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"occ_interval": 128, "sa_interval": 32, "table_length": None}
 SIZES = [10_000, 4_641_652, 100_286_401, 1_000_000_000, 2_200_000_000, 3_210_000_000]
+SIMULATED = {"simulated": 12_345, "human_like": 678}
 PARTS = [("fast",), ("fast", "paper"), ("paper",)]
 
 
@@ -73,18 +74,26 @@ def test_the_bases_of_a_reference_are_known_before_it_is_there(tmp_path: Path, m
     with gzip.open("packed.fa.gz", "wt") as handle:
         handle.write(">a\n" + "ACGTTGCATTGACGTA" * 4000 + "\n")
     references = References(load_catalogue(ROOT / "resources" / "genomes.yaml"))
-    names = ("simulated", "celegans", "hg38", "plain.fa", "packed.fa.gz", "https://example.org/genome.fa.gz")
-    simulated, worm, human, plain, packed, url = (
-        resources.reference_bases(references, references.add(name, "reference"), 12_345) for name in names
+    names = (
+        "simulated",
+        "human_like",
+        "celegans",
+        "hg38",
+        "plain.fa",
+        "packed.fa.gz",
+        "https://example.org/genome.fa.gz",
     )
-    assert (simulated, worm) == (12_345, 100_286_401)
+    simulated, human_like, worm, human, plain, packed, url = (
+        resources.reference_bases(references, references.add(name, "reference"), SIMULATED) for name in names
+    )
+    assert (simulated, human_like, worm) == (12_345, 678, 100_286_401)
     assert 3.209e9 < human < 3.3e9  # 3,209,286,105 bases with all that is not listed
     assert plain == 4004
     assert packed == 4 * Path("packed.fa.gz").stat().st_size
     assert url == resources.UNKNOWN_BASES
     Path("results/reference").mkdir(parents=True)
     Path("packed.fa.gz").rename("results/reference/genome.fa.gz")
-    assert resources.reference_bases(references, "genome", 1) == packed
+    assert resources.reference_bases(references, "genome", SIMULATED) == packed
 
 
 def test_reads_are_counted_where_they_lie_or_as_they_will_be_drawn(tmp_path: Path) -> None:
@@ -101,7 +110,7 @@ def test_reads_are_counted_where_they_lie_or_as_they_will_be_drawn(tmp_path: Pat
 def test_the_cluster_page_says_what_is_asked_for() -> None:
     references = References(load_catalogue(ROOT / "resources" / "genomes.yaml"))
     bases = [
-        resources.reference_bases(references, references.add(name, "reference"), 0)
+        resources.reference_bases(references, references.add(name, "reference"), SIMULATED)
         for name in ("ecoli_k12", "celegans", "hg38")
     ]
     page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")

@@ -43,17 +43,18 @@ def sample(**keys: Any) -> dict[str, Any]:
 
 def test_references_by_name_path_and_address(files: Path) -> None:
     references = References(CATALOGUE)
-    sources = ("simulated", "tiny", "my genome.fa.gz", "https://x/y/other.fa")
+    sources = ("simulated", "human_like", "tiny", "my genome.fa.gz", "https://x/y/other.fa")
     names = [references.add(source, "reference") for source in sources]
-    assert names == ["simulated", "tiny", "my_genome", "other"]
+    assert names == ["simulated", "human_like", "tiny", "my_genome", "other"]
     expected = [
         "results/reference/simulated.fa",
+        "results/reference/human_like.fa",
         "results/reference/tiny.fa.gz",
-        sources[2],
+        sources[3],
         "results/reference/other.fa.gz",
     ]
     assert [references.path(name) for name in names] == expected
-    assert [isinstance(references.path(name), OwnFile) for name in names] == [False, False, True, False]
+    assert [isinstance(references.path(name), OwnFile) for name in names] == [False, False, False, True, False]
     assert references.add("tiny", "samples.a.reference") == "tiny"
     assert list(references.sources) == names
 
@@ -71,7 +72,7 @@ def test_a_download_depends_on_no_description() -> None:
 
 def test_references_that_cannot_be(files: Path) -> None:
     references = References(CATALOGUE)
-    with pytest.raises(ConfigError, match=r"'nowhere' \(over there\) is not a file, .*\(tiny\)"):
+    with pytest.raises(ConfigError, match=r"'nowhere' \(over there\) is not a file, .*'human_like', .*\(tiny\)"):
         references.add("nowhere", "over there")
     with pytest.raises(ConfigError, match="did you mean 'tiny'"):
         references.add("tinny", "reference")

@@ -27,7 +27,7 @@ from warpseed.workflow.available import devices_to_measure, is_package_measured,
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
 from warpseed.workflow.download import load_catalogue
-from warpseed.workflow.sources import OwnFile, References, read_set_file, samples_of
+from warpseed.workflow.sources import SIMULATED, OwnFile, References, read_set_file, samples_of
 
 sys.path.remove(str(SCRIPTS.resolve()))
 
@@ -176,13 +176,14 @@ def samples_with(ending):
 
 # ------------------------------------------------------------------------------ what jobs ask of a scheduler
 
+SIMULATED_BASES = {name: config[key]["size"] for name, key in SIMULATED.items()}
 LIGHT = needs.Request(lambda wildcards: needs.light())
 REPEATS = config["measure"]["repeats"]
 
 
 def bases_of(reference):
     """Return the bases of a reference, as far as they are known before it is there."""
-    return needs.reference_bases(ALL_REFERENCES, reference, config["simulated_reference"]["size"])
+    return needs.reference_bases(ALL_REFERENCES, reference, SIMULATED_BASES)
 
 
 def index_size(reference, parts=INDEX_PARTS):

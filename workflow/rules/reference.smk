@@ -1,9 +1,11 @@
 # References: simulated or downloaded. A file of the user's is used where it lies and needs no rule.
 #
-# Needs: the configuration's `reference`, `simulated_reference` and `samples`; resources/genomes.yaml.
+# Needs: the configuration's `reference`, `simulated_reference`, `human_like_reference` and `samples`;
+#        resources/genomes.yaml.
 # Makes: results/reference/<reference>.fa (simulated) or .fa.gz (downloaded, verified).
 
 SIMULATE_REFERENCE = needs.Request(lambda wildcards: needs.simulate_reference(bases_of(wildcards.reference)))
+SIMULATE_HUMAN_LIKE = needs.Request(lambda wildcards: needs.simulate_human_like(bases_of(wildcards.reference)))
 DOWNLOAD = needs.Request(lambda wildcards: needs.download(bases_of(wildcards.reference)))
 
 
@@ -28,6 +30,30 @@ rule simulate_reference:
         simulation=config["simulated_reference"],
     script:
         "../scripts/simulate_reference.py"
+
+
+rule simulate_human_like:
+    """Write a genome with families of repeats of all ages, satellites, duplications and gaps as a human one has."""
+    input:
+        lib=library("simulate_human_like.py"),
+    output:
+        fasta="results/reference/{reference}.fa",
+    log:
+        "logs/reference/{reference}.fa.log",
+    benchmark:
+        "benchmarks/reference/{reference}.fa.tsv"
+    wildcard_constraints:
+        reference="human_like",
+    conda:
+        "../../envs/cpu.yaml"
+    threads: CORES
+    resources:
+        mem_mb=SIMULATE_HUMAN_LIKE.mem_mb,
+        runtime=SIMULATE_HUMAN_LIKE.runtime,
+    params:
+        simulation=config["human_like_reference"],
+    script:
+        "../scripts/simulate_human_like.py"
 
 
 rule get_reference:

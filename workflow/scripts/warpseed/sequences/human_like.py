@@ -1,7 +1,7 @@
 """Genomes with what makes a human one hard: families of repeats of many ages, satellites, duplications, gaps.
 
-Where every feature lies is planned first, in a few seconds and some 30 bytes a thousand bases even for the largest
-genome; stretches of the text are then made from the plan on all threads (human_text.py) and written as they are.
+Where every feature lies is planned first, in a second or two even for the largest genome; then stretches of the text
+are made from the plan on all threads (human_text.py) and written as they are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def simulate_human_like(
     path : path-like
         FASTA with 60 bases a line, compressed when it ends in ``.gz``; written under a temporary name and renamed.
     size : int
-        Bases of all chromosomes together, at most 4,000,000,000. Some 30 bytes of memory for each thousand, and 2 MB a
+        Bases of all chromosomes together, at most 4,000,000,000. Some 40 bytes of memory for each thousand, and 4 MB a
         thread.
     seed : int
         0 to 2**63 - 1. The same seed and parameters give the same file.

@@ -29,6 +29,7 @@ __all__ = [
     "read_bases",
     "read_count",
     "reference_bases",
+    "simulate_human_like",
     "simulate_reads",
     "simulate_reference",
     "time_builds",
@@ -97,7 +98,7 @@ def file_bases(path: str | Path) -> int:
     return Path(path).stat().st_size * (4 if packed else 1)
 
 
-def reference_bases(references: References, name: str, simulated: int) -> int:
+def reference_bases(references: References, name: str, simulated: Mapping[str, int]) -> int:
     """Bases of a reference, known before it is downloaded or made where that is possible.
 
     Parameters
@@ -106,12 +107,12 @@ def reference_bases(references: References, name: str, simulated: int) -> int:
         Those of the run.
     name : str
         A short name among them.
-    simulated : int
-        Bases of the simulated reference.
+    simulated : mapping of str to int
+        Bases of each of `SIMULATED`.
     """
     source = references.sources[name]
-    if source == "simulated":
-        return simulated
+    if source in simulated:
+        return simulated[source]
     if source in references.catalogue:
         entry = references.catalogue[source]
         # Unplaced scaffolds and alternative loci are not listed; in no genome of the catalogue are they a twentieth.
@@ -180,6 +181,11 @@ def download(bases: int) -> Needs:
 def simulate_reference(bases: int) -> Needs:
     """Of drawing a genome."""
     return _needs(2 * bases, bases / 1e6)
+
+
+def simulate_human_like(bases: int) -> Needs:
+    """Of planning a human-like genome, and of making it piece by piece, at a tenth of the speed that one core has."""
+    return _needs(0.2e9 + 0.1 * bases, bases / 5e7)
 
 
 def simulate_reads(bases: int, read_set: Mapping[str, Any]) -> Needs:

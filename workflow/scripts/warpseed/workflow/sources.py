@@ -14,7 +14,10 @@ from warpseed.measure.records import join_parameters
 from warpseed.workflow.download import CatalogueEntry
 from warpseed.workflow.sheets import Places
 
-__all__ = ["OwnFile", "References", "facts_of", "is_url", "read_set_file", "reads_of", "samples_of"]
+__all__ = ["SIMULATED", "OwnFile", "References", "facts_of", "is_url", "read_set_file", "reads_of", "samples_of"]
+
+SIMULATED = {"simulated": "simulated_reference", "human_like": "human_like_reference"}
+"""References that are made, and the key of the configuration that says of each what it looks like."""
 
 
 class OwnFile(str):
@@ -45,7 +48,7 @@ class References:
     Attributes
     ----------
     sources : dict of str to str
-        Short name to what the configuration says: 'simulated', a name of the catalogue, a URL or a path.
+        Short name to what the configuration says: a name of `SIMULATED` or of the catalogue, a URL or a path.
     """
 
     def __init__(self, catalogue: Mapping[str, CatalogueEntry]) -> None:
@@ -58,7 +61,7 @@ class References:
         Parameters
         ----------
         source : str
-            'simulated', a name of the catalogue, a URL or a path.
+            A name of `SIMULATED` or of the catalogue, a URL or a path.
         place : str
             Where it stands, for sentences: ``configuration key 'reference'``.
 
@@ -70,11 +73,11 @@ class References:
         source = os.path.expanduser(source)
         if self._is_file(source):
             if not Path(source).is_file():
-                close = difflib.get_close_matches(source, self.catalogue, 1)
+                close = difflib.get_close_matches(source, [*SIMULATED, *self.catalogue], 1)
                 hint = f"did you mean '{close[0]}'?" if close else "correct it or put it there."
                 raise ConfigError(
-                    f"The reference '{source}' ({place}) is not a file, a URL, 'simulated' or a "
-                    f"genome of resources/genomes.yaml ({', '.join(self.catalogue)}): {hint}"
+                    f"The reference '{source}' ({place}) is not a file, a URL, {' or '.join(map(repr, SIMULATED))}, or "
+                    f"a genome of resources/genomes.yaml ({', '.join(self.catalogue)}): {hint}"
                 )
             _check_braces("The reference", source, place)
         name = self._name(source)
@@ -86,7 +89,7 @@ class References:
         return name
 
     def _is_file(self, source: str) -> bool:
-        return not (source == "simulated" or source in self.catalogue or is_url(source))
+        return not (source in SIMULATED or source in self.catalogue or is_url(source))
 
     def _identity(self, source: str) -> str:
         """What is the same of all paths of one file."""
@@ -94,7 +97,7 @@ class References:
 
     def _name(self, source: str) -> str:
         """Letters, digits, '_', '-' and '.'."""
-        if source == "simulated" or source in self.catalogue:
+        if source in SIMULATED or source in self.catalogue:
             return source
         stem = re.sub(r"(\.(fa|fasta|fna|fas))?(\.gz)?$", "", Path(source).name, flags=re.IGNORECASE)
         return re.sub(r"[^A-Za-z0-9_.-]", "_", stem) or "reference"
@@ -102,7 +105,7 @@ class References:
     def path(self, name: str) -> str:
         """The FASTA file: the user's own where it lies, or the one that a rule makes."""
         source = self.sources[name]
-        if source == "simulated":
+        if source in SIMULATED:
             return f"results/reference/{name}.fa"
         if source in self.catalogue or is_url(source):
             return f"results/reference/{name}.fa.gz"
