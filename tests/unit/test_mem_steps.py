@@ -27,9 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("steps")
     genome = save(path, "g.fa", fasta({"a": GENOME + "A" * 60_000}))
     assert cli.main(["index", genome, "-o", str(path / "index")]) == 0
-    reads = save(path, "r.fa", fasta({"long": "C" * cpu.LONG_READ, "short": GENOME[50:90]}))
-    for tier in ("fast", "paper"):
-        search = ["mems", str(path / "index"), reads, "--tier", tier, "--kind", "paper", "--threads", "2"]
+    reads = save(path, "r.fa", fasta({"long": "C" * cpu.LONG_READ, "short": GENOME[50:90], "run": "A" * 3_000}))
+    for tier, kind in (("fast", "paper"), ("fast", "maximal"), ("paper", "paper")):
+        search = ["mems", str(path / "index"), reads, "--tier", tier, "--kind", kind, "--threads", "2"]
         assert cli.main([*search, "-o", str(path / "compiled.paf")]) == 0
     return str(path / "index")
 
@@ -111,8 +111,8 @@ def test_reads_are_dealt_out_by_bases() -> None:
 def run_on_low_complexity(
     folder: str, tmp_path: Path, tier: str, threads: str, **options: Any
 ) -> subprocess.Popen[bytes]:
-    """A search that takes minutes: each of the read's As is at each of the genome's."""
-    reads = save(tmp_path, "r.fa", fasta({"a": "A" * 100_000}))
+    """A search that takes a minute: each of a read's As is at each of the genome's."""
+    reads = save(tmp_path, "r.fa", fasta({f"a{number}": "A" * 100_000 for number in range(200)}))
     output = tmp_path / "out" / "x.paf"
     kind = {"fast": "maximal", "paper": "paper"}[tier]
     arguments = ["mems", folder, reads, "-o", str(output), "--tier", tier, "--kind", kind, "--threads", threads]
