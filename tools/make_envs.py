@@ -20,7 +20,7 @@ CONDA_NAMES = {
     "Pygments": "pygments",
     "PyYAML": "pyyaml",
 }
-ONLY_PIP = ("deflate", "pydivsufsort", "numba-cuda", "cupy-cuda12x")
+ONLY_PIP = ("deflate", "numba-cuda", "cupy-cuda12x")
 """What conda-forge does not have, or not in this version."""
 NOT_IN_JOBS = ("snakemake", "Pygments", "jsonschema")
 """What the process that runs Snakemake needs, and no job."""

@@ -2,8 +2,8 @@
 
 A text here is a string over ``$ACGT`` in which every segment is followed by its ``$``, as in
 ``ACG$TTA$``. With one segment everything is what the papers print. With m separators the papers' "+ 1", which
-stands for the one row of ``$``, becomes "+ m"; separators are equal to each other, sort below A and are never
-matched.
+stands for the one row of ``$``, becomes "+ m"; separators sort below A and are never matched. A suffix ends where its
+segment does; what is equal then stands in the order of positions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NaiveIndex:
     def of(cls, text: str) -> NaiveIndex:
         """Sort the suffixes of `text`, which must end in ``$``."""
         assert text.endswith("$") and set(text) <= set("$ACGT"), text
-        suffix_array = sorted(range(len(text)), key=lambda start: text[start:])
+        suffix_array = sorted(range(len(text)), key=lambda start: (text[start : text.index("$", start)], start))
         bwt = "".join(text[start - 1] for start in suffix_array)
         smaller = {x: sum(text.count(y) for y in "ACGT" if y < x) for x in "ACGT"}
         return cls(text, suffix_array, bwt, smaller, text.count("$"))

@@ -71,10 +71,10 @@ def test_the_largest_genome_is_the_largest(memory: int, parts: str) -> None:
     assert bases == (1 << 32) - 1 or needed_memory(bases + 1, parts) > memory
 
 
-def test_more_parts_and_more_at_once_need_more() -> None:
+def test_more_parts_need_more() -> None:
     fast, both = needed_memory(10**8), needed_memory(10**8, ("fast", "paper"))
-    assert fast + 10**8 < both < needed_memory(10**8, ("fast", "paper"), at_once=True) - 3 * 10**8
-    assert needed_memory(10**8, "forward") < fast
+    assert fast < both < fast + 10**8
+    assert needed_memory(10**8, "forward") <= fast
 
 
 def test_the_largest_genome_at_the_ends() -> None:
@@ -82,16 +82,15 @@ def test_the_largest_genome_at_the_ends() -> None:
     assert largest_genome(1 << 50) == (1 << 32) - 1
 
 
-def test_genomes_above_two_gbp_are_sorted_with_64_bits() -> None:
-    # A human genome: 8 bytes of the sorter's and 4 of ours a base, beside the texts.
-    assert needed_memory(3_100_000_000, "fast") > 13 * 3_100_000_000
+def test_a_human_genome_is_indexed_in_less_than_32_gb() -> None:
+    assert 9 * 3_100_000_000 < needed_memory(3_100_000_000, "fast") < 30e9
 
 
 def test_memory_is_said_as_genomes(machine: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "memory_bytes", lambda: 17_000_000_000)
     monkeypatch.setattr(check, "available_memory", lambda: 16_000_000_000)
     said = machine.said()["Memory"]
-    assert said.startswith("16.0 GB available of 17.0 GB; the largest genome that can be indexed is about 2.")
+    assert said.startswith("16.0 GB available of 17.0 GB; the largest genome that can be indexed is about 1.")
     monkeypatch.setattr(check, "available_memory", lambda: 260_000_000)
     assert " Mbp" in machine.said()["Memory"]
     monkeypatch.setattr(check, "available_memory", lambda: 100_000_000)

@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import warpseed
+from oracles.suffix_array import joined, reversed_text, segments_of
 from warpseed import cli
 from warpseed.errors import IndexFormatError, InputError
 from warpseed.fm_index import store
@@ -22,7 +24,7 @@ from warpseed.fm_index.locate import sample_of, walk_to_sample
 from warpseed.fm_index.npy import write_array
 from warpseed.fm_index.parts import ALL_PARTS, PARTS, Sizes, choose_parts
 from warpseed.fm_index.store import add_parts, open_index, save_index, verify_index
-from warpseed.fm_index.text import text_bytes, unpack_text
+from warpseed.fm_index.text import PackedText, reverse_text, unpack_text
 from warpseed.sequences.reference import read_reference
 
 GENOME = ">one\nGATTACAGATTACANNGGCATTACGACCA\n>two\nACGTACGTTTGACCA\n"
@@ -301,5 +303,8 @@ def test_an_addition_keeps_the_parameters(
 
 def test_text_comes_back_from_its_packed_words(genome: Path, whole: SeedIndex) -> None:
     reference = read_reference(genome)
-    text = text_bytes(reference.codes, reference.offsets, whole.segments)
-    assert np.array_equal(unpack_text(whole.text, whole.segments), text)
+    contigs = ("".join("ACGTN"[code] for code in reference.codes[i:j]) for i, j in pairwise(reference.offsets))
+    text = joined([bases for _, _, bases in segments_of(list(contigs))])
+    assert "".join("$ACGT"[symbol] for symbol in unpack_text(whole.text, whole.segments)) == text
+    backwards = reverse_text(PackedText(whole.text, whole.segments))
+    assert "".join("$ACGT"[symbol] for symbol in unpack_text(*backwards)) == reversed_text(text)

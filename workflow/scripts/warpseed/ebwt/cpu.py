@@ -7,14 +7,15 @@ from functools import cache, partial
 
 import numpy as np
 
+from warpseed.compute.groups import border_behind, first_ranks, renew_ranks
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
+from warpseed.compute.sorting import STACK, sort_pairs
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.cpu_distances import distances
 from warpseed.ebwt.cpu_fast import (
     DIGITS,
-    STACK,
     Cut,
     Room,
     deal_out,
@@ -27,15 +28,12 @@ from warpseed.ebwt.cpu_fast import (
 )
 from warpseed.ebwt.cpu_ranks import (
     Ranked,
-    border_behind,
-    first_ranks,
     keys_of_order,
     keys_of_ranks,
     known_words,
-    renew_ranks,
     sort_groups,
 )
-from warpseed.ebwt.fast import Laid, sort_pairs
+from warpseed.ebwt.fast import Laid
 from warpseed.ebwt.words import Words
 from warpseed.sequences.names import offsets_of
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
-from warpseed.ebwt.fast import fetch_key, key_behind, order_key, position_of, sort_all
+from warpseed.compute.sorting import sort_all
+from warpseed.ebwt.fast import fetch_key, key_behind, order_key, position_of
 
 __all__ = [
-    "DIGITS", "ROUNDS", "STACK", "Cut", "Room", "deal_out", "fetch_keys", "lay_out", "mark_ties", "note_codes",
+    "DIGITS", "ROUNDS", "Cut", "Room", "deal_out", "fetch_keys", "lay_out", "mark_ties", "note_codes",
     "sort_buckets", "turn_to_positions", "word_at",
 ]  # fmt: skip
 
@@ -23,7 +24,6 @@ ROUNDS = 8
 """Times that ties are sorted by their next letters, at most."""
 DIGITS = 1 << 12
 """Digits of a bucket's first pass, at most."""
-STACK = 129
 _EQUAL = np.uint8(3)
 
 

@@ -12,17 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
-from warpseed.compute.intrinsics import load_word
-from warpseed.ebwt.fast import sort_all
+from warpseed.compute.groups import next_tie
+from warpseed.compute.sorting import sort_all
 
 __all__ = [
     "Ranked",
-    "border_behind",
-    "first_ranks",
     "keys_of_order",
     "keys_of_ranks",
     "known_words",
-    "renew_ranks",
     "sort_groups",
     "word_of",
 ]
@@ -106,22 +103,6 @@ def keys_of_order(known, positions, span, keys):
         keys[uint64(i)] = _order_key(known, int64(positions[uint64(i)]))
 
 
-@scalar
-def border_behind(tied, rank):
-    """The first rank from `rank` on at which a group begins, or the end."""
-    while rank < tied.shape[0] and tied[uint64(rank)] != uint8(0):
-        rank += int64(1)
-    return rank
-
-
-@inlined
-def next_tie(tied, rank, last):
-    """The first rank of [rank, last) that is tied with the one before, or `last`; `tied` has 8 more behind its end."""
-    while rank < last and tied[uint64(rank)] == uint8(0):
-        rank += int64(8) if load_word(tied, int64(rank)) == uint64(0) else int64(1)
-    return min(rank, last)
-
-
 @inlined
 def _fetch_groups(known, depth, span, order, tied, room):
     """The keys of the groups whose first ties are in [first, last), one behind the other, as far as there is room.
@@ -196,33 +177,3 @@ def sort_groups(known, depth, span, order, tied, room):
             begin += size
             first = next_tie(tied, end, stop)
     return last, splits
-
-
-@scalar
-def renew_ranks(span, order, tied, ranks):
-    """Renew the ranks of the groups of [first, last), of which no group leads out."""
-    first, last = span
-    rank = next_tie(tied, first + int64(1), last)
-    while rank < last:
-        head, moved = rank - int64(1), False
-        while rank < last and tied[uint64(rank)] != uint8(0):
-            if tied[uint64(rank)] == uint8(2):
-                tied[uint64(rank)] = uint8(0)
-                head, moved = rank, True
-            if moved:
-                ranks[uint64(order[uint64(rank)])] = head
-            rank += int64(1)
-        rank = next_tie(tied, rank, last)
-
-
-@scalar
-def first_ranks(span, order, tied, ranks):
-    """The ranks of the conjugates [first, last), where a group begins; those that are equal are sorted no more."""
-    first, last = span
-    head = first
-    for rank in range(first, last):
-        if tied[uint64(rank)] == uint8(0):
-            head = int64(rank)
-        elif tied[uint64(rank)] == uint8(2):
-            tied[uint64(rank)] = uint8(0)
-        ranks[uint64(order[uint64(rank)])] = head

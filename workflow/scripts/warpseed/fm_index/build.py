@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,9 @@ from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.bwt import make_bwt
 from warpseed.fm_index.layout import Parameters, SeedIndex
 from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, choose_parts, part_bytes
-from warpseed.fm_index.suffix_array import MAX_ROWS, sort_suffixes
+from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES, sort_suffixes
 from warpseed.fm_index.table import choose_table_length, make_table
-from warpseed.fm_index.text import find_segments, pack_text, reverse_text, text_bytes
+from warpseed.fm_index.text import PackedText, find_segments, pack_text, reverse_text
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
@@ -32,40 +31,34 @@ _BASELINE = 200 << 20
 """Bytes that Python, NumPy and Numba hold before any data."""
 
 
-def needed_memory(
-    bases: int, parts: Iterable[str] = DEFAULT_PARTS, *, at_once: bool = False, parameters: Parameters | None = None
-) -> int:
+def needed_memory(bases: int, parts: Iterable[str] = DEFAULT_PARTS, parameters: Parameters | None = None) -> int:
     """Bytes that making some parts of an index takes at its peak.
 
-    A byte a base for each text that is sorted, the sorter's rows (both directions' where they are sorted at once),
-    and what is finished by then.
+    While suffixes are sorted these are their rows and a number beside each, the packed text, of which the reversed one
+    may be another, and what is finished by then; afterwards what is finished, or the reference that was read.
     """
     chosen = choose_parts(parts)
     sizes = Sizes(bases, 1, parameters or Parameters(128, 32, choose_table_length(bases)))
-    # Above 2**31 rows the sorter's are 64-bit, and stand beside the 32-bit ones that they become.
-    row = 4 if bases < 1 << 31 else 12
-    backwards = "reverse" in chosen
-    sorted_bytes = bases * (1 + backwards + row * (2 if at_once and backwards else 1))
-    beside = part_bytes(CORE, sizes) + sum(part_bytes(part, sizes) for part in chosen)
-    if "fast" in chosen:
-        beside -= 4 * bases  # its suffix array is the sorter's
-    return _BASELINE + sorted_bytes + beside
+    core, finished = part_bytes(CORE, sizes), {part: part_bytes(part, sizes) for part in chosen}
+    forwards = finished.get("reverse", 0) if {"fast", "forward"} & set(chosen) else 0
+    sorting = core + max(SORTING_BYTES * bases + forwards, (SORTING_BYTES * bases + core) * ("reverse" in chosen))
+    rows = 4 * bases * ("fast" not in chosen)
+    return _BASELINE + max(sorting, core + rows + sum(finished.values()), 2 * bases)
 
 
-def check_memory(rows: int, parts: Iterable[str], parameters: Parameters | None = None) -> bool:
-    """Whether both directions may be sorted at once; MemoryLimitError where not even one fits."""
+def check_memory(rows: int, parts: Iterable[str], parameters: Parameters | None = None) -> None:
+    """MemoryLimitError where parts of an index do not fit."""
     available = available_memory()
-    needed = needed_memory(rows, parts, parameters=parameters)
+    needed = needed_memory(rows, parts, parameters)
     if available < needed:
         raise MemoryLimitError(
             f"Indexing {rows:,} bases needs about {needed / 1e9:.1f} GB of memory, but {available / 1e9:.1f} GB are "
             "available; use a machine with more, or a smaller reference."
         )
-    return available >= needed_memory(rows, parts, at_once=True, parameters=parameters)
 
 
 def make_parts(
-    text: np.ndarray,
+    text: PackedText,
     sizes: Sizes,
     parts: tuple[str, ...],
     *,
@@ -77,76 +70,40 @@ def make_parts(
 
     Parameters
     ----------
-    text : uint8[n], 0 for a separator, 1..4 for ACGT
+    text : PackedText
     parts : names in the order of ALL_PARTS
-    threads : int, that work at the same time; each stage of `watch` gets its own seconds, so they may overlap
+    threads : int
+    watch : takes the seconds of ``suffix_array``, ``table`` and ``bwt``
     suffix_array : uint32[n] of the text, where it is known already
 
     Returns
     -------
     dict from part to its arrays by name
     """
-    at_once = threads > 1 and {"reverse"} < set(parts) and check_memory(sizes.rows, parts, sizes.parameters)
-    sorters = max(1, threads // 2) if at_once else threads
-    directions: list[_Task] = []
-    # The reverse direction first: its suffix array is gone before the forward one is made, or needs room beside it.
-    if "reverse" in parts:
-        directions.append(lambda own: _make_reverse(text, sizes, sorters, own))
-    if {"fast", "forward"} & set(parts):
-        directions.append(lambda own: _make_forward(text, sizes, parts, suffix_array, sorters, own))
-    tasks = [[task] for task in directions] if at_once else [directions]
-    if "fast" in parts:
-        tasks.append([lambda own: _make_table(text, sizes, own)])
     made: dict[str, Arrays] = {part: {} for part in parts}
-    with ThreadPoolExecutor(min(threads, len(tasks))) as pool:
-        for results in pool.map(_run_tasks, tasks):
-            for arrays, own in results:
-                for part, added in arrays.items():
-                    made[part] |= added
-                for stage, seconds in own.seconds.items():
-                    watch.add(stage, seconds)
+    # The reverse direction first: its suffix array is gone before the forward one is made.
+    if "reverse" in parts:
+        made["reverse"] = _make_reverse(text, sizes, threads, watch)
+    if {"fast", "forward"} & set(parts):
+        if suffix_array is None:
+            with watch.stage("suffix_array"):
+                suffix_array = sort_suffixes(text, threads)
+        if "fast" in parts:
+            with watch.stage("table"):
+                table = make_table(text, sizes, threads)
+            made["fast"] = {"suffix_array": suffix_array, "table": table}
+        if "forward" in parts:
+            with watch.stage("bwt"):
+                made["forward"] = make_bwt("forward", text, suffix_array, sizes, threads)
     return made
 
 
-_Task: TypeAlias = Callable[[Stopwatch], dict[str, Arrays]]
-
-
-def _run_tasks(tasks: list[_Task]) -> list[tuple[dict[str, Arrays], Stopwatch]]:
-    """Tasks one after the other, each with a stopwatch of its own: others run beside them."""
-    watches = [Stopwatch() for _ in tasks]
-    return [(task(own), own) for task, own in zip(tasks, watches, strict=True)]
-
-
-def _make_reverse(text: np.ndarray, sizes: Sizes, threads: int, watch: Stopwatch) -> dict[str, Arrays]:
+def _make_reverse(text: PackedText, sizes: Sizes, threads: int, watch: Stopwatch) -> Arrays:
     with watch.stage("suffix_array"):
-        backwards = reverse_text(text)
+        backwards = reverse_text(text, threads)
         rows = sort_suffixes(backwards, threads)
     with watch.stage("bwt"):
-        return {"reverse": make_bwt("reverse", backwards, rows, sizes)}
-
-
-def _make_forward(
-    text: np.ndarray,
-    sizes: Sizes,
-    parts: tuple[str, ...],
-    suffix_array: np.ndarray | None,
-    threads: int,
-    watch: Stopwatch,
-) -> dict[str, Arrays]:
-    """What comes from the text's own suffix array, which is sorted where it is not known."""
-    if suffix_array is None:
-        with watch.stage("suffix_array"):
-            suffix_array = sort_suffixes(text, threads)
-    made: dict[str, Arrays] = {"fast": {"suffix_array": suffix_array}} if "fast" in parts else {}
-    if "forward" in parts:
-        with watch.stage("bwt"):
-            made["forward"] = make_bwt("forward", text, suffix_array, sizes)
-    return made
-
-
-def _make_table(text: np.ndarray, sizes: Sizes, watch: Stopwatch) -> dict[str, Arrays]:
-    with watch.stage("table"):
-        return {"fast": {"table": make_table(text, sizes)}}
+        return make_bwt("reverse", backwards, rows, sizes, threads)
 
 
 def build_index(
@@ -165,7 +122,7 @@ def build_index(
     reference : path of a FASTA file (plain or gzip), or a Reference
     parts : names of what to make beside the packed text: 'fast' (suffix array and table, for the fast tier),
         'paper' (both BWTs, for the paper tier), or one BWT, 'forward' or 'reverse'
-    threads : int, with 2 or more both directions are sorted at once where memory allows
+    threads : int, CPU threads; the index is the same for every number
     occ_interval : int, distance of ROcc entries in rows, a power of two from 32 to 65,536 (q; paper 000, section
         III.A: 128)
     sa_interval : int, distance of RSA entries in rows, 1 to 65,536 (p; section III.C: 32)
@@ -173,7 +130,7 @@ def build_index(
 
     Returns
     -------
-    SeedIndex, with the seconds of each stage. Stages may overlap; `total` is what passed.
+    SeedIndex, with the seconds of each stage, and in `total` of all
 
     Raises
     ------
@@ -193,15 +150,15 @@ def build_index(
         segments = find_segments(reference.codes, reference.offsets)
         _check_size(reference, int(reference.lengths.sum()) + len(segments.contig), len(segments.contig))
         names, lengths, digest = reference.names, reference.lengths, reference.digest
-        text = text_bytes(reference.codes, reference.offsets, segments)
+        text = pack_text(reference.codes, reference.offsets, segments)
         del reference
-        packed = pack_text(text)
-    parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(len(text)))
-    check_memory(len(text), chosen, parameters)
-    sizes = Sizes(len(text), len(segments.contig), parameters)
+    rows = int(segments.text_start[-1])
+    parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(rows))
+    check_memory(rows, chosen, parameters)
+    sizes = Sizes(rows, len(segments.contig), parameters)
     arrays = make_parts(text, sizes, chosen, threads=threads, watch=watch)
     seconds = watch.seconds | {"total": time.perf_counter() - began}
-    return SeedIndex(names, lengths, digest, parameters, packed, segments, arrays, seconds)
+    return SeedIndex(names, lengths, digest, parameters, text.words, segments, arrays, seconds)
 
 
 def _parameter(name: str, value: object, smallest: int, largest: int, *, power: bool = False) -> int:

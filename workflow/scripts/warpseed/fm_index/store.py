@@ -21,7 +21,7 @@ from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, under
 from warpseed.fm_index.npy import FileEntry, map_array, write_array
 from warpseed.fm_index.parts import CORE, PARTS, Arrays, choose_parts, file_name
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
-from warpseed.fm_index.text import unpack_text
+from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
 
 __all__ = ["add_parts", "check_target", "open_index", "save_index", "verify_index"]
@@ -87,8 +87,7 @@ def add_parts(
         missing = tuple(part for part in chosen if part not in index.parts)
         if not missing:
             return index
-        with watch.stage("text"):
-            text = unpack_text(index.text, index.segments)
+        text = PackedText(index.text, index.segments)
         known = index.fast.suffix_array if "fast" in index.parts else None
         made = make_parts(text, manifest.sizes, missing, threads=threads, watch=watch, suffix_array=known)
         grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}

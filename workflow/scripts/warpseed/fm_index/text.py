@@ -1,23 +1,37 @@
-"""From a reference to the text that is indexed: its segments, its bytes for sorting, its packed words."""
+"""From a reference to the text that is indexed: its segments and its packed words."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
+from warpseed.compute.bits import reverse_complement_word
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.ranges import run_ranges
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 
 __all__ = [
+    "PackedText",
     "contig_place",
     "find_segments",
     "inside_segment",
     "make_hint",
+    "mark_positions",
     "pack_text",
     "reverse_text",
+    "segment_end",
     "segment_of",
-    "text_bytes",
     "unpack_text",
 ]
+
+
+class PackedText(NamedTuple):
+    """A text: its segments, each with a separator behind it."""
+
+    words: np.ndarray
+    """uint64[n // 32 + PAD_WORDS], 32 bases each, separators as A, zeros behind the end"""
+    segments: Segments
 
 
 @scalar
@@ -100,6 +114,12 @@ def segment_of(segments, position):
 
 
 @inlined
+def segment_end(segments, position):
+    """Where the separator of the segment is that a position lies in, int64."""
+    return int64(segments.text_start[segment_of(segments, position) + int64(1)]) - int64(1)
+
+
+@inlined
 def contig_place(segments, position):
     """The contig that a text position lies on, and its place there (0-based): (int64, int64)."""
     segment = segment_of(segments, position)
@@ -119,48 +139,60 @@ def inside_segment(segments, position, length):
 
 
 @scalar
-def _fill_text(codes, offsets, segments, text):
+def _pack(codes, offsets, segments, words):
     for s in range(segments.contig.shape[0]):
         source = offsets[segments.contig[s]] + segments.contig_start[s]
         first = int64(segments.text_start[s])
-        last = int64(segments.text_start[s + 1]) - 1
-        for i in range(last - first):
-            text[first + i] = codes[source + i] + 1
-        text[last] = 0
+        for i in range(int64(segments.text_start[s + 1]) - int64(1) - first):
+            position = uint64(first + i)
+            base = uint64(codes[uint64(source + i)])
+            words[position >> uint64(5)] |= base << (uint64(62) - uint64(2) * (position & uint64(31)))
 
 
-def text_bytes(codes: np.ndarray, offsets: np.ndarray, segments: Segments) -> np.ndarray:
-    """The text as uint8[n]: 0 for a separator, 1..4 for ACGT; what the suffix sorter takes."""
-    text = np.empty(int(segments.text_start[-1]), np.uint8)
-    _fill_text(codes, offsets, segments, text)
-    return text
+def pack_text(codes: np.ndarray, offsets: np.ndarray, segments: Segments) -> PackedText:
+    """The text of contigs that were cut into segments.
 
-
-def reverse_text(text: np.ndarray) -> np.ndarray:
-    """The reversed text, its final separator last again: uint8[n].
-
-    The string at ``[i, i + k)`` of the text is, reversed, at ``n - 1 - i - k`` here.
+    Parameters
+    ----------
+    codes, offsets : as in `find_segments`
     """
-    reverse = np.empty_like(text)
-    reverse[:-1] = text[-2::-1]
-    reverse[-1] = 0
-    return reverse
+    words = np.zeros(int(segments.text_start[-1]) // 32 + PAD_WORDS, np.uint64)
+    _pack(codes, offsets, segments, words)
+    return PackedText(words, segments)
 
 
 @scalar
-def _pack(text, words):
-    for first in range(0, text.shape[0], 32):
-        word = uint64(0)
-        for i in range(first, min(first + 32, text.shape[0])):
-            word |= uint64(max(text[i], uint8(1)) - uint8(1)) << uint64(62 - 2 * (i - first))
-        words[first >> 5] = word
+def _reverse_words(words, length, first, last, backwards):
+    for word in range(first, last):
+        backwards[word] = reverse_complement_word(words, int64(0), length, word, uint64(0))
 
 
-def pack_text(text: np.ndarray) -> np.ndarray:
-    """The text in 2-bit words, uint64[n // 32 + PAD_WORDS], separators as A, zeros behind the end."""
-    words = np.zeros(text.shape[0] // 32 + PAD_WORDS, np.uint64)
-    _pack(text, words)
-    return words
+def reverse_text(text: PackedText, threads: int = 1) -> PackedText:
+    """The reversed text, its final separator last again.
+
+    The string at ``[i, i + k)`` of the text is, reversed, at ``n - 1 - i - k`` here. The contigs of its segments are
+    those of the text's, in that order.
+    """
+    words, segments = text
+    n = int(segments.text_start[-1])
+    backwards = np.zeros_like(words)
+    run_ranges(-(-n // 32), threads, lambda first, last: _reverse_words(words, n - 1, first, last, backwards))
+    starts = n - segments.text_start[::-1].astype(np.int64)
+    return PackedText(backwards, segments._replace(text_start=starts.astype(np.uint32), hint=make_hint(starts)))
+
+
+@scalar
+def _mark(positions, marks):
+    for i in range(positions.shape[0]):
+        position = int64(positions[i])
+        marks[position >> 6] |= uint64(1) << uint64(position & 63)
+
+
+def mark_positions(positions: np.ndarray, rows: int) -> np.ndarray:
+    """uint64[rows // 64 + 2]: a bit for each position of a text, the lowest for the first of 64; 1 for those given."""
+    marks = np.zeros(rows // 64 + 2, np.uint64)
+    _mark(positions, marks)
+    return marks
 
 
 @scalar
@@ -172,7 +204,7 @@ def _unpack(words, text_start, text):
 
 
 def unpack_text(words: np.ndarray, segments: Segments) -> np.ndarray:
-    """What `text_bytes` gave before it was packed, uint8[n]."""
+    """The text as uint8[n]: 0 for a separator, 1..4 for ACGT."""
     text = np.empty(int(segments.text_start[-1]), np.uint8)
     _unpack(words, segments.text_start, text)
     return text

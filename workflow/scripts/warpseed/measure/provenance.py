@@ -40,7 +40,6 @@ PACKAGES = (
     "numpy",
     "pandas",
     "matplotlib",
-    "pydivsufsort",
     "snakemake",
 )
 

@@ -205,15 +205,11 @@ def count_kmers(read_bases: int) -> Needs:
 
 
 def build_index(index: IndexSize) -> Needs:
-    """Of building an index: its parts, a byte a base for each text that is sorted, the sorter's rows for one of them.
-
-    The build compares what it needs with what is left when the text and its packed form are there already.
-    """
+    """Of building an index: its parts, what sorting takes beside them, and a byte a base of what was read."""
     texts = 2 if index.directions else 1
-    # Above 2**31 rows the sorter's are 64-bit, and stand beside the 32-bit ones that they become.
-    row = 4 if index.bases < 1 << 31 else 12
-    shared = 4 if "fast" in index.parts else 0  # its suffix array is the sorter's
-    return _needs((texts + row - shared + 1.5) * index.bases + index.bytes, texts * index.bases / 5e5)
+    # Nine bytes while suffixes are sorted, four of which stay where the fast tier's suffix array is kept.
+    beside = 5 if "fast" in index.parts else 9
+    return _needs((texts + beside) * index.bases + index.bytes, texts * index.bases / 5e5)
 
 
 def find_seeds(index: IndexSize, queries: int, seconds: float) -> Needs:

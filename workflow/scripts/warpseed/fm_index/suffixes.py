@@ -1,0 +1,321 @@
+"""Steps of sorting the suffixes of a packed text on the CPU: by letters.
+
+A suffix ends where its segment does; what is equal up to there stands in the order of lengths, then of positions.
+Suffixes are dealt out to *buckets* by their first bases, with the 16 bases behind these as their keys. A bucket is
+sorted by keys, and what is tied then by the bases behind: a few suffixes by comparing them, more by the next bases of
+all, round for round. What is tied still after some work is left to ranks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
+from warpseed.compute.sorting import sort_all, sort_numbers
+from warpseed.fm_index.text import segment_end
+
+__all__ = [
+    "DIGITS",
+    "KEY_BASES",
+    "Room",
+    "deal_out",
+    "set_apart",
+    "sort_bucket",
+]
+
+KEY_BASES = 16
+"""Bases of a key."""
+DIGITS = 1 << 12
+"""Of a bucket's first pass."""
+_ROUND = 28
+"""Bases that ties are sorted by at once: a number has them above the length, if it is not larger."""
+_LENGTH = np.uint64(63)
+_SMALL = 8
+"""Tied suffixes that are compared with each other."""
+_WORK = 4
+"""Words that may be compared or fetched, by the size of a bucket, before its ties are left to ranks."""
+_LITTLE = 1 << 14
+"""More of them: few suffixes that are tied by many bases are soon sorted."""
+_GOES_ON = np.uint64(1 << 63)
+
+
+class Room(NamedTuple):
+    """What a thread sorts in; an element is a number to sort by, above the position of a suffix."""
+
+    elements: np.ndarray
+    """uint64[m]"""
+    others: np.ndarray
+    """uint64[m]"""
+    counts: np.ndarray
+    """int64[DIGITS]"""
+    rows: np.ndarray
+    """uint32[m], of what is tied in a bucket, ascending, from its first on"""
+    tied: np.ndarray
+    """uint8[m], of the rows of a bucket, from its first on"""
+    stack: np.ndarray
+    """int64[STACK], of compute.sorting"""
+
+
+@inlined
+def _deal_one(word, prefix, position, borders, positions, keys):
+    bucket = word >> (uint64(64) - prefix)
+    place = borders[bucket]
+    borders[bucket] = place + int64(1)
+    if positions.shape[0] > 0:
+        positions[uint64(place)] = uint32(position)
+        keys[uint64(place)] = uint32(word >> (uint64(32) - prefix))
+
+
+@scalar
+def deal_out(text, prefix, span, borders, positions, keys):
+    """Deal out the suffixes that begin at [first, last), separators left out.
+
+    Parameters
+    ----------
+    prefix : bases that buckets share
+    borders : int64[4**prefix], the place of each bucket's next suffix; it moves on
+    positions, keys : uint32[n], filled; uint32[0] only counts
+    """
+    first, last = span
+    bits = uint64(2) * uint64(prefix)
+    position = first
+    while position < last:
+        end = segment_end(text.segments, position)
+        stop = min(end, last)
+        for at in range(position, min(stop, end - int64(31))):
+            _deal_one(fetch_word(text.words, at), bits, at, borders, positions, keys)
+        for at in range(max(position, end - int64(31)), stop):
+            _deal_one(fetch_word(text.words, at) & prefix_mask(end - at), bits, at, borders, positions, keys)
+        position = end + int64(1)
+
+
+@scalar
+def _compare(text, first, second, depth, words):
+    """Compare suffixes that are tied by `depth` bases.
+
+    Returns
+    -------
+    (order, left) : below 0 where the first comes before, above 0 where the second does, 0 where they were equal as far
+    as `words` led; and how many words are left of these
+    """
+    ends = segment_end(text.segments, first), segment_end(text.segments, second)
+    left = min(ends[0] - first, ends[1] - second) - depth
+    i, j = first + depth, second + depth
+    while left > int64(0) and words > int64(0):
+        mask = prefix_mask(left)
+        a, b = fetch_word(text.words, i) & mask, fetch_word(text.words, j) & mask
+        if a != b:
+            return int64(-1) if a < b else int64(1), words
+        i += int64(32)
+        j += int64(32)
+        left -= int64(32)
+        words -= int64(1)
+    if left > int64(0):
+        return int64(0), words
+    lengths = ends[0] - first, ends[1] - second
+    before = lengths[0] < lengths[1] or (lengths[0] == lengths[1] and first < second)
+    return int64(-1) if before else int64(1), words
+
+
+@inlined
+def _sort_few(text, depth, span, positions, words):
+    """Sort the tied suffixes of the rows [first, last) by comparing them; returns how many words are left to compare,
+    0 where these were too few."""
+    first, last = span
+    for row in range(first + int64(1), last):
+        position = positions[uint64(row)]
+        at, order = row, int64(-1)
+        while at > first and order < int64(0):
+            other = positions[uint64(at) - uint64(1)]
+            order, words = _compare(text, int64(position), int64(other), depth, words)
+            if order == int64(0):
+                break
+            if order < int64(0):
+                positions[uint64(at)] = other
+                at -= int64(1)
+        positions[uint64(at)] = position
+        if order == int64(0):
+            return int64(0)
+    return words
+
+
+@inlined
+def _end_of_group(count, first, room):
+    """Where the group ends that begins with the `first` of the noted rows."""
+    last = first + int64(1)
+    while last < count and room.tied[uint64(room.rows[uint64(last)])] != uint8(0):
+        last += int64(1)
+    return last
+
+
+@inlined
+def _settle_few(text, depth, count, begin, positions, room, words):
+    """Sort those of the noted groups that are small; returns how many suffixes are tied still, whose rows are noted,
+    and how many words are left to compare."""
+    left = int64(0)
+    first = int64(0)
+    while first < count:
+        last = _end_of_group(count, first, room)
+        if last - first <= int64(_SMALL) and words > int64(0):
+            row = int64(room.rows[uint64(first)])
+            words = _sort_few(text, depth, (begin + row, begin + row + last - first), positions, words)
+            if words > int64(0):
+                for i in range(int64(1), last - first):
+                    room.tied[uint64(row + i)] = 0
+                first = last
+        while first < last:
+            room.rows[uint64(left)] = room.rows[uint64(first)]
+            left += int64(1)
+            first += int64(1)
+    return left, words
+
+
+@inlined
+def _fetch_ties(text, depth, count, begin, positions, room):
+    """What tied suffixes are sorted by behind `depth` bases."""
+    for i in range(count):
+        position = int64(positions[uint64(begin) + uint64(room.rows[uint64(i)])])
+        left = segment_end(text.segments, position) - position - depth
+        room.elements[uint64(i)] = uint64(position)
+        if left <= int64(0):
+            # It ends, as all do that have no more than `depth` bases: none is equal, and all come before the others.
+            room.others[uint64(i)] = (uint64(left + depth) << uint64(32)) | uint64(position)
+        else:
+            word = fetch_word(text.words, position + depth) & prefix_mask(left)
+            length = uint64(min(left, int64(_ROUND) + int64(1)))
+            room.others[uint64(i)] = _GOES_ON | ((word >> uint64(8)) << uint64(6)) | length
+
+
+@inlined
+def _sort_ties(count, begin, positions, room):
+    """Sort tied suffixes by what was fetched; returns how many are tied still, whose rows are noted."""
+    left = int64(0)
+    first = int64(0)
+    while first < count:
+        row = int64(room.rows[uint64(first)])
+        last = _end_of_group(count, first, room)
+        sort_all(room.others, room.elements, first, last, room.stack)
+        start = first
+        while start < last:
+            # Those that are equal.
+            stop = start + int64(1)
+            number = room.others[uint64(start)]
+            while stop < last and room.others[uint64(stop)] == number:
+                stop += int64(1)
+            ended = (number & _LENGTH) <= uint64(_ROUND)
+            if ended and stop - start > int64(1):
+                sort_numbers(room.elements, start, stop, room.stack)
+            for i in range(start, stop):
+                at = row + i - first
+                positions[uint64(begin + at)] = uint32(room.elements[uint64(i)])
+                room.tied[uint64(at)] = uint8(i > start and not ended)
+            if not ended and stop - start > int64(1):
+                for i in range(start, stop):
+                    room.rows[uint64(left)] = uint32(row + i - first)
+                    left += int64(1)
+            start = stop
+        first = last
+    return left
+
+
+@inlined
+def _sort_by_keys(begin, end, positions, keys, room):
+    """Sort a bucket by keys, of equal ones by positions; returns how many suffixes are tied, whose rows are noted."""
+    for digit in range(DIGITS):
+        room.counts[uint64(digit)] = 0
+    for row in range(begin, end):
+        room.counts[uint64(keys[uint64(row)]) >> uint64(20)] += int64(1)
+    total = int64(0)
+    for digit in range(DIGITS):
+        count = room.counts[uint64(digit)]
+        room.counts[uint64(digit)] = total
+        total += count
+    for row in range(begin, end):
+        key = uint64(keys[uint64(row)])
+        place = room.counts[key >> uint64(20)]
+        room.counts[key >> uint64(20)] = place + int64(1)
+        room.elements[uint64(place)] = (key << uint64(32)) | uint64(positions[uint64(row)])
+    first = int64(0)
+    for digit in range(DIGITS):
+        last = room.counts[uint64(digit)]
+        if last - first > int64(1):
+            sort_numbers(room.elements, first, last, room.stack)
+        first = last
+    ties = int64(0)
+    before, was_tied = ~room.elements[0], False
+    for i in range(end - begin):
+        element = room.elements[uint64(i)]
+        same = (element ^ before) >> uint64(32) == uint64(0)
+        positions[uint64(begin + i)] = uint32(element)
+        room.tied[uint64(i)] = uint8(same)
+        if same:
+            if not was_tied:
+                room.rows[uint64(ties)] = uint32(i - int64(1))
+                ties += int64(1)
+            room.rows[uint64(ties)] = uint32(i)
+            ties += int64(1)
+        before, was_tied = element, same
+    return ties
+
+
+@scalar
+def sort_bucket(text, prefix, span, positions, keys, tied, room):
+    """Sort a bucket, the rows [begin, end), by letters.
+
+    Parameters
+    ----------
+    prefix : bases that its suffixes share
+    positions : uint32[n], in rows
+    keys : uint32[n]
+    tied : uint8[n + 8], of 0; only what is left tied is written
+    room : of at least so many elements
+
+    Returns
+    -------
+    int64, by how many bases what is tied still is tied; 0 where nothing is
+    """
+    begin, end = span
+    if end - begin < int64(2):
+        return int64(0)
+    ties = _sort_by_keys(begin, end, positions, keys, room)
+    depth = int64(prefix) + int64(KEY_BASES)
+    work = int64(_WORK) * (end - begin) + int64(_LITTLE)
+    while ties > int64(0) and work > int64(0):
+        # (A tie that is left has `depth` bases, whatever was compared.)
+        ties, work = _settle_few(text, depth, ties, begin, positions, room, work)
+        work -= ties
+        _fetch_ties(text, depth, ties, begin, positions, room)
+        ties = _sort_ties(ties, begin, positions, room)
+        depth += int64(_ROUND)
+    for i in range(ties):
+        row = uint64(room.rows[uint64(i)])
+        tied[uint64(begin) + row] = room.tied[row]
+    return depth if ties > int64(0) else int64(0)
+
+
+@scalar
+def set_apart(text, prefix, span, positions, ended):
+    """Bring the suffixes of a bucket that have less than the `prefix` bases that it shares to its beginning. (There are
+    some where A stands for what they lack.)
+
+    Parameters
+    ----------
+    ended : uint64[...], filled with the length of each, in the upper half, and its position
+
+    Returns
+    -------
+    int64, how many they are
+    """
+    begin, end = span
+    count = int64(0)
+    for row in range(begin, end):
+        position = positions[uint64(row)]
+        length = segment_end(text.segments, int64(position)) - int64(position)
+        if length < int64(prefix):
+            ended[uint64(count)] = (uint64(length) << uint64(32)) | uint64(position)
+            positions[uint64(row)] = positions[uint64(begin + count)]
+            count += int64(1)
+    return count
