@@ -310,6 +310,55 @@ def test_matches_on_two_cores_are_the_records(row: int, kind: str) -> None:
     assert [float(cell) for cell in cells[2:-1]] == told
 
 
+@pytest.mark.parametrize(
+    ("row", "item", "case", "stage"),
+    [
+        (0, "transform", "100,000 words of 100 letters", "total"),
+        (1, "files", "100,000 words of 100 letters", "process"),
+        (2, "transform", "5 words of 4,600,000 letters", "total"),
+        (3, "pairs", "5 words of 4,600,000 letters", "total"),
+        (4, "pairs", "1,000 words of 10,000 letters", "total"),
+        (5, "files", "100,000 words of 100 letters", "process"),
+    ],
+)
+def test_transforms_on_two_cores_are_the_records(row: int, item: str, case: str, stage: str) -> None:
+    """The table of docs/ebwt.md, seconds and the peak memory of a process, and what the README says of it."""
+    records = read_records(ROOT / "resources" / "measurements" / "amd-epyc-ebwt" / "ebwt.tsv")
+    metric = "memory" if row == 5 else "time"
+    own = records[(records["item"] == item) & (records["case"] == case) & (records["metric"] == metric)]
+    medians = own[own["stage"] == stage].groupby("threads")["value"].median()
+    page = (ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8")
+    cells = [cell.strip() for cell in page.split("| words | 1 thread |")[1].splitlines()[2 + row].split("|")[2:-1]]
+    if metric == "memory":
+        assert cells == [f"{medians[threads] / 1e6:.0f} MB" for threads in (1, 2)]
+        return
+    assert [float(cell) for cell in cells] == [float(f"{medians[threads]:.3g}") for threads in (1, 2)]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("### Weighted sequences and rotations")[1]
+    line = {0: r"takes (\S+) s on one core, (\S+) s on two", 3: r"of 4.6 Mb (\S+) and (\S+) s"}.get(row)
+    if line:
+        told = re.search(line, text)
+        assert told and list(told.groups()) == [f"{medians[threads]:.2f}" for threads in (1, 2)]
+
+
+@pytest.mark.parametrize("positions", [100, 260])
+def test_table_3_on_one_core_is_the_record(positions: int) -> None:
+    """The README's table: both tiers, beside what is printed."""
+    records = read_records(ROOT / "resources" / "measurements" / "amd-epyc-ebwt" / "ebwt.tsv")
+    own = records[(records["item"] == "table_3") & (records["case"] == f"{positions} positions")]
+    own = own[(own["stage"] == "total") & (own["threads"] == 1)]
+    medians = own.groupby("tier")["value"].median()
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("### Weighted sequences and rotations")[1]
+    line = re.search(rf"^\| {positions} \|.*$", text, re.MULTILINE)
+    assert line
+    cells = [cell.strip() for cell in line.group().split("|")[2:-1]]
+    assert cells[2:] == [f"{medians['paper']:.3g}", f"{medians['fast']:.2g}"]
+    printed = (ROOT / "resources" / "published" / "ebwt.tsv").read_text().splitlines()
+    for cell, method in zip(cells, ("CPU", "CUDA"), strict=False):
+        head = f"ebwt\tTable 3\t{positions} positions; "
+        [row] = [row for row in printed if row.startswith(head) and f"\t{method}\ttotal\t" in row]
+        assert row.split("\t")[5] == cell
+
+
 @pytest.mark.parametrize(("row", "tool"), [(0, "warpseed"), (1, "ahocorasick_rs"), (2, "numpy")])
 def test_a_fixed_dictionary_beside_others_is_the_record(row: int, tool: str) -> None:
     """The table of docs/tree_bitmap.md: seconds of building, of the stream, of both."""
