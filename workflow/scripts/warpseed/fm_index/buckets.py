@@ -6,11 +6,11 @@ from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.text import segment_of
 
-__all__ = ["narrow"]
+__all__ = ["compare_suffix", "narrow"]
 
 
 @scalar
-def _compare_suffix(fast, row, wanted, length):
+def compare_suffix(fast, row, wanted, length):
     """-1, 0, 1: the first `length` (at most 32) bases of a row's suffix against a packed string."""
     # A damaged index must not lead outside the text.
     position = min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
@@ -39,14 +39,14 @@ def narrow(fast, low, high, wanted, length):
     first, last = low, high
     while first < last:
         middle = (first + last) >> int64(1)
-        if _compare_suffix(fast, middle, wanted, length) < int64(0):
+        if compare_suffix(fast, middle, wanted, length) < int64(0):
             first = middle + int64(1)
         else:
             last = middle
     begin, last = first, high
     while first < last:
         middle = (first + last) >> int64(1)
-        if _compare_suffix(fast, middle, wanted, length) > int64(0):
+        if compare_suffix(fast, middle, wanted, length) > int64(0):
             last = middle
         else:
             first = middle + int64(1)

@@ -12,8 +12,9 @@ from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
-from warpseed.kmer_seeds.fast import Costs, make_scheme
+from warpseed.kmer_seeds.fast import Costs
 from warpseed.kmer_seeds.paper import Work
+from warpseed.kmer_seeds.plans import make_plan
 from warpseed.output.collect import RangeSearch, search_first
 from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
@@ -30,7 +31,7 @@ __all__ = [
     "search_paper",
 ]
 
-COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=3.0, narrow_above=cpu_fast.NARROW_ABOVE)
+COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=2.0, narrow_above=cpu_fast.NARROW_ABOVE)
 """Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
 _MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
 """k-mers of `find_first_paper`, by mismatches: as many as take a fraction of a second."""
@@ -55,10 +56,10 @@ class Intervals(NamedTuple):
 
 def _range_search(index: SeedIndex, kmers: Packed, max_mismatches: int) -> RangeSearch:
     """The fast tier's search of packed k-mers."""
-    scheme = make_scheme(kmers.lengths, max_mismatches, index.rows, index.table_length, COSTS)
+    plan = make_plan(index, kmers.lengths, max_mismatches, COSTS)
     stride = -(-int(kmers.lengths.max(initial=1)) // BASES_A_WORD) + 1
-    new_block = partial(cpu_fast.new_block, stride, int(scheme.look_ups.max()))
-    return RangeSearch(cpu_fast.search_range, (index.fast, kmers, scheme), new_block, len(kmers.lengths))
+    new_block = partial(cpu_fast.new_block, stride, int(plan.scheme.look_ups.max()))
+    return RangeSearch(cpu_fast.search_range, (index.fast, kmers, plan), new_block, len(kmers.lengths))
 
 
 def find_fast(

@@ -10,7 +10,7 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
-from warpseed.fm_index.buckets import narrow
+from warpseed.fm_index.buckets import compare_suffix
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -18,7 +18,7 @@ from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_wo
 __all__ = ["NARROW_ABOVE", "Block", "new_block", "search_range"]
 
 NARROW_ABOVE = 16
-"""Rows from which a bucket is narrowed by the bases behind the K of the table."""
+"""Rows from which a bucket is narrowed by what must be behind the bases that are looked up."""
 _LOOK_UPS = 512
 _CANDIDATES = 1024
 
@@ -30,7 +30,20 @@ class Block(NamedTuple):
     """int64[items], table entry, then first row"""
     item_high: np.ndarray
     item_owner: np.ndarray
-    item_window: np.ndarray
+    item_pattern: np.ndarray
+    """int32[items], the look-up's number among the patterns of the scheme"""
+    crowded: np.ndarray
+    """int32[items], the items whose rows are narrowed"""
+    wanted: np.ndarray
+    """uint64[items], what the rows of crowded item i must begin with"""
+    first: np.ndarray
+    """int64[items], of crowded item i: where the border that is searched may lie"""
+    last: np.ndarray
+    """int64[items], behind that"""
+    equal: np.ndarray
+    """int64[items], a row known to begin with what is wanted, -1 before one is met, -2 where the end is searched"""
+    above: np.ndarray
+    """int64[items], rows known to be greater begin here"""
     words: np.ndarray
     """uint64[], words of owner o from o·(W + 1) on, the last one zero"""
     marks: np.ndarray
@@ -54,7 +67,13 @@ def new_block(stride: int, look_ups: int) -> Block:
         np.empty(items, np.int64),
         np.empty(items, np.int64),
         np.empty(items, np.int32),
-        np.empty(items, np.uint8),
+        np.empty(items, np.int32),
+        np.empty(items, np.int32),
+        np.empty(items, np.uint64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
+        np.empty(items, np.int64),
         np.zeros((items + 2) * stride + 1, np.uint64),
         np.zeros(items + 2, np.uint64),
         np.zeros(items + 2, np.uint64),
@@ -84,7 +103,7 @@ def _list_items(fast, kmers, scheme, block, begin, last):
             block.marks[owner] = oriented_marks(kmers, query, int64(strand), int64(0))
             block.mask[owner] = prefix_mask(length)
             for i in range(scheme.windows[length]):
-                seen = min(scheme.length[length, i], int64(scheme.table_length))
+                seen = int64(scheme.pattern_length[scheme.pattern_first[length, i]])
                 word = fetch_word(block.words, owner * stride * int64(32) + scheme.offset[length, i])
                 code = word >> uint64(int64(64) - int64(2) * seen)
                 shift = uint64(int64(2) * (int64(scheme.table_length) - seen))
@@ -94,22 +113,116 @@ def _list_items(fast, kmers, scheme, block, begin, last):
                     block.item_low[items] = int64(bucket << shift)
                     block.item_high[items] = int64((bucket + uint64(1)) << shift)
                     block.item_owner[items] = owner
-                    block.item_window[items] = i
+                    block.item_pattern[items] = v
                     items += int64(1)
         query += int64(1)
     return query, items
 
 
 @scalar
-def _look_up_items(fast, block, items):
-    """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)"""
+def _look_up_items(fast, plan, block, items):
+    """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)
+
+    Returns
+    -------
+    int64, how many items are crowded and to be narrowed
+    """
     rows = int64(fast.suffix_array.shape[0])
+    crowded = int64(0)
     for item in range(items):
-        low = min(int64(fast.table[block.item_low[item]]), rows)
+        entry = block.item_low[item]
+        low = min(int64(fast.table[entry]), rows)
         high = min(int64(fast.table[block.item_high[item]]), rows)
-        prefetch(fast.suffix_array, low)
         block.item_low[item] = low
         block.item_high[item] = high
+        if high - low > int64(NARROW_ABOVE):
+            pattern = block.item_pattern[item]
+            seen = int64(plan.scheme.pattern_length[pattern])
+            exact = int64(plan.exact[pattern])
+            if exact > seen:
+                start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
+                word = fetch_word(block.words, start + int64(plan.scheme.pattern_offset[pattern]))
+                leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(plan.scheme.table_length))
+                block.wanted[crowded] = leading | (word & prefix_mask(exact) & ~prefix_mask(seen))
+                block.crowded[crowded] = item
+                block.first[crowded] = low
+                block.last[crowded] = high
+                block.equal[crowded] = -1
+                block.above[crowded] = high
+                crowded += int64(1)
+                low = (low + high) >> int64(1)
+        prefetch(fast.suffix_array, low)
+    return crowded
+
+
+@scalar
+def _place_of(fast, row):
+    # A damaged index must not lead outside the text.
+    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
+
+
+@scalar
+def _prefetch_text(fast, place):
+    """Both words that 32 bases may lie in: every eighth pair of them has its second in another cache line."""
+    word = place >> int64(5)
+    prefetch(fast.text, word)
+    prefetch(fast.text, word + int64(1))
+
+
+@scalar
+def _narrow_items(fast, exact_bases, block, crowded):
+    """Binary searches of all crowded items side by side: a step of each prefetches for the next pass over them."""
+    searched = crowded
+    while searched > int64(0):
+        for c in range(searched):
+            _prefetch_text(fast, _place_of(fast, (block.first[c] + block.last[c]) >> int64(1)))
+        going = int64(0)
+        for c in range(searched):
+            if _narrowed(fast, exact_bases, block, c):
+                continue
+            prefetch(fast.suffix_array, (block.first[c] + block.last[c]) >> int64(1))
+            if going != c:
+                block.crowded[going] = block.crowded[c]
+                block.wanted[going] = block.wanted[c]
+                block.first[going] = block.first[c]
+                block.last[going] = block.last[c]
+                block.equal[going] = block.equal[c]
+                block.above[going] = block.above[c]
+            going += int64(1)
+        searched = going
+
+
+@scalar
+def _narrowed(fast, exact_bases, block, c):
+    """A step of the search of crowded item c, first for the first row that begins with what is wanted, then for the row
+    behind the last one; whether it is done."""
+    item = block.crowded[c]
+    middle = (block.first[c] + block.last[c]) >> int64(1)
+    order = compare_suffix(fast, middle, block.wanted[c], int64(exact_bases[block.item_pattern[item]]))
+    to_end = block.equal[c] == int64(-2)
+    if order < int64(0) or (to_end and order == int64(0)):
+        block.first[c] = middle + int64(1)
+    else:
+        block.last[c] = middle
+        if order > int64(0):
+            block.above[c] = middle
+        elif block.equal[c] < int64(0):
+            block.equal[c] = middle
+    first = block.first[c]
+    if first < block.last[c]:
+        return False
+    if not to_end:
+        block.item_low[item] = first
+        if block.equal[c] >= int64(0):
+            first = block.equal[c] + int64(1)
+            block.equal[c] = -2
+            block.first[c] = first
+            block.last[c] = block.above[c]
+            if first < block.last[c]:
+                return False
+        prefetch(fast.suffix_array, block.item_low[item])
+    block.item_high[item] = first
+    return True
 
 
 @scalar
@@ -142,22 +255,6 @@ def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
 
 
 @scalar
-def _narrow_item(fast, kmers, scheme, block, begin, item):
-    """Rows of an item; of a crowded bucket only those that go on as its window does."""
-    low = block.item_low[item]
-    high = block.item_high[item]
-    if high - low > int64(NARROW_ABOVE):
-        owner = int64(block.item_owner[item])
-        i = int64(block.item_window[item])
-        length = int64(kmers.lengths[begin + (owner >> int64(1))])
-        more = min(scheme.length[length, i], int64(32))
-        if more > int64(scheme.table_length):
-            wanted = fetch_word(block.words, owner * int64(block.stride) * int64(32) + scheme.offset[length, i])
-            low, high = narrow(fast, low, high, wanted & prefix_mask(more), more)
-    return low, high
-
-
-@scalar
 def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
     """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
 
@@ -185,10 +282,11 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
                 stop = begin + (int64(owner) >> int64(1))
                 break
             query = begin + (int64(owner) >> int64(1))
-        low, high = _narrow_item(fast, kmers, scheme, block, begin, item)
+        low, high = block.item_low[item], block.item_high[item]
         work += high - low
-        window = block.item_window[item]
-        back = scheme.offset[int64(kmers.lengths[query]), int64(window)]
+        pattern = block.item_pattern[item]
+        window = scheme.pattern_window[pattern]
+        back = int64(scheme.pattern_offset[pattern])
         for row in range(low, high):
             place = int64(fast.suffix_array[row]) - back
             if place < int64(0) or place >= rows:
@@ -196,7 +294,7 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
             if gathered == _CANDIDATES:
                 stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
                 gathered = int64(0)
-            prefetch(fast.text, place >> int64(5))
+            _prefetch_text(fast, place)
             block.place[gathered] = place
             block.place_owner[gathered] = owner
             block.place_window[gathered] = window
@@ -206,8 +304,8 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
 
 
 @scalar
-def search_range(fast, kmers, scheme, block, first, last, sink):
-    """Hits of the k-mers [first, last), in passes: table, suffix array, text, compare.
+def search_range(fast, kmers, plan, block, first, last, sink):
+    """Hits of the k-mers [first, last), in passes: table, crowded buckets, suffix array, text, compare.
 
     Returns
     -------
@@ -218,9 +316,9 @@ def search_range(fast, kmers, scheme, block, first, last, sink):
     work = int64(0)
     begin = int64(first)
     while begin < last and work <= sink.work:
-        end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
-        _look_up_items(fast, block, items)
-        stop, work = _gather(fast, kmers, scheme, block, begin, items, sink, (used, work))
+        end, items = _list_items(fast, kmers, plan.scheme, block, begin, int64(last))
+        _narrow_items(fast, plan.exact, block, _look_up_items(fast, plan, block, items))
+        stop, work = _gather(fast, kmers, plan.scheme, block, begin, items, sink, (used, work))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:

@@ -11,7 +11,7 @@ The functions here are the steps of one query that both targets share; the order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations, product
 from math import comb, log2
@@ -34,9 +34,15 @@ __all__ = [
     "accept_word",
     "accept_words",
     "choose_windows",
+    "error_splits",
     "first_window",
+    "lay_outs",
+    "lengths_in",
     "make_scheme",
     "neighbour_patterns",
+    "neighbours",
+    "scheme_of",
+    "seen_bases",
 ]
 
 MAX_MISMATCHES = 3
@@ -49,6 +55,8 @@ class Window(NamedTuple):
     offset: int
     length: int
     errors: int
+    ahead: int = 0
+    """bases behind it that are looked up with it; they lie in the window before it in the list, on its right"""
 
 
 class Costs(NamedTuple):
@@ -81,20 +89,21 @@ class Scheme(NamedTuple):
     pattern_first: np.ndarray
     """int64[256, 5], the look-ups of window i are patterns[first[i] : first[i + 1]]"""
     patterns: np.ndarray
-    """uint64[…], XOR masks on the 2-bit code of a window's leading bases, ascending within a window"""
+    """uint64[…], XOR masks on the 2-bit code of the bases that are looked up, ascending within a window"""
     pattern_window: np.ndarray
     """uint8[…], the window of each pattern"""
     pattern_offset: np.ndarray
     """uint8[…], the offset of that window"""
     pattern_length: np.ndarray
-    """uint8[…], the leading bases of that window that are looked up, at most K"""
+    """uint8[…], the bases from there on that are looked up, at most K"""
     look_ups: np.ndarray
     """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
     table_length: int
 
 
-def _neighbours(length: int, errors: int) -> int:
+def neighbours(length: int, errors: int) -> int:
+    """Strings within so many mismatches of a string of `length` bases."""
     return sum(comb(length, e) * 3**e for e in range(min(errors, length) + 1))
 
 
@@ -115,19 +124,19 @@ def neighbour_patterns(length: int, errors: int) -> np.ndarray:
     return np.array(sorted(masks), np.uint64)
 
 
-def _error_splits(total: int) -> list[tuple[int, ...]]:
+def error_splits(total: int) -> list[tuple[int, ...]]:
     """All descending tuples e with sum(e_i + 1) = total."""
     if total == 0:
         return [()]
     return [
         (first - 1, *rest)
         for first in range(total, 0, -1)
-        for rest in _error_splits(total - first)
+        for rest in error_splits(total - first)
         if not rest or rest[0] <= first - 1
     ]
 
 
-def _lay_outs(length: int, errors: tuple[int, ...], table_length: int) -> Iterator[list[Window]]:
+def lay_outs(length: int, errors: tuple[int, ...], table_length: int) -> Iterator[list[Window]]:
     """All ways to lay windows out, for one split of the errors.
 
     Windows with errors come first and take any length up to K; those without share what is left evenly.
@@ -153,16 +162,41 @@ def _cost(windows: list[Window], rows: int, table_length: int, costs: Costs) -> 
             each += costs.narrowing * log2(bucket) + costs.row * costs.narrow_above
         else:
             each += costs.row * bucket
-        total += _neighbours(seen, window.errors) * each
+        total += neighbours(seen, window.errors) * each
     return total
 
 
 def choose_windows(length: int, max_mismatches: int, rows: int, table_length: int, costs: Costs) -> list[Window]:
     """The cheapest windows for k-mers of `length` bases in a text of `rows` positions."""
     options = (
-        windows for errors in _error_splits(max_mismatches + 1) for windows in _lay_outs(length, errors, table_length)
+        windows for errors in error_splits(max_mismatches + 1) for windows in lay_outs(length, errors, table_length)
     )
     return min(options, key=lambda windows: _cost(windows, rows, table_length, costs))
+
+
+def seen_bases(window: Window, table_length: int) -> tuple[int, int]:
+    """Bases of a window that are looked up, and those behind it that are looked up with them; at most K in all."""
+    own = min(window.length, table_length)
+    return own, min(window.ahead, table_length - own)
+
+
+def _look_ups(windows: Sequence[Window], i: int, max_mismatches: int, table_length: int) -> np.ndarray:
+    """XOR masks of the strings that are looked up for window i, ascending; see `neighbour_patterns`.
+
+    With a mismatches in window i, and those that every window before it must have, since it did not report the match,
+    the bases ahead may have what is left, and what the window that they lie in must have.
+    """
+    own, ahead = seen_bases(windows[i], table_length)
+    patterns = neighbour_patterns(own, windows[i].errors)
+    if ahead == 0:
+        return patterns
+    left = max_mismatches - sum(window.errors + 1 for window in windows[: i - 1])
+    changed = np.bitwise_count((patterns | patterns >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    parts = [
+        (mask << np.uint64(2 * ahead)) | neighbour_patterns(ahead, left - int(mismatches))
+        for mask, mismatches in zip(patterns, changed, strict=True)
+    ]
+    return np.sort(np.concatenate(parts))
 
 
 def _first_word_mask(window: Window) -> int:
@@ -181,28 +215,39 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
     table_length : int, K
     costs : Costs of the target
     """
+    return _scheme_of(lengths_in(lengths), max_mismatches, rows, table_length, costs)
+
+
+def lengths_in(lengths: np.ndarray) -> tuple[int, ...]:
+    """The different lengths of a set, ascending; `lengths` is uint32[n]."""
     present = {int(lengths.min(initial=MAX_LENGTH)), int(lengths.max(initial=0))}
     if len(present) > 1:
         present = set(np.flatnonzero(np.bincount(lengths)).tolist())
-    return _scheme_of(tuple(sorted(present)), max_mismatches, rows, table_length, costs)
+    return tuple(sorted(present))
 
 
 @lru_cache(maxsize=64)
 def _scheme_of(present: tuple[int, ...], max_mismatches: int, rows: int, table_length: int, costs: Costs) -> Scheme:
     """The scheme of a set in which these lengths are present; every batch of a file asks for the same one."""
+    chosen = {k: choose_windows(k, max_mismatches, rows, table_length, costs) for k in present}
+    return scheme_of(chosen, max_mismatches, table_length)
+
+
+def scheme_of(chosen: Mapping[int, Sequence[Window]], max_mismatches: int, table_length: int) -> Scheme:
+    """The scheme of these windows for k-mers of each length."""
     offset, length, errors = (np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.int64) for _ in range(3))
     mask = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS), np.uint64)
     pattern_first = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS + 1), np.int64)
     windows, look_ups = np.zeros(MAX_LENGTH + 1, np.int64), np.zeros(MAX_LENGTH + 1, np.int64)
     patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
     described: list[np.ndarray] = [np.empty((3, 0), np.uint8)]
-    for k in present:
+    for k, listed in chosen.items():
         pattern_first[k, 0] = sum(map(len, patterns))
-        for i, window in enumerate(choose_windows(k, max_mismatches, rows, table_length, costs)):
-            offset[k, i], length[k, i], errors[k, i] = window
+        for i, window in enumerate(listed):
+            offset[k, i], length[k, i], errors[k, i] = window[:3]
             mask[k, i] = _first_word_mask(window)
-            seen = min(window.length, table_length)
-            patterns.append(neighbour_patterns(seen, window.errors))
+            seen = sum(seen_bases(window, table_length))
+            patterns.append(_look_ups(listed, i, max_mismatches, table_length))
             described.append(np.tile(np.array([[i], [window.offset], [seen]], np.uint8), len(patterns[-1])))
             pattern_first[k, i + 1] = pattern_first[k, i] + len(patterns[-1])
             windows[k], look_ups[k] = i + 1, pattern_first[k, i + 1] - pattern_first[k, 0]
