@@ -117,7 +117,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     ("docs/fm_index.md", r"at most q / 32 = (\d+) of them", Q // 32),
     ("docs/kmer_seeds.md", r"with mean p − 1 = (\d+) steps", P - 1),
-    ("docs/kmer_seeds.md", r"in a bucket with more than (\d+) rows, if the window", cpu_fast.NARROW_ABOVE),
+    ("docs/kmer_seeds.md", r"In a bucket with more than (\d+) rows, a binary search", cpu_fast.NARROW_ABOVE),
     ("docs/kmer_seeds.md", r"a block of (\d+) look-ups goes through", cpu_fast._LOOK_UPS),
     (
         "docs/kmer_seeds.md",
