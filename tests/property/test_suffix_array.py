@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
 from warpseed.fm_index import suffix_array
-from warpseed.fm_index.parts import Parameters, Sizes
-from warpseed.fm_index.suffix_array import sort_suffixes
-from warpseed.fm_index.table import make_table
+from warpseed.fm_index.suffix_array import sort_suffixes, sort_with_table
 from warpseed.fm_index.text import PackedText, find_segments, pack_text
 
 DRAW = random.Random(11)
@@ -68,7 +66,8 @@ def check_order(segments: list[str], threads: int) -> None:
     for length in (1, 3, 5):
         padded = [joined(segments)[start:].split("$")[0].ljust(length, "A")[:length] for start in expected]
         codes = ["".join(str("ACGT".index(base)) for base in string) for string in padded]
-        table = make_table(text, Sizes(len(rows), len(segments), Parameters(32, 1, length)), threads)
+        again, table = sort_with_table(text, length, threads)
+        assert np.array_equal(again, rows) and table.dtype == np.uint32
         borders = np.searchsorted([int(code, 4) for code in codes], np.arange(4**length + 1))
         assert table.tolist() == borders.tolist()
 

@@ -98,10 +98,10 @@ def test_every_array_is_as_it_is_declared(whole: SeedIndex) -> None:
 
 
 def test_stages_are_named_by_what_is_done(genome: Path) -> None:
-    assert set(build_index(genome).seconds) == {"read", "text", "suffix_array", "table", "total"}
+    assert set(build_index(genome).seconds) == {"read", "text", "suffix_array", "total"}
     for threads in (1, 2):
         seconds = build_index(genome, parts="fast,paper", threads=threads).seconds
-        assert set(seconds) == {"read", "text", "suffix_array", "bwt", "table", "total"}
+        assert set(seconds) == {"read", "text", "suffix_array", "bwt", "total"}
         assert all(value > 0 for value in seconds.values())
 
 

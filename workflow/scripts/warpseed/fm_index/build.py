@@ -15,8 +15,8 @@ from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.bwt import make_bwt
 from warpseed.fm_index.layout import Parameters, SeedIndex
 from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, choose_parts, part_bytes
-from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES, sort_suffixes
-from warpseed.fm_index.table import choose_table_length, make_table
+from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES, sort_suffixes, sort_with_table
+from warpseed.fm_index.table import choose_table_length
 from warpseed.fm_index.text import PackedText, find_segments, pack_text, reverse_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def make_parts(
     text : PackedText
     parts : names in the order of ALL_PARTS
     threads : int
-    watch : takes the seconds of ``suffix_array``, ``table`` and ``bwt``
+    watch : takes the seconds of ``suffix_array``, with the table, and ``bwt``
     suffix_array : uint32[n] of the text, where it is known already
 
     Returns
@@ -85,13 +85,13 @@ def make_parts(
     if "reverse" in parts:
         made["reverse"] = _make_reverse(text, sizes, threads, watch)
     if {"fast", "forward"} & set(parts):
-        if suffix_array is None:
+        if "fast" in parts:
+            with watch.stage("suffix_array"):
+                suffix_array, table = sort_with_table(text, sizes.parameters.table_length, threads)
+            made["fast"] = {"suffix_array": suffix_array, "table": table}
+        elif suffix_array is None:
             with watch.stage("suffix_array"):
                 suffix_array = sort_suffixes(text, threads)
-        if "fast" in parts:
-            with watch.stage("table"):
-                table = make_table(text, sizes, threads)
-            made["fast"] = {"suffix_array": suffix_array, "table": table}
         if "forward" in parts:
             with watch.stage("bwt"):
                 made["forward"] = make_bwt("forward", text, suffix_array, sizes, threads)

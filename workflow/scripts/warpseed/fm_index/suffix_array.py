@@ -17,9 +17,10 @@ from warpseed.compute.ranges import STEP, on_threads, spans_of
 from warpseed.compute.sorting import STACK
 from warpseed.fm_index.suffix_ranks import sort_groups, sort_large_group
 from warpseed.fm_index.suffixes import DIGITS, Room, deal_out, set_apart, sort_bucket
+from warpseed.fm_index.table import Marks, mark_keys, table_of
 from warpseed.fm_index.text import PackedText
 
-__all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes"]
+__all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_table"]
 
 MAX_ROWS = (1 << 32) - 1
 """Rows and text positions are 32-bit words everywhere in the index."""
@@ -50,10 +51,22 @@ def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
     return _Sorter(text, threads).sorted()
 
 
+def sort_with_table(text: PackedText, table_length: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """The suffix array of a text and the lookup table, as `sort_suffixes` and `table_of` have them.
+
+    Parameters
+    ----------
+    table_length : K, 1 to 15
+    """
+    sorter = _Sorter(text, threads, table_length)
+    rows = sorter.sorted()
+    return rows, sorter.table()
+
+
 class _Sorter:
     """Suffixes on their way to their order."""
 
-    def __init__(self, text: PackedText, threads: int) -> None:
+    def __init__(self, text: PackedText, threads: int, table_length: int = 0) -> None:
         starts = text.segments.text_start
         ends = starts[1:] - np.uint32(1)
         self._text, self._size, self._threads = text, int(starts[-1]), max(1, threads)
@@ -62,13 +75,20 @@ class _Sorter:
         self._separators = len(ends)
         self._tied = np.zeros(self._size + 8, np.uint8)
 
+        prefix = 1
+        while prefix < min(_MOST_PREFIX, table_length or _MOST_PREFIX) and 4**prefix * _BUCKET < self._size:
+            prefix += 1
+        self._prefix, self._table_length = prefix, table_length
+        self._marks = Marks(np.empty(0, np.uint64), np.empty(0, np.int64), 0)
+
+    def table(self) -> np.ndarray:
+        """The lookup table, once suffixes are sorted."""
+        return table_of(self._marks, self._borders, self._threads)
+
     def sorted(self) -> np.ndarray:
         """The suffix array."""
         numbers = np.empty(self._size, np.uint32)  # keys, then ranks
-        prefix = 1
-        while prefix < _MOST_PREFIX and 4**prefix * _BUCKET < self._size:
-            prefix += 1
-        depth = self._sort_buckets(prefix, self._deal_out(prefix, numbers), numbers)
+        depth = self._sort_buckets(self._prefix, self._deal_out(self._prefix, numbers), numbers)
         if depth:
             self._sort_ties(depth, numbers)
         return self._rows
@@ -86,6 +106,9 @@ class _Sorter:
         borders = np.append(self._separators, ends[-1])
         counts = np.ascontiguousarray(ends - counts)
         on_threads(self._threads, partial(deal, self._rows, keys), len(spans))
+        self._borders = borders
+        if self._table_length:
+            self._marks = Marks.of(np.diff(borders), self._table_length - prefix)
         return borders
 
     def _sort_buckets(self, prefix: int, borders: np.ndarray, keys: np.ndarray) -> int:
@@ -95,13 +118,17 @@ class _Sorter:
 
         def sort(bucket: int) -> int:
             begin, end = map(int, borders[bucket : bucket + 2])
+            mark = int(self._marks.begins[bucket]) if self._table_length else 0
             if end - begin > most:
+                if self._table_length:
+                    counts = np.zeros(4**self._marks.bases, np.int64)
+                    mark_keys(self._marks, mark, keys[begin:end], counts)
                 return self._leave_to_ranks(prefix, begin, end)
-            room = self._room(end - begin)
-            return int(sort_bucket(self._text, prefix, (begin, end), self._rows, keys, self._tied, room))
+            room, place = self._room(end - begin), (begin, end, mark)
+            return int(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, self._marks, room))
 
         # The largest first, so that no thread is left alone with it.
-        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes > 1)].tolist()
+        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)].tolist()
         depths = on_threads(self._threads, lambda number: sort(order[number]), len(order))
         return min((depth for depth in depths if depth), default=0)
 

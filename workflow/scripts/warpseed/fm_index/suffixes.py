@@ -15,6 +15,7 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.sorting import sort_all, sort_numbers
+from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
 __all__ = [
@@ -262,25 +263,29 @@ def _sort_by_keys(begin, end, positions, keys, room):
 
 
 @scalar
-def sort_bucket(text, prefix, span, positions, keys, tied, room):
-    """Sort a bucket, the rows [begin, end), by letters.
+def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
+    """Sort a bucket by letters.
 
     Parameters
     ----------
     prefix : bases that its suffixes share
+    bucket : its first row, the row behind its last, and the word where its marks begin
     positions : uint32[n], in rows
     keys : uint32[n]
     tied : uint8[n + 8], of 0; only what is left tied is written
+    marks : of the table; without words where none is made
     room : of at least so many elements
 
     Returns
     -------
     int64, by how many bases what is tied still is tied; 0 where nothing is
     """
-    begin, end = span
-    if end - begin < int64(2):
-        return int64(0)
+    begin, end, begin_of_marks = bucket
     ties = _sort_by_keys(begin, end, positions, keys, room)
+    if marks.words.shape[0] > 0:
+        shift = uint64(64) - uint64(2) * uint64(marks.bases)
+        for i in range(end - begin):
+            mark_row(marks, begin_of_marks, (room.elements[uint64(i)] >> uint64(1)) >> (shift - uint64(1)), i)
     depth = int64(prefix) + int64(KEY_BASES)
     work = int64(_WORK) * (end - begin) + int64(_LITTLE)
     while ties > int64(0) and work > int64(0):

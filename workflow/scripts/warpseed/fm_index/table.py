@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
-from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import on_threads, spans_of, steps
-from warpseed.fm_index.parts import Sizes, new_arrays
-from warpseed.fm_index.text import PackedText, segment_of
+from warpseed.compute.ranges import STEP, on_threads, spans_of
 
-__all__ = ["choose_table_length", "make_table"]
+__all__ = ["Marks", "choose_table_length", "mark_keys", "mark_row", "table_of"]
 
 
 def choose_table_length(rows: int) -> int:
@@ -22,65 +21,80 @@ def choose_table_length(rows: int) -> int:
     return max(4, min(14, (max(rows, 2).bit_length() - 1) // 2))
 
 
-@inlined
-def _with_base(text, code, position, top):
-    """The code of the bases from a position on, from that of those behind it."""
-    word = text.words[uint64(position) >> uint64(5)]
-    base = (word >> (uint64(62) - uint64(2) * (uint64(position) & uint64(31)))) & uint64(3)
-    return (code >> uint64(2)) | (base << top)
+class Marks(NamedTuple):
+    """How many suffixes begin with each string of K bases, in little memory: n + 4^K bits and some.
+
+    Of each bucket (`suffix_array.py`) a 1 for each row, and behind those of each string a 0; a word's first bit is its
+    lowest.
+    """
+
+    words: np.ndarray
+    """uint64[...]"""
+    begins: np.ndarray
+    """int64[buckets], the word where each bucket begins"""
+    bases: int
+    """that strings have behind those that their bucket shares"""
+
+    @classmethod
+    def of(cls, sizes: np.ndarray, bases: int) -> Marks:
+        """None yet, of buckets of some sizes."""
+        words = (sizes + 4**bases + 63) // 64
+        begins = np.cumsum(words) - words
+        return cls(np.zeros(int(words.sum()), np.uint64), begins, bases)
 
 
 @inlined
-def _count(code, codes, table):
-    """Count a code in its entry if it is one of [low, high): without a branch, which would go either way as often."""
-    low, high = codes
-    inside = code - low < high - low
-    table[(code if inside else low) + uint64(1)] += uint32(inside)
+def mark_row(marks, begin, code, row):
+    """Mark a row of a bucket whose marks begin at word `begin`, and the number of its string in the bucket."""
+    bit = uint64(code) + uint64(row)
+    marks.words[uint64(begin) + (bit >> uint64(6))] |= uint64(1) << (bit & uint64(63))
 
 
 @scalar
-def _count_codes(text, length, span, codes, table):
-    """Count the suffixes that begin at [first, last) under the codes of their first bases, A for what they lack.
+def mark_keys(marks, begin, keys, counts):
+    """Mark the rows of a bucket whose keys are in any order; `counts`, int64[4**bases], are 0."""
+    shift = uint64(32) - uint64(2) * uint64(marks.bases)
+    for i in range(keys.shape[0]):
+        counts[uint64(keys[i]) >> shift] += int64(1)
+    row = int64(0)
+    for code in range(counts.shape[0]):
+        for _ in range(counts[code]):
+            mark_row(marks, begin, code, row)
+            row += int64(1)
 
-    Parameters
-    ----------
-    codes : (low, high), uint64: those that are counted
-    table : uint32[4**length + 1], has the number of a code in the entry behind it
-    """
+
+@scalar
+def _fill_borders(marks, borders, span, table):
+    """The entries of the buckets [first, last)."""
     first, last = span
-    top = uint64(2) * uint64(length - int64(1))
-    starts = text.segments.text_start
-    s = segment_of(text.segments, first)
-    while s < starts.shape[0] - 1 and int64(starts[s]) < last:
-        end = int64(starts[s + int64(1)]) - int64(1)
-        stop = min(end, last)
-        code = uint64(0)
-        for position in range(min(end, stop + int64(length)) - int64(1), stop - int64(1), -1):
-            code = _with_base(text, code, position, top)
-        if end < last:
-            _count(uint64(0), codes, table)
-        for position in range(stop - int64(1), max(first, int64(starts[s])) - int64(1), -1):
-            code = _with_base(text, code, position, top)
-            _count(code, codes, table)
-        s += int64(1)
+    strings = int64(1) << (int64(2) * int64(marks.bases))
+    for bucket in range(first, last):
+        row, code = borders[bucket], int64(0)
+        word, bit = marks.begins[bucket], int64(0)
+        while code < strings:
+            if (marks.words[word] >> uint64(bit)) & uint64(1) != uint64(0):
+                row += int64(1)
+            else:
+                code += int64(1)
+                table[bucket * strings + code] = uint32(row)
+            bit += int64(1)
+            if bit == int64(64):
+                word, bit = word + int64(1), int64(0)
 
 
-def make_table(text: PackedText, sizes: Sizes, threads: int = 1) -> np.ndarray:
+def table_of(marks: Marks, borders: np.ndarray, threads: int) -> np.ndarray:
     """Borders of the rows of every string of K bases, uint32[4**K + 1].
 
     A suffix that ends before it has K bases counts as if A followed. There it stands at the head of its bucket, so that
-    the bucket of any string, shorter ones included, holds all suffixes that begin with it. Every thread reads the whole
-    text, and counts its share of the strings.
+    the bucket of any string, shorter ones included, holds all suffixes that begin with it.
+
+    Parameters
+    ----------
+    marks : of all buckets
+    borders : int64[buckets + 1], the rows where they begin
     """
-    table = new_arrays("fast", sizes, without="suffix_array")["table"]
-    length = sizes.parameters.table_length
-    shares = spans_of(4**length, threads, 4**length)
-
-    def count(number: int) -> None:
-        codes = np.uint64(shares[number][0]), np.uint64(shares[number][1])
-        for span in steps(0, sizes.rows):
-            check_wanted()
-            _count_codes(text, length, span, codes, table)
-
-    on_threads(threads, count, len(shares))
-    return np.cumsum(table, out=table)
+    table = np.empty(4**marks.bases * (len(borders) - 1) + 1, np.uint32)
+    table[0] = 0
+    spans = spans_of(len(borders) - 1, threads, max(1, STEP >> 2 * marks.bases))
+    on_threads(threads, lambda number: _fill_borders(marks, borders, spans[number], table), len(spans))
+    return table
