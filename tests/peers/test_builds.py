@@ -22,7 +22,7 @@ def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[.
         assert (processes["value"] > low).all()
     assert set(frame.loc[frame["metric"] == "memory", "unit"]) == {"bytes"}
     totals = frame[frame["stage"] == "total"]
-    assert len(totals) == 4 and {"read", "suffix_array", "table"} <= set(frame["stage"])
+    assert len(totals) == 4 and {"read", "text", "suffix_array"} <= set(frame["stage"])
     assert not {"bwt", "reverse"} & set(frame["stage"])  # the paper tier's parts are not made
 
 
