@@ -3,16 +3,15 @@ definitions, and of larger sets those of letters compared."""
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles import ebwt as truth
+from ebwt_on_gpus import check_all_of_an_order, drawn_words
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu, gpu_few
+from warpseed.ebwt import cpu, gpu, gpu_few
+from warpseed.ebwt.timed import Case, works_of
 from warpseed.ebwt.transform import inverse
 from warpseed.ebwt.words import Words, words_of
 from warpseed.sequences.names import Names
@@ -27,35 +26,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def drawn(seed: int) -> list[str]:
-    """Words with copies, rotations, powers and prefixes of each other among them."""
-    draw = random.Random(seed)
-    letters = "acgtwxyz"[: draw.choice([1, 2, 2, 4, 5, 8])]
-    words = [
-        "".join(draw.choices(letters, k=draw.choice([1, 2, 3, 17, 33, 70, 300]))) for _ in range(draw.randint(1, 5))
-    ]
-    for _ in range(seed % 5):
-        word, cut = draw.choice(words), draw.randint(0, 80)
-        words.append(draw.choice([word, word[cut:] + word[:cut], word * draw.randint(1, 3), word[:cut] or word]))
-    return words
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_all_that_comes_of_an_order_is_as_defined(way: str, seed: int) -> None:
-    strings = drawn(seed)
-    words = words_of(strings)
-    found = gpu.find(words, order=True, transform=True, distances=True, watch=Stopwatch())
-    assert found.order is not None and found.transform is not None and found.distances is not None
-    expected = truth.ordered_conjugates(strings)
-    assert found.order.tolist() == [int(words.offsets[word]) + offset for word, offset in expected]
-    last, indices = truth.transform(strings)
-    assert bytes(words.letters[code] for code in found.transform.last).decode() == last
-    assert (found.transform.indices + 1).tolist() == indices
-    back = inverse(found.transform)
-    assert [back.word(i).decode() for i in range(len(strings))] == strings
-    for i, u in enumerate(strings[:4]):
-        for j, v in enumerate(strings[:4]):
-            assert found.distances[i, j] == (truth.distance(u, v) if i != j else 0)
+    letters = "acgtwxyz"[: (1, 2, 2, 4, 5, 8)[seed % 6]]
+    check_all_of_an_order(drawn_words(seed, letters, (1, 2, 3, 17, 33, 70, 300), seed % 5))
 
 
 def neighbours_are_ordered(words: Words, order: np.ndarray) -> bool:
@@ -89,6 +63,47 @@ def test_many_conjugates(count: int, longest: int, copies: int) -> None:
     assert neighbours_are_ordered(words, found.order.astype(np.int64))
     back = inverse(found.transform)
     assert [back.word(i) for i in range(len(strings))] == strings
+
+
+def few() -> dict[str, list[bytes]]:
+    """Sets of up to 65,536 conjugates, in many tiles."""
+    draw = np.random.default_rng(6)
+
+    def word(letters: bytes, length: int) -> bytes:
+        return bytes(letters[code] for code in draw.integers(0, len(letters), length))
+
+    long = word(b"ACGT", 20_000)
+    return {
+        "random": [word(b"ACGT", 100) for _ in range(655)],
+        "one word": [word(b"AC", 65_536)],
+        "rotations of one": [long, long[7_000:] + long[:7_000], long[:19_999] + b"A"],
+        "one letter": [b"A" * 65_536],
+        "homopolymers and a letter": [b"A" * 30_000 + b"C", b"A" * 30_001, b"A"],
+        "words of one letter": [b"A", b"C"] * 32_768,
+        "powers": [b"ACG" * 9_000, b"CGA" * 3_000, b"GAC" * 9_000],
+        "a letter too many for a tile": [word(b"AC", 513)],
+        "every byte": [bytes(range(256)) * 100, bytes(range(255, -1, -1))],
+    }
+
+
+@pytest.mark.parametrize("name", few())
+def test_few_conjugates_in_many_tiles_are_ordered_as_on_the_cpu(name: str) -> None:
+    words = words_of(few()[name])
+    pairs = len(words.lengths) < 1000
+    found = gpu.find(words, order=True, distances=pairs, watch=Stopwatch())
+    expected = cpu.order_conjugates(words)
+    assert np.array_equal(found.order, expected)
+    if pairs:
+        assert np.array_equal(found.distances, cpu.distances(words, expected))
+
+
+def test_solid_sequences_are_ordered_as_on_the_cpu() -> None:
+    """As Tables 1 to 3 have them."""
+    for work in works_of(Case([50, 100, 260])):
+        found = gpu.find(work.words, order=True, distances=True, watch=Stopwatch())
+        expected = cpu.order_conjugates(work.words)
+        assert np.array_equal(found.order, expected)
+        assert np.array_equal(found.distances, cpu.distances(work.words, expected))
 
 
 @pytest.mark.parametrize("repeats", [1, 40])

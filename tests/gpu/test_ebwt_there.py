@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from ebwt_on_gpus import drawn_words
 from oracles.pretend_ebwt import play_kernels
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu_paper, gpu_paper
@@ -27,20 +27,10 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     return play_kernels(monkeypatch) if request.param == "played" else None
 
 
-def drawn(seed: int) -> list[str]:
-    """Words with copies, rotations, powers and prefixes of each other among them."""
-    draw = random.Random(seed)
-    words = ["".join(draw.choices("acgt"[: 1 + seed % 4], k=draw.randint(1, 20))) for _ in range(5)]
-    for _ in range(5):
-        word, cut = draw.choice(words), draw.randint(0, 9)
-        words.append(draw.choice([word, word[cut:] + word[:cut], word * draw.randint(1, 3), word[:cut] or word]))
-    return words
-
-
 @SORTS
 @pytest.mark.parametrize("seed", range(8))
 def test_a_gpu_says_what_the_cpu_says(device: Any, seed: int, sort: str) -> None:
-    words = words_of(drawn(seed))
+    words = words_of(drawn_words(seed, "acgt"[: 1 + seed % 4], range(1, 21), 5))
     expected = cpu_paper.order_conjugates(words)
     order = gpu_paper.order_conjugates(words, sort=sort)
     assert order.dtype == np.uint32 and order.tolist() == expected.tolist()

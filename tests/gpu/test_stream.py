@@ -16,6 +16,7 @@ from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits, gpu_memory
 from warpseed.tree_bitmap.search import checked_request, write_stream
+from warpseed.tree_bitmap.stream import NO_BASE
 
 pytestmark = pytest.mark.gpu
 
@@ -40,7 +41,7 @@ def streams(k: int) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("k", [1, 3, 4, 12, 15, 30, 31])
+@pytest.mark.parametrize("k", [1, 3, 4, 5, 12, 15, 30, 31])
 @pytest.mark.parametrize("block", [64, 1 << 24])
 def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
@@ -63,24 +64,47 @@ def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: 
             assert fixed.tolist() == held.tolist(), (name, seed_length)
 
 
-def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from warpseed.compute.gpu import on_device, on_own_stream
-
+@pytest.mark.parametrize("k", [7, 17])
+def test_a_table_grows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
+    """From one for no k-mers at all; short ones go to places of their own then."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 4096)
     draw = random.Random(5)
     codes = codes_of(draw, 60_000)
     codes[30_000:40_000] = codes[:10_000]
-    with on_device(0), on_own_stream(0):
-        kmers = gpu.DeviceKmers(17, 100, counting=True)
-        parts = list(map(np.array, gpu.iter_answers(kmers, np.array_split(codes, 7), Stopwatch())))
-        counted = kmers.counted()
-    assert np.concatenate(parts).tolist() == truth.answers_to(codes.tolist(), 17)[0]
+    blocks = np.array_split(codes, 7)
+    stream = np.concatenate([part for block in blocks for part in (block, np.full(1, NO_BASE))]).tolist()
+    counts = gpu.DeviceCounts(k, gpu_memory.Need.of(k, 0, counting=True), 0)
+    answers = gpu.DeviceAnswers(k, np.empty(0, np.uint64), gpu_memory.Need.of(k, 0), 0, grows=True)
+    told: list[np.ndarray] = []
+    for number, block in enumerate(blocks, 1):
+        counts.take(block, number < len(blocks))
+        told += answers.take(block, number < len(blocks))
+    between = np.full(1, truth.NO_KMER)
+    assert (
+        np.concatenate([part for block in told for part in (block, between)]).tolist() == truth.answers_to(stream, k)[0]
+    )
     places: dict[Any, list[int]] = {}
-    for place, word in truth.words_at(codes.tolist(), 17):
+    for place, word in truth.words_at(stream, k):
         places.setdefault(word, []).append(place)
+    counted = counts.counted()
     assert counted.codes.tolist() == truth.codes_of_words(places)
     assert counted.places.tolist() == [held[0] for held in places.values()]
     assert counted.counts.tolist() == [len(held) for held in places.values()]
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, 7, 9])
+@pytest.mark.parametrize("block", [4096, 1 << 20])
+def test_short_kmers_are_counted(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
+    """By blocks of threads for themselves, and by all together; few of them are added to by all threads."""
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
+    draw = np.random.default_rng(k)
+    for codes in (draw.integers(0, 5, 300_000, np.uint8), np.full(300_000, 2, np.uint8), np.arange(300_000) % 3):
+        codes = codes.astype(np.uint8)
+        expected = cpu.HostCounts(k, places=len(codes))
+        expected.take(codes, False)
+        counted = gpu.count_kmers(codes, k, watch=Stopwatch())
+        for mine, true in zip(counted, expected.counted(), strict=True):
+            assert mine.tolist() == true.tolist()
 
 
 def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu_levenshtein, gpu_levenshtein
 from warpseed.tree_bitmap.cpu_levenshtein import EDIT_KERNELS
 from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically
-from warpseed.tree_bitmap.gpu_dynamic import lanes_for
+from warpseed.tree_bitmap.gpu_dynamic import DeviceKmersInOrder, lanes_for
 from warpseed.tree_bitmap.growing import Growing
 
 LENGTHS = (1, 3, 4, 31)
@@ -54,11 +54,13 @@ def ways(k: int) -> list[How]:
         How(100, concurrent=True),
         How(33, "tree", concurrent=True, pieces=7, lanes=32, records=2),
         How(k + 200, "hybrid", records=0, pieces=1),
+        How(50, "sorted", concurrent=True),
+        How(90, "sorted", "naive"),
     ]
 
 
 @pytest.mark.parametrize("k", LENGTHS)
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(8))
 def test_answers_and_dictionary_are_the_oracles(device: Any, k: int, number: int) -> None:
     others = [word for _, word in words_at(random.Random(7).choices(range(4), k=50), k)]
     known = np.array(sorted(set(codes_of_words(others))), np.uint64)
@@ -67,6 +69,22 @@ def test_answers_and_dictionary_are_the_oracles(device: Any, k: int, number: int
             expected = answers_to(codes.tolist(), k, seed.length, seed.kmers.tolist())
             matched = match_dynamically(codes, k, seed, ways(k)[number], "gpu")
             assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected, (name, seed.length)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 12, 15, 31])
+def test_the_bitmap_that_is_made_there_is_that_of_the_pointer_trie(device: Any, k: int) -> None:
+    """Array by array, of any number of words, in whatever parts they come."""
+    draw = np.random.default_rng(k)
+    for count in (0, 1, 2, 70, 5000):
+        kmers = draw.integers(0, 4**k, count, np.uint64)
+        kmers[count // 2 :] &= np.uint64(0xFFFF)
+        tree, there = Growing(k), DeviceKmersInOrder(k)
+        parts = [there.insert(part).tolist() for part in np.array_split(kmers, 3)]
+        assert sum(parts, []) == tree.insert(kmers).tolist()
+        assert there.kmers().tolist() == tree.kmers().tolist()
+        for mine, trues in zip(there.to_bitmap(), tree.to_bitmap(), strict=True):
+            mine = np.asarray(mine.copy_to_host() if device is None else mine)
+            assert mine.dtype == trues.dtype and mine.tolist() == trues.tolist()
 
 
 @pytest.mark.parametrize("kernel", ["naive", "shuffle"])
@@ -140,6 +158,20 @@ def test_edits_are_those_of_the_twins(device: Any, k: int, edits: int, kernel: s
             assert list(watch.seconds) == ["kernel"]
             assert found.accepted.tolist() == expected.accepted.tolist(), name
             assert found.missed.tolist() == expected.missed.tolist(), name
+
+
+@pytest.mark.parametrize("kernel", EDIT_KERNELS)
+def test_edits_are_found_in_a_bitmap_that_was_made_there(device: Any, kernel: str) -> None:
+    """It does not come to the host in between."""
+    codes = streams(9)["repeats"]
+    known = np.array(codes_of_words(word for _, word in words_at(codes.tolist()[:80], 9)), np.uint64)
+    tree, there = Growing(9), DeviceKmersInOrder(9)
+    tree.insert(known)
+    there.insert(known)
+    expected = cpu_levenshtein.match_edits(codes, 9, 2, tree.to_bitmap())
+    found = gpu_levenshtein.match_edits(codes, 9, 2, there.to_bitmap(), kernel)
+    assert found.accepted.tolist() == expected.accepted.tolist()
+    assert found.missed.tolist() == expected.missed.tolist()
 
 
 def test_edits_near_a_large_dictionary(device: Any) -> None:

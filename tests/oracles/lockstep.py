@@ -4,6 +4,7 @@ each other where they exchange values. For a few blocks: it is slow."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -39,8 +40,8 @@ class _Group:
 class _Block:
     """One block: what its threads share."""
 
-    def __init__(self, number: int, size: int) -> None:
-        self.number, self.size = number, size
+    def __init__(self, number: int, size: int, blocks: int) -> None:
+        self.number, self.size, self.blocks = number, size, blocks
         self.all, self.warps = _Group(size), [_Group(min(WARP, size - first)) for first in range(0, size, WARP)]
         self.shared: dict[int, np.ndarray] = {}
 
@@ -67,6 +68,8 @@ class _Atomic:
         return self._change(array, place, lambda before: before | value)
 
     def add(self, array: np.ndarray, place: Any, value: Any) -> Any:
+        if not value:
+            time.sleep(0)  # Who only looks waits for others, so they go on.
         return self._change(array, place, lambda before: before + value)
 
 
@@ -89,6 +92,13 @@ class _Cuda:
     @property
     def blockDim(self) -> SimpleNamespace:  # noqa: N802
         return SimpleNamespace(x=self.here.block.size)
+
+    @property
+    def gridDim(self) -> SimpleNamespace:  # noqa: N802
+        return SimpleNamespace(x=self.here.block.blocks)
+
+    def gridsize(self, dimensions: int) -> int:
+        return int(self.here.block.blocks * self.here.block.size)
 
     def grid(self, dimensions: int) -> int:
         return int(self.here.block.number * self.here.block.size + self.here.thread)
@@ -122,6 +132,9 @@ class _Cuda:
     def clz(self, value: Any) -> int:
         return 32 - int(value).bit_length()
 
+    def threadfence(self) -> None:
+        pass  # All threads see what one writes at once.
+
     def syncwarp(self) -> None:
         self._of_warp(None)
 
@@ -132,19 +145,21 @@ class _Cuda:
         return sum(1 for each in self.here.block.all.shown(self.here.thread, value) if each)
 
 
-def _run_block(block: _Block, cuda: _Cuda, function: Callable[..., None], arguments: Sequence[Any]) -> None:
+def _run_blocks(blocks: Sequence[_Block], cuda: _Cuda, function: Callable[..., None], arguments: Sequence[Any]) -> None:
+    """Run some blocks side by side."""
     failed: list[BaseException] = []
 
-    def run(thread: int) -> None:
+    def run(block: _Block, thread: int) -> None:
         cuda.here.block, cuda.here.thread, cuda.here.arrays = block, thread, 0
         try:
-            function(*arguments)
+            with np.errstate(over="ignore"):
+                function(*arguments)
         except BaseException as error:
             failed.append(error)
             for group in (block.all, *block.warps):
                 group.abort()
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(block.size)]
+    threads = [threading.Thread(target=run, args=(block, number)) for block in blocks for number in range(block.size)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -154,7 +169,11 @@ def _run_block(block: _Block, cuda: _Cuda, function: Callable[..., None], argume
 
 
 def run_kernel(
-    modules: Sequence[ModuleType], device_functions: Sequence[Any], launch: tuple[Any, int, int], *arguments: Any
+    modules: Sequence[ModuleType],
+    device_functions: Sequence[Any],
+    launch: tuple[Any, int, int],
+    *arguments: Any,
+    together: int = 1,
 ) -> None:
     """Run a kernel on arrays of the host.
 
@@ -163,6 +182,7 @@ def run_kernel(
     modules : where `cuda` is looked up
     device_functions : the jitted functions that use `cuda` themselves, and run as Python too
     launch : the kernel, its threads, and those of a block
+    together : how many blocks run side by side: all, where they wait for each other
     """
     kernel, count, size = launch
     cuda = _Cuda()
@@ -172,6 +192,7 @@ def run_kernel(
             for function in device_functions:
                 if getattr(module, function.__name__, None) is function:
                     patch.setattr(module, function.__name__, function.py_func)
-        with np.errstate(over="ignore"):
-            for number in range(-(-count // size)):
-                _run_block(_Block(number, size), cuda, kernel.py_func, arguments)
+        blocks = -(-count // size)
+        grid = [_Block(number, size, blocks) for number in range(blocks)]
+        for first in range(0, blocks, together):
+            _run_blocks(grid[first : first + together], cuda, kernel.py_func, arguments)

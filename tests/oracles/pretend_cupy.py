@@ -98,11 +98,14 @@ class PretendCupy:
     def zeros(self, shape: Any, dtype: Any) -> Array:
         return self._given(np.zeros(shape, dtype))
 
+    def ones(self, shape: Any, dtype: Any) -> Array:
+        return self._given(np.ones(shape, dtype))
+
     def asarray(self, array: np.ndarray) -> Array:
         return array if isinstance(array, Array) else self._given(np.array(array))
 
-    def arange(self, count: int, dtype: Any) -> Array:
-        return self._given(np.arange(count, dtype=dtype))
+    def arange(self, *limits: int, dtype: Any) -> Array:
+        return self._given(np.arange(*limits, dtype=dtype))
 
     def diff(self, array: Array) -> Array:
         return np.diff(array).view(Array)
@@ -112,6 +115,9 @@ class PretendCupy:
 
     def maximum(self, array: Array, least: int) -> Array:
         return np.maximum(array, least).view(Array)
+
+    def minimum(self, array: Array, most: int) -> Array:
+        return np.minimum(array, most).view(Array)
 
     def searchsorted(self, array: Array, values: Array) -> Array:
         return np.searchsorted(array, values).view(Array)
@@ -128,5 +134,8 @@ class PretendCupy:
     def flatnonzero(self, array: Array) -> Array:
         return np.flatnonzero(array).view(Array)
 
-    def cumsum(self, array: Array, dtype: Any = None, out: Array | None = None) -> Array:
-        return np.cumsum(array, dtype=dtype, out=out).view(Array)
+    def cumsum(self, array: Array, axis: int | None = None, dtype: Any = None, out: Array | None = None) -> Array:
+        return np.cumsum(array, axis=axis, dtype=dtype, out=out).view(Array)
+
+    def ascontiguousarray(self, array: Array) -> Array:
+        return np.ascontiguousarray(array).view(Array)

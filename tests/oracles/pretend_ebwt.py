@@ -8,30 +8,14 @@ import numpy as np
 from warpseed.ebwt import paper
 from warpseed.ebwt.paper import Written
 
+from oracles.played_kernels import PlayedKernels
 from oracles.pretend_gpu import install
 
 __all__ = ["play_kernels"]
 
 
-def _plain(value: Any) -> Any:
-    """Arrays of the pretended device as NumPy's, which compiled functions know."""
-    if isinstance(value, tuple):
-        return type(value)(*map(_plain, value))
-    return np.asarray(value).view(np.ndarray) if isinstance(value, np.ndarray) else value
-
-
-class _Kernels:
-    """The kernels by name."""
-
-    def __init__(self) -> None:
-        self.launched: list[tuple[str, int, int]] = []
-        """name, threads and threads of a block of each launch"""
-
-    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
-        name = function.py_func.__name__
-        self.launched.append((name, threads, block))
-        if threads:
-            getattr(self, name)(*map(_plain, arguments))
+class _Kernels(PlayedKernels):
+    """Those of the paper tier."""
 
     def write_conjugates(self, codes: np.ndarray, offsets: np.ndarray, written: Written) -> None:
         for word in range(len(offsets) - 1):

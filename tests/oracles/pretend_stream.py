@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from warpseed.compute.bits import mixed
+from warpseed.tree_bitmap.gpu_direct import WORD_BITS
 from warpseed.tree_bitmap.gpu_fast import KNOWN
 from warpseed.tree_bitmap.slots import EMPTY
 
@@ -40,11 +41,8 @@ class _Kernels:
 
     def insert_kmers(self, table, block, stretch, answers) -> None:
         slots, free = _slots_of(table)
-        here = np.arange(stretch.first, stretch.last) - block.first
-        words, marks = (np.asarray(array).view(np.ndarray) for array in block[:2])
-        kmers, known = _bits_at(words, here, table.k), _bits_at(marks, here, table.k) == 0
-        answers[: len(here)][~known] = NO_KMER
-        for i in np.flatnonzero(known & _is_of(kmers, stretch.part, stretch.parts)).tolist():
+        kmers, mine = _kmers_of(table, block, stretch, answers)
+        for i in np.flatnonzero(mine).tolist():
             kmer = int(kmers[i])
             if kmer in slots:
                 answers[i] = SEEN
@@ -61,10 +59,57 @@ class _Kernels:
             if kmer not in slots:
                 _take(table, next(free), kmer, int(KNOWN))
 
+    def insert_short_kmers(self, table, block, stretch, answers) -> None:
+        kmers, mine = _kmers_of(table, block, stretch, answers)
+        for i in np.flatnonzero(mine).tolist():
+            kmer = int(kmers[i])
+            if _has_bit(table, kmer):
+                answers[i] = SEEN
+            elif stretch.grows and table.turns[kmer] != EMPTY:
+                answers[i] = SEEN
+                if table.turns[kmer] <= stretch.first:
+                    _set_bit(table, kmer)
+            elif stretch.grows:
+                table.turns[kmer] = stretch.first + i + 1
+
+    def count_short_kmers(self, table, block, stretch) -> None:
+        kmers, mine = _kmers_of(table, block, stretch, np.empty(stretch.last - stretch.first, np.uint8))
+        np.add.at(table.counts.view(np.ndarray), kmers[mine].astype(np.int64), np.uint64(1))
+
+    def insert_short_known(self, table, kmers, part, parts) -> None:
+        kmers = np.asarray(kmers).view(np.ndarray)
+        for kmer in kmers[_is_of(kmers, part, parts)].tolist():
+            _set_bit(table, kmer)
+            if len(table.turns):
+                table.turns[kmer] = KNOWN
+
+    def spread_slots(self, old, table) -> None:
+        for kmer, turn, count in zip(*old.slots.T.tolist(), old.counts.tolist() or [0] * len(old.slots), strict=True):
+            if kmer != EMPTY:
+                table.turns[kmer] = turn
+                table.counts[kmer if len(table.counts) else slice(0)] = count
+
     def move_slots(self, old, table) -> None:
         held = np.flatnonzero(old.slots[:, 0] != EMPTY)
         table.slots[: len(held)] = old.slots[held]
         table.counts[: len(held) if len(table.counts) else 0] = old.counts[held] if len(old.counts) else []
+
+
+def _kmers_of(table: Any, block: Any, stretch: Any, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The k-mers of a stretch's places, and which are of its part; the answers say where there is none."""
+    here = np.arange(stretch.first, stretch.last) - block.first
+    words, marks = (np.asarray(array).view(np.ndarray) for array in block[:2])
+    kmers, known = _bits_at(words, here, table.k), _bits_at(marks, here, table.k) == 0
+    answers[: len(here)][~known] = NO_KMER
+    return kmers, known & _is_of(kmers, stretch.part, stretch.parts)
+
+
+def _has_bit(table: Any, kmer: int) -> bool:
+    return bool(int(table.seen[kmer // WORD_BITS]) >> kmer % WORD_BITS & 1)
+
+
+def _set_bit(table: Any, kmer: int) -> None:
+    table.seen[kmer // WORD_BITS] |= np.uint32(1 << kmer % WORD_BITS)
 
 
 def _slots_of(table: Any) -> tuple[dict[int, int], Iterator[int]]:
@@ -88,9 +133,10 @@ def _take(table: Any, slot: int, kmer: int, turn: int) -> None:
 def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
     """Put a pretended CuPy and these kernels where the library looks for them."""
     from warpseed.compute import gpu as device
-    from warpseed.tree_bitmap import gpu_table
+    from warpseed.tree_bitmap import gpu_structures, gpu_table
 
     package, _ = install(monkeypatch, None, devices)
-    monkeypatch.setattr(gpu_table, "launch", _Kernels().launch)
+    for module in (gpu_structures, gpu_table):
+        monkeypatch.setattr(module, "launch", _Kernels().launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     return package

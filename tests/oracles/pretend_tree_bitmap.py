@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 from warpseed.compute.bits import fetch_word
 from warpseed.tree_bitmap import cpu_edits, cpu_levenshtein
-from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.cpu_paper import match_chunk
 from warpseed.tree_bitmap.edits import place_distance
 from warpseed.tree_bitmap.levenshtein import edit_record
 from warpseed.tree_bitmap.paper import MISMATCH
 from warpseed.tree_bitmap.slots import EMPTY
 
+from oracles.played_kernels import PlayedKernels
 from oracles.pretend_gpu import PretendCupy, install
 
 __all__ = ["play_distances", "play_kernels"]
-
-
-def _plain(bitmap: TreeBitmap) -> TreeBitmap:
-    return TreeBitmap(*(np.asarray(array).view(np.ndarray) for array in bitmap))
 
 
 def _put(records: np.ndarray, buffer: Any) -> None:
@@ -31,34 +27,24 @@ def _put(records: np.ndarray, buffer: Any) -> None:
     buffer.cursor[0] = len(records)
 
 
-class _Kernels:
-    """The kernels by name."""
-
-    def __init__(self) -> None:
-        self.launched: list[tuple[str, int, int]] = []
-        """name, threads and threads of a block of each launch"""
-
-    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
-        name = function.py_func.__name__
-        self.launched.append((name, threads, block))
-        if threads:
-            getattr(self, name)(*arguments)
+class _Kernels(PlayedKernels):
+    """Those of matching."""
 
     def match_naively(self, codes, k, bitmap, places, actives, buffer) -> None:
         blocks, rest = divmod(len(actives), len(bitmap.inmaps))
         assert blocks > 0 and rest == 0
-        _put(match_chunk(codes.view(np.ndarray), k, _plain(bitmap), places, "naive", blocks), buffer)
+        _put(match_chunk(codes, k, bitmap, places, "naive", blocks), buffer)
 
     def match_by_shuffle(self, codes, k, bitmap, places, shape, buffer) -> None:
         pieces, lanes = shape
         assert lanes in (4, 8, 16, 32) and lanes > k and pieces > 0
-        _put(match_chunk(codes.view(np.ndarray), k, _plain(bitmap), places, "shuffle", pieces), buffer)
+        _put(match_chunk(codes, k, bitmap, places, "shuffle", pieces), buffer)
 
     def _match_edits(self, codes, search, bitmap, places, actives, buffer) -> None:
         k, edits = search
         blocks, rest = divmod(len(actives), (edits + 1) * len(bitmap.inmaps))
         assert places == (0, len(codes)) and blocks > 0 and rest == 0
-        found = cpu_levenshtein.match_edits(codes.view(np.ndarray), k, edits, _plain(bitmap), pieces=blocks)
+        found = cpu_levenshtein.match_edits(codes, k, edits, bitmap, pieces=blocks)
         records = [
             edit_record(kind, place, bits)
             for kind, words in ((0, found.accepted), (MISMATCH, found.missed))
@@ -82,16 +68,14 @@ def play_kernels(monkeypatch: Any) -> _Kernels:
     return kernels
 
 
-class _Distances:
+class _Distances(PlayedKernels):
     """The kernels of true distances."""
 
     def __init__(self, package: PretendCupy) -> None:
+        super().__init__()
         self._package = package
         self.places: list[tuple[int, int]] = []
         """device and places of each look-up"""
-
-    def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
-        getattr(self, function.py_func.__name__)(*map(_bare, arguments))
 
     def put_kmers(self, kmers, k, slots) -> None:
         assert (slots == EMPTY).all()
@@ -114,13 +98,6 @@ class _Distances:
             unknown = fetch_word(marks, place + 1)
             run = next((bases for bases in range(32) if unknown >> 2 * bases & 1), 32)
             distances[place] = place_distance(near, window, run)
-
-
-def _bare(argument: Any) -> Any:
-    """An argument with the device's arrays as the host's."""
-    if isinstance(argument, tuple):
-        return type(argument)(*map(_bare, argument))
-    return argument.view(np.ndarray) if isinstance(argument, np.ndarray) else argument
 
 
 def play_distances(monkeypatch: Any, devices: int) -> tuple[PretendCupy, _Distances]:

@@ -11,6 +11,7 @@ import pytest
 from warpseed import build_index, find_mems
 from warpseed.measure import processes
 from warpseed.measure.beside import Beside
+from warpseed.measure.peers.mummer import mummer_version
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
 from warpseed.mems.peers import time_beside_peers
@@ -62,6 +63,15 @@ def test_all_sides_find_the_same(beside: tuple[Beside, Case], tmp_path: Path) ->
     counts = frame[frame["unit"] == "hits"].groupby(["tool", "parameters"])["value"].nunique()
     assert len(counts) == 4 and set(counts) == {1}
     assert set(frame.loc[frame["item"] == "index", "tool"]) == {"bwa"}
+
+
+@pytest.mark.skipif(mummer_version("mummer4") is None, reason="no mummer4 is installed")
+def test_both_mummers_stand_beside_ours_in_turns(beside: tuple[Beside, Case], tmp_path: Path) -> None:
+    case = beside[1]._replace(min_lengths=[20])
+    frame = timed((beside[0], case), tmp_path, tools=["mummer", "mummer4"], repeats=1)
+    ended = frame[(frame["stage"] == "process") & (frame["metric"] == "time")]
+    assert list(ended["tool"]) == ["mummer", "mummer4", "warpseed"] and ended["digest"].nunique() == 1
+    assert set(frame.loc[frame["unit"] == "hits", "tool"]) == {"mummer", "mummer4"}
 
 
 def test_a_process_that_loses_a_match_has_another_digest(

@@ -11,14 +11,14 @@ from hostile_words import HOSTILE, word_sets
 from hypothesis import given
 from oracles import ebwt as truth
 from warpseed.compute import machine
-from warpseed.ebwt import cpu, cpu_distances
+from warpseed.ebwt import cpu, cpu_distances, fast
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
 SETTINGS = {
     "as it is": {},
-    "threads share ranks": {"_A_THREAD": 1},
-    "threads share lines": {"_A_THREAD": 1, "_TILE": 1},
+    "threads share ranks": {"A_THREAD": 1},
+    "threads share lines": {"A_THREAD": 1, "_TILE": 1},
     "times of 32 bits": {"_SHORT_TIMES": 1},
     "many blocks, and calls": {"_SHORT_TIMES": 1 << 10, "_COMPARED": 1000},
 }
@@ -27,7 +27,7 @@ SETTINGS = {
 @pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
 def setting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in request.param.items():
-        monkeypatch.setattr(cpu_distances, name, value)
+        monkeypatch.setattr(fast if name == "A_THREAD" else cpu_distances, name, value)
 
 
 def distances_of(words: list[str], threads: int) -> np.ndarray:

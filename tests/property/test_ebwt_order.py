@@ -12,7 +12,7 @@ from hypothesis import given
 from oracles import ebwt as truth
 from warpseed.compute import machine
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu
+from warpseed.ebwt import cpu, fast
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
 def setting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_A_THREAD", 1)
+    monkeypatch.setattr(fast, "A_THREAD", 1)
     for name, value in request.param.items():
         monkeypatch.setattr(cpu, name, value)
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_parts
+from warpseed.tree_bitmap.cpu_counts import CountTable
 from warpseed.tree_bitmap.stream import NO_BASE
 from warpseed.tree_bitmap.windows import BLOCK
 
@@ -108,9 +109,18 @@ def test_blocks_of_any_lengths_give_the_same_answers(kind: str, k: int) -> None:
         assert answers.tolist() == expected
 
 
-@pytest.mark.parametrize("k", [3, 15, 31])
-@pytest.mark.parametrize("kind", ["random", "repeat", "short records"])
-def test_kmers_of_blocks_of_any_lengths_are_counted(kind: str, k: int) -> None:
+COUNTED_BY = {"sets": {"_MOST_COUNTED_K": 0}, "a table": {"_CHEAP_COUNTS": 3 * 4**8}}
+
+
+@pytest.mark.parametrize(
+    ("k", "way"), [(1, "a table"), (3, "sets"), (3, "a table"), (8, "a table"), (15, ""), (31, "")]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_kmers_of_blocks_of_any_lengths_are_counted(
+    monkeypatch: pytest.MonkeyPatch, kind: str, k: int, way: str
+) -> None:
+    for name, value in COUNTED_BY.get(way, {}).items():
+        monkeypatch.setattr(cpu, name, value)
     codes = made_stream(np.random.default_rng(k), kind, 9000)
     for lengths in BLOCKS:
         blocks = np.split(codes, np.cumsum(lengths)[:-1])
@@ -118,7 +128,8 @@ def test_kmers_of_blocks_of_any_lengths_are_counted(kind: str, k: int) -> None:
         words = [(place, codes_of_words([word])[0]) for place, word in words_at(stream.tolist(), k)]
         times = Counter(kmer for _, kmer in words)
         firsts = {kmer: place for place, kmer in reversed(words)}
-        counts = cpu.HostCounts(k, threads=2, places=max(lengths))
+        counts = cpu.HostCounts(k, threads=3, places=max(lengths))
+        assert way == "" or isinstance(counts._structure, CountTable) == (way == "a table")
         for number, block in enumerate(blocks, 1):
             counts.take(block, number < len(blocks))
         found = counts.counted()

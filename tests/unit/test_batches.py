@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import warpseed
-from warpseed.batches import Options, devices_of, find_all, iter_batches, target_of, write_results
+from warpseed.batches import Options, checked_options, find_all, iter_batches, write_results
+from warpseed.compute.devices import devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
@@ -60,16 +62,41 @@ def test_one_sequence_alone_is_refused(index: SeedIndex, kmers: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("max_mismatch", "did you mean 'max_mismatches'"),
-        ("thread", "did you mean 'threads'"),
-        ("zzz", "known are k, step, max_mismatches, watch, tier, device, threads, max_hits"),
+        ("max_mismatch", r"did you mean 'max_mismatches'\?"),
+        ("thread", r"did you mean 'threads'\?"),
+        ("zzz", r"known are k, step, max_mismatches, watch, tier, device, threads, max_hits, devices\."),
     ],
 )
 def test_an_option_that_is_none_is_a_sentence(index: SeedIndex, name: str, hint: str) -> None:
     options: dict[str, Any] = {name: 1}
     for search in (warpseed.find_kmers, iter_kmer_hits):
-        with pytest.raises(InputError, match=rf"^the option '{name}' is not known: {hint}\?"):
+        with pytest.raises(InputError, match=rf"^the option '{name}' is not known: {hint}$"):
             search(index, ["ACGT"], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"devices": 1}, "devices is 1, but numbers of GPUs, such as [0, 1], were expected."),
+        ({"devices": []}, "devices is [], but numbers of GPUs, such as [0, 1], were expected."),
+        ({"devices": "01"}, "devices is '01', but numbers of GPUs, such as [0, 1], were expected."),
+        ({"devices": [-1]}, "devices is [-1], but numbers of GPUs, such as [0, 1], were expected."),
+        ({"devices": [0], "device": "cpu"}, "devices goes with device='gpu', but device is 'cpu'."),
+        (
+            {"devices": [1, 1], "device": "gpu"},
+            "device is 'gpu:1,1', but 'cpu' or 'gpu' was expected, or",
+        ),
+    ],
+)
+def test_devices_by_numbers_are_checked(index: SeedIndex, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
+        warpseed.find_kmers(index, ["ACGT"], **options)
+
+
+def test_devices_by_numbers_are_a_device() -> None:
+    assert checked_options({"device": "gpu", "devices": np.array([1, 0])}).device == "gpu:1,0"
+    assert checked_options({"devices": (2,)}).device == "gpu:2"
+    assert checked_options({"device": "gpu", "devices": None}).device == "gpu"
 
 
 class Repeats:

@@ -114,11 +114,13 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert len(written(tmp_path)) == len(FILES)
 
 
-def test_equal_names_get_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save(tmp_path, "equal.fa", ">a\nACGT\n>a\nGGT\n>b\nCC\n")
-    assert cli.main(["ebwt", path, "-q", "-o", f"{tmp_path}/out"]) == 0
-    assert capsys.readouterr().err.startswith("Note: 1 record without a name, or with that of another, got one")
-    assert (tmp_path / "out.words.tsv").read_text().splitlines()[2].startswith("a_2\t3\t")
+def test_names_that_files_cannot_hold_are_made_new_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "names.fa").write_bytes(b">a\nACGT\n>a\nGGT\n>b\nCC\n>caf\xe9\nGAT\n")
+    assert cli.main(["ebwt", f"{tmp_path}/names.fa", "-q", "-o", f"{tmp_path}/out"]) == 0
+    note = "Note: 2 records whose name was missing, another's, or not UTF-8, got a new one."
+    assert capsys.readouterr().err.splitlines()[0] == note
+    names = [line.partition("\t")[0] for line in (tmp_path / "out.words.tsv").read_text(encoding="utf-8").splitlines()]
+    assert names[1:] == ["a", "a_2", "b", "caf\ufffd"]
 
 
 @pytest.mark.parametrize(
@@ -179,6 +181,9 @@ def test_a_folder_that_is_read_only(tmp_path: Path, sequences: str, refused: Ref
     ("arguments", "told"),
     [
         (["--no-distances", "--normalise"], "--normalise is about distances"),
+        (["--no-distances", "--tree", "nj"], "--tree is about distances"),
+        (["--inverse", "--tree", "upgma"], "--tree is about distances"),
+        (["--inverse", "--device", "gpu"], "--inverse is made on the CPU; leave --device out"),
         (["--device", "gpu:0,1"], "takes one GPU"),
         (["--device", "tpu"], "'cpu' or 'gpu' was expected"),
         (["--threads", "0"], "1 or more was expected"),
@@ -198,6 +203,7 @@ def test_options_that_do_not_go(
         ("ebwt.txt", "N", "", "add up to 28, but"),
         ("words.tsv", "one\t7\t", "one\t8\t", "add up to 29, but"),
         ("words.tsv", "index", "", "the header line"),
+        ("words.tsv", "one\t7\t", "\t7\t", "line 2: '\\t7\\t"),
         ("words.tsv", "\tindex", "\tindex\nA", "line 2"),
         ("words.tsv", "one\t7\t", "one\t7\t-", "line 2"),
         ("words.tsv", "one\t7\t", "one\t7\t99", "an index among them"),

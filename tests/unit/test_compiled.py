@@ -264,6 +264,33 @@ def test_damaged_files_are_made_again(filled: Path, damage: str) -> None:
     assert output_of(start(SORT, filled)) == "1 2 3 8 9 False"
 
 
+LIMITED = """
+import resource
+import sys
+import numpy as np
+from warpseed.compute import objects
+from warpseed.compute.ranges import sort_groups
+from warpseed.errors import MemoryLimitError
+if sys.argv[1] == "compiler":
+    objects.place_of("x", "y")
+    objects._linker()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (80 << 20), resource.RLIM_INFINITY))
+try:
+    sort_groups(np.zeros(5, np.uint64), np.array([3, 2]))
+except MemoryLimitError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is mapped is read from /proc")
+@pytest.mark.parametrize(("what", "said"), [("loader", "To load LLVM takes 0.176 GB"), ("compiler", "To compile ")])
+def test_too_little_address_space_is_one_sentence(tmp_path: Path, what: str, said: str) -> None:
+    """LLVM would end the process, or never come back."""
+    printed = output_of(start(LIMITED.replace("sys.argv[1]", repr(what)), tmp_path))
+    assert printed.startswith(said) and printed.endswith("GB are left; raise the limit (ulimit -v).")
+
+
 def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     assert output_of(start(SORT, tmp_path / "file" / "cache")) == "1 2 3 8 9 True"

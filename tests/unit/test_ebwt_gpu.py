@@ -10,14 +10,22 @@ import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from ebwt_on_gpus import check_all_of_an_order
 from oracles import ebwt as truth
 from oracles.lockstep import run_kernel
 from oracles.pretend_gpu import install
+from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu, gpu_fast, gpu_few, gpu_order
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
+
+MODULES = device_ties, gpu_fast, gpu_few, warp
+DEVICE_FUNCTIONS = (
+    gpu_fast.further, gpu_fast.letters_from, gpu_fast.lower_bound, gpu_few._sort_tiles, gpu_few._merge_runs,
+    gpu_few._sort, gpu_few._note_ranks, gpu_few._deepen, warp.wait_for_blocks,
+)  # fmt: skip
 
 
 @pytest.fixture(params=["few", "many"])
@@ -26,11 +34,14 @@ def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     install(monkeypatch, None)
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-        modules = gpu_fast, gpu_few
-        run_kernel(modules, (gpu_fast.further, gpu_fast._lower_bound), (function, threads, block), *arguments)
+        together = -(-threads // block) if function is gpu_few.order_few else 1
+        run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
 
-    monkeypatch.setattr(gpu_order, "launch", launch)
+    for module in (gpu_order, device_ties):
+        monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
+    monkeypatch.setattr(gpu_order, "multiprocessors", lambda: 3)
+    monkeypatch.setattr(gpu_few, "TILE", 8)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_order, "_PAIR_BLOCK", 4)
     monkeypatch.setattr(gpu_order, "_LEAST_STRETCH", 10)
@@ -59,31 +70,52 @@ def sets() -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize("name", sets())
 def test_all_that_comes_of_an_order_is_as_defined(played: str, name: str) -> None:
-    strings = sets()[name]
-    words = words_of(strings)
-    found = gpu.find(words, order=True, transform=True, distances=True, watch=Stopwatch())
-    assert found.order is not None and found.transform is not None and found.distances is not None
-    expected = truth.ordered_conjugates(strings)
-    assert found.order.tolist() == [int(words.offsets[word]) + offset for word, offset in expected]
-    last, indices = truth.transform(strings)
-    assert bytes(words.letters[code] for code in found.transform.last).decode() == last
-    assert (found.transform.indices + 1).tolist() == indices
-    assert found.distances.tolist() == [
-        [truth.distance(u, v) if i != j else 0 for j, v in enumerate(strings)] for i, u in enumerate(strings)
-    ]
+    check_all_of_an_order(sets()[name])
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("played", ["many"], indirect=True)
+def test_ranks_that_ties_read_are_counted() -> None:
+    """56 letters of one bit and a rank of eight are known at first, then seven ranks more, which are all letters."""
+    watch = Stopwatch()
+    gpu_order.order_of(gpu_order.DeviceWords.of(words_of(sets()["conjugates"])), watch)
+    assert watch.counts == {"ranks": 7 * 210}
+    assert gpu_order.order_of(gpu_order.DeviceWords.of(words_of(["a"]))).tolist() == [0]
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("played", ["few"], indirect=True)
+@pytest.mark.parametrize("come", [1, 2])
+def test_blocks_that_do_not_come_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], come: int
+) -> None:
+    """Where the blocks of the one kernel run one by one, or some of them alone, words are ordered in several steps."""
+    in_steps, launched = gpu_order.launch, []
+
+    def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
+        launched.append(function)
+        if function is not gpu_few.order_few:
+            return in_steps(function, threads, block, *arguments)
+        monkeypatch.setattr(warp, "POLLS", 50)
+        run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=come)
+
+    for module in (gpu_order, device_ties):
+        monkeypatch.setattr(module, "launch", launch)
+    check_all_of_an_order(sets()["Figure 2"] + sets()["conjugates"])
+    assert launched[0] is gpu_few.order_few and gpu_fast.first_keys in launched
+    assert capsys.readouterr().err.startswith("Note: the GPU did not run all of a small kernel at once; ")
 
 
 def test_what_does_not_fit_is_said_before_anything_goes_there(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, None)
     monkeypatch.setattr(gpu, "free_memory", lambda: 600)
+    monkeypatch.setattr(gpu, "_LITTLE", 600)
     with pytest.raises(MemoryLimitError, match="12 letters .*of which 0.0 GB are free"):
         gpu.find(words_of(["banana", "ananas"]), order=True, watch=Stopwatch())
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_callers_get_from_a_gpu_what_they_get_from_the_cpu(played: str) -> None:
     words = sets()["mixed"]
     there, here = (warpseed.ebwt_transform(words, device=device) for device in ("gpu", "cpu"))

@@ -123,7 +123,7 @@ def test_one_of_several_motifs_is_named(tmp_path: Path, text: str) -> None:
         ("position\tA\tC\tG\tT\tN\n1\t1\t0\t0\t0\t0\n", "line 1: 'position\\tA\\tC\\tG\\tT\\tN' was found, but a TSV"),
         ("position\tA\tC\tG\n1\t1\t0\t0\n", "line 1: 'position\\tA\\tC\\tG' was found"),
         ("position\tA\tG\tC\tT\n1\t1\t0\t0\t0\n", "line 1: 'position\\tA\\tG\\tC\\tT' was found"),
-        (">", "the file ends where the counts of A was expected"),
+        (">", "the file ends before the counts of A; was it cut"),
         ("@read\nACGT\n+\nIIII\n", "line 1: '@read' was found, but a TSV"),
         ("1\t1\t0\t0\t0\t0\n", "line 1: 5 numbers stand there, but the four probabilities of A, C, G and T were"),
         ("# x\n1\t1\t0\t0\n", "line 2: 3 numbers stand there"),
@@ -138,7 +138,7 @@ def test_one_of_several_motifs_is_named(tmp_path: Path, text: str) -> None:
         (TSV + "5\t1\t0\t0\t0\n", "line 5: the position is '5', but 4 was expected"),
         (TSV + "1\t1\t0\t0\t0\n", "line 5: the position is '1', but 4 was expected"),
         (TSV + TSV, "line 5: the position is 'position', but 4 was expected"),
-        (JASPAR.split("T  [")[0], "the file ends where the counts of T was expected; was it cut?"),
+        (JASPAR.split("T  [")[0], "the file ends before the counts of T; was it cut?"),
         (JASPAR.rsplit(" ", 1)[0], "line 5: 'T  [ 0  0  4' was found, but the counts of T were expected"),
         (JASPAR.rsplit(" ", 2)[0] + "]", "line 5: 2 counts of T, but as many as of A were expected, one a position"),
         (JASPAR.replace("G  [ 0 10  3 ]\n", "") + ">y\n", "line 4: the counts of T were found, but those of G were"),
@@ -156,7 +156,7 @@ def test_one_of_several_motifs_is_named(tmp_path: Path, text: str) -> None:
         ("MEME version 4\n", "there is no motif"),
         (
             MEME.split("URL")[0].rsplit("\n", 2)[0],
-            "the file ends where row 3 of 3 of the matrix of line 11 was expected",
+            "the file ends before row 3 of 3 of the matrix of line 11",
         ),
         (MEME.replace("w= 3", "w= 4"), "line 15: 2 numbers stand there"),
         (MEME.replace("w= 3", "w= no"), "line 11: the matrix has w= no, but a number of positions from 1 on"),
@@ -232,6 +232,7 @@ def test_what_cannot_be_drawn_is_one_sentence() -> None:
         ((0, 0.5, 1), "positions is 0"),
         ((5, 1.5, 1), "share is 1.5"),
         ((5, float("nan"), 1), "share is nan"),
+        ((5, "half", 1), "share is 'half', but a number was expected"),
         ((5, 0.5, -1), "seed is -1"),
     ):
         with pytest.raises(InputError, match=sentence):
@@ -327,9 +328,11 @@ def test_memory_for_all_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_arguments_out_of_their_range_are_one_sentence() -> None:
     given = generate_weighted(4, 0.5, 1)
-    for threshold in (0, -1, 1.1, float("nan")):
+    for threshold in (0, -1, 1.1, float("nan"), "0.2", None, True):
         with pytest.raises(InputError, match="threshold is "):
-            solid_sequences(given, threshold)
+            solid_sequences(given, threshold)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the probabilities of 'w' are no numbers"):
+        solid_sequences(Weighted("w", np.array([["a", "c", "g", "t"]])))
     with pytest.raises(InputError, match="rule is 'both', but 'letters' or 'product' was expected"):
         solid_sequences(given, rule="both")
     with pytest.raises(InputError, match="limit is 0"):

@@ -36,7 +36,7 @@ from warpseed.sequences.files import atomic_path, open_for_writing
 from warpseed.workflow.job import rule_log
 
 job = Some(
-    rule="cut_things", wildcards={"dataset": "S20"}, threads=3, log=[sys.argv[1]],
+    rule="cut_things", wildcards={"dataset": "S20"}, threads=3, resources={}, log=[sys.argv[1]],
     input={"reads": "a.fq", "lib": ["x.py"]}, output={"tables": ["t1", "t2", "t3", "t4", "t5", "t6"]},
 )
 """
@@ -167,7 +167,7 @@ RULES = {
     ),
     "build_fm_index": (
         "input=Some(fasta='{genome}'), output=Some(index='{disk}/i', records='{disk}/r.tsv'), "
-        "params=Some(parts=['fast'], occ_interval=128, sa_interval=32, table_length=9), "
+        "params=Some(parts=['fast'], occ_interval=128, sa_interval=32, table_length=9, device='cpu'), "
         "wildcards=Some(reference='small')",
         "{disk}/i: cannot be written (",
     ),
@@ -185,7 +185,8 @@ def test_a_full_disk_is_one_sentence_that_names_the_file(tmp_path: Path, small_d
 import runpy, sys
 class Some(dict):
     __getattr__ = dict.__getitem__
-snakemake = dict(rule={rule!r}, wildcards=Some(), threads=1, log=[sys.argv[1]], input=Some(), output=Some())
+snakemake = dict(rule={rule!r}, threads=1, log=[sys.argv[1]])
+snakemake |= dict.fromkeys(("wildcards", "resources", "input", "output"), Some())
 snakemake |= dict({arguments})
 snakemake = Some({{name: Some(part) if type(part) is dict else part for name, part in snakemake.items()}})
 runpy.run_path({str(SCRIPTS / f"{rule}.py")!r}, {{"snakemake": snakemake}})

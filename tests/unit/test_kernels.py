@@ -66,10 +66,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     """Arguments as each kernel is launched with, on the host."""
     import numpy as np
     from warpseed.compute.appended import Appended
-    from warpseed.ebwt.gpu_few import Rows
     from warpseed.ebwt.paper import Written
     from warpseed.fm_index.binned import binned_index
     from warpseed.fm_index.tagged import TaggedIndex
+    from warpseed.fm_index.text import PackedText
     from warpseed.kmer_seeds.fast import make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
     from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
@@ -88,6 +88,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.sequences.queries import Queries
     from warpseed.tree_bitmap.bitmap import new_bitmap
     from warpseed.tree_bitmap.edits import Neighbourhood
+    from warpseed.tree_bitmap.gpu_direct import ShortKmers
     from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
     from warpseed.tree_bitmap.gpu_paper import MatchBuffer
 
@@ -112,10 +113,11 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
     stream, block = KmerTable(np.zeros((8, 2), np.uint64), words, words, 15), PackedBlock(words, words, -32)
+    short, stretch = ShortKmers(rows, words, words, 1), Stretch(0, 9, 0, 1, True)
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
     prefixes = words.view(np.uint8).reshape(8, 8)
-    written, few = Written(prefixes, rows, rows), Rows(quadruples, quadruples, rows)
+    written = Written(prefixes, rows, rows)
     return {
         "write_conjugates": (words.view(np.uint8), borders, written),
         "number_conjugates": (9, rows),
@@ -123,7 +125,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "load_keys": (prefixes, borders, 8, words),
         "colour_ranks": (rows, rows, rows),
         "measure_pairs": (rows, rows.reshape(4, 2), borders),
-        "first_keys": (words.view(np.uint8), words.view(np.uint8), rows, borders, 2, words),
+        "first_keys": (words.view(np.uint8), rows, borders, 2, words),
         "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),
         "mark_heads": (words, borders, rows, rows, rows, rows),
         "number_starts": (rows, rows, rows, rows),
@@ -131,22 +133,20 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "put_last_letters": (words.view(np.uint8), rows, borders, rows, words.view(np.uint8), borders),
         "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
         "count_alternations": (rows, borders, borders.reshape(4, 2), words.reshape(4, 2)),
-        "begin_distances": (borders, words.reshape(4, 2)),
-        "letter_keys": (words.view(np.uint8), rows, borders, 2, words),
-        "begin_rows": (words, few),
-        "deepen_keys": (few, 0, rows, borders, 24, words),
-        "finish_keys": (few, 0, rows, borders, 24, words),
-        "settle_rows": (few, 0, words, False),
-        "place_ranks": (rows, rows, borders, rows),
+        "order_few": (words.view(np.uint8), rows, borders, (2, 99), words.reshape(2, 4), rows.reshape(2, 4), rows),
         "match_edits_naively": edits,
         "match_edits_efficiently": edits,
         "match_edits_in_queues": edits,
         "match_naively": (*chunk, rows, MatchBuffer(words, words)),
         "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
         "pack_codes": (words.view(np.uint8), 0, words, words),
-        "insert_kmers": (stream, block, Stretch(0, 9, 0, 1, True), words.view(np.uint8)),
+        "insert_kmers": (stream, block, stretch, words.view(np.uint8)),
         "insert_known": (stream, words, 0, 1),
         "move_slots": (stream, stream),
+        "insert_short_kmers": (short, block, stretch, words.view(np.uint8)),
+        "insert_short_known": (short, words, 0, 1),
+        "count_short_kmers": (short, block, stretch),
+        "spread_slots": (stream, short),
         "put_kmers": (words, 12, words),
         "put_neighbours": (words, 0),
         "look_up_places": (near, words, words, 9, words.view(np.uint8)),
@@ -196,6 +196,16 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "paper_inexact_32": inexact,
         "paper_inexact_255": inexact,
         "paper_locate": (paper, rows, words, rows, rows),
+        "deal_out_suffixes": (PackedText(fast.text, fast.segments), 2, words, rows),
+        "make_elements": (PackedText(fast.text, fast.segments), 2, rows, words),
+        "take_rows": (words, rows, rows, np.zeros(8, np.bool_)),
+        "ended_keys": (PackedText(fast.text, fast.segments), words, borders, words),
+        "fill_table": (words, 3, 2, 9, 4, rows),
+        "settle_few": (PackedText(fast.text, fast.segments), 17, rows, rows, rows),
+        "deeper_keys": (17, rows, rows, rows, words),
+        "fill_bwt": (PackedText(fast.text, fast.segments), rows, 128, words, quadruples, words, rows),
+        "fill_rocc": (quadruples, rows),
+        "reverse_words": (words, 99, words),
         "gather_sectors": (rows, 64, rows),
         "touch_sectors": (rows, 64, 128),
         "count_sectors": (tagged, kmers, scheme, words),

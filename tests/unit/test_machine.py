@@ -1,12 +1,14 @@
-"""The memory that a control group leaves to this process, of either version, wherever it is mounted."""
+"""The memory that a control group, of either version, wherever it is mounted, or a limit leaves to this process."""
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from warpseed.compute import machine
+from warpseed.errors import MemoryLimitError
 
 GIB = 1 << 30
 V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -80,6 +82,22 @@ def test_without_a_limit_the_kernel_decides(kernel: Callable[[str, str], Path]) 
     group(groups / "a", V2, "max", 70 * GIB, 0)
     (groups / "a" / "memory.current").unlink()
     assert machine.available_memory() == 64 * GIB
+
+
+@pytest.mark.parametrize(("limit", "free"), [(12 << 20, 2 << 20), (10 << 20, 0), (resource.RLIM_INFINITY, 64 * GIB)])
+def test_a_limit_of_address_space_bounds_memory(
+    kernel: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, limit: int, free: int
+) -> None:
+    kernel("", "")
+    (machine._PROC / "self" / "statm").write_text(f"{(10 << 20) // resource.getpagesize()} 5 5 5 0 5 0\n")
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, resource.RLIM_INFINITY))
+    assert machine.available_memory() == free
+    machine.require_address_space(free, "To be there")
+    if free < GIB:
+        with pytest.raises(
+            MemoryLimitError, match=r"To be there takes 0\.00\d+ GB of address space, but .* \(ulimit -v\)"
+        ):
+            machine.require_address_space(free + (1 << 20), "To be there")
 
 
 def test_this_machine() -> None:

@@ -122,13 +122,14 @@ def test_unlike_results_make_no_statement(tmp_path: Path) -> None:
 def test_rows_beside_limits_say_which_step_and_which_floor(tmp_path: Path) -> None:
     shared = {"item": "limits", "tier": "fast", "device": "gpu", "gpus": 1, "queries": 100, "stage": "kernel"}
     rows = []
-    for step, seconds in (("order", 0.5), ("distances", 0.25)):
+    for step, seconds in (("order", 0.5), ("order; moved=2100; ranks=3", 0.5), ("distances", 0.25)):
         named = {**shared, "parameters": f"letters=100; words=2; step={step}"}
         rows.append({**record("limits", "2 words of 50 letters", "kernel", seconds), **named})
     write_page(tmp_path / "r.html", measured(tmp_path, rows), {"cpu": "x"})
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "2 words of 50 letters: order" in page and "2 words of 50 letters: distances" in page
-    assert "letters read and positions written, once" in page and "hits stay there" not in page
+    for step in ("order<", "order, 21 bytes a letter", "distances"):
+        assert f"2 words of 50 letters: {step}" in page
+    assert "bytes that a radix sort must move" in page and "hits stay there" not in page
 
 
 def test_a_curve_is_of_words_of_one_length(tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def local_rows(gpu: bool = True) -> list[dict[str, Any]]:
 
 
 def peer_rows() -> list[dict[str, Any]]:
-    """bwa and mummer beside ours."""
+    """bwa and both mummers beside ours."""
     rows: list[dict[str, Any]] = []
-    for item, tool, factor in (("super", "bwa", 20.0), ("maximal", "mummer", 40.0)):
+    for item, tool, factor in (("super", "bwa", 20.0), ("maximal", "mummer", 40.0), ("maximal", "mummer4", 15.0)):
         named = f"min_length=20; kind={item}; strands=2"
         theirs, ours = (record(item, tier=tier, parameters=named) for tier in ("-", "fast"))
         theirs["tool"] = tool
@@ -254,7 +254,7 @@ def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing
     assert "most speedup of find intervals printed as 2-3x 3.0 x 2.00 x" in text
     assert "BWT in bins of 64 1.6 GB 1 MB 0.516 0.500 0.500" in text
     assert "bin of 256 rows 16 5 MB 1.40 s 140 ms 1.60 s" in text
-    assert "None of bwa, mummer was measured" in text
+    assert "None of bwa, mummer, mummer4 was measured" in text
     assert "paper tier, GPU paper tier, CPU, 2 threads" in text  # the summary
     write_page(tmp_path / "report.html", nothing, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
@@ -265,6 +265,7 @@ def test_other_tools_stand_beside_ours(tmp_path: Path) -> None:
     given = loaded(tmp_path, local_rows() + peer_rows())
     over = mems.TABLES["peers"](given).set_index(["numerator_tool", "scope"])["speedup"]
     assert over["bwa", "index_open"] == pytest.approx(20.0) and over["mummer", "process"] == pytest.approx(0.5 / 0.11)
+    assert over["mummer4", "index_open"] == pytest.approx(15.0)
     write_page(tmp_path / "report.html", given, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
     assert "bwa, 1 thread test-cpu (here): pacbio 5,000 5,000 5,000 5,000 50 MB 100 MB" in text

@@ -18,6 +18,7 @@ from warpseed.workflow.sources import OwnFile, References, reads_of, samples_of
 SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
 CATALOGUE = {"tiny": CatalogueEntry("tiny", "https://x/t.fa.gz", "words", {"c": 5}, other_contigs=False)}
 READ_SET = {"source": "simulated", "length": 100, "qualities": False}
+MEASURED: dict[str, Any] = {"threads": [1, "all"], "tiers": ["paper", "fast"]}
 BLOCK: dict[str, Any] = {
     "count": 100,
     "items": ["whole", "file_to_file"],
@@ -164,7 +165,7 @@ def test_samples_that_cannot_be(keys: dict[str, Any], sentence: str, files: Path
 
 
 def test_timed_datasets() -> None:
-    datasets = timed_datasets(BLOCK, [1, "all"], ["paper", "fast"])
+    datasets = timed_datasets(BLOCK, MEASURED, ["cpu", "gpu"])
     assert list(datasets) == ["S20", "throughput-k12", "scaling-S20-paper", "scaling-S20-fast"]
     assert datasets["S20"]["parameters"] == "k=20; mismatches=1"
     assert [wanted["case"] for wanted in datasets.values()] == ["S20", "k=12", "S20", "S20"]
@@ -172,7 +173,25 @@ def test_timed_datasets() -> None:
     assert [wanted["threads"] for wanted in datasets.values()] == [[1, "all"], [1, "all"], [1, 2], [1, 2]]
     both = ["paper", "fast"]
     assert [wanted["tiers"] for wanted in datasets.values()] == [both, both, ["paper"], ["fast"]]
-    assert list(timed_datasets(BLOCK, [1], ["fast"])) == ["S20", "throughput-k12", "scaling-S20-fast"]
+    assert all(wanted["devices"] == ["cpu", "gpu"] for wanted in datasets.values())
+    fast = timed_datasets(BLOCK, MEASURED | {"tiers": ["fast"]}, ["cpu"])
+    assert list(fast) == ["S20", "throughput-k12", "scaling-S20-fast"]
+
+
+def test_a_data_set_may_be_for_one_device_or_tier() -> None:
+    own = {"k": 20, "mismatches": 1, "count": 7}
+    block = BLOCK | {
+        "datasets": {"S20": own | {"tiers": ["fast"], "devices": None}, "S20_GPU": own | {"devices": ["gpu"]}},
+        "throughput": {"k": []},
+    }
+    both = timed_datasets(block, MEASURED, ["cpu", "gpu"])
+    assert {name: (wanted["tiers"], wanted["devices"]) for name, wanted in both.items()} == {
+        "S20": (["fast"], ["cpu", "gpu"]),
+        "S20_GPU": (["paper", "fast"], ["gpu"]),
+        "scaling-S20-paper": (["paper"], ["cpu", "gpu"]),
+        "scaling-S20-fast": (["fast"], ["cpu", "gpu"]),
+    }
+    assert list(timed_datasets(block, MEASURED | {"tiers": ["paper"]}, ["cpu"])) == ["scaling-S20-paper"]
 
 
 def test_items_are_those_of_the_timing() -> None:
@@ -181,7 +200,7 @@ def test_items_are_those_of_the_timing() -> None:
 
     schema = yaml.safe_load((SCHEMAS / "kmer_seeds.schema.yaml").read_text())
     assert set(schema["properties"]["items"]["items"]["enum"]) == set(ITEMS) - {"throughput", "scaling"}
-    items = [wanted["items"] for wanted in timed_datasets(BLOCK, [1], ["fast"]).values()]
+    items = [wanted["items"] for wanted in timed_datasets(BLOCK, MEASURED | {"tiers": ["fast"]}, ["cpu"]).values()]
     assert items == [["whole", "file_to_file"], ["throughput"], ["scaling"]]
 
 
@@ -194,7 +213,7 @@ def test_an_index_has_the_parts_that_are_timed() -> None:
 @pytest.mark.parametrize("name", ["S99", "throughput-k12"])
 def test_scaling_needs_one_of_the_data_sets(name: str) -> None:
     with pytest.raises(ConfigError, match=f"'kmer_seeds.scaling.dataset' is '{name}', but kmer_seeds.datasets has S20"):
-        timed_datasets(BLOCK | {"scaling": {"dataset": name, "count": {}, "threads": [1]}}, [1], ["fast"])
+        timed_datasets(BLOCK | {"scaling": {"dataset": name, "count": {}, "threads": [1]}}, MEASURED, ["cpu"])
 
 
 def test_auto_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

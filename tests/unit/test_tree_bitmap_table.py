@@ -21,7 +21,9 @@ BLOCK = 8
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:
-    run_kernel((kernels,), (kernels._claim, kernels._count_taken), (kernel, threads, BLOCK), *arguments)
+    run_kernel(
+        (kernels,), (kernels.kmer_in, kernels._claim, kernels._count_taken), (kernel, threads, BLOCK), *arguments
+    )
 
 
 def table_of(k: int, slots: int) -> KmerTable:

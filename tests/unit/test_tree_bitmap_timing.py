@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles import tree_bitmap as truth
+from oracles.pretend_stream import play_table
 from oracles.pretend_tree_bitmap import play_kernels
 from warpseed.batches import Settings
 from warpseed.compute import gpu as device
 from warpseed.errors import InputError
 from warpseed.measure.records import read_records, split_parameters, write_records
-from warpseed.tree_bitmap import floors, peers, timing_kernels
+from warpseed.tree_bitmap import floors, gpu_memory, peers, timing_kernels
 from warpseed.tree_bitmap.growing import Growing
 from warpseed.tree_bitmap.timed import Case, stream_of_case, works_of
 from warpseed.tree_bitmap.timing import time_dataset
@@ -120,6 +121,7 @@ def test_versions_say_the_same_and_have_events(tmp_path: Path) -> None:
         "one_trie": {"match", "total"},
         "serial; chunk_length=50": parts,
         "concurrent; chunk_length=50": parts,
+        "sorted; chunk_length=50": parts,
     }
     events = frame[frame["item"] == "events"]
     serial = events[events["parameters"].str.contains("version=serial")]
@@ -130,6 +132,27 @@ def test_versions_say_the_same_and_have_events(tmp_path: Path) -> None:
     total = own[(own["stage"] == "total") & own["parameters"].str.contains("version=serial")]
     last = total[total["repeat"] == 1]["value"].iloc[0]
     assert serial["value"].max() == last
+
+
+@pytest.mark.parametrize("devices", [["cpu"], ["cpu", "gpu"]])
+def test_counts_are_the_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: list[str]) -> None:
+    """On every device and number of threads, by the fast tier."""
+    if "gpu" in devices:
+        play_table(monkeypatch)
+    frame = timed(CASE, ["counts"], tmp_path, Settings(["paper", "fast"], devices, [1, 2]))
+    codes = stream_of_case(CASE).tolist()
+    assert set(frame["tier"]) == {"fast"} and set(frame["device"]) == set(devices)
+    for k in (3, 5):
+        for length in (40, 200):
+            places: dict[Any, list[int]] = {}
+            for place, word in truth.words_at(codes[:length], k):
+                places.setdefault(word, []).append(place)
+            kmers = np.array(truth.codes_of_words(places), np.uint64)
+            counted = [(held[0], len(held)) for held in places.values()]
+            firsts, counts = np.array(counted, np.int64).T
+            own = frame[frame["parameters"] == f"k={k}; length={length}"]
+            assert set(own["digest"]) == {digest(kmers, firsts, counts)} and set(own["results"]) == {len(kmers)}
+            assert len(own[["device", "threads"]].drop_duplicates()) == len(devices) + 1
 
 
 def test_in_memory_the_thesiss_version_is_one_thread(tmp_path: Path) -> None:
@@ -190,21 +213,44 @@ def test_a_library_that_is_not_there_is_one_sentence(tmp_path: Path, monkeypatch
         timed(CASE._replace(tools=["ahocorasick_rs"]), ["fixed"], tmp_path)
 
 
-def test_kernels_stand_beside_their_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The floor is of every place a sector that is read and written; what runs on a device is not run here."""
+@pytest.mark.parametrize(
+    ("arrays", "floor"),
+    [
+        ({"table": True}, 198 / 1e3),
+        ({"seen": False, "turns": True}, 198 / 1e6 + 2 / 1e3),
+    ],
+)
+def test_kernels_stand_beside_their_floor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrays: dict[str, bool], floor: float
+) -> None:
+    """Of every place a sector of the hash table, read and written; or one of the bits, which is read, and of every
+    distinct k-mer one of the turns. What runs on a device is not run here."""
     places = np.array([truth.NEW, truth.SEEN, truth.NEW], np.uint8)
     monkeypatch.setattr(device, "on_device", lambda number: nullcontext())
-    monkeypatch.setattr(floors, "_search", lambda codes, k: (lambda: places, np.zeros(8, np.uint64)))
+    monkeypatch.setattr(floors, "_search", lambda codes, k: (lambda: places, dict.fromkeys(arrays, np.zeros(8))))
     monkeypatch.setattr(floors, "kernel_seconds", lambda run, repeats: [0.5] * repeats)
 
-    def rates(arrays: Any, repeats: int, fields: Any, *, written: bool) -> Any:
-        assert written and fields["queries"] == -1
-        return dict.fromkeys(arrays, 1e3), []
+    def rates(asked: Any, repeats: int, fields: Any, *, written: bool) -> Any:
+        assert [written] == [arrays[name] for name in asked] and fields["queries"] == -1
+        return dict.fromkeys(asked, 1e3 if written else 1e6), []
 
     monkeypatch.setattr(floors, "gather_rates", rates)
     frame = timed(CASE._replace(kmer_lengths=[3]), ["on_device"], tmp_path, Settings(["fast"], ["cpu", "gpu"], [1]))
     assert set(frame["item"]) == {"limits"} and set(frame["results"]) == {2}
     own = frame[frame["case"] == "k=3, 200 bases"].set_index("metric")["value"]
-    assert own["floor"] == pytest.approx(198 / 1e3) and own["share"] == pytest.approx(198 / 1e3 / 0.5)
+    assert own["floor"] == pytest.approx(floor) and own["share"] == pytest.approx(floor / 0.5)
     assert own["throughput"] == pytest.approx(400) and own["time"].tolist() == [0.5, 0.5]
     assert timed(CASE, ["on_device"], tmp_path).empty
+
+
+@pytest.mark.parametrize(("k", "arrays"), [(3, {"seen", "turns"}), (9, {"table"})])
+def test_what_is_timed_on_a_device_is_a_search_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, k: int, arrays: set[str]
+) -> None:
+    play_table(monkeypatch)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 64)
+    codes = stream_of_case(CASE)
+    search, held = floors._search(codes, k)
+    for _ in range(2):
+        assert search().tolist() == truth.answers_to(codes.tolist(), k)[0][: len(codes) - k + 1]
+    assert set(held) == arrays

@@ -21,7 +21,7 @@ rule build_fm_index:
     benchmark:
         "benchmarks/measurements/{reference}/index.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        DEVICE_ENV
     threads: CORES
     resources:
         bench=1,
@@ -30,6 +30,7 @@ rule build_fm_index:
         runtime=BUILD_INDEX.runtime,
     params:
         parts=lambda wildcards: sorted(INDEX_PARTS),
+        device="gpu" if GPU_JOBS else "cpu",
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

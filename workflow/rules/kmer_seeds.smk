@@ -10,10 +10,12 @@ from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, tim
 from warpseed.workflow.sources import reads_of
 
 KMER_SEEDS = config["kmer_seeds"]
-DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"]["threads"], config["measure"]["tiers"])
+DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"], DEVICES)
 # Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
 BOWTIE_ITEM = "file_to_file" if "file_to_file" in KMER_SEEDS["items"] else "whole"
-BOWTIE_DATASETS = [name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"]]
+BOWTIE_DATASETS = [
+    name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"] and "cpu" in wanted["devices"]
+]
 INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
@@ -23,7 +25,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     ["bowtie-build", "bowtie-align-s"],
     by_conda=conda_in_use(),
 )
-BWA = INDEX_BUILDS and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use())
+BWA = INDEX_BUILDS and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPU_JOBS)
 
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
@@ -48,7 +50,7 @@ TIME_DATASET = needs.Request(
     lambda wildcards: needs.time_searches(
         index_size(wildcards.reference),
         DATASETS[wildcards.dataset]["count"],
-        needs.timed_runs(DATASETS[wildcards.dataset], REPEATS, DEVICES),
+        needs.timed_runs(DATASETS[wildcards.dataset], REPEATS, DATASETS[wildcards.dataset]["devices"]),
     )
 )
 TIME_GPU_LIMITS = needs.Request(
@@ -151,7 +153,7 @@ rule time_kmer_seeds:
         table_items=entry(DATASETS, "dataset", "items"),
         threads=entry(DATASETS, "dataset", "threads"),
         tiers=entry(DATASETS, "dataset", "tiers"),
-        devices=DEVICES,
+        devices=entry(DATASETS, "dataset", "devices"),
         repeats=config["measure"]["repeats"],
         max_hits=KMER_SEEDS["max_hits"],
     script:
@@ -240,7 +242,7 @@ rule time_index:
     benchmark:
         "benchmarks/measurements/{reference}/kmer_seeds/index-builds.tsv"
     conda:
-        "../../envs/peers.yaml"
+        DEVICE_ENV if GPU_JOBS else "../../envs/peers.yaml"
     threads: CORES
     resources:
         bench=1,
@@ -251,6 +253,8 @@ rule time_index:
         system="kmer_seeds",
         threads=INDEX_BUILDS,
         repeats=config["measure"]["repeats"],
+        # A GPU's environment has no peers: there bwa is measured where it is found.
         beside_bwa=bool(BWA),
+        devices=DEVICES,
     script:
         "../scripts/time_index.py"

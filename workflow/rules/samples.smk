@@ -25,6 +25,7 @@ SAMPLE_FILES = [
 ]
 
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
+SEEDS_ENV = "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
 # A single job takes the whole machine; several share it.
 SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(SAMPLES[name]["chunks"] for name in SEARCHES))))
 
@@ -55,15 +56,17 @@ rule build_sample_index:
     benchmark:
         "benchmarks/seeds/index/{reference}.tsv"
     conda:
-        "../../envs/cpu.yaml"
+        SEEDS_ENV
     threads: CORES
     resources:
+        gpu=int(SEEDS_ON_GPU),
         mem_mb=BUILD_SAMPLE_INDEX.mem_mb,
         runtime=BUILD_SAMPLE_INDEX.runtime,
     params:
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],
+        device="gpu" if SEEDS_ON_GPU else "cpu",
     script:
         "../scripts/build_sample_index.py"
 
@@ -97,7 +100,7 @@ rule find_seeds:
     benchmark:
         "benchmarks/seeds/samples/{sample}/{chunk}.tsv"
     conda:
-        "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
+        SEEDS_ENV
     threads: SEARCH_THREADS
     resources:
         gpu=int(SEEDS_ON_GPU),

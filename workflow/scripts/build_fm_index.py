@@ -1,6 +1,7 @@
 """Build an index, and record the seconds of each stage and the bytes of each part.
 
-Input: `fasta`. Params: `parts`, `occ_interval`, `sa_interval`, `table_length`. Output: `index` (a folder), `records`.
+Input: `fasta`. Params: `parts`, `occ_interval`, `sa_interval`, `table_length`, `device`.
+Output: `index` (a folder), `records`.
 """
 
 import tempfile
@@ -12,6 +13,7 @@ from warpseed.compute.machine import machine_name, usable_cores
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.store import save_index
 from warpseed.measure.records import SHARED, index_rows, write_records
+from warpseed.measure.timing import side_fields
 from warpseed.workflow.job import rule_log
 
 
@@ -26,14 +28,15 @@ def warm_up(parameters: dict[str, Any]) -> None:
 def main(snakemake: Any) -> None:
     """Build, save, record."""
     params, threads = snakemake.params, usable_cores()
-    parameters = {name: getattr(params, name) for name in ("parts", "occ_interval", "sa_interval", "table_length")}
+    names = ("parts", "occ_interval", "sa_interval", "table_length", "device")
+    parameters = {name: getattr(params, name) for name in names}
     warm_up(parameters)
     index = build_index(snakemake.input.fasta, threads=threads, **parameters)
     began = time.perf_counter()
     save_index(index, snakemake.output.index)
     saved = time.perf_counter() - began
 
-    fields = {"tool": "warpseed", "tier": "-", "device": "cpu", "threads": threads}
+    fields = side_fields(SHARED, tier="-", device=params.device, threads=threads)
     fields |= {"repeat": 0, "machine": machine_name()}
     records = index_rows(index.report(), bases=index.bases, reference=snakemake.wildcards.reference, **fields)
     build = fields | {"system": SHARED, "item": "index", "case": "build", "metric": "time", "unit": "s"}

@@ -1,6 +1,6 @@
 """Build the index that the fast tier needs, for samples.
 
-Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`. Output: `index` (a folder).
+Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`, `device`. Output: `index` (a folder).
 """
 
 from typing import Any
@@ -21,6 +21,7 @@ def main(snakemake: Any) -> None:
         sa_interval=params.sa_interval,
         table_length=params.table_length,
         threads=snakemake.threads,
+        device=params.device,
     )
     save_index(index, snakemake.output.index)
     sizes = f"{how_many(len(index.names), 'contig')}, {how_many(index.bases, 'base')}"

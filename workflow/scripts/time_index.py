@@ -1,6 +1,6 @@
 """Time building the index that the fast tier needs, beside bwa's, and tell the memory of both.
 
-Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`. Output: `records`.
+Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`, `devices`. Output: `records`.
 """
 
 from typing import Any
@@ -20,6 +20,7 @@ def main(snakemake: Any) -> None:
         threads=thread_counts(params.threads, usable_cores()),
         repeats=params.repeats,
         beside_bwa=params.beside_bwa,
+        devices=params.devices,
     )
     write_records(snakemake.output.records, records)
 

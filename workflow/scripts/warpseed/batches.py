@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
+from warpseed.compute.devices import device_name, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, check_number
 from warpseed.fm_index.layout import SeedIndex
@@ -32,12 +32,10 @@ __all__ = [
     "Source",
     "check_source",
     "checked_options",
-    "devices_of",
     "find_all",
     "iter_batches",
     "iter_hits",
     "opened",
-    "target_of",
     "write_results",
 ]
 
@@ -52,6 +50,7 @@ class OptionArguments(TypedDict, total=False):
 
     tier: str
     device: str
+    devices: Sequence[int] | None
     threads: int
     max_hits: int | None
 
@@ -89,17 +88,24 @@ class Options(NamedTuple):
 def checked_options(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
     """Options by their names, checked; `others` are the names that the caller takes itself.
 
+    ``device='gpu', devices=[0, 1]`` is the device 'gpu:0,1'.
+
     Raises
     ------
     InputError : there is no such option, or one is of another kind or out of its range
     """
+    names = [*Options._fields, "devices"]
     for name in options:
-        if name not in Options._fields:
-            known = [*others, *Options._fields]
+        if name not in names:
+            known = [*others, *names]
             close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean '{close[0]}'" if close else f"known are {', '.join(known)}"
-            raise InputError(f"the option '{name}' is not known: {hint}?")
-    return Options(**options).checked()
+            hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}."
+            raise InputError(f"the option '{name}' is not known: {hint}")
+    given = dict(options)
+    devices = given.pop("devices", None)
+    if devices is not None:
+        given["device"] = device_name(given.get("device", "gpu"), devices)
+    return Options(**given).checked()
 
 
 class Settings(NamedTuple):
@@ -115,41 +121,6 @@ class Settings(NamedTuple):
             for device in self.devices:
                 for count in self.threads if device == "cpu" else [max(self.threads)]:
                     yield Options(tier, device, count, max_hits)
-
-
-def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
-    """What a device's name stands for: 'cpu' or 'gpu', and the numbers of the GPUs, none for all that are visible.
-
-    Raises
-    ------
-    InputError : it is no device's name
-    """
-    if device == "cpu":
-        return "cpu", ()
-    if device in ("gpu", "gpu:all"):
-        return "gpu", (0,) if device == "gpu" else ()
-    numbers = device[4:].split(",") if isinstance(device, str) and re.fullmatch(r"gpu:[0-9]+(,[0-9]+)*", device) else []
-    if not numbers or len(set(map(int, numbers))) < len(numbers):
-        raise InputError(
-            f"device is {device!r}, but 'cpu' or 'gpu' was expected, or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'."
-        )
-    return "gpu", tuple(map(int, numbers))
-
-
-def devices_of(device: str) -> tuple[int, ...]:
-    """The numbers of the GPUs that a device's name stands for; none for the CPU.
-
-    Raises
-    ------
-    InputError : it is no device's name
-    DeviceError : all that are visible are asked for, and no GPU answers
-    """
-    target, numbers = target_of(device)
-    if target == "cpu" or numbers:
-        return numbers
-    from warpseed.compute.gpu import visible_devices
-
-    return visible_devices()
 
 
 def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:

@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
     result.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
     index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), paper, or fast,paper")
+    index.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
     index.add_argument("--table-length", type=int, metavar="K", help="bases of the lookup table (default: by size)")
@@ -126,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     ebwt.add_argument("-o", "--output", required=True, metavar="PREFIX", help="how the names of all files begin")
     ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
     trees = "neighbour joining (default) or average linkage"
-    ebwt.add_argument("--tree", choices=("nj", "upgma"), default="nj", help=trees)
+    ebwt.add_argument("--tree", choices=("nj", "upgma"), help=trees)
     ebwt.add_argument("--normalise", action="store_true", help="distances over the most that they can be, 0 to 1")
     parts = ebwt.add_mutually_exclusive_group()
     parts.add_argument("--no-transform", action="store_true", help="leave out the transform and its indices")
@@ -150,11 +151,11 @@ def _index(options: argparse.Namespace) -> int:
         if chosen:
             option = "--" + next(iter(chosen)).replace("_", "-")
             raise InputError(f"{option} goes with a new index; with --add, an index keeps what it was built with.")
-        index = add_parts(options.genome, options.add, threads=options.threads)
+        index = add_parts(options.genome, options.add, threads=options.threads, device=options.device)
         stages = index.seconds
     else:
         check_target(options.output)
-        index = build_index(options.genome, threads=options.threads, **chosen)
+        index = build_index(options.genome, threads=options.threads, device=options.device, **chosen)
         began = time.perf_counter()
         index.save(options.output)
         stages = dict(index.seconds, save=time.perf_counter() - began)
@@ -251,15 +252,19 @@ def _ebwt(options: argparse.Namespace) -> int:
     from warpseed.ebwt.collection import Wanted, write_collection, write_inverse
     from warpseed.report.clusters import figures_of
 
-    if options.normalise and (options.inverse or options.no_distances):
-        raise InputError("--normalise is about distances, which are left out; leave it out, too.")
+    for name, given in (("--normalise", options.normalise), ("--tree", options.tree)):
+        if given and (options.inverse or options.no_distances):
+            raise InputError(f"{name} is about distances, which are left out; leave it out, too.")
+    if options.inverse and options.device != "cpu":
+        raise InputError("--inverse is made on the CPU; leave --device out.")
     watch = Stopwatch()
     began = time.perf_counter()
     checked = Options(device=options.device, threads=options.threads).checked()
     if options.inverse:
         records, letters = write_inverse(options.sequences, options.output, watch)
     else:
-        wanted = Wanted(checked, not options.no_transform, not options.no_distances, options.tree, options.normalise)
+        parts = not options.no_transform, not options.no_distances
+        wanted = Wanted(checked, *parts, options.tree or "nj", options.normalise)
         records, letters = write_collection(options.sequences, options.output, wanted, figures_of, watch)
     files = options.output if options.inverse else f"{options.output}.*"
     options.say(f"{how_many(records, 'record')}, {how_many(letters, 'base')}; written to {files}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import sys
 from contextlib import suppress
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "WarpseedError",
     "advice_for",
     "check_number",
+    "check_real",
     "explain",
     "how_many",
     "say",
@@ -71,6 +72,13 @@ def check_number(name: str, value: Any, low: int, high: int | None = None, expec
         limits = f"{low} or more was" if high is None else f"{low} to {high} was"
         raise InputError(f"{name} is {number}, but {expected or limits + ' expected'}.")
     return number
+
+
+def check_real(name: str, value: Any) -> float:
+    """A number as a float; InputError, naming it, for anything else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r:.60}, but a number was expected.")
+    return float(value)
 
 
 _ADVICE = {

@@ -12,6 +12,7 @@ released meanwhile.
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from functools import cached_property, partial, update_wrapper
@@ -57,6 +58,8 @@ _NUMBERS = {bool: np.bool_, float: np.float64}
 _array = np.ndarray
 
 _loading = threading.RLock()
+_NUMBA_BYTES, _FUNCTION_BYTES = 128 << 20, 48 << 20
+"""Of address space: what Numba takes with the first function, and each function that follows."""
 
 
 def _take(values: tuple[Any, ...], kinds: list[Any], words: list[Any]) -> None:
@@ -131,6 +134,7 @@ class Compiled:
                 place = objects.place_of(self.name, repr(key)) if self.name.startswith("warpseed.") else None
                 code = objects.read(place) if place else None
                 if code is None:
+                    _require_compiler(self.py_func.__name__)
                     from warpseed.compute.compiler import compile_entry
 
                     code = compile_entry(self, arguments)
@@ -138,6 +142,13 @@ class Compiled:
                         objects.write(place, code)
                 self._runs[key] = _runner(self.name, code, _layout(key))
             return self._runs[key]
+
+
+def _require_compiler(function: str) -> None:
+    """Go on only where a function can be compiled (see `require_address_space`)."""
+    from warpseed.compute.machine import require_address_space
+
+    require_address_space(_FUNCTION_BYTES if "numba" in sys.modules else _NUMBA_BYTES, f"To compile {function}")
 
 
 def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any]], Any]:

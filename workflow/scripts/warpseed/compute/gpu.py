@@ -39,8 +39,10 @@ __all__ = [
     "argsort",
     "bounded_kernel",
     "copied_to_device",
+    "copies_of",
     "cuda",
     "cupy",
+    "current_device",
     "device_count",
     "device_errors",
     "free_memory",
@@ -49,6 +51,7 @@ __all__ = [
     "kernel",
     "kernels",
     "launch",
+    "multiprocessors",
     "on_device",
     "on_own_stream",
     "on_stream",
@@ -144,7 +147,7 @@ def on_own_stream(number: int) -> Iterator[None]:
 
     Streams are kept by device and number: what CuPy keeps for later is kept stream by stream.
     """
-    package, device = cupy(), _current_device()
+    package, device = cupy(), current_device()
     with _parts_lock:
         if (device, number) not in _streams:
             _streams[device, number] = package.cuda.Stream(non_blocking=True)
@@ -218,8 +221,14 @@ def on_device(number: int) -> Iterator[None]:
         yield
 
 
-def _current_device() -> int:
+def current_device() -> int:
+    """The number of this thread's device."""
     return int(cupy().cuda.runtime.getDevice())
+
+
+def multiprocessors() -> int:
+    """Of the current device: so many blocks of any kernel run at once, at least."""
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -386,7 +395,7 @@ def resident(
     DeviceError : no GPU answers
     """
     require_gpu()
-    device = _current_device()
+    device = current_device()
     with _device_locks.setdefault(device, threading.RLock()):
         with _parts_lock:
             held = _parts.setdefault(owner, {})
@@ -404,9 +413,16 @@ def resident(
         return held[part, device]
 
 
+def copies_of(owner: Any, part: str) -> dict[int, Any]:
+    """A part of `owner` by the devices that it lies on."""
+    with _parts_lock:
+        held = dict(_parts.get(owner, {}))
+    return {device: value for (name, device), value in held.items() if name == part}
+
+
 def release(owner: Any, part: str | None = None) -> None:
     """Let a part of `owner`, or all, on the current device go; a search that uses it keeps it until it ends."""
-    _let_go(_current_device(), lambda other, name: other is owner and part in (None, name))
+    _let_go(current_device(), lambda other, name: other is owner and part in (None, name))
 
 
 def _let_go(device: int, which: Callable[[Any, str], bool]) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "name_of",
     "output_of",
     "peak_memory",
+    "require_address_space",
     "require_memory",
     "usable_cores",
 ]
@@ -179,10 +180,43 @@ def name_of(cpu: str, gpu: str | None) -> str:
 
 
 def available_memory() -> int:
-    """Bytes that can still be had: the kernel's estimate, or less where a control group (a job's) limits us."""
+    """Bytes that can still be had: the kernel's estimate, or less where a control group (a job's), or the address
+    space that is allowed, limits us."""
     fields = dict(line.split(":", 1) for line in _lines(_PROC / "meminfo"))
     available = int(fields["MemAvailable"].split()[0]) * 1024
-    return min([available, *(max(0, limit - used) for limit, used in _memory_limits())])
+    bounds = [max(0, limit - used) for limit, used in _memory_limits()]
+    return min([available, *bounds, *_address_space()])
+
+
+def _address_space() -> list[int]:
+    """Bytes that this process may still map, in a list; none where no limit (`ulimit -v`) says so."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    pages = _lines(_PROC / "self" / "statm")
+    if limit == resource.RLIM_INFINITY or not pages:
+        return []
+    return [max(0, limit - int(pages[0].split()[0]) * resource.getpagesize())]
+
+
+def require_address_space(needed: int, what: str) -> None:
+    """Go on only where so many bytes may still be mapped: LLVM ends the process, or hangs, where it gets none.
+
+    Parameters
+    ----------
+    needed : bytes
+    what : takes them, up to its verb: "To compile x"
+
+    Raises
+    ------
+    MemoryLimitError : a limit leaves fewer
+    """
+    for free in _address_space():
+        if needed > free:
+            raise MemoryLimitError(
+                f"{what} takes {needed / 1e9:.3g} GB of address space, but {free / 1e9:.3g} GB are left; raise the "
+                "limit (ulimit -v)."
+            )
 
 
 def require_memory(needed: int, what: str, advice: str) -> None:

@@ -27,6 +27,8 @@ ENTRY = "entry"
 """The symbol of the one function that is called."""
 _ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
 _DIGEST_BYTES = 32
+_LOADER_BYTES = 168 << 20
+"""Of address space, which LLVM's loader takes."""
 
 
 class Code(NamedTuple):
@@ -41,6 +43,9 @@ class Code(NamedTuple):
 @cache
 def _folder() -> str:
     """The folder of what this compiler makes of these sources for this processor."""
+    from warpseed.compute.machine import require_address_space
+
+    require_address_space(_LOADER_BYTES, "To load LLVM")
     import llvmlite
     from llvmlite import binding
 

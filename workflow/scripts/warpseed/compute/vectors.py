@@ -6,17 +6,20 @@ checked: the arrays must be so long. A mask has one bit for each of the bytes or
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = [
-    "LANES", "WIDTH", "WORDS", "copy_bytes", "copy_codes", "count_above", "equal_words", "mask_outside",
+    "ALL_BYTES", "LANES", "WIDTH", "WORDS", "copy_bytes", "copy_codes", "count_above", "equal_words", "mask_outside",
     "trailing_zeros",
 ]  # fmt: skip
 
 WIDTH = 32
 """Bytes that are handled at once."""
+ALL_BYTES = np.uint64((1 << WIDTH) - 1)
+"""The mask of all of them."""
 WORDS = 8
 """Words that are: a cache line."""
 

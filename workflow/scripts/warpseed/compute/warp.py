@@ -1,15 +1,18 @@
-"""How the lanes of a warp share work: places by prefix sums, owners by binary search, room in lists."""
+"""How the lanes of a warp share work: places by prefix sums, owners by binary search, room in lists; and how all blocks
+wait for each other."""
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int32, int64, scalar, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 
-__all__ = ["BLOCK", "WARPS", "lane_of", "reserve", "warp_places"]
+__all__ = ["BLOCK", "POLLS", "WARPS", "lane_of", "reserve", "wait_for_blocks", "warp_places"]
 
 BLOCK = 128
 """Threads of a block, for every kernel whose warps share their work."""
 WARPS = BLOCK // 32
+POLLS = 1 << 22
+"""How often a block looks whether the others are there: some seconds."""
 
 
 @scalar
@@ -54,3 +57,35 @@ def reserve(warp_totals, total, cursors, which):
             warp_totals[warp] += begin
     cuda.syncthreads()
     return int64(warp_totals[me >> int64(5)])
+
+
+@scalar
+def wait_for_blocks(state, turn):
+    """Wait for all blocks of the grid, and see what they have written; all threads take part.
+
+    No more blocks may be launched than run at once: one for each multiprocessor. Where they do not come all the same,
+    for some seconds, all threads are told so, and are to return.
+
+    Parameters
+    ----------
+    state : uint32[], zeros when the kernel begins: [0] counts the blocks that came, [1] becomes 1 where one gave up
+    turn : how often the kernel has waited before
+
+    Returns
+    -------
+    bool, whether all are there
+    """
+    cuda.threadfence()
+    cuda.syncthreads()
+    lost = int32(0)
+    if int64(cuda.threadIdx.x) == int64(0):
+        cuda.atomic.add(state, 0, uint32(1))
+        wanted, polls = uint32(cuda.gridDim.x) * uint32(turn + 1), int64(0)
+        while cuda.atomic.add(state, 0, uint32(0)) < wanted and polls < int64(POLLS):
+            polls += int64(1)
+        if polls == int64(POLLS):
+            lost = int32(1)
+            state[1] = uint32(1)
+    lost = cuda.syncthreads_count(lost)
+    cuda.threadfence()
+    return lost == int32(0)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Clusters", "Draw", "Wanted", "write_collection", "write_inverse"]
 
+_NO_TEXT = "\ufffd"
+"""Stands for bytes that are no UTF-8."""
 _TABLES = ("distances.tsv", "phylip", "newick")
 _FIGURES = ("heatmap.svg", "dendrogram.svg")
 
@@ -91,8 +93,8 @@ def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch
             )
         given = words.names.decoded().tolist()
         names = labels_of(given)
-        if changed := sum(map(str.__ne__, names, given)):
-            say(f"Note: {how_many(changed, 'record')} without a name, or with that of another, got one with a number.")
+        if changed := sum(name != own or _NO_TEXT in own for name, own in zip(names, given, strict=True)):
+            say(f"Note: {how_many(changed, 'record')} whose name was missing, another's, or not UTF-8, got a new one.")
         found = search(words, wanted.options, transform=wanted.transform, distances=wanted.distances, watch=watch)
         if found.transform is not None:
             with watch.stage("write"):

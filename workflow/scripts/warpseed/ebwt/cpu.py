@@ -33,7 +33,7 @@ from warpseed.ebwt.cpu_ranks import (
     known_words,
     sort_groups,
 )
-from warpseed.ebwt.fast import Laid
+from warpseed.ebwt.fast import Laid, threads_for
 from warpseed.ebwt.words import Words
 from warpseed.sequences.names import offsets_of
 
@@ -48,8 +48,6 @@ _LONG = 1 << 10
 """Letters of words that few rounds of letters are enough for."""
 _WIDE = 1 << 32
 """Numbers from here on take 64 bits."""
-_A_THREAD = 1 << 15
-"""Conjugates for which another thread is worth to be begun."""
 
 
 def order_conjugates(words: Words, *, threads: int = 1, watch: Stopwatch | None = None) -> np.ndarray:
@@ -78,7 +76,7 @@ class _Order:
     def __init__(self, words: Words, threads: int, watch: Stopwatch) -> None:
         self._words, self._watch = words, watch
         self._size = len(words.codes)
-        self._threads = max(1, min(threads, self._size // _A_THREAD))
+        self._threads = threads_for(self._size, threads)
         self._cut = _cut_of(words, self._threads)
         lengths = words.lengths
         shift = _shift_of(self._cut.base)

@@ -21,6 +21,7 @@ from warpseed.compute.ranges import STEP, on_threads, spans_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.vectors import LANES, count_above
 from warpseed.ebwt.cpu_ranks import known_words, word_of
+from warpseed.ebwt.fast import threads_for
 from warpseed.ebwt.words import Words
 
 __all__ = ["distances"]
@@ -31,8 +32,6 @@ _TILE = 1 << 20
 """Bytes of counts that a thread works on at once: they stay in the second-level cache."""
 _COMPARED = 1 << 27
 """Numbers that are compared in one call, about."""
-_A_THREAD = 1 << 15
-"""Ranks for which another thread is worth to be begun."""
 _MOST_COUNTED = 255
 """What a byte counts."""
 
@@ -62,7 +61,7 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
     width = max(1, min(row, _TILE // (LANES * count)))
     tiles = [(first, min(first + width, row)) for first in range(0, row, width)]
     # Where there are few tiles the threads share the ranks.
-    threads = max(1, min(threads, size // _A_THREAD))
+    threads = threads_for(size, threads)
     spans = spans_of(size, threads)
     parts = spans_of(len(spans), min(-(-threads // len(tiles)), len(spans)), len(spans))
     # Words and times have one type.

@@ -13,7 +13,15 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, uint64
 
-__all__ = ["Laid", "fetch_key", "key_behind", "order_key", "position_of"]
+__all__ = ["Laid", "fetch_key", "key_behind", "order_key", "position_of", "threads_for"]
+
+A_THREAD = 1 << 17
+"""Conjugates for which another thread is worth to be begun: some two milliseconds of work."""
+
+
+def threads_for(conjugates: int, threads: int) -> int:
+    """As many of the threads as have enough to do."""
+    return max(1, min(threads, conjugates // A_THREAD))
 
 
 class Laid(NamedTuple):

@@ -23,6 +23,8 @@ _PAIR_BYTES = 40
 _MOST = 1 << 32
 """Conjugates have ranks of 32 bits."""
 _OF_FREE = 0.9
+_LITTLE = 1 << 24
+"""Bytes that are taken without a question what is free, which takes as long as the order of few conjugates."""
 
 
 class Found(NamedTuple):
@@ -77,13 +79,16 @@ def find(
                 found = found._replace(distances=pairs.get().view(np.int64))
         if order:
             with time_on_device(watch, "device_to_host"):
-                found = found._replace(order=ordered.order.get())
+                found = found._replace(order=ordered.get())
     return found
 
 
 def _check_room(words: Words, distances: bool) -> None:
     letters, pairs = len(words.codes), len(words.names) ** 2 if distances else 0
-    needed, free = _BYTES * letters + _PAIR_BYTES * pairs, int(_OF_FREE * free_memory())
+    needed = _BYTES * letters + _PAIR_BYTES * pairs
+    if needed <= _LITTLE:
+        return
+    free = int(_OF_FREE * free_memory())
     if letters > _MOST or needed > free:
         raise MemoryLimitError(
             f"{letters:,} letters{f' and {pairs:,} pairs of words' if pairs else ''} take {needed / 1e9:.1f} GB of the "

@@ -1,149 +1,143 @@
-"""Kernels for few conjugates, whose order takes fewer steps than many sorts are begun in.
+"""Kernels for few conjugates, whose order takes fewer steps than many launches are begun in: one makes all of it.
 
-They are sorted once, by 48 bits of letters with the position below; after that each is compared with those alone that
-are equal to it as far as is known. A rank has 16 bits, so a key holds those of three conjugates that are further on in
-the word. Rows of an array stand for rounds: those of `Rows` are read and written in turns.
+What is sorted are numbers of 64 bits, no two of them equal: a position, and above it 48 bits of what is known of the
+conjugate there. Its first letters are known at first, then its rank and those of what is further on in its word. Blocks
+sort tiles, a number a thread; then every thread finds the place of its numbers in runs that are merged. In between all
+blocks wait for each other, and give up where some do not run.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import bounded_kernel, cuda
+from warpseed.compute.warp import wait_for_blocks
+from warpseed.ebwt.gpu_fast import further, letters_from, lower_bound
 
-import numpy as np
-
-from warpseed.compute.compiled import int64, uint32, uint64
-from warpseed.compute.gpu import cuda, kernel
-from warpseed.ebwt.gpu_fast import further
-
-__all__ = [
-    "LETTER_BITS",
-    "MOST_FEW",
-    "MOST_IN_WORD",
-    "Rows",
-    "begin_rows",
-    "deepen_keys",
-    "finish_keys",
-    "letter_keys",
-    "place_ranks",
-    "settle_rows",
-]
+__all__ = ["MOST_FEW", "STATE", "TILE", "order_few"]
 
 MOST_FEW = 1 << 16
-LETTER_BITS = 48
-"""Of letters in the first keys; a position has the others."""
-MOST_IN_WORD = 1 << 12
-"""Letters of the longest word whose ranks are put in order by comparing each with all."""
+TILE = 512
+"""Threads of a block, and numbers that it sorts by itself."""
+STATE = 2 + 16
+"""Numbers that the kernel keeps of itself: two of waits, and one a round, of which there are fewer than 16, as what is
+known grows three times in each."""
+_PLACE_BITS = 16
+_PLACE = (1 << _PLACE_BITS) - 1
+_KNOWN_BITS = 64 - _PLACE_BITS
+_REGISTERS = 128
+"""Of a thread: a block has 65,536."""
 
 
-class Rows(NamedTuple):
-    """What is known of the order, twice, for rounds that read the one and write the other."""
+@scalar
+def _sort_tiles(keys, tile):
+    """Each block sorts tiles of numbers, by a bitonic sort in shared memory.
 
-    order: np.ndarray
-    """uint32[2, n], the position of the conjugate of each rank"""
-    starts: np.ndarray
-    """uint32[2, n], the first rank of its group"""
-    ranks: np.ndarray
-    """uint32[n], of each position the first rank of its group"""
-
-
-@kernel
-def letter_keys(codes, words_of, offsets, bits, keys):
-    """A thread a conjugate: its first letters, as many as LETTER_BITS hold, and its position."""
-    place = int64(cuda.grid(1))
-    if place >= codes.shape[0]:
-        return
-    word = words_of[place]
-    first, last = int64(offsets[word]), int64(offsets[word + 1])
-    key = uint64(0)
-    at = place
-    for _ in range(int64(LETTER_BITS) // int64(bits)):
-        key = (key << uint64(bits)) | uint64(codes[at])
-        at += int64(1)
-        if at == last:
-            at = first
-    keys[place] = (key << uint64(64 - LETTER_BITS)) | uint64(place)
-
-
-@kernel
-def begin_rows(keys, rows):
-    """A thread a rank: the conjugate that the sorted keys have there, and its group."""
-    rank = int64(cuda.grid(1))
-    if rank >= keys.shape[0]:
-        return
-    key = keys[rank]
-    place = key & uint64((1 << (64 - LETTER_BITS)) - 1)
-    start = rank
-    while start > int64(0) and (keys[start - int64(1)] ^ key) >> uint64(64 - LETTER_BITS) == uint64(0):
-        start -= int64(1)
-    rows.order[0, rank] = uint32(place)
-    rows.starts[0, rank] = uint32(start)
-    rows.ranks[place] = uint32(start)
-
-
-@kernel
-def deepen_keys(rows, turn, words_of, offsets, steps, keys):
-    """A thread a rank: the ranks of what is `steps` letters further on than its conjugate, twice, three times as many.
-
-    turn : 0 or 1, which rows are read
+    tile : uint64[TILE], shared
     """
-    rank = int64(cuda.grid(1))
-    if rank >= keys.shape[0]:
-        return
-    at = int64(rows.order[turn, rank])
-    key = uint64(0)
-    for _ in range(3):
-        at = further(at, int64(steps), words_of, offsets)
-        key = (key << uint64(16)) | uint64(rows.ranks[at])
-    keys[rank] = key
+    count, me = int64(keys.shape[0]), int64(cuda.threadIdx.x)
+    for first in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
+        at = int64(first) + me
+        tile[me] = keys[at] if at < count else ~uint64(0)
+        size = int64(2)
+        while size <= int64(TILE):
+            stride = size >> int64(1)
+            while stride > int64(0):
+                cuda.syncthreads()
+                other = me ^ stride
+                if other > me and (tile[me] > tile[other]) == ((me & size) == int64(0)):
+                    tile[me], tile[other] = tile[other], tile[me]
+                stride >>= int64(1)
+            size <<= int64(1)
+        cuda.syncthreads()
+        if at < count:
+            keys[at] = tile[me]
 
 
-@kernel
-def finish_keys(rows, turn, words_of, offsets, steps, keys):
-    """A thread a rank: the rank of what is `steps` letters further on than its conjugate, and its word's length."""
-    rank = int64(cuda.grid(1))
-    if rank >= keys.shape[0]:
-        return
-    place = int64(rows.order[turn, rank])
-    word = words_of[place]
-    ahead = uint64(rows.ranks[further(place, int64(steps), words_of, offsets)])
-    keys[rank] = (ahead << uint64(32)) | uint64(int64(offsets[word + 1]) - int64(offsets[word]))
+@scalar
+def _merge_runs(source, target, width):
+    """Merge every two runs of `width` numbers: of each its place, by how many of the other run are smaller."""
+    count = int64(source.shape[0])
+    for i in range(int64(cuda.grid(1)), count, int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
+        run = int64(i) // width
+        begin = min((run ^ int64(1)) * width, count)
+        smaller = lower_bound(source, begin, min(begin + width, count), source[i]) - begin
+        target[(run & ~int64(1)) * width + int64(i) - run * width + smaller] = source[i]
 
 
-@kernel
-def settle_rows(rows, turn, keys, is_last):
-    """A thread a rank: its conjugate goes to where its key is among those of the group, behind equal ones before it.
+@scalar
+def _sort(keys, row, tile, state, turn):
+    """Sort a row of uint64[2, n], no two of which are equal; the row that has them then, -1 where a block did not come,
+    and how often there was a wait by then."""
+    _sort_tiles(keys[row], tile)
+    together = wait_for_blocks(state, turn)
+    turn += int64(1)
+    width = int64(TILE)
+    while together and width < int64(keys.shape[1]):
+        _merge_runs(keys[row], keys[int64(1) - row], width)
+        together = wait_for_blocks(state, turn)
+        turn += int64(1)
+        row = int64(1) - row
+        width *= int64(2)
+    return (row if together else int64(-1)), turn
 
-    is_last : whether what still is equal stands as it does, so that each has a rank of its own
+
+@scalar
+def _note_ranks(keys, ranks, state, number):
+    """Of each position the first rank of what is equal to it as far as is known; whether two are equal goes to
+    ``state[number]``."""
+    for i in range(int64(cuda.grid(1)), int64(keys.shape[0]), int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
+        known = keys[i] >> uint64(_PLACE_BITS)
+        start = lower_bound(keys, int64(0), int64(i), known << uint64(_PLACE_BITS))
+        ranks[int64(keys[i] & uint64(_PLACE))] = uint32(start)
+        if start != int64(i):
+            state[number] = uint32(1)
+
+
+@scalar
+def _deepen(key, words_of, offsets, ranks, steps, is_last):
+    """What is known of a conjugate when ranks are known: its own, that of what is `steps` letters further on, and of
+    what is so again; or at last the length of its word."""
+    place = int64(key & uint64(_PLACE))
+    ahead = further(place, steps, words_of, offsets)
+    if is_last:
+        word = words_of[place]
+        third = uint64(int64(offsets[word + 1]) - int64(offsets[word]) - int64(1))
+    else:
+        third = uint64(ranks[further(ahead, steps, words_of, offsets)])
+    known = (((uint64(ranks[place]) << uint64(16)) | uint64(ranks[ahead])) << uint64(16)) | third
+    return (known << uint64(_PLACE_BITS)) | uint64(place)
+
+
+@bounded_kernel(_REGISTERS)
+def order_few(codes, words_of, offsets, how, keys, rows, state):
+    """All threads together: the order of the conjugates, at most MOST_FEW. Blocks of TILE threads, one for each
+    multiprocessor at most.
+
+    how : (bits, longest): bits of a letter, and letters of the longest word
+    keys : uint64[2, n], to work in
+    rows : uint32[2, n]; becomes the order, the position of each rank, and what was known of it last
+    state : uint32[STATE], zeros; of `wait_for_blocks`, and behind it of each round whether any were equal
     """
-    rank = int64(cuda.grid(1))
-    count = int64(keys.shape[0])
-    if rank >= count:
-        return
-    start, key = rows.starts[turn, rank], keys[rank]
-    smaller, before = int64(0), int64(0)
-    other = int64(start)
-    while other < count and rows.starts[turn, other] == start:
-        if keys[other] < key:
-            smaller += int64(1)
-        elif keys[other] == key and other < rank:
-            before += int64(1)
-        other += int64(1)
-    begins = int64(start) + smaller
-    place = rows.order[turn, rank]
-    rows.order[1 - turn, begins + before] = place
-    rows.starts[1 - turn, begins + before] = uint32(begins)
-    rows.ranks[place] = uint32(begins + before if is_last else begins)
-
-
-@kernel
-def place_ranks(ranks, words_of, offsets, positions):
-    """A thread a conjugate: its rank goes to where it is among those of its word, ascending."""
-    place = int64(cuda.grid(1))
-    if place >= ranks.shape[0]:
-        return
-    rank, word = ranks[place], words_of[place]
-    smaller = int64(0)
-    for other in range(int64(offsets[word]), int64(offsets[word + 1])):
-        if ranks[other] < rank:
-            smaller += int64(1)
-    positions[int64(offsets[word]) + smaller] = rank
+    tile = cuda.shared.array(TILE, uint64)
+    bits, longest = int64(how[0]), int64(how[1])
+    me, threads, count = int64(cuda.grid(1)), int64(cuda.gridDim.x) * int64(cuda.blockDim.x), int64(keys.shape[1])
+    for i in range(me, count, threads):
+        letters = letters_from(codes, words_of, offsets, int64(i), bits, _KNOWN_BITS)
+        keys[0, i] = (letters << uint64(_PLACE_BITS)) | uint64(i)
+    row, turn = _sort(keys, int64(0), tile, state, int64(0))
+    steps, number, is_last = int64(_KNOWN_BITS) // bits, int64(2), False
+    while row >= int64(0) and not is_last:
+        _note_ranks(keys[row], rows[1], state, number)
+        if not wait_for_blocks(state, turn):
+            return
+        if state[number] == uint32(0):
+            break
+        # What is equal in twice the letters of the longest word always is; then words are told apart by their lengths.
+        is_last = steps >= longest
+        for i in range(me, count, threads):
+            keys[row, i] = _deepen(keys[row, i], words_of, offsets, rows[1], steps, is_last)
+        row, turn = _sort(keys, row, tile, state, turn + int64(1))
+        steps, number = int64(3) * steps, number + int64(1)
+    if row >= int64(0):
+        for i in range(me, count, threads):
+            rows[0, i] = uint32(keys[row, i] & uint64(_PLACE))

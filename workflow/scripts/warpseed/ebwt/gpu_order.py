@@ -10,22 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, view
+from warpseed.compute.device_ties import split_groups
+from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, view
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
 from warpseed.ebwt.gpu_fast import (
-    begin_distances,
     count_alternations,
     cut_positions,
     first_keys,
-    mark_heads,
-    number_starts,
     put_last_letters,
-    rank_groups,
     rank_keys,
 )
 from warpseed.ebwt.words import Words
+from warpseed.errors import say
 
-__all__ = ["DeviceWords", "Ordered", "distances_of", "order_of", "transform_of"]
+__all__ = ["DeviceWords", "distances_of", "order_of", "transform_of"]
 
 BLOCK = 256
 _PAIR_BLOCK = 64
@@ -50,110 +49,84 @@ class DeviceWords(NamedTuple):
 
     @classmethod
     def of(cls, words: Words) -> DeviceWords:
-        """Bring words there."""
+        """Bring words there; few in one copy."""
         xp = cupy()
-        codes, offsets, lengths = xp.asarray(words.codes), xp.asarray(words.offsets), words.lengths
+        codes, offsets, lengths = words.codes, words.offsets, words.lengths
         if len(codes) <= gpu_few.MOST_FEW:
-            words_of = xp.asarray(np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths))
+            words_of = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+            parts = offsets, words_of, codes  # those of larger numbers first, so that all are aligned
+            there = xp.asarray(np.concatenate([part.view(np.uint8) for part in parts]))
+            ends = np.cumsum([part.nbytes for part in parts]).tolist()
+            offsets, words_of = there[: ends[0]].view(np.int64), there[ends[0] : ends[1]].view(np.uint32)
+            codes = there[ends[1] :]
         else:
-            words_of = xp.zeros(len(codes), np.uint32)
+            codes, offsets, words_of = xp.asarray(codes), xp.asarray(offsets), xp.zeros(len(codes), np.uint32)
             words_of[offsets[1:-1]] = 1
             xp.cumsum(words_of, dtype=np.uint32, out=words_of)
         return cls(codes, offsets, words_of, len(words.letters), int(lengths.max()))
 
 
-class Ordered(NamedTuple):
-    """Conjugates of words in ω-order, on the current device."""
+def order_of(words: DeviceWords, watch: Stopwatch | None = None) -> Any:
+    """The conjugates of words in ω-order.
 
-    order: Any
-    """uint32[N], the position of the conjugate of each rank"""
-    ranks: Any
-    """uint32[N], the rank of each position; None where nobody has it yet"""
+    Parameters
+    ----------
+    words : DeviceWords
+    watch : counts, of more than MOST_FEW, the ``ranks`` that tied ones read further on in their words
+
+    Returns
+    -------
+    uint32[N] on the current device, the position of the conjugate of each rank
+    """
+    order = _order_few(words) if len(words.codes) <= gpu_few.MOST_FEW else None
+    return _order_many(words, watch or Stopwatch()) if order is None else order
 
 
-def order_of(words: DeviceWords) -> Ordered:
-    """Put the conjugates of words in ω-order."""
-    return (_order_few if len(words.codes) <= gpu_few.MOST_FEW else _order_many)(words)
-
-
-def _order_few(words: DeviceWords) -> Ordered:
-    """That of at most MOST_FEW; nothing is waited for."""
-    xp = cupy()
-    count = len(words.codes)
-    codes, of, offsets = map(view, (words.codes, words.words_of, words.offsets))
-    bits = _bits_for(words.letters)
-    keys, rows = xp.empty(count, np.uint64), xp.empty((5, count), np.uint32)
-    there, mine = view(keys), gpu_few.Rows(view(rows[:2]), view(rows[2:4]), view(rows[4]))
-    launch(gpu_few.letter_keys, count, BLOCK, codes, of, offsets, bits, there)
-    keys.sort()
-    launch(gpu_few.begin_rows, count, BLOCK, there, mine)
-    known, turn = gpu_few.LETTER_BITS // bits, 0
-    while known < words.longest:
-        launch(gpu_few.deepen_keys, count, BLOCK, mine, turn, of, offsets, known, there)
-        launch(gpu_few.settle_rows, count, BLOCK, mine, turn, there, False)
-        known, turn = 4 * known, 1 - turn
-    # The last keys double what is known, which is then twice the longest word.
-    launch(gpu_few.finish_keys, count, BLOCK, mine, turn, of, offsets, known, there)
-    launch(gpu_few.settle_rows, count, BLOCK, mine, turn, there, True)
-    return Ordered(rows[1 - turn], rows[4])
+def _order_few(words: DeviceWords) -> Any:
+    """That of at most MOST_FEW, in one launch; None, and a line that says so, where its blocks did not run at once."""
+    xp, count = cupy(), len(words.codes)
+    keys, rows = xp.empty((2, count), np.uint64), xp.empty((2, count), np.uint32)
+    state, how = xp.zeros(gpu_few.STATE, np.uint32), (_bits_for(words.letters), words.longest)
+    threads = min(-(-count // gpu_few.TILE), multiprocessors()) * gpu_few.TILE
+    there = map(view, (words.codes, words.words_of, words.offsets))
+    launch(gpu_few.order_few, threads, gpu_few.TILE, *there, how, *map(view, (keys, rows, state)))
+    if int(state[1]):
+        say("Note: the GPU did not run all of a small kernel at once; words are sorted in several steps instead.")
+        return None
+    return rows[0]
 
 
 def _bits_for(letters: int) -> int:
     return max(1, (letters - 1).bit_length())
 
 
-def _order_many(words: DeviceWords) -> Ordered:
+def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     xp = cupy()
     count = len(words.codes)
-    codes, of, offsets = map(view, (words.codes, words.words_of, words.offsets))
+    of, offsets = view(words.words_of), view(words.offsets)
     # Letters that do not occur take no bits.
     occurs = xp.zeros(256, np.bool_)
     occurs[words.codes] = True
     dense = xp.cumsum(occurs, dtype=np.int64) - 1
-    bits, rank_bits = _bits_for(int(dense[-1]) + 1), (count - 1).bit_length()
-    keys = xp.empty(count, np.uint64)
-    launch(first_keys, count, BLOCK, codes, view(dense.astype(np.uint8)), of, offsets, bits, view(keys))
+    bits, rank_bits = _bits_for(int(dense[-1]) + 1), max(1, (count - 1).bit_length())
+    keys, codes = xp.empty(count, np.uint64), dense.astype(np.uint8)[words.codes]
+    launch(first_keys, count, BLOCK, view(codes), of, offsets, bits, view(keys))
+    del codes
     order, ranks = xp.arange(count, dtype=np.uint32), xp.empty(count, np.uint32)
-    tied, _ = _split(keys, xp.arange(count, dtype=np.uint32), order, ranks)
+    split = split_groups(keys, xp.arange(count, dtype=np.uint32), order, ranks)
     known, parts = 64 // bits, 64 // rank_bits - 1
-    while len(tied) and known < 2 * words.longest:
-        keys = xp.empty(len(tied), np.uint64)
+    while len(split.tied) and known < 2 * words.longest:
+        keys = xp.empty(len(split.tied), np.uint64)
         how = known, parts, rank_bits
-        launch(rank_keys, len(tied), BLOCK, view(tied), view(order), view(ranks), of, offsets, how, view(keys))
-        groups = int((ranks[order[tied]] == tied).sum())
-        tied, now = _split(keys, tied, order, ranks)
+        watch.count("ranks", parts * len(keys))
+        launch(rank_keys, len(keys), BLOCK, view(split.tied), view(order), view(ranks), of, offsets, how, view(keys))
+        before, split = split, split_groups(keys, split.tied, order, ranks)
         known *= 1 + parts
-        if now == groups:
+        if split.groups == before.groups_tied:
             break  # what is not told apart once never is
-    if len(tied):
-        _order_powers(words, tied, order, ranks)
-    return Ordered(order, None)
-
-
-def _split(keys: Any, tied: Any, order: Any, ranks: Any) -> tuple[Any, int]:
-    """Put what is tied in the order of its keys.
-
-    Parameters
-    ----------
-    keys : uint64[t], changed
-    tied : uint32[t], the ranks that are not decided, ascending
-    order, ranks : uint32[N]; of each rank the position, and of each position the first rank of its group
-
-    Returns
-    -------
-    (tied, groups) : the ranks that are still not decided, and into how many groups `keys` put theirs
-    """
-    xp = cupy()
-    count = len(tied)
-    sorting, places = argsort(keys), order[tied]
-    heads, is_tied = xp.empty(count, np.uint32), xp.empty(count, np.bool_)
-    there, head, of, rank = view(tied), view(heads), view(order), view(ranks)
-    launch(mark_heads, count, BLOCK, view(keys), view(sorting), there, view(places), of, head)
-    numbers, starts = xp.cumsum(heads, dtype=np.uint32), view(xp.empty(count, np.uint32))
-    number = view(numbers)
-    launch(number_starts, count, BLOCK, head, number, there, starts)
-    launch(rank_groups, count, BLOCK, (head, number, there, starts), of, rank, view(is_tied))
-    return tied[is_tied], int(numbers[-1])
+    if len(split.tied):
+        _order_powers(words, split.tied, order, ranks)
+    return order
 
 
 def _order_powers(words: DeviceWords, tied: Any, order: Any, ranks: Any) -> None:
@@ -164,35 +137,28 @@ def _order_powers(words: DeviceWords, tied: Any, order: Any, ranks: Any) -> None
     order[tied] = places[argsort((ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
 
 
-def transform_of(words: DeviceWords, ordered: Ordered) -> tuple[Any, Any]:
+def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:
     """L, uint8[N], and I, int64[m], 0-based, on the device."""
     xp = cupy()
-    count = len(ordered.order)
-    last, indices = xp.empty(count, np.uint8), xp.empty(len(words.offsets) - 1, np.int64)
-    read = words.codes, words.words_of, words.offsets, ordered.order
-    launch(put_last_letters, count, BLOCK, *map(view, (*read, last, indices)))
+    last, indices = xp.empty(len(order), np.uint8), xp.empty(len(words.offsets) - 1, np.int64)
+    read = words.codes, words.words_of, words.offsets, order
+    launch(put_last_letters, len(order), BLOCK, *map(view, (*read, last, indices)))
     return last, indices
 
 
-def distances_of(words: DeviceWords, ordered: Ordered) -> Any:
+def distances_of(words: DeviceWords, order: Any) -> Any:
     """δ of all pairs of words: uint64[m, m] on the device."""
     xp = cupy()
     count, m = len(words.codes), len(words.offsets) - 1
-    positions, offsets = view(_positions(words, ordered)), view(words.offsets)
+    positions, offsets = view(_positions(words, order)), view(words.offsets)
     stretches = max(1, min(_PIECES // max(1, m * (m - 1) // 2), count // _LEAST_STRETCH))
-    cuts, distances = view(xp.empty((m, stretches + 1), np.int64)), xp.empty((m, m), np.uint64)
+    cuts, distances = view(xp.empty((m, stretches + 1), np.int64)), xp.zeros((m, m), np.uint64)
     launch(cut_positions, m * (stretches + 1), BLOCK, positions, offsets, -(-count // stretches), cuts)
-    launch(begin_distances, m * m, BLOCK, offsets, view(distances))
     blocks = -(-m // _PAIR_BLOCK) * stretches * m
     launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, positions, offsets, cuts, view(distances))
     return distances
 
 
-def _positions(words: DeviceWords, ordered: Ordered) -> Any:
+def _positions(words: DeviceWords, order: Any) -> Any:
     """The ranks of each word's conjugates, ascending, one word behind the other: uint32[N]."""
-    if ordered.ranks is None or words.longest > gpu_few.MOST_IN_WORD:
-        return argsort(words.words_of[ordered.order]).astype(np.uint32)
-    positions = cupy().empty(len(ordered.ranks), np.uint32)
-    of, offsets = view(words.words_of), view(words.offsets)
-    launch(gpu_few.place_ranks, len(positions), BLOCK, view(ordered.ranks), of, offsets, view(positions))
-    return positions
+    return argsort(words.words_of[order]).astype(np.uint32)

@@ -112,8 +112,12 @@ def _rows_from(path: str) -> tuple[list[str], list[int], list[int]]:
     names, lengths, indices = [], [], []
     for number, line in enumerate(lines[1:-1], start=2):
         fields = line.split("\t")
-        if len(fields) != 3 or not all(
-            field.isascii() and field.isdigit() and 0 < int(field[:20]) < _MOST_LETTERS for field in fields[1:]
+        if (
+            len(fields) != 3
+            or not fields[0]
+            or not all(
+                field.isascii() and field.isdigit() and 0 < int(field[:20]) < _MOST_LETTERS for field in fields[1:]
+            )
         ):
             raise InputError(
                 f"{path}, line {number}: {line!r:.60}, but record, length and 1-based index were expected."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from warpseed.batches import Options, devices_of
+from warpseed.batches import Options
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu
 from warpseed.ebwt.matrix import check_room

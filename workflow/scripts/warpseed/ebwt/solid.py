@@ -10,7 +10,7 @@ import numpy as np
 from warpseed.compute.machine import require_memory
 from warpseed.ebwt.weighted import LETTERS, Weighted, check_weighted
 from warpseed.ebwt.words import Words
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError, check_number, check_real
 from warpseed.sequences.alphabet import show_name
 from warpseed.sequences.names import Names
 
@@ -48,7 +48,7 @@ def _choices_of(weighted: Weighted, threshold: float) -> _Choices:
     ------
     InputError : the weighted sequence or the threshold are out of their range, or a position has no letter
     """
-    if not 0 < threshold <= 1:
+    if not 0 < check_real("threshold", threshold) <= 1:
         raise InputError(f"threshold is {threshold!r}, but a number above 0 and up to 1 was expected.")
     name, rows = check_weighted(weighted)
     order = np.argsort(-rows, axis=1, kind="stable")

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, cpu_paper
 from warpseed.ebwt.paper import NO_PAIRS, Compared

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +18,10 @@ import numpy as np
 
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt.floors import measure_limits
 from warpseed.ebwt.search import search
 from warpseed.ebwt.timed import digest_of
 from warpseed.ebwt.words import BASES, Words
-from warpseed.measure.floors import kernel_seconds, limit_rows
 from warpseed.measure.peers.process import run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.records import join_parameters
@@ -136,35 +136,6 @@ def _write(words: Words, path: Path) -> None:
             handle.write(b">word%d\n%b\n" % (number, words.word(number)))
 
 
-def _limits(drawn: _Drawn, repeats: int, with_pairs: bool) -> list[dict[str, Any]]:
-    """How long a GPU takes from words on the device to their order, beside letters read and positions written once at
-    the rate of a copy there; and from the order to the distances, whose floor is not known."""
-    from warpseed.compute.gpu import cupy, on_device
-    from warpseed.ebwt import gpu_order
-
-    xp, letters = cupy(), len(drawn.words.codes)
-    own = side_fields(_SYSTEM, tier="fast", device="gpu", threads=1) | {"item": "limits", "queries": letters}
-    with on_device(0):
-        words = gpu_order.DeviceWords.of(drawn.words)
-        seconds = kernel_seconds(lambda: gpu_order.order_of(words), repeats)
-        source, target = xp.zeros(max(letters, 1 << 26), np.uint32), xp.empty(max(letters, 1 << 26), np.uint32)
-        copies = kernel_seconds(lambda: xp.copyto(target, source), repeats)
-        rate = 2 * source.nbytes / float(np.median(copies))
-        fields = {**own, **drawn.fields, "results": letters}
-        order = _named(fields, "order")
-        rows = limit_rows(seconds, letters * (1 + 4) / rate, order, unit="letters/s")
-        if with_pairs:
-            ordered = gpu_order.order_of(words)
-            pairs = len(drawn.words.lengths) * (len(drawn.words.lengths) - 1) // 2
-            seconds = kernel_seconds(lambda: gpu_order.distances_of(words, ordered), repeats)
-            rows += limit_rows(seconds, None, _named({**fields, "results": pairs}, "distances"), unit="letters/s")
-    return rows
-
-
-def _named(fields: Mapping[str, Any], what: str) -> dict[str, Any]:
-    return {**fields, "parameters": f"{fields['parameters']}; step={what}"}
-
-
 def time_collections(
     case: Collection, settings: Settings, *, items: Iterable[str], repeats: int
 ) -> list[dict[str, Any]]:
@@ -194,7 +165,8 @@ def time_collections(
             fields = {"item": item, **drawn.fields}
             if item == "on_device":
                 if any(options.device != "cpu" for options in targets):
-                    rows += _limits(drawn, repeats, "pairs" in wanted)
+                    own = side_fields(_SYSTEM, tier="fast", device="gpu", threads=1) | drawn.fields
+                    rows += measure_limits(words, repeats, own, with_distances="pairs" in wanted)
             elif item == "files":
                 with tempfile.TemporaryDirectory() as folder:
                     sides = [_files(drawn, options, Path(folder)) for options in targets]

@@ -14,6 +14,7 @@ from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
+from warpseed.ebwt.fast import threads_for
 from warpseed.ebwt.words import Words
 from warpseed.errors import InputError
 from warpseed.sequences.names import Names, offsets_of
@@ -58,6 +59,7 @@ def transform_of(words: Words, order: np.ndarray, *, threads: int = 1) -> Transf
     before[starts] = words.codes[words.offsets[1:] - 1] + np.uint16(_BEGINS)
     last = np.empty(len(words.codes), np.uint8)
     indices = np.empty(len(starts), np.int64)
+    threads = threads_for(len(last), threads)
     spans = spans_of(len(last), threads)
     on_threads(threads, lambda number: _take_last(before, order, spans[number], starts, last, indices), len(spans))
     return Transform(last, indices, words.letters)

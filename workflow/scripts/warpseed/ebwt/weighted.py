@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from warpseed.errors import InputError, check_number, how_many
+from warpseed.errors import InputError, check_number, check_real, how_many
 from warpseed.output.opening import open_output
 from warpseed.sequences.alphabet import show_name
 from warpseed.sequences.files import open_bytes
@@ -77,7 +77,7 @@ class _File:
         """The next line, gone with that; InputError, saying what was expected, where there is none."""
         line = self.peek()
         if line is None:
-            raise InputError(f"{self.name}: the file ends where {expected} was expected; was it cut?")
+            raise InputError(f"{self.name}: the file ends before {expected}; was it cut?")
         self._next += 1
         return line
 
@@ -296,7 +296,10 @@ def check_weighted(weighted: Weighted) -> Weighted:
     ------
     InputError : it has no position, or one whose four numbers are no probabilities
     """
-    rows = np.asarray(weighted.probabilities, np.float64)
+    try:
+        rows = np.asarray(weighted.probabilities, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the probabilities of {show_name(weighted.name)} are no numbers ({error}).") from error
     if rows.ndim != 2 or rows.shape[1] != len(LETTERS) or not len(rows):
         raise InputError(
             f"the probabilities of {show_name(weighted.name)} have the shape {rows.shape}, but four of each position "
@@ -348,7 +351,7 @@ def generate_weighted(
     InputError : a number is out of its range
     """
     positions, seed = check_number("positions", positions, 1), check_number("seed", seed, 0)
-    if not 0 <= share <= 1:
+    if not 0 <= check_real("share", share) <= 1:
         raise InputError(f"share is {share!r}, but a number from 0 to 1 was expected.")
     weighted = min(math.floor(positions * share + 0.5), positions if most is None else check_number("most", most, 0))
     draw = np.random.default_rng(seed)

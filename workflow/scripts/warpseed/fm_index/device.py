@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.compute.gpu import cuda, cupy, free_memory, launch, resident, to_device, view
+from warpseed.compute.device_copies import from_device
+from warpseed.compute.gpu import (
+    copies_of,
+    cupy,
+    current_device,
+    free_memory,
+    launch,
+    release,
+    resident,
+    synchronize,
+    to_device,
+    view,
+)
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
-from warpseed.fm_index.layout import FastIndex, PaperIndex, SeedIndex, Segments
+from warpseed.fm_index.layout import PaperIndex, SeedIndex, Segments
 from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
+from warpseed.fm_index.text import PackedText
 
-__all__ = ["binned_on_device", "bwt_on_device", "table_length_for", "tagged_on_device", "text_on_device"]
+__all__ = [
+    "binned_on_device",
+    "bwt_on_device",
+    "leave_on_device",
+    "table_length_for",
+    "tagged_on_device",
+    "text_on_device",
+]
+
+_Part = TypeVar("_Part")
+_SUFFIX_ARRAY = "suffix array"
+"""The part that a build leaves, until tagged rows are made of it."""
+_bringing: WeakKeyDictionary[SeedIndex, dict[str, threading.Lock]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def table_length_for(rows: int, free: int) -> int:
@@ -28,15 +57,29 @@ def _bytes(*arrays: Any) -> int:
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
-def text_on_device(index: SeedIndex, watch: Stopwatch) -> tuple[Any, Segments]:
+def _bring(
+    index: SeedIndex, part: str, make: Callable[[], _Part], needed: int, watch: Stopwatch, shares: tuple[str, ...] = ()
+) -> _Part:
+    """A part of an index on the current device, copied from another where it lies there; stage index_to_device."""
+
+    def bring() -> _Part:
+        with _one_by_one(index, part), watch.stage("index_to_device", synchronise=synchronize):
+            others = copies_of(index, part)
+            return from_device(next(iter(others.values()))) if others else make()
+
+    return resident(index, part, bring, needed, shares)
+
+
+def _one_by_one(index: SeedIndex, part: str) -> threading.Lock:
+    """Devices that need a part at the same time: the first makes it, and the others copy it."""
+    with _lock:
+        return _bringing.setdefault(index, {}).setdefault(part, threading.Lock())
+
+
+def text_on_device(index: SeedIndex, watch: Stopwatch) -> PackedText:
     """Packed text and segments, which every part that needs them shares; stage index_to_device."""
-    text, segments = index.text, index.segments
-
-    def bring() -> tuple[Any, Segments]:
-        with watch.stage("index_to_device", synchronise=cuda.synchronize):
-            return to_device(text), to_device(segments)
-
-    return resident(index, "text", bring, _bytes(text, *segments))
+    text = PackedText(index.text, index.segments)
+    return _bring(index, "text", lambda: to_device(text), _bytes(text.words, *text.segments), watch)
 
 
 def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
@@ -44,18 +87,29 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     text, segments = text_on_device(index, watch)
     length = table_length_for(index.rows, free_memory())
 
-    def bring() -> TaggedIndex:
-        with watch.stage("index_to_device", synchronise=cuda.synchronize):
-            return _tag(index.fast, text, segments, length)
+    def make() -> TaggedIndex:
+        built = copies_of(index, _SUFFIX_ARRAY).get(current_device())
+        return _tag(to_device(index.fast.suffix_array) if built is None else view(built), text, segments, length)
 
     # Twelve bytes a row while the tagged rows are made, eight afterwards.
-    return resident(index, "tagged rows", bring, 12 * index.rows + 4 * 4**length, shares=("text",))
+    tagged = _bring(index, "tagged rows", make, 12 * index.rows + 4 * 4**length, watch, shares=("text", _SUFFIX_ARRAY))
+    release(index, _SUFFIX_ARRAY)
+    return tagged
 
 
-def _tag(fast: FastIndex, text: Any, segments: Segments, table_length: int) -> TaggedIndex:
+def leave_on_device(index: SeedIndex, text: PackedText, suffix_array: Any) -> None:
+    """Let searches of an index find there what was made of it on the current device.
+
+    suffix_array : uint32[n]; None where the index has no fast part
+    """
+    resident(index, "text", lambda: text)
+    if suffix_array is not None:
+        resident(index, _SUFFIX_ARRAY, lambda: suffix_array)
+
+
+def _tag(suffix_array: Any, text: Any, segments: Segments, table_length: int) -> TaggedIndex:
     xp = cupy()
-    rows = fast.suffix_array.shape[0]
-    suffix_array = to_device(fast.suffix_array)
+    rows = suffix_array.shape[0]
     table, disorder = xp.zeros(4**table_length + 1, xp.uint32), xp.zeros(2, xp.uint64)
     tagged = TaggedIndex(text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length)
     read = (text, segments, suffix_array, table_length)
@@ -72,21 +126,11 @@ def _tag(fast: FastIndex, text: Any, segments: Segments, table_length: int) -> T
 def bwt_on_device(index: SeedIndex, direction: str, watch: Stopwatch) -> PaperIndex:
     """One BWT of the paper tier, `direction` 'forward' or 'reverse'; stage index_to_device."""
     part: PaperIndex = getattr(index, direction)
-
-    def bring() -> PaperIndex:
-        with watch.stage("index_to_device", synchronise=cuda.synchronize):
-            return to_device(part)
-
-    return resident(index, direction, bring, _bytes(*part))
+    return _bring(index, direction, lambda: to_device(part), _bytes(*part), watch)
 
 
 def binned_on_device(index: SeedIndex, min_length: int, parameters: BinParameters, watch: Stopwatch) -> BinnedIndex:
     """The index of paper 002, as `warpseed.fm_index.binned.binned_index` makes it; stage index_to_device."""
     made = binned_index(index, min_length, parameters)
-
-    def bring() -> BinnedIndex:
-        with watch.stage("index_to_device", synchronise=cuda.synchronize):
-            return to_device(made)
-
     name = f"bins of {parameters.bin_size}, {parameters.sa_ratio}, {made.pre_calc_length}"
-    return resident(index, name, bring, _bytes(*made))
+    return _bring(index, name, lambda: to_device(made), _bytes(*made), watch)

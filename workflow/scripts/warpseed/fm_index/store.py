@@ -54,7 +54,12 @@ def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
 
 
 def add_parts(
-    folder: str | os.PathLike[str], parts: str | Iterable[str], *, threads: int = 1, watch: Stopwatch | None = None
+    folder: str | os.PathLike[str],
+    parts: str | Iterable[str],
+    *,
+    threads: int = 1,
+    device: str = "cpu",
+    watch: Stopwatch | None = None,
 ) -> SeedIndex:
     """Add parts to an index on disk; the reference is not needed. Those that are there already are left as they are.
 
@@ -63,7 +68,8 @@ def add_parts(
 
     Parameters
     ----------
-    parts : as in `build_index`; the index keeps the intervals and the table length that it was built with
+    parts, threads, device : as in `build_index`; the index keeps the intervals and the table length that it was built
+        with
 
     Returns
     -------
@@ -75,9 +81,9 @@ def add_parts(
     InputError : names that are no parts, or `threads` that is no whole number
     MemoryLimitError : less memory is available than is needed
     """
-    from warpseed.fm_index.build import make_parts
+    from warpseed.fm_index.build import make_parts, one_device
 
-    chosen = choose_parts(parts)
+    chosen, gpu = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
     watch, began = watch or Stopwatch(), time.perf_counter()
     with _folder(folder) as (path, number), _sole_writer(path, number):
@@ -89,7 +95,7 @@ def add_parts(
             return index
         text = PackedText(index.text, index.segments)
         known = index.fast.suffix_array if "fast" in index.parts else None
-        made = make_parts(text, manifest.sizes, missing, threads=threads, watch=watch, suffix_array=known)
+        made = make_parts(text, manifest.sizes, missing, threads=threads, watch=watch, suffix_array=known, device=gpu)
         grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}
         result = replace(index, arrays_of=grown)
         with watch.stage("save"):

@@ -24,6 +24,7 @@ __all__ = [
     "Room",
     "deal_out",
     "set_apart",
+    "sort_few",
     "sort_bucket",
 ]
 
@@ -122,7 +123,7 @@ def _compare(text, first, second, depth, words):
 
 
 @inlined
-def _sort_few(text, depth, span, positions, words):
+def sort_few(text, depth, span, positions, words):
     """Sort the tied suffixes of the rows [first, last) by comparing them; returns how many words are left to compare,
     0 where these were too few."""
     first, last = span
@@ -162,7 +163,7 @@ def _settle_few(text, depth, count, begin, positions, room, words):
         last = _end_of_group(count, first, room)
         if last - first <= int64(_SMALL) and words > int64(0):
             row = int64(room.rows[uint64(first)])
-            words = _sort_few(text, depth, (begin + row, begin + row + last - first), positions, words)
+            words = sort_few(text, depth, (begin + row, begin + row + last - first), positions, words)
             if words > int64(0):
                 for i in range(int64(1), last - first):
                     room.tied[uint64(row + i)] = 0

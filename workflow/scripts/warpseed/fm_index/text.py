@@ -8,8 +8,13 @@ import numpy as np
 
 from warpseed.compute.bits import reverse_complement_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
-from warpseed.compute.ranges import run_ranges
+from warpseed.compute.intrinsics import load_word
+from warpseed.compute.pipeline import check_wanted, mapped
+from warpseed.compute.ranges import run_ranges, spans_of
+from warpseed.compute.vectors import ALL_BYTES, WIDTH, mask_outside, trailing_zeros
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
+from warpseed.sequences.names import offsets_of
+from warpseed.sequences.packed import eight_bases
 
 __all__ = [
     "PackedText",
@@ -19,11 +24,18 @@ __all__ = [
     "make_hint",
     "mark_positions",
     "pack_text",
+    "reverse_segments",
     "reverse_text",
     "segment_end",
     "segment_of",
     "unpack_text",
 ]
+
+
+_CODES, _WORDS = 1 << 22, 1 << 17
+"""Codes that are looked at in one call, and words that are packed."""
+_BORDERS = 64
+"""Borders of segments for which there is room in a range at first."""
 
 
 class PackedText(NamedTuple):
@@ -35,55 +47,79 @@ class PackedText(NamedTuple):
 
 
 @scalar
-def _scan_segments(codes, offsets, contig, contig_start, length):
-    """Write the segments into the three arrays as far as these reach; return how many there are."""
-    found = 0
-    for c in range(offsets.shape[0] - 1):
-        i = offsets[c]
-        end = offsets[c + 1]
-        while i < end:
-            while i < end and codes[i] > 3:
-                i += 1
-            first = i
-            while i < end and codes[i] <= 3:
-                i += 1
-            if i > first:
-                if found < contig.shape[0]:
-                    contig[found] = c
-                    contig_start[found] = first - offsets[c]
-                    length[found] = i - first
+def _run_end(codes, i, end, of_bases):
+    """Where a run that begins at `i` ends, `end` at the latest: one of bases, or one of what is none."""
+    flipped = uint64(0) if of_bases else ALL_BYTES
+    while i < end and i + WIDTH <= codes.shape[0]:
+        others = mask_outside(codes, i, 0, 3) ^ flipped
+        if others != 0:
+            return min(i + trailing_zeros(others), end)
+        i += WIDTH
+    while i < end and (codes[i] <= 3) == of_bases:
+        i += 1
+    return min(i, end)
+
+
+@scalar
+def _scan_borders(codes, offsets, contig, first, last, borders):
+    """Where runs of ACGT begin and end in ``[first, last)``, or end with a contig at `last`.
+
+    They are written by turns into `borders`, as far as that reaches.
+
+    Parameters
+    ----------
+    contig : number of the contig that `first` lies in; each contig has runs of its own
+
+    Returns
+    -------
+    int64, how many there are
+    """
+    i, found = int64(first), int64(0)
+    inside = i > offsets[contig] and codes[i - 1] <= 3
+    while i < last:
+        end = offsets[contig + 1]
+        stop = min(end, int64(last))
+        while i < stop:
+            i = _run_end(codes, i, stop, inside)
+            if i < stop or (inside and i == end):
+                if found < borders.shape[0]:
+                    borders[found] = i
                 found += 1
+                inside = not inside
+        contig += 1
     return found
 
 
-def find_segments(codes: np.ndarray, offsets: np.ndarray) -> Segments:
+def find_segments(codes: np.ndarray, offsets: np.ndarray, threads: int = 1) -> Segments:
     """Cut contigs into maximal runs of ACGT.
 
     Parameters
     ----------
     codes : uint8[total], 0..3 for ACGT, anything above for the rest, contigs back to back
     offsets : int64[c + 1], where each contig begins in `codes`
+    threads : int, the segments are the same for every number
 
     Returns
     -------
     Segments; with no segment where no contig has an ACGT base.
     """
-    room = offsets.shape[0] + 63
-    while True:
-        contig = np.empty(room, np.int32)
-        contig_start = np.empty(room, np.int64)
-        length = np.empty(room, np.int64)
-        found = int(_scan_segments(codes, offsets, contig, contig_start, length))
-        if found <= room:
-            break
-        room = found
-    text_start = np.zeros(found + 1, np.int64)
-    np.cumsum(length[:found] + 1, out=text_start[1:])
+    codes, offsets = np.ascontiguousarray(codes, np.uint8), np.asarray(offsets, np.int64)
+
+    def borders_in(span: tuple[int, int]) -> np.ndarray:
+        check_wanted()
+        contig = int(np.searchsorted(offsets, span[0], side="right")) - 1
+        borders = np.empty(_BORDERS, np.int64)
+        while (found := int(_scan_borders(codes, offsets, contig, *span, borders))) > len(borders):
+            borders = np.empty(found, np.int64)
+        return borders[:found].copy()
+
+    # Runs may go on from range to range: only what begins or ends there is noted, so that all of it is in turns, too.
+    borders = np.concatenate(list(mapped(spans_of(len(codes), threads, _CODES), borders_in, threads)))
+    starts, ends = borders[::2], borders[1::2]
+    contig = np.searchsorted(offsets, starts, side="right") - 1
+    text_start = offsets_of(ends - starts + 1)
     return Segments(
-        text_start.astype(np.uint32),
-        contig[:found].copy(),
-        contig_start[:found].copy(),
-        make_hint(text_start),
+        text_start.astype(np.uint32), contig.astype(np.int32), starts - offsets[contig], make_hint(text_start)
     )
 
 
@@ -138,26 +174,62 @@ def inside_segment(segments, position, length):
     return position + length < int64(segments.text_start[segment + int64(1)])
 
 
+@inlined
+def _source(offsets, segments, segment):
+    """Where the separator of a segment is, and what takes a text position of it to its code: (int64, int64)."""
+    start = int64(segments.text_start[segment])
+    first = offsets[segments.contig[segment]] + segments.contig_start[segment]
+    return int64(segments.text_start[segment + int64(1)]) - int64(1), first - start
+
+
 @scalar
-def _pack(codes, offsets, segments, words):
-    for s in range(segments.contig.shape[0]):
-        source = offsets[segments.contig[s]] + segments.contig_start[s]
-        first = int64(segments.text_start[s])
-        for i in range(int64(segments.text_start[s + 1]) - int64(1) - first):
-            position = uint64(first + i)
-            base = uint64(codes[uint64(source + i)])
-            words[position >> uint64(5)] |= base << (uint64(62) - uint64(2) * (position & uint64(31)))
+def _pack_words(codes, offsets, segments, first, last, words):
+    """Write the words ``[first, last)`` of a text; each begins before its end."""
+    position = int64(32) * int64(first)
+    segment = segment_of(segments, position)
+    separator, ahead = _source(offsets, segments, segment)
+    word = int64(first)
+    while word < last:
+        whole = min(last, word + ((separator - position) >> int64(5)))
+        while word < whole:
+            packed = uint64(0)
+            for eight in range(4):
+                packed = (packed << uint64(16)) | eight_bases(load_word(codes, ahead + position + int64(8 * eight)))
+            words[word] = packed
+            word += 1
+            position += int64(32)
+        if word == last:
+            break
+        # A word that segments end in, and others may begin in.
+        packed = uint64(0)
+        for _ in range(32):
+            code = uint64(codes[ahead + position]) if position < separator else uint64(0)
+            packed = (packed << uint64(2)) | code
+            if position == separator and segment + int64(1) < segments.contig.shape[0]:
+                segment += int64(1)
+                separator, ahead = _source(offsets, segments, segment)
+            position += int64(1)
+        words[word] = packed
+        word += 1
 
 
-def pack_text(codes: np.ndarray, offsets: np.ndarray, segments: Segments) -> PackedText:
+def pack_text(codes: np.ndarray, offsets: np.ndarray, segments: Segments, threads: int = 1) -> PackedText:
     """The text of contigs that were cut into segments.
 
     Parameters
     ----------
-    codes, offsets : as in `find_segments`
+    codes, offsets, threads : as in `find_segments`
     """
-    words = np.zeros(int(segments.text_start[-1]) // 32 + PAD_WORDS, np.uint64)
-    _pack(codes, offsets, segments, words)
+    codes, offsets = np.ascontiguousarray(codes, np.uint8), np.asarray(offsets, np.int64)
+    length = int(segments.text_start[-1])
+    words = np.zeros(length // 32 + PAD_WORDS, np.uint64)
+
+    def pack(span: tuple[int, int]) -> None:
+        check_wanted()
+        _pack_words(codes, offsets, segments, *span, words)
+
+    for _ in mapped(spans_of(-(-length // 32), threads, _WORDS), pack, threads):
+        pass
     return PackedText(words, segments)
 
 
@@ -173,12 +245,17 @@ def reverse_text(text: PackedText, threads: int = 1) -> PackedText:
     The string at ``[i, i + k)`` of the text is, reversed, at ``n - 1 - i - k`` here. The contigs of its segments are
     those of the text's, in that order.
     """
-    words, segments = text
+    n = int(text.segments.text_start[-1])
+    backwards = np.zeros_like(text.words)
+    run_ranges(-(-n // 32), threads, lambda first, last: _reverse_words(text.words, n - 1, first, last, backwards))
+    return PackedText(backwards, reverse_segments(text.segments))
+
+
+def reverse_segments(segments: Segments) -> Segments:
+    """Those of the reversed text, but for their contigs."""
     n = int(segments.text_start[-1])
-    backwards = np.zeros_like(words)
-    run_ranges(-(-n // 32), threads, lambda first, last: _reverse_words(words, n - 1, first, last, backwards))
     starts = n - segments.text_start[::-1].astype(np.int64)
-    return PackedText(backwards, segments._replace(text_start=starts.astype(np.uint32), hint=make_hint(starts)))
+    return segments._replace(text_start=starts.astype(np.uint32), hint=make_hint(starts))
 
 
 @scalar

@@ -7,15 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import (
-    OptionArguments,
-    Source,
-    checked_options,
-    devices_of,
-    find_all,
-    iter_hits,
-    opened,
-)
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.compute.devices import devices_of
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:
@@ -137,6 +130,7 @@ def find_kmers(
         them that are shorter than k
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 000; their hits are the same
     device : 'cpu'; 'gpu', the first one; or GPUs by number that share the k-mers: 'gpu:1', 'gpu:0,1', 'gpu:all'
+    devices : sequence of int; with device='gpu' another way to say which
     threads : int, CPU threads
     max_hits : int or None; a k-mer with more hits (both strands, all distances) loses them all (paper 000, III.D)
 

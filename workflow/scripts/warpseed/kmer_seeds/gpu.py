@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from warpseed.batches import Options, devices_of
+from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import BatchRun, run_batches
+from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
     copied_to_device,
     cupy,

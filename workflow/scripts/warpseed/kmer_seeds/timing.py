@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.kmer_seeds import cpu, find_function, find_kmers, kmer_search, paper
 from warpseed.kmer_seeds.kmers import pack_kmers

@@ -1,7 +1,8 @@
-"""Building an index beside bwa's: in this process, and as processes whose time and peak memory are told."""
+"""Building an index beside bwa's, and libdivsufsort: in this process, and as processes with their peak memory."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -9,12 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
+from warpseed.fm_index.text import find_segments, pack_text, unpack_text
 from warpseed.measure.peers.bwa import time_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
+from warpseed.sequences.reference import read_reference
 
 __all__ = ["time_builds"]
 
@@ -32,6 +36,47 @@ def _in_process(fasta: str, threads: int) -> Run:
     return run
 
 
+def _on_device(fasta: str, device: str, threads: int) -> Run:
+    """As `_in_process`, by a GPU, which has what its searches read in the end."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        from warpseed.compute.gpu import on_device, release
+        from warpseed.fm_index.device import tagged_on_device
+
+        index, bringing = build_index(fasta, threads=threads, device=device), Stopwatch()
+        with on_device(devices_of(device)[0]):
+            tagged_on_device(index, bringing)
+            release(index)
+        for stage, seconds in index.seconds.items():
+            watch.add(stage, seconds)
+        watch.add("tagged_rows", bringing.seconds["index_to_device"])
+        return lambda: _NOTHING_FOUND
+
+    return run
+
+
+def _by_libdivsufsort(fasta: str) -> Run:
+    """The suffix array alone, of the same text in one piece, by libdivsufsort."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        from pydivsufsort import divsufsort
+
+        reference = read_reference(fasta)
+        segments = find_segments(reference.codes, reference.offsets)
+        text = unpack_text(pack_text(reference.codes, reference.offsets, segments).words, segments)
+        del reference
+        with watch.stage("suffix_array"):
+            divsufsort(text)
+        return lambda: _NOTHING_FOUND
+
+    return run
+
+
+def has_libdivsufsort() -> bool:
+    """Whether libdivsufsort is installed, by its Python package."""
+    return importlib.util.find_spec("pydivsufsort") is not None
+
+
 def _as_process(start: Callable[[], Process]) -> Run:
     return process_run(start, lambda: _NOTHING_FOUND)
 
@@ -43,37 +88,55 @@ def _our_process(fasta: str, folder: str, threads: int) -> Process:
 
 
 def time_builds(
-    fasta: str | os.PathLike[str], *, system: str, threads: Sequence[int], repeats: int, beside_bwa: bool
+    fasta: str | os.PathLike[str],
+    *,
+    system: str,
+    threads: Sequence[int],
+    repeats: int,
+    beside_bwa: bool,
+    devices: Sequence[str] = ("cpu",),
 ) -> list[dict[str, Any]]:
-    """Time building the index that the fast tier needs, in turns with bwa's.
+    """Time building the index that the fast tier needs, in turns with bwa's, and with libdivsufsort where it is there.
 
     Parameters
     ----------
     fasta : the genome, plain or gzip
     system : of the records
-    threads : of our builds; bwa's has one
+    threads : of our builds; those of others have one
     repeats : builds of each kind after a warm-up, which is a tiny genome for ours
     beside_bwa : whether bwa is measured too
+    devices : 'cpu', or 'gpu' too, beside the CPU with most threads
 
     Returns
     -------
-    list of records of item "index", case "build": the stages of a build in this process; stage `process` of ours and
-    of bwa's, with metric `time`, and metric `memory` (peak resident bytes)
+    list of records of item "index", case "build": the stages of a build in this process, of a GPU's with `tagged_rows`,
+    which its searches read; `suffix_array` of libdivsufsort; stage `process` of ours and of bwa's, with metric `time`,
+    and metric `memory` (peak resident bytes)
     """
     fasta = os.fspath(fasta)
-    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         tiny = os.path.join(folder, "tiny.fa")
         Path(tiny).write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
+        sides = []
         for count in threads:
-            ours = {"item": "index", "case": "build", **side_fields(system, tier="fast", device="cpu", threads=count)}
+            ours = _ours(system, "cpu", count)
             process = _as_process(partial(_our_process, fasta, folder, count))
+            warm = _as_process(partial(_our_process, tiny, folder, count))
+            sides += [Side(_in_process(fasta, count), _in_process(tiny, count), ours), Side(process, warm, ours)]
+        if "gpu" in devices:
+            most = max(threads)
+            sides.append(
+                Side(_on_device(fasta, "gpu", most), _on_device(tiny, "gpu", most), _ours(system, "gpu", most))
+            )
+        alone = _ours(system, "cpu", 1) | {"tier": "-"}
+        if has_libdivsufsort():
+            sides.append(Side(_by_libdivsufsort(fasta), _by_libdivsufsort(tiny), alone | {"tool": "libdivsufsort"}))
+        if beside_bwa:
             bwa = _as_process(partial(time_bwa_index, fasta, folder))
-            sides = [
-                Side(_in_process(fasta, count), _in_process(tiny, count), ours),
-                Side(process, _as_process(partial(_our_process, tiny, folder, count)), ours),
-            ]
-            if beside_bwa and count == threads[0]:
-                sides.append(Side(bwa, lambda _: None, ours | {"tool": "bwa", "tier": "-", "threads": 1}))
-            rows += time_sides(sides, repeats)
-    return rows
+            sides.append(Side(bwa, lambda _: None, alone | {"tool": "bwa"}))
+        return time_sides(sides, repeats)
+
+
+def _ours(system: str, device: str, threads: int) -> dict[str, Any]:
+    """The columns of our records."""
+    return {"item": "index", "case": "build", **side_fields(system, tier="fast", device=device, threads=threads)}

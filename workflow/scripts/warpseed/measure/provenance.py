@@ -61,14 +61,14 @@ def peer_versions() -> dict[str, str | None]:
     """Versions of the tools that we compare with; None for one that is not installed."""
     from warpseed.measure.peers.bowtie import bowtie_version
     from warpseed.measure.peers.bwa import bwa_version
-    from warpseed.measure.peers.mummer import mummer_version
+    from warpseed.measure.peers.mummer import PROGRAMS, mummer_version
     from warpseed.measure.peers.razers3 import razers3_version
     from warpseed.measure.peers.yara import yara_version
 
     return {
         "bowtie": bowtie_version(),
         "bwa": bwa_version(),
-        "mummer": mummer_version(),
+        **{program: mummer_version(program) for program in PROGRAMS},
         "razers3": razers3_version(),
         "yara": yara_version(),
         "ahocorasick_rs": _version_of("ahocorasick_rs"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from warpseed.batches import devices_of, target_of
+from warpseed.compute.devices import devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import measured_rows
 

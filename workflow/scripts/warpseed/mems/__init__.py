@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from warpseed.batches import OptionArguments, Source, checked_options, devices_of, find_all, iter_hits, opened
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.compute.devices import devices_of
 from warpseed.errors import InputError, check_number
 
 if TYPE_CHECKING:

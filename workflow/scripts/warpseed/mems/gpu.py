@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from warpseed.batches import Options, devices_of
+from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
     copied_to_device,
     cupy,

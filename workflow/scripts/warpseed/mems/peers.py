@@ -1,7 +1,7 @@
 """Long reads beside other tools: the same reads in the same file, processes in turns, and their matches held to ours.
 
-Each kind of match has a tool of its own: *super* is what ``bwa fastmap`` finds, *maximal* what ``mummer -maxmatch``
-does. Both sides print every match at every place, so the sets are compared match by match.
+Each kind of match has tools of its own: *super* is what ``bwa fastmap`` finds, *maximal* what ``mummer -maxmatch``
+does. All sides print every match at every place, so the sets are compared match by match.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def _run_fastmap(beside: Beside, reads: str, min_length: int, output: str) -> Pr
     return bwa.run_fastmap(_bwa_prefix(beside), reads, min_length=min_length, output=output)
 
 
-def _run_mummer(beside: Beside, reads: str, min_length: int, output: str) -> Process:
-    return mummer.run_mummer(beside.reference, reads, min_length=min_length, output=output)
+def _run_mummer(program: str, beside: Beside, reads: str, min_length: int, output: str) -> Process:
+    return mummer.run_mummer(beside.reference, reads, min_length=min_length, output=output, program=program)
 
 
 TOOLS = {
     "bwa": _Tool("super", lambda b: bwa.build_bwa_index(b.reference, _bwa_prefix(b)), _run_fastmap, bwa.parse_fastmap),
-    "mummer": _Tool("maximal", None, _run_mummer, mummer.parse_mummer),
+    **{name: _Tool("maximal", None, partial(_run_mummer, name), mummer.parse_mummer) for name in mummer.PROGRAMS},
 }
 
 
@@ -157,16 +157,17 @@ def time_beside_peers(beside: Beside, case: Case, *, tools: Sequence[str], repea
     whole, few = write_numbered(reads, beside.folder), write_numbered(reads.slice(0, 1), first)
     rows: list[dict[str, Any]] = []
     for name in tools:
-        kind, build, *_ = TOOLS[name]
+        build = TOOLS[name].build
         if build is not None:
             named = {"system": "mems", "tool": name, "item": "index", "case": "build", "stage": "process"}
             rows.append({**named, "value": build(beside).seconds})
+    for kind in dict.fromkeys(TOOLS[name].kind for name in tools):
         for min_length in case.min_lengths:
             work = _Work(whole, few, reads.lengths, min_length)
             parameters = join_parameters(parameters_of(Criteria(min_length, KINDS[kind], 2)))
             fields = {"item": kind, "case": case.name, "parameters": parameters}
             matches = HitsOfSides(partial(outcome_of_rows, lengths=reads.lengths), {})
-            sides = [_peer(beside, name, work, matches)]
+            sides = [_peer(beside, name, work, matches) for name in tools if TOOLS[name].kind == kind]
             sides += [_our_process(beside, kind, work, matches), _our_stages(beside, kind, work, matches)]
             rows += time_sides(sides, repeats, fields)
             shared = side_fields("mems", tier="-", device="cpu", threads=1) | fields

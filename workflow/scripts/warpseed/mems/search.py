@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options, target_of
+from warpseed.batches import Options
+from warpseed.compute.devices import target_of
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:

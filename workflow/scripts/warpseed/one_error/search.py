@@ -8,7 +8,8 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warpseed.batches import Options, target_of
+from warpseed.batches import Options
+from warpseed.compute.devices import target_of
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.batches import Options, Settings, devices_of
+from warpseed.batches import Options, Settings
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex

@@ -57,8 +57,8 @@ def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | Non
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Refuse, before any work, an output that is a folder, or one of the files that are being read; and one beside
-    which a folder stands where its index goes, or one of an older file goes away.
+    """Refuse, before any work, an output that is a folder, one of the files that are being read, or a file that may not
+    be written; and one beside which a folder stands where its index goes, or one of an older file goes away.
 
     Links are followed, and '-' is what standard input or output was sent to.
 
@@ -77,9 +77,19 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
                 raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
         if not stat.S_ISREG(target.st_mode):
             return
+        if os.fspath(path) != "-":
+            _check_writable(path)
     for index in _indexes_of(path):
         if os.path.isdir(index):
             raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+
+
+def _check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that may not be written, though its folder would let it be replaced: `sort -o` refuses it, too."""
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+    except OSError as error:
+        raise refusal(path, error) from error
 
 
 def same_output(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:

@@ -15,29 +15,26 @@ from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, parts, points, style, tables
 from warpseed.report import ebwt_values as values_of
-from warpseed.report.charts import one_source, with_reference_gpu
+from warpseed.report.charts import best_source
 from warpseed.report.measurements import Measurements, frame, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
-from warpseed.report.words import format_number, format_scaled, format_seconds, machine_label, method_of
+from warpseed.report.words import METHOD, format_number, format_scaled, format_seconds, machine_label, method_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
-Drawn = tuple["Figure", "pd.DataFrame"]
-_NOTHING = "Nothing was measured."
 _STAGES = {"table_1": ("sort",), "table_2": ("sort",), "table_3": ("sort", "distance", "total")}
 """What each table prints."""
 _OURS = ("transform", "pairs")
 _POSITIONS = "positions of the weighted sequence"
 _FLOOR = (
-    "Floor: letters read and positions written, once, at the rate of a copy within the GPU's memory, measured in the "
-    "same run; sorting moves more. Of distances no floor is known. Share: floor over time. Medians; the words lie on "
-    "the device, their order and distances stay there."
+    "Floor of an order: the bytes that a radix sort must move, at the rate of a copy within the GPU's memory, and the "
+    "ranks that ties read, at that of random sectors, both measured in the same run; where no bytes are named, as in "
+    "older records, letters read and positions written, once. Of distances no floor is known. Share: floor over time. "
+    "Medians; the words lie on the device, their order and distances stay there."
 )
-_METHOD = ["source", "machine", "tier", "device", "gpus", "threads"]
 
 
 def speedups(measurements: Measurements) -> pd.DataFrame:
@@ -65,7 +62,7 @@ def printed_values(measurements: Measurements, item: str) -> pd.DataFrame:
     rows = []
     for row in rows_of(times(measurements, [item])):
         if row["stage"] in _STAGES[item]:
-            shared = {key: row[key] for key in ("system", *_METHOD, "tool", "stage")}
+            shared = {key: row[key] for key in ("system", *METHOD, "tool", "stage")}
             rows.append({**shared, "positions": _positions(row["case"]), "seconds": row["median_s"]})
     published = measurements.published[measurements.published["item"] == item]
     for row in rows_of(published[published["unit"] == "s"]):
@@ -74,29 +71,16 @@ def printed_values(measurements: Measurements, item: str) -> pd.DataFrame:
         shared |= {"device": method["device"], "gpus": method.get("gpus", 0), "threads": method["threads"]}
         stage = {"time": measurements.paper.items[item]["stage"]}.get(row["metric"], row["metric"])
         rows.append({**shared, "stage": stage, "positions": _positions(row["case"]), "seconds": row["value"]})
-    return frame(rows, ["system", *_METHOD, "tool", "positions", "stage", "seconds"])
+    return frame(rows, ["system", *METHOD, "tool", "positions", "stage", "seconds"])
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """What was measured here, with a reference machine's GPU where none is here; or else on the first one."""
-    chosen = with_reference_gpu(table)
-    return chosen if len(chosen) else one_source(table)
-
-
-def _curves(table: pd.DataFrame, x: str, y: str) -> list[points.Points]:
-    """A curve for each method; dashed on one CPU thread."""
+def _published_curves(table: pd.DataFrame) -> list[points.Points]:
+    """One for each device; dashed on the CPU."""
     curves = []
-    for _, own in table.groupby(_METHOD, sort=False):
-        own = own.sort_values(x)
-        row = rows_of(own)[0]
-        if row["source"] == "published":
-            name, colour = f"published, {row['device'].upper()}", style.GREY
-        else:
-            method = method_of(row)
-            where = f" ({row['machine']})" if row["source"] == "reference" else ""
-            name, colour = f"{method.label}{where}", style.method_colour(method.tool, method.tier, method.device)
-        dashed = row["device"] == "cpu" and row["threads"] == 1
-        curves.append(points.Points(name, colour, list(own[x]), list(own[y]), dashed))
+    for device, own in table.groupby("device", sort=False):
+        own = own.sort_values("positions")
+        name, x, y = f"published, {str(device).upper()}", list(own["positions"]), list(own["seconds"])
+        curves.append(points.Points(name, style.GREY, x, y, device == "cpu"))
     return curves
 
 
@@ -106,30 +90,22 @@ def _describe(table: pd.DataFrame, what: str) -> str:
     return "\n".join(f"{name}: {what}" for name in names)
 
 
-def _ticks(numbers: Any, most: int = 8) -> list[tuple[float, str]]:
-    """Numbers, or some of them where there are many."""
-    distinct = sorted(set(numbers))
-    step = -(-len(distinct) // most)
-    return [(float(number), f"{number:,}") for number in distinct[::step]]
-
-
-def _figure(measurements: Measurements, item: str) -> Drawn:
+def _figure(measurements: Measurements, item: str) -> style.Drawn:
     """A printed table as a figure."""
     facts = measurements.paper.items[item]
     title = f"{facts['printed']}: {facts['title']}"
     values = printed_values(measurements, item)
     measured = values[values["source"] != "published"]
     if measured.empty:
-        return style.empty_figure(title, _NOTHING), values
-    chosen = _shown(measured)
-    keep = values[(values["source"] == "published")]
+        return style.empty_figure(title, style.NOTHING), values
+    chosen, printed = best_source(measured), values[values["source"] == "published"]
     panels = []
     for stage in _STAGES[item]:
-        own = [*_curves(keep[keep["stage"] == stage], "positions", "seconds")]
-        own += _curves(chosen[chosen["stage"] == stage], "positions", "seconds")
-        panels.append(points.Panel(f"{stage}, s", own))
+        curves = _published_curves(printed[printed["stage"] == stage])
+        curves += points.method_curves(chosen[chosen["stage"] == stage], "positions", "seconds")
+        panels.append(points.Panel(f"{stage}, s", curves))
     subtitle = _describe(chosen, f"{chosen['positions'].min()} to {chosen['positions'].max()} positions")
-    figure = points.panels(panels, _ticks(values["positions"]), _POSITIONS, title, subtitle, log_x=False)
+    figure = points.panels(panels, points.ticks(values["positions"]), _POSITIONS, title, subtitle, log_x=False)
     return figure, values
 
 
@@ -153,14 +129,14 @@ def collection_values(measurements: Measurements) -> pd.DataFrame:
     peaks = peaks[~peaks["parameters"].str.contains("differ", regex=False)]
     rows += [
         {**_facts(rows_of(own)[0]), "what": "peak", "value": float(own["value"].median())}
-        for _, own in peaks.groupby([*_METHOD, "parameters"], sort=False)
+        for _, own in peaks.groupby([*METHOD, "parameters"], sort=False)
     ]
-    return frame(rows, ["system", *_METHOD, "tool", "letters", "words", "length", "what", "value"])
+    return frame(rows, ["system", *METHOD, "tool", "letters", "words", "length", "what", "value"])
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     facts = split_parameters(row["parameters"])
-    shared = {key: row[key] for key in ("system", *_METHOD, "tool")}
+    shared = {key: row[key] for key in ("system", *METHOD, "tool")}
     letters, words = int(facts["letters"]), int(facts["words"])
     return {**shared, "letters": letters, "words": words, "length": letters // words}
 
@@ -171,29 +147,29 @@ def _of_one_length(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["length"] == sizes.idxmax()]
 
 
-def collections(measurements: Measurements) -> Drawn:
+def collections(measurements: Measurements) -> style.Drawn:
     """Time and memory of the fast tier against letters."""
     title = "Time and memory of the fast tier"
     values = collection_values(measurements)
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
-    chosen = _of_one_length(_shown(values))
+        return style.empty_figure(title, style.NOTHING), values
+    chosen = _of_one_length(best_source(values))
     labels = {
         "memory": "L in memory, ns a letter",
         "command": "command, ns a letter",
         "peak": "peak, bytes",
     }
     panels = [
-        points.Panel(label, _curves(chosen[chosen["what"] == what], "letters", "value"))
+        points.Panel(label, points.method_curves(chosen[chosen["what"] == what], "letters", "value"))
         for what, label in labels.items()
         if (chosen["what"] == what).any()
     ]
     subtitle = _describe(chosen, f"words of {how_many(int(chosen['length'].iloc[0]), 'random letter')}")
-    ticks = [(place, format_scaled(place)) for place, _ in _ticks(chosen["letters"])]
+    ticks = [(float(letters), format_scaled(letters)) for letters in sorted(set(chosen["letters"]))]
     return points.panels(panels, ticks, "letters", title, subtitle, log_x=True), values
 
 
-FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
     **{item: partial(_figure, item=item) for item in _STAGES},
     "collections": collections,
 }
@@ -207,6 +183,7 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
     **{item: partial(tables.long_table, item=item) for item in _OURS},
     "speedups": speedups,
     "gpu_limits": tables.limits_table,
+    "gpu_rates": tables.rates_table,
 }
 """Tables by the stem of their files."""
 
@@ -233,7 +210,9 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
 
 def _step(row: Mapping[str, Any]) -> str:
     """What a GPU made of a collection."""
-    return f"{row['case']}: {split_parameters(row['parameters'])['step']}"
+    facts = split_parameters(row["parameters"])
+    moved = f", {int(facts['moved']) // row['queries']} bytes a letter" if "moved" in facts else ""
+    return f"{row['case']}: {facts['step']}{moved}"
 
 
 def _statements(measurements: Measurements) -> list[blocks.Block]:
@@ -252,9 +231,9 @@ def _printed_table(measurements: Measurements, item: str) -> list[blocks.Block]:
     times as long the printed time is as the paper tier's."""
     facts = measurements.paper.items[item]
     values = printed_values(measurements, item)
-    chosen = _shown(values[values["source"] != "published"])
+    chosen = best_source(values[values["source"] != "published"])
     printed = values[values["source"] == "published"]
-    methods = [rows_of(own)[0] for _, own in chosen.groupby(_METHOD, sort=False)]
+    methods = [rows_of(own)[0] for _, own in chosen.groupby(METHOD, sort=False)]
     heads = ["Positions", "published,\nGPU", "published,\nCPU", *map(_column, methods), "GPU,\nratio", "CPU,\nratio"]
     groups = []
     for stage in _STAGES[item]:
@@ -280,9 +259,9 @@ def _column(row: Mapping[str, Any]) -> str:
 def _cells(printed: pd.DataFrame, measured: pd.DataFrame, methods: list[dict[str, Any]]) -> list[blocks.Cell]:
     """Those of a row behind its positions."""
     published = {row["device"]: row["seconds"] for row in rows_of(printed)}
-    ours = {tuple(row[key] for key in _METHOD): row["seconds"] for row in rows_of(measured)}
+    ours = {tuple(row[key] for key in METHOD): row["seconds"] for row in rows_of(measured)}
     seconds = [published.get("gpu"), published.get("cpu")]
-    seconds += [ours.get(tuple(method[key] for key in _METHOD)) for method in methods]
+    seconds += [ours.get(tuple(method[key] for key in METHOD)) for method in methods]
     cells = [blocks.Cell("" if value is None else format_seconds(value)) for value in seconds]
     for device in ("gpu", "cpu"):
         paper = next(

@@ -28,12 +28,9 @@ from warpseed.report.words import describe_parameters, format_bases, format_numb
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
-Drawn = tuple["Figure", "pd.DataFrame"]
-_NOTHING = "Nothing was measured."
 _OURS = ("file_to_file", "in_memory")
 """Items that the paper does not print."""
 
@@ -62,7 +59,7 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
 # Figures
 
 
-def figure_5(measurements: Measurements) -> Drawn:
+def figure_5(measurements: Measurements) -> style.Drawn:
     """Figure 5: the GPU search with locating on the CPU, over 1 and over n CPU cores (paper tier)."""
     title = "Figure 5: GPU search, locating on the CPU, over the CPU version"
     table = speedups(measurements)
@@ -125,7 +122,7 @@ def _published_sizes(measurements: Measurements) -> str:
     return f"published: {paper.queries:,} {paper.queries_name} on {paper.reference}"
 
 
-def kmer_times(measurements: Measurements) -> Drawn:
+def kmer_times(measurements: Measurements) -> style.Drawn:
     """Table I as bars: microseconds per k-mer for each tier, device and peer, a panel a data set."""
     title = "Table I: time per k-mer, from k-mer file to located hits"
     table = tables.long_table(measurements, "whole")
@@ -133,32 +130,32 @@ def kmer_times(measurements: Measurements) -> Drawn:
     measured = charts.with_reference_gpu(table[~published])
     values = joined([table[published], measured])
     if measured.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     subtitle = tables.describe_sizes(measurements, measured) + "   ·   " + _published_sizes(measurements)
     panels = {case: _two_lines(*case) for case in cases_of(measurements, "whole")}
     label = "microseconds per k-mer, log scale (lower is better)"
     return charts.lanes(values, panels, title, subtitle, label), values
 
 
-def throughput(measurements: Measurements) -> Drawn:
+def throughput(measurements: Measurements) -> style.Drawn:
     """k-mers a second against k, a panel a number of mismatches, log axis."""
     title = "Throughput against k: k-mers a second, both strands, located"
     values = charts.with_reference_gpu(tables.parameter_table(measurements, "throughput", ["k", "mismatches"]))
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     panels = [(count, describe_parameters(f"mismatches={count}")) for count in sorted(set(values["mismatches"]))]
     label = "k-mers per second, log scale"
     chart = Curves(values, "k", "queries_per_s", "mismatches", panels, "k (bases)", label)
     return curves(chart, title, tables.describe_sizes(measurements, values)), values
 
 
-def scaling(measurements: Measurements) -> Drawn:
+def scaling(measurements: Measurements) -> style.Drawn:
     """Speedup over one thread against threads, with the ideal line."""
     title = "Scaling with CPU threads, from file to file"
     values = charts.one_source(tables.scaling_table(measurements, "scaling"))
     good = values[values["status"] == "ok"]
     if good.empty:
-        text = _NOTHING if values.empty else "Nothing to draw: results differ between thread counts."
+        text = style.NOTHING if values.empty else "Nothing to draw: results differ between thread counts."
         return style.empty_figure(title, text), values
     good = good.assign(panel=good["case"] + ": " + good["parameters"])
     panels = {row["panel"]: _two_lines(row["case"], row["parameters"]).replace("\n", ", ") for row in rows_of(good)}
@@ -167,25 +164,25 @@ def scaling(measurements: Measurements) -> Drawn:
     return curves(chart, title, tables.describe_sizes(measurements, good)), values
 
 
-def stages(measurements: Measurements) -> Drawn:
+def stages(measurements: Measurements) -> style.Drawn:
     """Where the time goes from k-mer file to hits in memory: share of each stage, a panel a method."""
     title = "Where the time goes, from k-mer file to hits in memory"
     table = tables.stage_table(measurements, "whole")
     values = charts.with_reference_gpu(table[table["tool"] == "warpseed"])
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     order = cases_of(measurements, "whole")
     ranks = [order.index(case) for case in zip(values["case"], values["parameters"], strict=True)]
     drawn = values.iloc[sorted(range(len(ranks)), key=ranks.__getitem__)]
     return charts.shares(drawn, title, tables.describe_sizes(measurements, values)), values
 
 
-def index_size(measurements: Measurements) -> Drawn:
+def index_size(measurements: Measurements) -> style.Drawn:
     """Bytes per base of each part of the index, beside the paper's formula."""
     title = "Index: bytes per base of each part"
     values = charts.one_source(tables.index_table(measurements))
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     values = values.sort_values("bytes_per_base", ascending=False, kind="stable")
     row = rows_of(values)[0]
     total = float(values["bytes"].sum())
@@ -196,7 +193,7 @@ def index_size(measurements: Measurements) -> Drawn:
     return charts.sizes(values, title, subtitle), values
 
 
-FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
     "times": kmer_times,
     "figure_5": figure_5,
     "throughput": throughput,

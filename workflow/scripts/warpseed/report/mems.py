@@ -6,7 +6,7 @@ nothing: the rules take the names of files from TABLES and FIGURES.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +19,16 @@ from warpseed.report.words import format_bytes, format_number, format_seconds, m
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
-Drawn = tuple["Figure", "pd.DataFrame"]
-_NOTHING = "Nothing was measured."
-_NO_GPU = "Nothing was measured: this needs a GPU."
 _OURS = ("in_memory", "file_to_file")
 """Items that the paper does not print."""
 _ONE_BY_ONE = "its matches are ours, one by one"
 _PEERS = (
     parts.Peer("bwa", "bwa fastmap -l L -w 1000000", _ONE_BY_ONE),
     parts.Peer("mummer", "mummer -maxmatch -b -n -F -l L", _ONE_BY_ONE),
+    parts.Peer("mummer4", "mummer4 -maxmatch -b -n -F -l L -qthreads 1", _ONE_BY_ONE),
 )
 """How each is run, for matches of L bases or more."""
 _SAME_MATCHES = "where read, contig, strand, both places and the length are"
@@ -48,28 +45,20 @@ def speedups(measurements: Measurements) -> pd.DataFrame:
 # Figures
 
 
-def _ticks(values: pd.DataFrame) -> list[tuple[float, str]]:
-    return [(float(length), str(length)) for length in sorted(set(values["min_length"]))]
+def _against_lengths(panels: list[points.Panel], values: pd.DataFrame, title: str) -> style.Drawn:
+    ticks = points.ticks(values["min_length"])
+    return points.panels(panels, ticks, _X, title, mems_values.describe(values), log_x=False), values
 
 
-def _curve(own: pd.DataFrame, column: str, label: str, colour: str, dashed: bool = False) -> points.Points:
+def _method_panel(values: pd.DataFrame, label: str, printed: Sequence[tuple[float, float, str]] = ()) -> points.Panel:
+    """A curve for each method."""
+    curves = points.method_curves(values, "min_length", "ns_per_base")
+    return points.Panel(label, curves, printed, above=bool(printed))
+
+
+def _curve(own: pd.DataFrame, column: str, label: str, colour: str) -> points.Points:
     own = own.sort_values("min_length")
-    return points.Points(label, colour, list(own["min_length"]), list(own[column]), dashed)
-
-
-def _method_curves(values: pd.DataFrame, part: str) -> list[points.Points]:
-    """A curve for each method that has this part of the search."""
-    curves = []
-    own = values[values["part"] == part]
-    several = own["machine"].nunique() > 1
-    for _, group in own.groupby(["source", "machine", "tier", "device", "gpus", "threads"], sort=False):
-        row = rows_of(group)[0]
-        method = method_of(row)
-        where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
-        colour = style.method_colour(method.tool, method.tier, method.device)
-        is_one = method.device == "cpu" and method.threads == 1
-        curves.append(_curve(group, "ns_per_base", f"{method.label}{where}", colour, is_one))
-    return curves
+    return points.Points(label, colour, list(own["min_length"]), list(own[column]))
 
 
 def _published_times(measurements: Measurements, part: str, label: str) -> list[tuple[float, float, str]]:
@@ -98,63 +87,61 @@ def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> l
     return [points.Panel(f"GPU over all CPU\nthreads, {how_many(over['queries'].max(), 'read')}", curves, bands=bands)]
 
 
-def figure_3(measurements: Measurements) -> Drawn:
+def figure_3(measurements: Measurements) -> style.Drawn:
     """Figure 3: the stages on the GPU against the least length."""
     title = "Figure 3: time of each stage on the GPU"
     values = mems_values.on_gpu(mems_values.stages_table(measurements))
     values = values[values["tier"] == "paper"]
     if values.empty:
-        return style.empty_figure(title, _NO_GPU), values
+        return style.empty_figure(title, style.NO_GPU), values
     curves = [_curve(values[values["part"] == part], "ns_per_base", part, _COLOURS[part]) for part in PARTS]
     printed = [*_published_times(measurements, "find intervals", "published: find intervals"),
                *_published_times(measurements, "locate", "published: locate")]  # fmt: skip
     panel = points.Panel(f"paper tier, {_TIME}", [curve for curve in curves if curve.x], printed, above=True)
-    return points.panels([panel], _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+    return _against_lengths([panel], values, title)
 
 
-def figure_4(measurements: Measurements) -> Drawn:
+def figure_4(measurements: Measurements) -> style.Drawn:
     """Figure 4: two stages on the CPU and the GPU."""
     title = "Figure 4: find intervals and locate, on CPU and GPU"
     table = mems_values.side_by_side(mems_values.stages_table(measurements))
     values = mems_values.largest_of_each(table[table["tier"] == "paper"])
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     both = ("find intervals", "locate")
     printed = {part: _published_times(measurements, part, "published, GPU") for part in both}
-    panels = [
-        points.Panel(f"{part},\n{_TIME}", _method_curves(values, part), printed[part], above=True) for part in both
-    ]
+    panels = [_method_panel(values[values["part"] == part], f"{part},\n{_TIME}", printed[part]) for part in both]
     panels += _over_panels(table, {part: (part, _COLOURS[part]) for part in both})
-    return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+    return _against_lengths(panels, values, title)
 
 
-def figure_5(measurements: Measurements) -> Drawn:
+def figure_5(measurements: Measurements) -> style.Drawn:
     """Figure 5: the whole search."""
     title = "Figure 5: the whole search, on CPU and GPU"
     table = mems_values.side_by_side(mems_values.stages_table(measurements))
     values = mems_values.largest_of_each(table[table["part"] == "total"])
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
-    panels = [points.Panel(_TIME, _method_curves(values, "total"))]
+        return style.empty_figure(title, style.NOTHING), values
+    panels = [_method_panel(values, _TIME)]
     panels += _over_panels(table, {"total": ("paper tier", style.COLOURS["paper", "gpu"])})
-    return points.panels(panels, _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+    return _against_lengths(panels, values, title)
 
 
-def kinds(measurements: Measurements) -> Drawn:
+def kinds(measurements: Measurements) -> style.Drawn:
     """How many matches of each kind there are, against the least length."""
     title = "Matches of each kind"
     values = mems_values.one_case(mems_values.kinds_table(measurements))
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     colours = {"maximal": "#8c8c8c", "paper": "#0072B2", "super": "#D55E00"}
     curves = [
         _curve(values[values["kind"] == kind], "per_1000_bases", kind, colour) for kind, colour in colours.items()
     ]
     panel = points.Panel("matches in 1,000 bases", curves)
-    return points.panels([panel], _ticks(values), _X, title, mems_values.describe(values), log_x=False), values
+    return _against_lengths([panel], values, title)
 
 
-FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
     "figure_3": figure_3,
     "figure_4": figure_4,
     "figure_5": figure_5,
@@ -186,7 +173,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     """The blocks of this system's section."""
     paper = measurements.paper
     measured, over = times(measurements, ["stages", *_OURS]), speedups(measurements)
-    sizes = tables.describe_sizes(measurements, measured) if len(measured) else _NOTHING.removesuffix(".")
+    sizes = tables.describe_sizes(measurements, measured) if len(measured) else style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),
@@ -257,7 +244,7 @@ def _settings(measurements: Measurements) -> list[blocks.Block]:
     table = mems_values.settings_table(measurements)
     heading = blocks.Heading("What the parameters of the paper's index do")
     if table.empty:
-        return [heading, blocks.Text(_NOTHING)]
+        return [heading, blocks.Text(style.NOTHING)]
     groups = []
     keys = ["source", "machine", "case", "device", "gpus", "threads"]
     for (source, machine, case, *_), own in table.groupby(keys, sort=False):

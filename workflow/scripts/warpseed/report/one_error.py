@@ -19,12 +19,9 @@ from warpseed.report.words import format_number, format_seconds, machine_label
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
-Drawn = tuple["Figure", "pd.DataFrame"]
-_NOTHING = "Nothing was measured."
 _OURS = ("in_memory", "file_to_file", "file_to_bam")
 """Items that the paper does not print."""
 _QUESTIONS = ("edits", "substitutions")
@@ -208,14 +205,14 @@ def _published_results(measurements: Measurements) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def figure_5(measurements: Measurements) -> Drawn:
+def figure_5(measurements: Measurements) -> style.Drawn:
     """Figure 5: results against slots, and their memory, a read of each: sizes differ."""
     title = "Figure 5: results kept, and their memory, against slots a read"
     table = results_table(measurements)
     published = rows_of(table[table["published"].astype(bool)])
     own = charts.one_source(table[~table["published"].astype(bool)])
     if own.empty:
-        return style.empty_figure(title, _NOTHING), table
+        return style.empty_figure(title, style.NOTHING), table
     kept, memory = [], []
     for case, group in own[own["device"] == own["device"].iloc[-1]].groupby("case", sort=False):
         group = group.sort_values("slots")
@@ -248,18 +245,18 @@ _STEPS = (
 )  # fmt: skip
 
 
-def figure_6(measurements: Measurements) -> Drawn:
+def figure_6(measurements: Measurements) -> style.Drawn:
     """Figure 6: the share of each step of the paper's program."""
     title = "Figure 6: where the time goes, step by step"
     values = charts.with_reference_gpu(tables.stage_table(measurements, "profile", with_index=True))
     if values.empty:
-        return style.empty_figure(title, _NOTHING), values
+        return style.empty_figure(title, style.NOTHING), values
     order = {stage: rank for rank, stage in enumerate(_STEPS)}
     values = values.iloc[sorted(range(len(values)), key=lambda i: order[values["stage"].iloc[i]])]
     return charts.shares(values, title, tables.describe_sizes(measurements, values)), values
 
 
-def figure_7(measurements: Measurements) -> Drawn:
+def figure_7(measurements: Measurements) -> style.Drawn:
     """Figure 7: kernel time a read against the size of blocks."""
     title = "Figure 7: kernel time against threads a block"
     table = times(measurements, ["block_sizes"])
@@ -284,7 +281,7 @@ def figure_7(measurements: Measurements) -> Drawn:
     return points.panels([panel], [(float(n), str(n)) for n in sizes], "threads a block", title, subtitle), values
 
 
-FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
     "figure_5": figure_5,
     "figure_6": figure_6,
     "figure_7": figure_7,
@@ -313,7 +310,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     """The blocks of this system's section."""
     paper = measurements.paper
     measured, over = times(measurements, ["fixed_slots", *_OURS]), speedups(measurements)
-    sizes = tables.describe_sizes(measurements, measured) if len(measured) else _NOTHING.removesuffix(".")
+    sizes = tables.describe_sizes(measurements, measured) if len(measured) else style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),

@@ -147,13 +147,20 @@ def _memory(size: float) -> str:
 
 
 def _builder(row: Mapping[str, Any]) -> str:
-    """What builds an index: a tool, of ours the run's own index or the parts of one tier."""
-    return row["tool"] if row["tier"] == "-" else f"{row['tool']}, the {row['tier']} tier's parts"
+    """What builds an index: a tool, of ours the run's own index or the parts of one tier, on the CPU or on a GPU."""
+    parts = "" if row["tier"] == "-" else f", the {row['tier']} tier's parts"
+    return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}"
 
 
 def index_build(measurements: Measurements) -> list[Block]:
     """What building the index took, of ours and of peers, and the peak memory of whole processes."""
-    words = {"total": "built in memory", "save": "written to disk", "process": "the whole process"}
+    words = {
+        "suffix_array": "suffixes sorted",
+        "tagged_rows": "rows with the bases behind them, on the GPU",
+        "total": "built in memory",
+        "save": "written to disk",
+        "process": "the whole process",
+    }
     built = times(measurements, ["index"])
     built = built[built["stage"].isin(list(words))]
     if built.empty:

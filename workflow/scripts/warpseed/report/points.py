@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
-from warpseed.report.words import format_scaled
+from warpseed.report.measurements import rows_of
+from warpseed.report.words import METHOD, format_scaled, method_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Points", "panels"]
+__all__ = ["Panel", "Points", "method_curves", "panels", "ticks"]
 
 _SHORT = 18
 """Letters of names that stand beside their curves; longer ones, which would leave those no room, stand in a legend."""
@@ -42,6 +44,27 @@ class Panel(NamedTuple):
     bands: Sequence[tuple[float, float, str]] = ()
     """from one y to another, or the same one, and what stands in it: what a paper prints of all x"""
     above: bool = False
+
+
+def method_curves(table: pd.DataFrame, x: str, y: str) -> list[Points]:
+    """A curve for each method, of columns `x` and `y`; dashed on one CPU thread. A reference machine is named where
+    there are several machines."""
+    curves = []
+    several = table["machine"].nunique() > 1
+    for _, own in table.groupby(METHOD, sort=False):
+        row = rows_of(own)[0]
+        method = method_of(row)
+        where = f" ({row['machine']})" if several and row["source"] == "reference" else ""
+        colour = style.method_colour(method.tool, method.tier, method.device)
+        dashed = method.device == "cpu" and method.threads == 1
+        own = own.sort_values(x)
+        curves.append(Points(f"{method.label}{where}", colour, list(own[x]), list(own[y]), dashed))
+    return curves
+
+
+def ticks(numbers: Iterable[int]) -> list[tuple[float, str]]:
+    """A tick for each number."""
+    return [(float(number), f"{number:,}") for number in sorted(set(numbers))]
 
 
 def panels(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -22,9 +23,12 @@ __all__ = [
     "COLOURS",
     "GREY",
     "INK",
+    "NOTHING",
+    "NO_GPU",
     "SMALL",
     "STAGE_COLOURS",
     "WIDTH",
+    "Drawn",
     "apply_style",
     "darker",
     "empty_figure",
@@ -39,6 +43,10 @@ __all__ = [
     "stage_colours",
 ]
 
+Drawn = tuple["Figure", "pd.DataFrame"]
+"""A figure, and the values that it shows."""
+NOTHING = "Nothing was measured."
+NO_GPU = "Nothing was measured: this needs a GPU."
 WIDTH = 6.8
 """Inches of every figure: narrow enough that its type can still be read when a phone shows it in 370 pixels."""
 TITLE, TEXT, SMALL = 12.5, 10, 9

@@ -6,13 +6,13 @@ nothing: the rules take the names of files from TABLES and FIGURES.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpseed.report import blocks, parts, points, style, tables
 from warpseed.report import tree_bitmap_values as values
-from warpseed.report.charts import one_source, with_reference_gpu
+from warpseed.report.charts import best_source, one_source
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.tree_bitmap_runs import WORK, run_lines
@@ -20,14 +20,10 @@ from warpseed.report.words import format_bases, format_number, format_scaled, fo
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
-Drawn = tuple["Figure", "pd.DataFrame"]
-_NOTHING = "Nothing was measured."
-_NO_GPU = "Nothing was measured: this needs a GPU."
-_SUMMED = ("in_memory", "fixed")
+_SUMMED = ("in_memory", "counts", "fixed")
 _EXACT, _EFFICIENT, _QUEUES = ("naive", "shuffle"), ("naive", "efficient"), ("efficient", "queue")
 _STRUCTURES = ("tree", "hybrid")
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8c8c8c")
@@ -47,16 +43,6 @@ def speedups(measurements: Measurements) -> pd.DataFrame:
 
 
 # Figures
-
-
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """What was measured here, with a reference machine's GPU where none is here; or else on the first one."""
-    chosen = with_reference_gpu(table)
-    return chosen if len(chosen) else one_source(table)
-
-
-def _ticks(numbers: Sequence[int]) -> list[tuple[float, str]]:
-    return [(float(number), f"{number:,}") for number in sorted(set(numbers))]
 
 
 def _where(row: Mapping[str, Any]) -> str:
@@ -84,35 +70,35 @@ def _words(variant: str) -> str:
 
 def _kernel_figure(
     measurements: Measurements, item: str, sides: tuple[str, str], title: str, more: Callable[[], points.Panel | None]
-) -> Drawn:
+) -> style.Drawn:
     """Times of two kernels against k, and below what the thesis shows beside."""
     table = values.variants_table(measurements, item)
-    table = _shown(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
+    table = best_source(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
     if table.empty:
-        return style.empty_figure(title, _NOTHING), table
+        return style.empty_figure(title, style.NOTHING), table
     shown = [points.Panel("ns a base", _against_k(table, "ns_per_base"))]
-    ratios = _shown(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
+    ratios = best_source(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
     if len(ratios):
         said = [(1000.0, 1000.0, "published: about 1,000 at worst")] if item == "exact_kernels" else []
         over = _against_k(ratios, "speedup")
         shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
     if (panel := more()) is not None:
         shown.append(panel)
-    figure = points.panels(shown, _ticks(list(table["k"])), "k", title, values.describe(table), log_x=False)
+    figure = points.panels(shown, points.ticks(table["k"]), "k", title, values.describe(table), log_x=False)
     return figure, joined([table, ratios])
 
 
-def figure_36(measurements: Measurements) -> Drawn:
+def figure_36(measurements: Measurements) -> style.Drawn:
     """Figure 36: the naive and the shuffle kernel against k."""
     title = "Figure 36: exact kernels, naive and shuffle"
     return _kernel_figure(measurements, "exact_kernels", _EXACT, title, lambda: None)
 
 
 def _less(measurements: Measurements, sides: tuple[str, str], metric: str) -> pd.DataFrame:
-    return _shown(values.counted_table(measurements, sides, metric))
+    return best_source(values.counted_table(measurements, sides, metric))
 
 
-def figure_37(measurements: Measurements) -> Drawn:
+def figure_37(measurements: Measurements) -> style.Drawn:
     """Figure 37: the naive and the transition-efficient Levenshtein kernel."""
 
     def saved() -> points.Panel | None:
@@ -131,7 +117,7 @@ def figure_37(measurements: Measurements) -> Drawn:
     return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved)
 
 
-def figure_38(measurements: Measurements) -> Drawn:
+def figure_38(measurements: Measurements) -> style.Drawn:
     """Figure 38: the transition-efficient Levenshtein kernel without and with queues."""
 
     def lost() -> points.Panel | None:
@@ -144,17 +130,17 @@ def figure_38(measurements: Measurements) -> Drawn:
     title = "Figure 38: Levenshtein kernels, without and with queues"
     ratios = values.ratio_table(measurements, "edit_kernels", _QUEUES, "kernel")
     if ratios.empty and len(values.variants_table(measurements, "edit_kernels")):
-        return style.empty_figure(title, _NO_GPU), ratios
+        return style.empty_figure(title, style.NO_GPU), ratios
     return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost)
 
 
 def _structure_figure(
     measurements: Measurements, stage: str, title: str, said: list[tuple[float, float, str]]
-) -> Drawn:
+) -> style.Drawn:
     """How many times the HTB is as fast as the pointer tree, against the stream's length: a curve for each k."""
     table = one_source(values.ratio_table(measurements, "structures", _STRUCTURES, stage).dropna(subset=["speedup"]))
     if table.empty:
-        return style.empty_figure(title, _NOTHING), table
+        return style.empty_figure(title, style.NOTHING), table
     curves = [
         points.Points(f"k = {k}", colour, list(own["length"]), list(own["speedup"]))
         for colour, (k, own) in zip(_COLOURS, table.sort_values("length").groupby("k"), strict=False)
@@ -164,38 +150,39 @@ def _structure_figure(
     return points.panels([panel], ticks, _STREAM, title, values.describe(table), log_x=False), table
 
 
-def figure_39a(measurements: Measurements) -> Drawn:
+def figure_39a(measurements: Measurements) -> style.Drawn:
     """Figure 39a: building the HTB and the pointer tree."""
     title = "Figure 39a: HTB over pointer tree, construction"
     return _structure_figure(measurements, "insert", title, [(1.0, 4.0, "published")])
 
 
-def figure_39b(measurements: Measurements) -> Drawn:
+def figure_39b(measurements: Measurements) -> style.Drawn:
     """Figure 39b: making the Tree Bitmap of both."""
     return _structure_figure(measurements, "to_bitmap", "Figure 39b: HTB over pointer tree, conversion", [])
 
 
-def figure_40(measurements: Measurements) -> Drawn:
+def figure_40(measurements: Measurements) -> style.Drawn:
     """Figure 40: the serial version, and the CPU alone."""
     return run_lines(measurements, ("serial", "one_trie"), "Figure 40: time line of the serial version")
 
 
-def figure_41(measurements: Measurements) -> Drawn:
+def figure_41(measurements: Measurements) -> style.Drawn:
     """Figure 41: the concurrent version."""
     return run_lines(measurements, ("concurrent",), "Figure 41: time line of the concurrent version")
 
 
-def streams(measurements: Measurements) -> Drawn:
+def streams(measurements: Measurements) -> style.Drawn:
     """The fast tier against the length of a stream."""
     title = "The fast tier against the length of the stream"
     table = values.streams_table(measurements)
-    table = _shown(_of_longest(table[table["tier"] == "fast"]))
+    table = best_source(_of_longest(table[table["tier"] == "fast"]))
     if table.empty:
-        return style.empty_figure(title, _NOTHING), table
+        return style.empty_figure(title, style.NOTHING), table
+    # Of most k there may be one length alone.
+    lengths_of = table.groupby("k")["length"].transform("nunique")
     shown = [
         points.Panel(f"k = {k}\nMbases/s", _stream_curves(own))
-        for k, own in table.groupby("k")
-        if own["length"].nunique()
+        for k, own in table[lengths_of == lengths_of.max()].groupby("k")
     ]
     lengths = sorted(set(table["length"]))
     ticks = [(float(length), format_scaled(length)) for length in lengths]
@@ -230,7 +217,7 @@ def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
     return curves
 
 
-FIGURES: Mapping[str, Callable[[Measurements], Drawn]] = {
+FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
     "figure_36": figure_36,
     "figure_37": figure_37,
     "figure_38": figure_38,
@@ -277,6 +264,7 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
     "streams": values.streams_table,
     "fixed": values.fixed_table,
     "in_memory": partial(tables.long_table, item="in_memory"),
+    "counts": partial(tables.long_table, item="counts"),
     "speedups": speedups,
     "gpu_limits": tables.limits_table,
     "gpu_rates": tables.rates_table,
@@ -292,7 +280,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     paper = measurements.paper
     measured, over = times(measurements, ["versions", *_SUMMED]), speedups(measurements)
     shown = frame([{**row, "length": row["queries"]} for row in rows_of(measured)], [*measured.columns, "length"])
-    sizes = values.describe(shown).replace("\n", "; ") if len(shown) else _NOTHING.removesuffix(".")
+    sizes = values.describe(shown).replace("\n", "; ") if len(shown) else style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} {paper.reference}, {paper.machine}."),
@@ -300,7 +288,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         blocks.links(files, ("statements", "kernels", "counted", "structures", "versions", "events")),
         *blocks.figures(measurements, files, FIGURES),
         *_versions(measurements),
-        *parts.of_ours(measurements, files, ("in_memory",), over),
+        *parts.of_ours(measurements, files, ("in_memory", "counts"), over),
         blocks.links(files, ("streams", "speedups")),
         *_fixed(measurements),
         blocks.links(files, ("fixed",)),
@@ -331,8 +319,8 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
     table = values.variants_table(measurements, "versions")
     heading = blocks.Heading("Versions of the dynamic system")
     if table.empty:
-        return [heading, blocks.Text(_NOTHING)]
-    names = {"one_trie": "CPU alone, one trie", "serial": "serial", "concurrent": "concurrent"}
+        return [heading, blocks.Text(style.NOTHING)]
+    names = {"one_trie": "CPU alone, one trie", "sorted": "concurrent, in order where kernels run"}
     stages = [stage for stage in WORK if stage in set(table["stage"]) and stage != "match"]
     groups = []
     for (source, machine, k, length), own in table.groupby(["source", "machine", "k", "length"], sort=False):
@@ -362,7 +350,7 @@ def _fixed(measurements: Measurements) -> list[blocks.Block]:
     table = values.fixed_table(measurements)
     heading = blocks.Heading("A dictionary that does not grow, beside other libraries")
     if table.empty:
-        return [heading, blocks.Text(_NOTHING)]
+        return [heading, blocks.Text(style.NOTHING)]
     groups = []
     keys = ["source", "machine", "k", "kmers", "length"]
     for (source, machine, k, kmers, length), own in table.groupby(keys, sort=False):

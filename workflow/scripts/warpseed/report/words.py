@@ -20,6 +20,7 @@ _COUNTED = {
 """Parameters that are a number of something: one of it, and several."""
 
 __all__ = [
+    "METHOD",
     "Method",
     "case_title",
     "describe_parameters",
@@ -35,6 +36,10 @@ __all__ = [
     "slug",
     "speedup_cell",
 ]
+
+
+METHOD = ["source", "machine", "tier", "device", "gpus", "threads"]
+"""Columns that tell the methods of one tool on all machines apart."""
 
 
 class Method(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import scalar
-from warpseed.compute.vectors import WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
+from warpseed.compute.vectors import ALL_BYTES, WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
 from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC, KEPT_CODE
 
 __all__ = ["Records", "format_fasta", "format_fastq", "parse_fasta", "parse_fastq"]
@@ -68,7 +68,6 @@ def _byte_classes() -> np.ndarray:
 
 
 CLASSES = _byte_classes()
-ALL_BYTES = np.uint64((1 << WIDTH) - 1)
 
 
 @scalar

@@ -9,6 +9,7 @@ import numpy as np
 
 from warpseed.compute.ranges import STEP, on_threads, steps
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap.cpu_counts import CountedSets, CountTable
 from warpseed.tree_bitmap.cpu_fast import (
     Said,
     add_bits,
@@ -20,8 +21,8 @@ from warpseed.tree_bitmap.cpu_fast import (
 from warpseed.tree_bitmap.cpu_parts import Parts, ranges_of
 from warpseed.tree_bitmap.fast import add_kmers, clear_set, new_set
 from warpseed.tree_bitmap.room import require_room
-from warpseed.tree_bitmap.seeds import find_seeded, new_kmers
-from warpseed.tree_bitmap.stream import NEW, KmerCounts
+from warpseed.tree_bitmap.seeds import find_seeded
+from warpseed.tree_bitmap.stream import KmerCounts
 from warpseed.tree_bitmap.windows import BLOCK, new_windows
 
 __all__ = ["BLOCK_PLACES", "MOST_PLACES", "HostCounts", "HostKmers", "find_answers", "is_known"]
@@ -39,9 +40,12 @@ _ROUND = 1 << 22
 _PLACES_A_THREAD = 1 << 19
 """Places for which another thread is worth to be begun: some milliseconds of work."""
 _BITS_A_KMER = 16
-_COUNTED_BYTES = 20
-"""Of a new k-mer beside its code: its place, and its count twice."""
-_NONE = np.empty(0, np.uint64)
+_CHEAP_COUNTS = 1 << 16
+"""Counts that cost nothing to speak of."""
+_PLACES_A_COUNT = 2
+"""Places for which a count, of all threads, costs less than sets do."""
+_MOST_COUNTED_K = 12
+"""The longest k-mers that may have a count each."""
 
 
 class _Bits:
@@ -200,14 +204,12 @@ class HostCounts:
     """
 
     def __init__(self, k: int, *, threads: int = 1, places: int) -> None:
-        self._k = k
-        self._parts = Parts(k, _NONE, _worth_of(threads, places), places)
-        self._ranks = np.empty(0, np.int64)
-        """int64[known], of the parts' k-mers, which of all k-mers each is"""
-        self._codes: list[np.ndarray] = []
-        self._firsts: list[np.ndarray] = []
-        self._counts = np.empty(0, np.int64)
-        self._places = 0
+        threads = _worth_of(threads, places)
+        self._structure: CountTable | CountedSets
+        if k <= _MOST_COUNTED_K and 4**k * threads <= max(_CHEAP_COUNTS, places // _PLACES_A_COUNT):
+            self._structure = CountTable(k, threads)
+        else:
+            self._structure = CountedSets(k, threads, places)
 
     def take(self, codes: np.ndarray, more: bool) -> None:
         """Count the k-mers of the next block; between two of them is one place that is no base.
@@ -217,46 +219,16 @@ class HostCounts:
         codes : uint8[…]
         more : whether another block will follow
         """
-        places = len(codes) + 1
-        answers, first_counts = np.zeros(places, np.uint8), np.zeros(places, np.uint32)
-        known_counts = np.zeros(len(self._ranks), np.int64)
-        grouped = self._parts.answer(codes, Said(answers, first_counts, known_counts))
-        count = int(np.count_nonzero(answers == NEW))
-        needed = _COUNTED_BYTES * count + 8 * (len(self._counts) + len(self._ranks) + count)
-        require_room(needed, f"To count {count:,} new {self._k}-mers")
-        new = np.flatnonzero(answers == NEW)
-        for first, last in steps(0, len(self._ranks)):
-            self._counts[self._ranks[first:last]] += known_counts[first:last]
-        if more:
-            origins = self._parts.learn(grouped, answers, origins=True)
-            ranks = np.empty(len(origins), np.int64)
-            for first, last in steps(0, len(origins)):
-                ranks[first:last] = len(self._counts) + np.searchsorted(new, origins[first:last])
-            old = origins < 0
-            ranks[old] = self._ranks[-1 - origins[old]]
-            self._ranks = ranks
-        self._codes.append(new_kmers(codes, self._k, answers))
-        counts = first_counts[new].astype(np.int64)
-        self._counts = np.concatenate([self._counts, counts]) if len(self._counts) else counts
-        new += self._places
-        self._firsts.append(new)
-        self._places += places
+        self._structure.take(codes, more)
 
     @property
     def held(self) -> int:
         """As `HostKmers.held`."""
-        return len(self._parts.known)
+        return self._structure.held
 
     def counted(self) -> KmerCounts:
         """What has been counted; nothing is taken after it."""
-        return KmerCounts(_joined(self._codes), _joined(self._firsts), self._counts)
-
-
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """Arrays, at least one, one behind the other; they are given up."""
-    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    parts.clear()
-    return joined
+        return self._structure.counted()
 
 
 def is_known(kmers: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -30,9 +30,9 @@ from warpseed.tree_bitmap.stream import NEW, SEEN
 from warpseed.tree_bitmap.windows import BLOCK, kmers_of, known_of, rank_of_kmer, ranks_of, read_block, word_of
 
 __all__ = [
-    "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "Said", "add_bits", "answer_by_bits", "answer_by_set",
-    "answer_parts", "answer_runs", "count_new", "cut_range", "gather_new", "group_runs", "kmers_at", "part_of_kmers",
-    "seen_by_bits", "slots_for",
+    "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "Said", "Tally", "add_bits", "add_tally", "answer_by_bits",
+    "answer_by_set", "answer_parts", "answer_runs", "count_new", "count_places", "cut_range", "gather_new",
+    "group_runs", "kmers_at", "part_of_kmers", "seen_by_bits", "slots_for",
 ]  # fmt: skip
 
 LENGTH_BITS = 12
@@ -95,6 +95,17 @@ class Said(NamedTuple):
     """uint32[places], how often the k-mers come that are NEW, else 0; uint32[0] where nobody counts"""
     known_counts: np.ndarray
     """int64[known], how often those come that were known before; int64[0] where nobody counts"""
+
+
+class Tally(NamedTuple):
+    """How often each k-mer comes that there can be, and a list of those that have come, by their first places."""
+
+    counts: np.ndarray
+    """int64[4^k]"""
+    kmers: np.ndarray
+    """uint64[…]"""
+    places: np.ndarray
+    """int64[…], their first places"""
 
 
 @scalar
@@ -164,6 +175,54 @@ def seen_by_bits(codes, places, k, bits, windows, answers):
             if answers[uint64(place + i)] == NEW and (bits[kmer >> uint64(6)] >> (kmer & uint64(63))) & uint64(1):
                 answers[uint64(place + i)] = SEEN
         place += count
+
+
+# ---- counts: one for each k-mer
+
+
+@scalar
+def count_places(codes, places, k, windows, first, tally, used):
+    """Count the k-mers of the places [begin, end), of which `tally`, a Tally, had `used` before.
+
+    Parameters
+    ----------
+    first : what the tally's places are counted from, less than those of `codes`
+
+    Returns
+    -------
+    how many k-mers it has then
+    """
+    place, end = places
+    while place < end:
+        count = min(int64(BLOCK), end - place)
+        kmers_of(windows, k, count, read_block(codes, place, count, windows))
+        for i in range(count):
+            prefetch(tally.counts, int64(windows.kmers[uint64(i) + uint64(_PLACES_AHEAD)]))
+            kmer, known = windows.kmers[uint64(i)], windows.known[uint64(i)]
+            held = tally.counts[kmer]
+            tally.counts[kmer] = held + int64(known)
+            if held == int64(0) and known:
+                tally.kmers[uint64(used)] = kmer
+                tally.places[uint64(used)] = first + place + i
+                used += int64(1)
+        place += count
+    return used
+
+
+@scalar
+def add_tally(part, part_used, tally, used):
+    """Add what was counted of a range to what was counted before it, and leave nothing; returns how many k-mers it has
+    then."""
+    for i in range(part_used):
+        prefetch(tally.counts, int64(part.kmers[uint64(min(i + _PLACES_AHEAD, part_used - 1))]))
+        kmer = part.kmers[uint64(i)]
+        if tally.counts[kmer] == int64(0):
+            tally.kmers[uint64(used)] = kmer
+            tally.places[uint64(used)] = part.places[uint64(i)]
+            used += int64(1)
+        tally.counts[kmer] += part.counts[kmer]
+        part.counts[kmer] = int64(0)
+    return used
 
 
 # ---- one set, which does not grow

@@ -20,8 +20,9 @@ from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.tree_bitmap import cpu_paper
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.cpu_paper import EXACT_TWINS
-from warpseed.tree_bitmap.growing import STRUCTURES, Growing
+from warpseed.tree_bitmap.growing import STRUCTURES, Growing, Words
 from warpseed.tree_bitmap.paper import MOST_PLACES, MOST_TRIE_NODES
+from warpseed.tree_bitmap.sorted_kmers import SortedKmers
 from warpseed.tree_bitmap.stream import MAX_K, NEW, NO_KMER, SEEN
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Events",
     "How",
     "LANES",
+    "SORTED",
     "Matched",
     "Matcher",
     "Seed",
@@ -38,6 +40,8 @@ __all__ = [
     "matcher_on",
 ]
 
+SORTED = "sorted"
+"""The structure that is none of the thesis's."""
 LANES = (4, 8, 16, 32)
 """Lanes that a logical warp may have."""
 _PLACES_A_TIME = 1 << 20
@@ -59,7 +63,8 @@ class How(NamedTuple):
     chunk_length: int = 100_000
     """places of the stream that a chunk adds to those before"""
     structure: str = "tree"
-    """the intermediate structure, `tree` or `hybrid`, which is faster for small k, and takes much memory for large"""
+    """the intermediate structure, `tree` or `hybrid`, which is faster for small k, and takes much memory for large; or
+    `sorted`, words in order, which lie where kernels run: there deltas are merged, and the Tree Bitmap is made"""
     kernel: str = "shuffle"
     """`naive` or `shuffle`"""
     concurrent: bool = False
@@ -162,7 +167,8 @@ def chunks_of(length: int, chunk_length: int, k: int) -> list[tuple[int, int]]:
 def _check(codes: np.ndarray, k: int, how: How = _USUAL) -> None:
     check_number("k", k, 1, MAX_K)
     check_number("chunk_length", how.chunk_length, 1)
-    for name, value, names in (("structure", how.structure, STRUCTURES), ("kernel", how.kernel, EXACT_TWINS)):
+    structures = (*STRUCTURES, SORTED)
+    for name, value, names in (("structure", how.structure, structures), ("kernel", how.kernel, EXACT_TWINS)):
         if value not in names:
             raise InputError(f"{name} is {value!r}, but {' or '.join(map(repr, names))} was expected.")
     for name, number, least in (("pieces", how.pieces, 1), ("records", how.records, 0)):
@@ -178,11 +184,22 @@ def _check(codes: np.ndarray, k: int, how: How = _USUAL) -> None:
         )
 
 
-def _seeded(codes: np.ndarray, k: int, seed: Seed, structure: str) -> Growing:
+def _empty_dictionary(k: int, structure: str, device: str) -> Words:
+    """A dictionary that grows, where its structure is for such a device."""
+    if structure != SORTED:
+        return Growing(k, structure)
+    if device == "cpu":
+        return SortedKmers(k)
+    from warpseed.tree_bitmap.gpu_dynamic import DeviceKmersInOrder
+
+    return DeviceKmersInOrder(k)
+
+
+def _seeded(codes: np.ndarray, k: int, seed: Seed, structure: str, device: str = "cpu") -> Words:
     """A dictionary of all k-mers of the seed."""
     if len(seed.kmers) and int(seed.kmers.max()) >> 2 * k:
         raise InputError(f"The seed has the word {int(seed.kmers.max())}, which is no number of {k} bases.")
-    dictionary = Growing(k, structure)
+    dictionary = _empty_dictionary(k, structure, device)
     dictionary.insert(seed.kmers)
     for kmers, _ in _all_kmers(codes[: seed.length], k):
         dictionary.insert(kmers)
@@ -198,17 +215,18 @@ def _all_kmers(codes: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarr
         yield kmers[:count], places[:count]
 
 
-def _converted(dictionary: Growing) -> TreeBitmap:
-    if dictionary.trie_nodes > MOST_TRIE_NODES:
+def _converted(dictionary: Words) -> TreeBitmap:
+    bitmap = dictionary.to_bitmap()
+    if len(bitmap.inmaps) > MOST_TRIE_NODES:
         raise MemoryLimitError(
-            f"The dictionary has {dictionary.trie_nodes:,} trie-nodes, but a record of the paper tier counts "
+            f"The dictionary has {len(bitmap.inmaps):,} trie-nodes, but a record of the paper tier counts "
             f"{MOST_TRIE_NODES:,}; use the fast tier, or a shorter stream."
         )
-    return dictionary.to_bitmap()
+    return bitmap
 
 
 def _apply_deltas(
-    codes: np.ndarray, dictionary: Growing, places: tuple[int, int], records: np.ndarray, answers: np.ndarray
+    codes: np.ndarray, dictionary: Words, places: tuple[int, int], records: np.ndarray, answers: np.ndarray
 ) -> None:
     """deltas() of section 3.3.10: answer for the places of a chunk, and insert the k-mers that were missed."""
     first, last = places
@@ -238,7 +256,7 @@ def match_dynamically(
     DeviceError : no GPU answers
     """
     _check(codes, k, how)
-    dictionary = _seeded(codes, k, seed, how.structure)
+    dictionary = _seeded(codes, k, seed, how.structure, device)
     with matcher_on(codes, k, how, device) as (matcher, events):
         answers = _matched(codes, dictionary, how, matcher, events)
     return Matched(answers, dictionary.kmers(), sorted(events.all, key=lambda event: event.end))
@@ -257,7 +275,7 @@ def matcher_on(codes: np.ndarray, k: int, how: How, device: str) -> Iterator[tup
         yield CpuMatcher(codes, k, how, events), events
 
 
-def _matched(codes: np.ndarray, dictionary: Growing, how: How, matcher: Matcher, events: Events) -> np.ndarray:
+def _matched(codes: np.ndarray, dictionary: Words, how: How, matcher: Matcher, events: Events) -> np.ndarray:
     """The loop of Figures 17 and 19: the answers, uint8[n]."""
     k = dictionary.k
     answers = np.full(len(codes), NO_KMER, np.uint8)

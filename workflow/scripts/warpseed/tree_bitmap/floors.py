@@ -1,7 +1,8 @@
 """How near the GPU kernels of the fast tier come to what the device can do: codes on the device, answers left there.
 
-The floor is that of `warpseed.measure.floors`. What must be touched at least: of every base, whose k-mer goes to a
-table that is too large for a cache, one sector, which is read and written.
+The floor is that of `warpseed.measure.floors`. What must be touched at least: of a hash table one sector for every
+base, read and written; of a direct-addressed one a sector of the bits for every base, which is read, and for every
+distinct k-mer one of the turns, read and written.
 """
 
 from __future__ import annotations
@@ -38,32 +39,39 @@ def measure_limits(
     """
     from warpseed.compute.gpu import on_device
 
-    places = len(codes) - k + 1
+    places = max(len(codes) - k + 1, 0)
     named = {"case": f"k={k}, {len(codes):,} bases", "parameters": parameters, "queries": len(codes)}
     shared = {**fields, **side_fields("tree_bitmap", tier="fast", device="gpu", threads=1), "item": "limits", **named}
     with on_device(0):
-        search, table = _search(codes, k)
+        search, arrays = _search(codes, k)
         results = int((search() == NEW).sum())
         seconds = kernel_seconds(search, repeats)
-        rates, rows = gather_rates({"table": table}, repeats, {**shared, "queries": -1}, written=True)
-    floor = floor_seconds({"table": max(places, 0)}, rates)
+        rates: dict[str, float] = {}
+        rows: list[dict[str, Any]] = []
+        for name, array in arrays.items():
+            rate, told = gather_rates({name: array}, repeats, {**shared, "queries": -1}, written=name != "seen")
+            rates, rows = rates | rate, rows + told
+    floor = floor_seconds({name: results if name == "turns" else places for name in arrays}, rates)
     return rows + limit_rows(seconds, floor, {**shared, "results": results}, unit="bases/s")
 
 
-def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], Any]:
-    """A search of the codes, brought to the current device, from an empty table on, which gives what places are; and an
-    array as large as its table."""
+def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any]]:
+    """A search of the codes, brought to the current device, from an empty table on, which gives what places are; and
+    arrays as large as those of its table, by name."""
     from warpseed.compute.gpu import cupy, view
+    from warpseed.tree_bitmap.gpu_memory import BLOCK_BASES
     from warpseed.tree_bitmap.gpu_table import DeviceKmers
 
     xp = cupy()
     padded = np.full(-(-len(codes) // BASES_A_WORD) * BASES_A_WORD, NO_BASE)
     padded[: len(codes)] = codes
-    there, answers = view(xp.asarray(padded)), xp.empty(len(padded), xp.uint8)
+    there, answers = xp.asarray(padded), xp.empty(len(padded), xp.uint8)
 
     def search() -> Any:
-        kmers = DeviceKmers(k, len(padded))
-        kmers.append(there)
-        return answers[: kmers.search(answers, max(len(codes) - k + 1, 0))]
+        kmers, places = DeviceKmers(k, len(padded)), 0
+        for first in range(0, len(padded), BLOCK_BASES):
+            kmers.append(view(there[first : first + BLOCK_BASES]))
+            places += kmers.search(answers[places:], max(len(codes) - k + 1, 0))
+        return answers[:places]
 
-    return search, xp.empty_like(xp.asarray(DeviceKmers(k, len(padded)).table.slots)).reshape(-1)
+    return search, DeviceKmers(k, len(padded)).structure.arrays()

@@ -18,11 +18,14 @@ from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.seeds import find_seeded
 from warpseed.tree_bitmap.stream import NO_BASE, KmerCounts
 
-__all__ = ["DeviceAnswers", "DeviceCounts", "Flight", "count_kmers", "find_answers", "iter_answers"]
+__all__ = ["DeviceAnswers", "DeviceCounts", "count_kmers", "find_answers"]
 
+_JOINED_BYTES = 7 * 8
+"""Of each k-mer of several parts that go together: its code, place and count, and again in order; and the order."""
 _BORDER = np.full(1, NO_BASE)
 
 
@@ -44,7 +47,7 @@ class _Lane:
         return codes[len(taken) :]
 
 
-class Flight:
+class _Flight:
     """Bases on their way through the current device, where what each place is comes back from, in order.
 
     What `take` and `end` give are uint8[…], NO_KMER, NEW or SEEN; each is written over when two more have been asked
@@ -108,13 +111,13 @@ class Flight:
         return lane.answers[: lane.places]
 
 
-def iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], watch: Stopwatch) -> Iterator[np.ndarray]:
+def _iter_answers(kmers: DeviceKmers, blocks: Iterable[np.ndarray], watch: Stopwatch) -> Iterator[np.ndarray]:
     """What each place of a stream is, block by block.
 
     blocks : the stream's codes, uint8[…], in arrays of any lengths
-    kmers, watch : those of `Flight`, as is what it gives
+    kmers, watch : those of `_Flight`, as is what it gives
     """
-    flight = Flight(kmers, watch)
+    flight = _Flight(kmers, watch)
     for codes in blocks:
         yield from flight.take(codes)
     yield from flight.end()
@@ -140,7 +143,7 @@ class _Blocks:
         self._device = device
         with self._here():
             self._kmers = DeviceKmers(k, need.kmers, known, grows=grows, counting=counting)
-            self._flight = Flight(self._kmers, Stopwatch())
+            self._flight = _Flight(self._kmers, Stopwatch())
 
     @contextmanager
     def _here(self) -> Iterator[None]:
@@ -168,6 +171,7 @@ class DeviceAnswers(_Blocks):
 
     def take(self, codes: np.ndarray, more: bool) -> list[np.ndarray]:
         """What the places of blocks are, uint8[…] of each, in order: those that are known to their end by now."""
+        require_room(len(codes) + 1, f"To search {len(codes):,} places")
         self._waiting.append(np.empty(len(codes) + 1, np.uint8))
         done = []
         for answers in self._answers(codes, more):
@@ -230,11 +234,12 @@ def _answer(
     """What each place of a stream is, as `find_seeded` asks."""
     need = Need.of(k, len(codes), len(known), grows=grows)
     parts = gpu_memory.parts_for(devices, need)
+    require_room(len(devices) * len(codes), f"To search {len(codes):,} places")
     answers = [np.zeros(len(codes), np.uint8) for _ in devices]
 
     def search(part: int, mine: Stopwatch) -> None:
         kmers = DeviceKmers(k, need.kmers_of(parts), known, grows=grows, part=part, parts=parts)
-        found = iter_answers(kmers, [codes], mine)
+        found = _iter_answers(kmers, [codes], mine)
         _take_greatest(answers[part % len(devices)], found, part < len(devices))
 
     _deal_parts(devices, parts, search, watch)
@@ -252,13 +257,15 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
 
     def count(part: int, mine: Stopwatch) -> None:
         kmers = DeviceKmers(k, need.kmers_of(parts), counting=True, part=part, parts=parts)
-        for _ in iter_answers(kmers, [codes], mine):
+        for _ in _iter_answers(kmers, [codes], mine):
             pass
         counted[part] = kmers.counted()
 
     _deal_parts(devices, parts, count, watch)
     if parts == 1:
         return counted[0]
+    kmers = sum(len(part.codes) for part in counted.values())
+    require_room(_JOINED_BYTES * kmers, f"To put {kmers:,} counted {k}-mers in order")
     joined = KmerCounts(*map(np.concatenate, zip(*counted.values(), strict=True)))
     order = np.argsort(joined.places)
     return KmerCounts(*(column[order] for column in joined))

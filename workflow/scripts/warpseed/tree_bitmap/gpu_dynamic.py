@@ -11,12 +11,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch, on_device, on_stream, pinned, synchronize, to_device, view
+from warpseed.compute.gpu import argsort, cupy, launch, on_device, on_stream, pinned, synchronize, to_device, view
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.dynamic import LANES, Event, Events, How, Matcher
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, match_by_shuffle, match_naively
+from warpseed.tree_bitmap.sorted_kmers import SortedKmers
 
-__all__ = ["device_matcher"]
+__all__ = ["DeviceKmersInOrder", "device_matcher"]
 
 _BLOCKS = 264
 """Blocks of the naive kernel at most, each with an active bitmap of its own."""
@@ -30,6 +31,31 @@ def device_matcher(codes: np.ndarray, k: int, how: How) -> Iterator[tuple[Matche
     with on_device(0):
         matcher = _DeviceMatcher(codes, k, how)
         yield matcher, matcher.events
+
+
+class DeviceKmersInOrder(SortedKmers):
+    """Words in order on the first GPU, and the Tree Bitmap that is made there."""
+
+    def __init__(self, k: int) -> None:
+        with on_device(0):
+            super().__init__(k, cupy(), argsort)
+
+    def insert(self, kmers: np.ndarray) -> np.ndarray:
+        """As `Growing.insert`: from the host, and back there."""
+        with on_device(0):
+            return super().insert(kmers)
+
+    def to_bitmap(self) -> TreeBitmap:
+        """As `Growing.to_bitmap`, on the device, when it is there."""
+        with on_device(0):
+            bitmap = TreeBitmap(*map(view, super().to_bitmap()))
+            synchronize()
+        return bitmap
+
+    def kmers(self) -> np.ndarray:
+        """As `Growing.kmers`."""
+        with on_device(0):
+            return super().kmers()
 
 
 def lanes_for(k: int) -> int:

@@ -1,4 +1,4 @@
-"""Kernels of the fast tier: k-mers of a stream go to a hash table in device memory, a thread each.
+"""Kernels of the fast tier, for k-mers of any length: those of a stream go to a hash table, a thread each.
 
 A slot of the table is two words beside each other: a k-mer's code, and the least turn at which any thread has come with
 it. So a k-mer costs one sector of memory, read and written once, whatever k is, and the stream itself is forgotten
@@ -27,6 +27,8 @@ __all__ = [
     "Stretch",
     "insert_kmers",
     "insert_known",
+    "is_of_part",
+    "kmer_in",
     "move_slots",
     "pack_codes",
 ]
@@ -98,16 +100,24 @@ def _first_slot(hashed, slots):
 
 
 @scalar
-def _is_of_part(hashed, part, parts):
+def is_of_part(kmer, part, parts):
     """Whether a k-mer is one of a part's."""
-    return parts == 1 or int64((hashed >> uint64(16)) & uint64(0xFFFF)) % int64(parts) == int64(part)
+    return parts == 1 or int64((mixed(kmer) >> uint64(16)) & uint64(0xFFFF)) % int64(parts) == int64(part)
 
 
 @scalar
-def _claim(table, kmer, hashed, turn, grows):
+def kmer_in(block, place, k):
+    """(number, known): the k-mer that begins at a place of the stream, and whether all its codes are bases."""
+    here = int64(place) - int64(block.first)
+    known = fetch_word(block.marks, here) & prefix_mask(int64(k)) == uint64(0)
+    return fetch_word(block.words, here) >> uint64(int64(64) - int64(2) * int64(k)), known
+
+
+@scalar
+def _claim(table, kmer, turn, grows):
     """Bring a k-mer to its slot at a turn. Returns the slot, and the turn that was there: EMPTY if there was none, and
     then the slot is left empty if the table does not grow."""
-    slot = _first_slot(hashed, table.slots.shape[0])
+    slot = _first_slot(mixed(kmer), table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its k-mer, and its turn only falls.
         held = table.slots[slot, 0]
@@ -140,25 +150,21 @@ def insert_kmers(table, block, stretch, answers):
         before. Of k-mers of other parts it is left as it is.
     """
     place = int64(stretch.first) + int64(cuda.grid(1))
-    mask = prefix_mask(int64(table.k))
     is_new = False
     if place < stretch.last:
-        here = place - int64(block.first)
-        if fetch_word(block.marks, here) & mask != uint64(0):
+        kmer, known = kmer_in(block, place, table.k)
+        if not known:
             answers[place - stretch.first] = NO_KMER
-        else:
-            kmer = fetch_word(block.words, here) >> uint64(int64(64) - int64(2) * int64(table.k))
-            hashed = mixed(kmer)
-            if _is_of_part(hashed, stretch.part, stretch.parts):
-                turn = uint64(place) + uint64(1)
-                slot, before = _claim(table, kmer, hashed, turn, stretch.grows)
-                if before == EMPTY:
-                    is_new = stretch.grows
-                else:
-                    # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
-                    answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
-                if table.counts.shape[0] and stretch.grows:
-                    cuda.atomic.add(table.counts, slot, uint64(1))
+        elif is_of_part(kmer, stretch.part, stretch.parts):
+            turn = uint64(place) + uint64(1)
+            slot, before = _claim(table, kmer, turn, stretch.grows)
+            if before == EMPTY:
+                is_new = stretch.grows
+            else:
+                # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
+                answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
+            if table.counts.shape[0] and stretch.grows:
+                cuda.atomic.add(table.counts, slot, uint64(1))
     _count_taken(table, is_new)
 
 
@@ -167,11 +173,9 @@ def insert_known(table, kmers, part, parts):
     """A thread a code of k-mers, uint64[n], that are known before the stream begins."""
     i = cuda.grid(1)
     is_new = False
-    if i < kmers.shape[0]:
-        hashed = mixed(kmers[i])
-        if _is_of_part(hashed, part, parts):
-            _, before = _claim(table, kmers[i], hashed, KNOWN, True)
-            is_new = before == EMPTY
+    if i < kmers.shape[0] and is_of_part(kmers[i], part, parts):
+        _, before = _claim(table, kmers[i], KNOWN, True)
+        is_new = before == EMPTY
     _count_taken(table, is_new)
 
 

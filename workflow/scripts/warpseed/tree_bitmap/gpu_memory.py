@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap.gpu_table import SLOT_BYTES, slots_for
+from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
 __all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "has_room", "parts_for"]
 
@@ -18,8 +18,8 @@ IN_FLIGHT = 3
 """Blocks on their way: one comes to the device, one is searched, one goes back."""
 _BLOCK_BYTES = 3
 """Of each base of a block: its code, its answer, and packed with a mark."""
-_COUNTING = 4
-"""Memory for k-mers that are counted and put in order, in sizes of a table of those that are not."""
+_ORDERED_BYTES = 53
+"""Of each k-mer that was counted, for what comes of it: its number, code, turn and count, and what sorting takes."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
 _OF_FREE = 0.9
@@ -29,20 +29,20 @@ _OF_FREE = 0.9
 class Need(NamedTuple):
     """What a search takes of a device's memory; the stream's length is no part of it."""
 
+    kept: Kept
     kmers: int
-    """in the table, at most"""
-    slot: int
-    """bytes of a slot of the table, and of what comes of its k-mer"""
+    """that are kept, at most"""
 
     @classmethod
     def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
         """That of a stream of so many places, and k-mers that are known before."""
-        kmers = min(known + (places if grows else 0), 4**k)
-        return cls(kmers, SLOT_BYTES * (_COUNTING if counting else 1))
+        return cls(Kept(k, grows, counting), min(known + (places if grows else 0), 4**k))
 
     def bytes(self, parts: int = 1) -> int:
         """Bytes that a search of one of so many parts of the k-mers takes."""
-        return IN_FLIGHT * _BLOCK_BYTES * BLOCK_BASES + self.slot * slots_for(self.kmers_of(parts))
+        kmers = self.kmers_of(parts)
+        ordered = _ORDERED_BYTES * kmers if self.kept.counting else 0
+        return IN_FLIGHT * _BLOCK_BYTES * BLOCK_BASES + table_bytes(self.kept, kmers) + ordered
 
     def kmers_of(self, parts: int) -> int:
         """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""

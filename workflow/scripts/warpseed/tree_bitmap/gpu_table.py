@@ -1,4 +1,4 @@
-"""The k-mers of a stream in a GPU's memory: a table, which grows as bases come, and the last of these, packed."""
+"""The k-mers of a stream in a GPU's memory: a structure, which grows as bases come, and the last of these, packed."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, sort, view
+from warpseed.compute.gpu import argsort, cupy, launch, view
 from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap.gpu_fast import (
-    SLOTS_A_BUCKET,
-    KmerTable,
-    PackedBlock,
-    Stretch,
-    insert_kmers,
-    insert_known,
-    move_slots,
-    pack_codes,
-)
-from warpseed.tree_bitmap.slots import EMPTY
+from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
+from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
+from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import NEW, KmerCounts
 
-__all__ = ["SLOT_BYTES", "DeviceKmers", "slots_for"]
+__all__ = ["DeviceKmers"]
 
-SLOT_BYTES = 16
 _BLOCK = 256
-_LOAD = 0.75
-"""How full a table may be."""
 _AT_ONCE = 1 << 20
 """K-mers that are known before which go to the table together: fewer than a block's, for which each part has room."""
 _NONE = np.empty(0, np.uint64)
@@ -55,23 +44,17 @@ class DeviceKmers:
         self._bases = 0
         """bases that have come"""
         self._searched = 0
-        """places whose k-mers are in the table, or in another part"""
-        self._most_used = 0
-        """slots that may be used, at most"""
+        """places whose k-mers are in the structure, or in another part"""
         xp = cupy()
-        slots = slots_for(min(kmers, 4**k))
-        counts = view(xp.zeros(slots if counting else 0, np.uint64))
-        self.table = KmerTable(_empty_slots(slots), counts, view(xp.zeros(1, np.uint64)), k)
+        self.structure = structure_for(Kept(k, grows, counting), min(kmers, 4**k))
         # A word before the block has the last bases of the one before.
         self._block = PackedBlock(xp.zeros(2, np.uint64), xp.zeros(2, np.uint64), -BASES_A_WORD)
         self._words = 0
         """words of the block"""
         for begin in range(0, len(known), _AT_ONCE):
-            self._add_known(xp.asarray(known[begin : begin + _AT_ONCE]))
-
-    def _add_known(self, kmers: Any) -> None:
-        self._make_slots(len(kmers))
-        launch(insert_known, len(kmers), _BLOCK, self.table, view(kmers), self._part, self._parts)
+            some = xp.asarray(known[begin : begin + _AT_ONCE])
+            self.structure = self.structure.with_room(len(some))
+            self.structure.add_known(some, part, parts)
 
     def append(self, codes: Any) -> None:
         """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched."""
@@ -101,53 +84,19 @@ class DeviceKmers:
         whole = self._bases - self.k + 1
         first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
         if self._grows:
-            self._make_slots(last - first)
+            self.structure = self.structure.with_room(last - first)
         answers[: last - first] = NEW
         stretch = Stretch(first, last, self._part, self._parts, self._grows)
         block = self._block._replace(words=view(self._block.words), marks=view(self._block.marks))
-        launch(insert_kmers, last - first, _BLOCK, self.table, block, stretch, view(answers))
+        self.structure.insert(block, stretch, view(answers))
         self._searched = last
         return last - first
 
-    def distinct(self) -> np.ndarray:
-        """The codes of all k-mers of the table, sorted: uint64[d]."""
-        codes = cupy().asarray(self.table.slots)[:, 0]
-        codes = codes[codes != EMPTY]
-        sort(codes)
-        return codes.get()
-
     def counted(self) -> KmerCounts:
-        """All k-mers of the table by their first places, with their counts; the table is given up."""
-        xp = cupy()
-        slots, counts = (xp.asarray(array) for array in (self.table.slots, self.table.counts))
-        held = xp.flatnonzero(slots[:, 0] != EMPTY)
-        codes, turns, counts = slots[held, 0], slots[held, 1], counts[held]
-        self.table = self.table._replace(slots=_empty_slots(0), counts=view(xp.zeros(0, np.uint64)))
-        del held, slots  # and the table: sorting wants their memory
+        """All k-mers of the structure by their first places, with their counts; the structure is given up."""
+        codes, turns, counts = self.structure.held()
+        del self.structure  # sorting wants its memory
+        require_room(3 * codes.nbytes, f"To take {len(codes):,} counted {self.k}-mers", "use the CPU")
         order = argsort(turns)
         places = turns[order] - np.uint64(1)
         return KmerCounts(codes[order].get(), places.get().view(np.int64), counts[order].get().view(np.int64))
-
-    def _make_slots(self, kmers: int) -> None:
-        """Let the table grow, if so many more k-mers could make it too full."""
-        most = 4**self.k
-        if min(self._most_used + kmers, most) > _LOAD * len(self.table.slots):
-            self._most_used = int(cupy().asarray(self.table.used).get()[0])
-        if (wanted := min(self._most_used + kmers, most)) > _LOAD * len(self.table.slots):
-            slots = min(max(slots_for(wanted), 2 * len(self.table.slots)), slots_for(most))
-            counts = view(cupy().zeros(slots if len(self.table.counts) else 0, np.uint64))
-            larger = self.table._replace(slots=_empty_slots(slots), counts=counts)
-            launch(move_slots, len(self.table.slots), _BLOCK, self.table, larger)
-            self.table = larger
-        self._most_used += kmers
-
-
-def slots_for(kmers: int) -> int:
-    """Slots of a table of so many k-mers: whole buckets."""
-    return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
-
-
-def _empty_slots(slots: int) -> Any:
-    empty = cupy().empty((slots, 2), np.uint64)
-    empty[...] = EMPTY
-    return view(empty)

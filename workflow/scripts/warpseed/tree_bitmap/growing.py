@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from warpseed.tree_bitmap import hybrid, trie
 from warpseed.tree_bitmap.bitmap import TreeBitmap, kmers_of, new_bitmap
 from warpseed.tree_bitmap.room import require_room
 
-__all__ = ["FIRST_ROOM", "STRUCTURES", "Growing"]
+__all__ = ["FIRST_ROOM", "STRUCTURES", "Growing", "Words"]
 
 STRUCTURES: dict[str, ModuleType] = {"tree": trie, "hybrid": hybrid}
 """The intermediate structures by name."""
@@ -19,6 +20,21 @@ FIRST_ROOM = 1 << 10
 """Nodes, or arrays of siblings, that a pool has room for at first."""
 _MOST_ENTRIES = 1 << 32
 """Entries of a pool that 32 bits can point to."""
+
+
+class Words(Protocol):
+    """Words of k bases that grow, in whatever structure."""
+
+    k: int
+
+    def insert(self, kmers: np.ndarray) -> np.ndarray:
+        """As `Growing.insert`."""
+
+    def to_bitmap(self) -> TreeBitmap:
+        """As `Growing.to_bitmap`; its arrays may be on a device."""
+
+    def kmers(self) -> np.ndarray:
+        """As `Growing.kmers`."""
 
 
 class Growing:

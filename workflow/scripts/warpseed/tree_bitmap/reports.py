@@ -153,10 +153,6 @@ class Ends(Report):
             self._put(block, output.kinds_of(distances))
         self._passed(block, *_near_and_inexact(distances))
 
-    def dictionary(self) -> np.ndarray:
-        """The k-mers of the dictionary: places near them add none."""
-        return self._request.known
-
 
 def _near_and_inexact(distances: np.ndarray) -> tuple[int, int]:
     """How many places have a distance, and how many one that is not 0."""

@@ -160,7 +160,7 @@ def write_stream(
         if report == "places":
             places = _places(request, target, watch, _put(handle, format, request), kept is not None)
             _taken(places, source, request, target, watch, tell)
-            totals, grown = places.totals, places.dictionary
+            totals, grown = places.totals, None if isinstance(places, Ends) else places.dictionary
         else:
             kmers = Kmers(request, watch, target)
             _taken(kmers, source, request, target, watch, tell)
@@ -169,6 +169,7 @@ def write_stream(
             with watch.stage("write"):
                 (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows, tell)
         if kept is not None:
+            assert grown is not None  # what does not grow is not saved
             with watch.stage("write"):
                 write_dictionary(Dictionary(request.k, grown()), kept)
                 kept.flush()

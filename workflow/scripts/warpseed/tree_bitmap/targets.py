@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from warpseed.batches import devices_of
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, cpu_edits
 from warpseed.tree_bitmap.seeds import new_kmers
@@ -27,6 +27,7 @@ __all__ = [
     "Found",
     "Target",
     "answers_on",
+    "count_fast",
     "counts_on",
     "distances_on",
     "find_answers",
@@ -141,11 +142,10 @@ def counts_on(target: Target, request: Request, places: int) -> Counts:
         return _WholeCounts(lambda codes: _count_places(codes, request.k, _find_paper(codes, request, Stopwatch())[0]))
     if options.device == "cpu":
         return cpu.HostCounts(request.k, threads=options.threads, places=places)
-    from warpseed.tree_bitmap.gpu import DeviceCounts, count_kmers
-
     if target.need is None:
-        devices = devices_of(options.device)
-        return _WholeCounts(lambda codes: count_kmers(codes, request.k, devices=devices, watch=Stopwatch()))
+        return _WholeCounts(lambda codes: count_fast(codes, request.k, options, Stopwatch()))
+    from warpseed.tree_bitmap.gpu import DeviceCounts
+
     assert target.device is not None
     return DeviceCounts(request.k, target.need, target.device)
 
@@ -189,6 +189,19 @@ def find_fast(codes: np.ndarray, k: int, options: Options, **asked: Any) -> Foun
     from warpseed.tree_bitmap import gpu
 
     return gpu.find_answers(codes, k, devices=devices_of(options.device), **asked)
+
+
+def count_fast(codes: np.ndarray, k: int, options: Options, watch: Stopwatch) -> KmerCounts:
+    """The distinct k-mers of a stream by their first places, and how often each comes, on the device that is asked for;
+    the CPU takes up to `cpu.MOST_PLACES` places. `watch` takes the seconds of the device's stages, or of ``search``."""
+    if options.device != "cpu":
+        from warpseed.tree_bitmap.gpu import count_kmers
+
+        return count_kmers(codes, k, devices=devices_of(options.device), watch=watch)
+    with watch.stage("search"):
+        counts = cpu.HostCounts(k, threads=options.threads, places=len(codes))
+        counts.take(codes, False)
+        return counts.counted()
 
 
 def _find_paper(codes: np.ndarray, request: Request, watch: Stopwatch) -> Found:

@@ -2,8 +2,9 @@
 
 `exact_kernels` and `edit_kernels` are those of `timing_kernels`. `structures` inserts a stream's k-mers into both
 intermediate structures and makes the Tree Bitmap of each. `versions` are those of the dynamic system that the thesis
-compares. `in_memory` has a stream in memory and what each place is in memory; `on_device` has both on the GPU. How runs
-are timed is `warpseed.measure`'s.
+compares, and one whose dictionary is in order, where kernels run. `in_memory` has a stream in memory and what each
+place is in memory; `on_device` has both on the GPU; `counts` are those of a stream's k-mers. How runs are timed is
+`warpseed.measure`'s.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
-from warpseed.tree_bitmap.dynamic import Event, How, Matched, Seed, match_dynamically, match_on_one_trie
+from warpseed.tree_bitmap.dynamic import SORTED, Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
 from warpseed.tree_bitmap.stream import NEW
-from warpseed.tree_bitmap.targets import find_fast
+from warpseed.tree_bitmap.targets import count_fast, find_fast
 from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
@@ -88,21 +89,25 @@ def _on_one_trie(work: Work) -> Matched:
     return match_on_one_trie(work.codes, work.k, Seed(work.seed_length))
 
 
-def _dynamic(concurrent: bool, device: str) -> Callable[[Work], Matched]:
-    """Figure 40's version, or Figure 41's."""
+def _dynamic(concurrent: bool, device: str, structure: str = "tree") -> Callable[[Work], Matched]:
+    """Figure 40's version, or Figure 41's, or that with another structure."""
 
     def match(work: Work) -> Matched:
-        how = How(chunk_length=work.chunk_length, concurrent=concurrent)
+        how = How(chunk_length=work.chunk_length, structure=structure, concurrent=concurrent)
         return match_dynamically(work.codes, work.k, Seed(work.seed_length), how, device)
 
     return match
 
 
 def _version_sides(work: Work, settings: Settings) -> Iterator[tuple[Side, list[Matched]]]:
-    """The version for the CPU alone, and the two others on each device; each with where its last run goes."""
+    """The version for the CPU alone, and the others on each device; each with where its last run goes."""
     few = work._replace(codes=work.codes[:WARM_UP_BASES])
     for device in settings.devices if "paper" in settings.tiers else ():
-        versions = {"serial": _dynamic(False, device), "concurrent": _dynamic(True, device)}
+        versions = {
+            "serial": _dynamic(False, device),
+            "concurrent": _dynamic(True, device),
+            SORTED: _dynamic(True, device, SORTED),
+        }
         for name, match in {"one_trie": _on_one_trie, **versions}.items() if device == "cpu" else versions.items():
             last: list[Matched] = []
             named = {"version": name} | ({} if name == "one_trie" else {"chunk_length": work.chunk_length})
@@ -151,6 +156,22 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
         yield side_of(work, _answer(work, options), _answer(work, options), options, {})
 
 
+def _count(work: Work, options: Options) -> Run:
+    """Count the k-mers of a stream."""
+
+    def run(watch: Stopwatch) -> Callable[[], Outcome]:
+        counted = count_fast(work.codes, work.k, options, watch)
+        return lambda: Outcome(len(work.codes), len(counted.codes), digest_of(*counted))
+
+    return add_total(run)
+
+
+def _counts(work: Work, settings: Settings) -> Iterator[Side]:
+    for options in settings.options(None):
+        if options.tier == "fast":
+            yield side_of(work, _count(work, options), _count(work, options), options, {})
+
+
 # ---- all items
 
 
@@ -158,11 +179,12 @@ _SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
     "exact_kernels": (exact_sides, 1),
     "structures": (_structures, _SHORT_RUNS),
     "in_memory": (_in_memory, 1),
+    "counts": (_counts, 1),
 }
 _ROWS = {"edit_kernels": time_edit_kernels, "versions": _time_versions}
 ITEMS = (*_SIDES, *_ROWS, "on_device", "fixed")
-"""Figures 36, 39a and 39b, our own; Figures 37 and 38, 40 and 41; what the fast tier's kernels do with a stream that
-lies on a GPU; and a dictionary that does not grow, beside other libraries."""
+"""Figures 36, 39a and 39b, two of our own; Figures 37 and 38, 40 and 41; what the fast tier's kernels do with a stream
+that lies on a GPU; and a dictionary that does not grow, beside other libraries."""
 
 
 def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:

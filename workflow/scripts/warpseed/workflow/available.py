@@ -37,15 +37,15 @@ def measured_part(
     wanted: Mapping[str, Any],
     measured: Mapping[str, Any],
     devices: Sequence[str],
-    programs: Mapping[str, Iterable[str]],
-    is_measured: Callable[[Iterable[str]], bool],
+    programs: Mapping[str, Iterable[str]] | None = None,
+    is_measured: Callable[[Iterable[str]], bool] = lambda programs: False,
 ) -> dict[str, Any] | None:
     """Return what of a data set is measured in this run; None where nothing is.
 
     Parameters
     ----------
     wanted : mapping
-        Its `tiers`, `devices` (or None for all) and `peers`.
+        Its `tiers`, `devices` (or None for all), and `peers` and `threads` where it has some.
     measured : mapping
         `measure` of a checked configuration.
     devices : sequence of str
@@ -63,11 +63,11 @@ def measured_part(
     chosen = {
         "tiers": [tier for tier in wanted["tiers"] if tier in measured["tiers"]],
         "devices": [device for device in devices if device in (wanted["devices"] or devices)],
-        "peers": [peer for peer in wanted["peers"] if is_measured(programs[peer])],
+        "peers": [peer for peer in wanted.get("peers", ()) if is_measured((programs or {})[peer])],
     }
     if not chosen["tiers"] or not chosen["devices"]:
         return None
-    return {**wanted, **chosen, "threads": measured["threads"]}
+    return {"threads": measured["threads"], **wanted, **chosen}
 
 
 def measured_parts(

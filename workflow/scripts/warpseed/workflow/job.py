@@ -15,6 +15,7 @@ from typing import Any
 
 from warpseed.errors import explain, say
 from warpseed.version import __version__
+from warpseed.workflow.cards import claim_cards
 from warpseed.workflow.program import (
     Stopped,
     leave_nothing_behind,
@@ -62,6 +63,8 @@ def rule_log(job: Any) -> Iterator[None]:
         _send_output_to(log)
         for line in _headlines(job):
             say(line)
+        if cards := claim_cards(int(job.resources.get("gpu", 0))):
+            say(f"on GPU {', '.join(cards)}")
         yield
     except (Exception, Stopped) as error:
         sentence, stopped = explain(error), stop_behind(error)

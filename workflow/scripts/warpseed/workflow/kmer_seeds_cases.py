@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from warpseed.errors import ConfigError
 from warpseed.measure.records import join_parameters
+from warpseed.workflow.available import measured_part
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, facts_of
 
 __all__ = ["index_parts", "sample_searches", "timed_datasets"]
 
+_ALL: dict[str, Any] = {"tiers": ("paper", "fast"), "devices": None}
+"""What a data set is timed in that says nothing of it."""
 _SEEDS = ("bed.gz", "bed.gz.tbi")
 _SECONDS_A_QUERY = (1e-6, 1e-5, 1e-4, 1e-3)
 """Of the fast tier on one core, by mismatches."""
 
 
-def timed_datasets(block: Mapping[str, Any], threads: list[int | str], tiers: list[str]) -> dict[str, dict[str, Any]]:
+def timed_datasets(
+    block: Mapping[str, Any], measured: Mapping[str, Any], devices: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """Return every timed data set by the name that its files have.
 
     Parameters
     ----------
     block : mapping
         `kmer_seeds` of a checked configuration.
-    threads : list of int or "all"
-        `measure.threads`.
-    tiers : list of str
-        `measure.tiers`.
+    measured : mapping
+        Its `measure`.
+    devices : sequence of str
+        What is measured on.
 
     Returns
     -------
     dict of str to dict
         `k`, `mismatches`, `count`, `case` and `parameters` of its records, the `items` that it gives records
-        for, `threads`, and `tiers`. For scaling each tier has a data set of its own: what takes one a second takes
-        the other a minute.
+        for, `threads`, `tiers` and `devices`; one that is timed in no tier that is measured, or on no device, is left
+        out. For scaling each tier has a data set of its own: what takes one a second takes the other a minute.
 
     Raises
     ------
@@ -54,15 +59,12 @@ def timed_datasets(block: Mapping[str, Any], threads: list[int | str], tiers: li
     for k in block["throughput"]["k"]:
         wanted = _dataset(block, k, block["throughput"])
         datasets[f"throughput-k{k}"] = wanted | {"case": f"k={k}", "items": ["throughput"]}
-    datasets = {name: wanted | {"threads": threads, "tiers": tiers} for name, wanted in datasets.items()}
-    for tier in tiers if scaled is not None else []:
-        datasets[f"scaling-{scaled}-{tier}"] = datasets[scaled] | {
-            "items": ["scaling"],
-            "count": block["scaling"]["count"][tier] or datasets[scaled]["count"],
-            "threads": block["scaling"]["threads"],
-            "tiers": [tier],
-        }
-    return datasets
+    for tier in measured["tiers"] if scaled is not None else []:
+        count = block["scaling"]["count"][tier] or datasets[scaled]["count"]
+        own = {"items": ["scaling"], "count": count, "threads": block["scaling"]["threads"], "tiers": [tier]}
+        datasets[f"scaling-{scaled}-{tier}"] = datasets[scaled] | own
+    parts = {name: measured_part(_ALL | wanted, measured, devices) for name, wanted in datasets.items()}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any]) -> dic
         "mismatches": wanted["mismatches"],
         "count": wanted["count"] or block["count"],
         "parameters": join_parameters({"k": k, "mismatches": wanted["mismatches"]}),
+        **{name: wanted[name] for name in ("tiers", "devices") if name in wanted},
     }
 
 

@@ -9,7 +9,7 @@ from warpseed.workflow.available import measured_parts
 
 __all__ = ["PEER_PROGRAMS", "paper_settings", "timed_datasets"]
 
-PEER_PROGRAMS = {"bwa": ("bwa",), "mummer": ("mummer",)}
+PEER_PROGRAMS = {"bwa": ("bwa",), "mummer": ("mummer",), "mummer4": ("mummer4",)}
 """Tools that matches can be found with beside ours, and their programs."""
 
 

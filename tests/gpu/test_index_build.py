@@ -1,0 +1,152 @@
+"""An index that a GPU makes is the CPU's, file by file; on a GPU, and on one that the CPU plays, with less text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from command_line import fasta, save
+from hostile_texts import HOSTILE, UNIT, bases
+from oracles.pretend_index import play_build
+from warpseed import build_index, cli, find_kmers
+from warpseed.compute import gpu as device
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import InputError, MemoryLimitError
+from warpseed.fm_index import gpu_suffix_array
+from warpseed.fm_index.device import tagged_on_device
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.store import add_parts, open_index
+from warpseed.sequences.reference import Reference
+
+ALL = "fast,paper"
+
+
+@pytest.fixture(params=["played", pytest.param("real", marks=pytest.mark.gpu)])
+def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """What plays CuPy, or None on a GPU."""
+    yield play_build(monkeypatch) if request.param == "played" else None
+    if request.param == "real":
+        device.give_back_memory()
+
+
+@pytest.fixture(params=["", "small buckets", "few ties at a time"])
+def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways that a suffix may take to its place, with small texts."""
+    if request.param == "small buckets":
+        monkeypatch.setattr(gpu_suffix_array, "_BUCKET", 4)
+        monkeypatch.setattr(gpu_suffix_array, "MOST_PREFIX", 2)
+    elif request.param == "few ties at a time":
+        monkeypatch.setattr(gpu_suffix_array, "_TIE_BYTES", 1 << 60)
+        monkeypatch.setattr(gpu_suffix_array, "_LEAST_TIES", 3)
+
+
+def reference_of(contigs: list[str]) -> Reference:
+    codes = np.array(["ACGTN".index(base) for contig in contigs for base in contig], np.uint8)
+    lengths = np.array([len(contig) for contig in contigs], np.int64)
+    return Reference(tuple(map(str, range(len(contigs)))), lengths, codes, "", "contigs")
+
+
+def assert_equal(made: SeedIndex, expected: SeedIndex) -> None:
+    """All arrays of both are the same, and of the same types."""
+    ours, theirs = made.arrays(), expected.arrays()
+    assert ours.keys() == theirs.keys()
+    for name, array in theirs.items():
+        assert ours[name].dtype == array.dtype and np.array_equal(ours[name], array), name
+
+
+@pytest.mark.usefixtures("room")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts(played: Any, name: str) -> None:
+    contigs = [contig[:70] for contig in HOSTILE[name][:5]] if played else HOSTILE[name]
+    layouts = [{"occ_interval": 32, "sa_interval": 1, "table_length": 1}, {"occ_interval": 64, "sa_interval": 5}]
+    for layout in layouts[1:] if played else layouts:
+        reference = reference_of(contigs)
+        built = build_index(reference, parts=ALL, device="gpu", **layout)
+        assert_equal(built, build_index(reference, parts=ALL, **layout))
+        assert list(built.seconds) == [
+            "read", "text", "text_to_device", "suffix_array", "bwt", "index_to_host", "total",
+        ]  # fmt: skip
+
+
+@pytest.mark.gpu
+def test_long_repeats_and_many_contigs() -> None:
+    """Repeats that are longer than 2**16, equal contigs, thousands of short ones, and runs of N."""
+    copy = bases(90_000)
+    contigs = [
+        copy + bases(50_000) + UNIT * 8_000 + "A" * 70_000 + bases(100_000) + copy[:80_000],
+        copy,
+        "N" * 500 + copy[1000:2000] + "N" * 70_000 + "ACGT" * 20_000,
+        *[bases(length % 70 + 1) for length in range(5_000)],
+        *["A", "C", "T" * 17] * 300,
+    ]
+    reference = reference_of(contigs)
+    assert_equal(
+        build_index(reference, parts=ALL, device="gpu", table_length=15),
+        build_index(reference, parts=ALL, threads=2, table_length=15),
+    )
+
+
+@pytest.mark.gpu
+def test_files_are_the_same(real_genome: Path, tmp_path: Path) -> None:
+    for target in ("cpu", "gpu"):
+        arguments = ["index", str(real_genome), "-o", str(tmp_path / target), "--parts", ALL, "--device", target]
+        assert cli.main(arguments) == 0
+    names = sorted(path.name for path in (tmp_path / "cpu").iterdir())
+    assert "fast.suffix_array.npy" in names and "reverse.rsa.npy" in names
+    for name in names:
+        assert (tmp_path / "gpu" / name).read_bytes() == (tmp_path / "cpu" / name).read_bytes(), name
+
+
+def test_parts_are_added(played: Any, tmp_path: Path) -> None:
+    """To an index that has a suffix array, and to one that has none."""
+    genome = save(tmp_path, "genome.fa", fasta({"a": bases(300), "b": "ACGT" * 20 + "NN" + bases(70)}))
+    whole = build_index(genome, parts=ALL)
+    for first, more in (("fast", "paper"), ("forward", "fast,reverse")):
+        folder = tmp_path / first
+        build_index(genome, parts=first).save(folder)
+        grown = add_parts(folder, more, device="gpu")
+        assert_equal(grown, whole)
+        assert_equal(open_index(folder), whole)
+        assert "suffix_array" in grown.seconds
+
+
+@pytest.mark.gpu
+def test_what_was_built_stays_for_searches() -> None:
+    """Text and suffix array are not brought again, and the suffix array is gone when tagged rows are there."""
+    contigs = [bases(5_000), bases(700)]
+    index = build_index(reference_of(contigs), device="gpu")
+    assert device.copies_of(index, "suffix array").keys() == {0}
+    kmers = [contigs[0][i : i + 20] for i in range(0, 4_000, 37)]
+    found = find_kmers(index, kmers, device="gpu", max_mismatches=1)
+    assert device.copies_of(index, "suffix array") == {}
+    fresh = build_index(reference_of(contigs))
+    expected = find_kmers(fresh, kmers, max_mismatches=1)
+    assert len(found) > 100 and found == expected
+    with device.on_device(0):
+        ours, theirs = (tagged_on_device(each, Stopwatch()) for each in (index, fresh))
+    assert np.array_equal(ours.rows.copy_to_host(), theirs.rows.copy_to_host())
+
+
+def test_little_memory_is_told_before_anything_is_sorted(
+    played: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refused: Any
+) -> None:
+    monkeypatch.setattr(gpu_suffix_array, "free_memory", lambda: 1_000)
+    genome = save(tmp_path, "genome.fa", fasta({"a": bases(300), "b": "ACGT" * 20}))
+    with pytest.raises(MemoryLimitError, match="Sorting 382 suffixes takes 0.0 GB of the GPU's memory"):
+        build_index(genome, device="gpu")
+    told = refused("index", genome, "-o", str(tmp_path / "index"), "--device", "gpu")
+    assert told.startswith("Sorting 382 suffixes takes") and told.endswith("use a larger GPU, or device='cpu'.")
+
+
+def test_one_device_makes_an_index(tmp_path: Path) -> None:
+    genome = save(tmp_path, "genome.fa", fasta({"a": bases(30)}))
+    with pytest.raises(InputError, match="device is 'gpu:0,1', but an index is made by one: 'cpu', 'gpu' or"):
+        build_index(genome, device="gpu:0,1")
+    with pytest.raises(InputError, match="device is 'tpu', but"):
+        build_index(genome, device="tpu")

@@ -1,0 +1,30 @@
+"""Building an index on a GPU that the CPU plays: its kernels run as they are written, in small blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oracles.lockstep import run_kernel
+from oracles.pretend_cupy import PretendCupy
+from oracles.pretend_gpu import install
+
+__all__ = ["play_build"]
+
+
+def play_build(monkeypatch: Any, index: Any = None) -> PretendCupy:
+    """Put a pretended CuPy, and kernels that run, where a build looks for them; searches of `index` are pretended."""
+    from warpseed.compute import device_ties
+    from warpseed.compute import gpu as device
+    from warpseed.fm_index import gpu_build, gpu_bwt, gpu_suffix_array, gpu_suffixes
+
+    package, _ = install(monkeypatch, index, devices=2)
+    kernels = device_ties, gpu_bwt, gpu_suffixes
+
+    def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
+        run_kernel(kernels, (), (function, threads, 32), *arguments)
+
+    for module in (device_ties, gpu_build, gpu_suffix_array):
+        monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    monkeypatch.setattr(gpu_bwt, "popcount", lambda word: int(word).bit_count())
+    return package

@@ -1,0 +1,60 @@
+"""Which structure keeps the k-mers of a stream on a GPU, and what it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+import numpy as np
+from oracles.pretend_stream import play_table
+from warpseed.tree_bitmap import gpu_memory, gpu_structures
+from warpseed.tree_bitmap.gpu_structures import DirectTable, HashTable, Kept, structure_for, table_bytes
+
+CELEGANS = 100_286_076
+
+
+@pytest.mark.parametrize(
+    ("kept", "kmers", "is_direct"),
+    [
+        (Kept(9), CELEGANS, True),
+        (Kept(13), CELEGANS, True),
+        (Kept(14), 1 << 31, False),  # whose bits are no longer in a cache
+        (Kept(31), CELEGANS, False),
+        (Kept(9), 1 << 15, False),
+        (Kept(9), 1 << 17, True),
+        (Kept(9, counting=True), 1 << 17, False),
+        (Kept(9, counting=True), 1 << 18, True),
+        (Kept(15, grows=False), CELEGANS, True),
+        (Kept(15, grows=False), 100_000, False),
+        (Kept(31, grows=False), 0, False),
+    ],
+)
+def test_the_smaller_one_serves(kept: Kept, kmers: int, is_direct: bool) -> None:
+    held = min(kmers, 4**kept.k)
+    slots = gpu_structures.slots_for(held)
+    direct, hashed = gpu_structures._direct_bytes(kept), gpu_structures._hashed_bytes(kept, slots)
+    assert gpu_structures._is_direct(kept, slots) == is_direct
+    assert table_bytes(kept, held) == (direct if is_direct else hashed) <= hashed
+
+
+@pytest.mark.parametrize("kept", [Kept(1), Kept(4), Kept(6, counting=True), Kept(7, grows=False), Kept(12)])
+@pytest.mark.parametrize("kmers", [0, 3, 300, 4**6])
+def test_it_takes_what_is_said(monkeypatch: pytest.MonkeyPatch, kept: Kept, kmers: int) -> None:
+    """Its arrays have as many bytes as were counted, but for the number of slots that are used."""
+    play_table(monkeypatch)
+    structure = structure_for(kept, kmers)
+    assert isinstance(structure, (DirectTable, HashTable))
+    arrays = [np.asarray(array) for array in structure.table[:-1]]
+    if isinstance(structure, HashTable):
+        assert arrays.pop().nbytes == 8
+    assert sum(array.nbytes for array in arrays) == table_bytes(kept, kmers)
+
+
+def test_parts_never_take_more_than_the_whole() -> None:
+    """So that k-mers are dealt out to so many parts that each has room."""
+    for k in (1, 9, 12, 13, 14, 31):
+        for counting in (False, True):
+            need = gpu_memory.Need.of(k, CELEGANS, counting=counting)
+            bytes_of = [need.bytes(parts) for parts in (*range(1, 40), 1000)]
+            assert max(bytes_of) == bytes_of[0] and bytes_of[-1] <= need.least

@@ -1,0 +1,100 @@
+"""Kernels that make a BWT in the layout of paper 000, section III, from a text and its suffix array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpseed.compute.bits import reverse_complement_word
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.intrinsics import popcount
+from warpseed.fm_index.text import segment_of
+
+__all__ = ["fill_bwt", "fill_rocc", "reverse_words"]
+
+_WHOLE_WARP = 0xFFFFFFFF
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+
+
+@scalar
+def _spread(bits):
+    """The bits of the lower half of a word, whose upper half is 0, each at twice its place."""
+    word = (bits | (bits << uint64(16))) & uint64(0x0000FFFF0000FFFF)
+    word = (word | (word << uint64(8))) & uint64(0x00FF00FF00FF00FF)
+    word = (word | (word << uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
+    word = (word | (word << uint64(2))) & uint64(0x3333333333333333)
+    return (word | (word << uint64(1))) & uint64(0x5555555555555555)
+
+
+@kernel
+def fill_bwt(text, suffix_array, occ_interval, bwt, counts, cursor, separator_rows):
+    """A warp a block of `occ_interval` rows, a lane one of 32 of them: what stands before the rows' suffixes.
+
+    Parameters
+    ----------
+    bwt : uint64[blocks * occ_interval // 32], 32 bases each, separators as A
+    counts : uint32[5, blocks], separators, A, C, G and T of each block
+    cursor : uint64[1], how many rows have a separator
+    separator_rows : uint32[segments], these, in any order
+    """
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    block = int64(cuda.grid(1)) >> int64(5)
+    blocks = counts.shape[1]
+    if block >= blocks:
+        return
+    rows = int64(suffix_array.shape[0])
+    segments = text.segments
+    separators = a = c = g = t = int64(0)
+    for word in range(int64(occ_interval) >> int64(5)):
+        # The first row's base is on top of a word, and so its bit of a ballot.
+        row = block * int64(occ_interval) + int64(32) * word + int64(31) - lane
+        there, begins, base = row < rows, False, uint64(0)
+        if there:
+            position = int64(suffix_array[row])
+            begins = int64(segments.text_start[segment_of(segments, position)]) == position
+            if begins:
+                separator_rows[cuda.atomic.add(cursor, 0, uint64(1))] = uint32(row)
+            else:
+                before = uint64(position) - uint64(1)
+                base = (text.words[before >> uint64(5)] >> (uint64(62) - uint64(2) * (before & uint64(31)))) & uint64(3)
+        low = cuda.ballot_sync(_WHOLE_WARP, base & uint64(1) != uint64(0))
+        high = cuda.ballot_sync(_WHOLE_WARP, base & uint64(2) != uint64(0))
+        ended = cuda.ballot_sync(_WHOLE_WARP, begins)
+        valid = cuda.ballot_sync(_WHOLE_WARP, there)
+        if lane == int64(0):
+            # A ballot may be a number below 0.
+            low, high = uint64(low) & _LOW_HALF, uint64(high) & _LOW_HALF
+            ended, valid = uint64(ended) & _LOW_HALF, uint64(valid) & _LOW_HALF
+            separators += popcount(ended)
+            a += popcount(valid & ~(ended | low | high))
+            c += popcount(low & ~high)
+            g += popcount(high & ~low)
+            t += popcount(low & high)
+            bwt[((block * int64(occ_interval)) >> int64(5)) + word] = _spread(low) | (_spread(high) << uint64(1))
+    if lane == int64(0):
+        counts[0, block] = uint32(separators)
+        counts[1, block] = uint32(a)
+        counts[2, block] = uint32(c)
+        counts[3, block] = uint32(g)
+        counts[4, block] = uint32(t)
+
+
+@kernel
+def fill_rocc(before, rocc):
+    """A thread a block: the bases before it, side by side.
+
+    before : uint32[5, blocks]
+    rocc : uint32[4 * blocks]
+    """
+    block = cuda.grid(1)
+    if block < before.shape[1]:
+        for base in range(4):
+            rocc[4 * block + base] = before[base + 1, block]
+
+
+@kernel
+def reverse_words(words, length, backwards):
+    """A thread a word of the reversed string of `length` bases."""
+    word = int64(cuda.grid(1))
+    if int64(32) * word < int64(length):
+        backwards[word] = reverse_complement_word(words, int64(0), int64(length), word, uint64(0))

@@ -1,0 +1,161 @@
+"""Suffix arrays on the current GPU: buckets are sorted by letters, and what is tied then by ranks, ever deeper ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from warpseed.compute.device_ties import settle_groups, split_groups
+from warpseed.compute.gpu import argsort, cupy, free_memory, launch, sort, view
+from warpseed.errors import MemoryLimitError
+from warpseed.fm_index.gpu_suffixes import (
+    ELEMENT_BASES,
+    MOST_PREFIX,
+    deal_out_suffixes,
+    deeper_keys,
+    ended_keys,
+    fill_table,
+    make_elements,
+    settle_few,
+    take_rows,
+)
+from warpseed.fm_index.text import PackedText
+
+__all__ = ["sort_suffixes_on_device"]
+
+_BLOCK = 256
+_BUCKET = 1 << 25
+"""Suffixes of a bucket, at most, where they are dealt out evenly."""
+_BUCKET_BYTES = 48
+"""Of memory that a suffix takes beside its row and its rank while its bucket is sorted."""
+_TIE_BYTES = 80
+"""Of memory that a tied suffix takes while it is sorted by ranks."""
+_LEAST_TIES = 1 << 16
+
+
+def sort_suffixes_on_device(text: PackedText, table_lengths: Sequence[int] = ()) -> tuple[Any, list[Any]]:
+    """Sort the suffixes of a text.
+
+    Parameters
+    ----------
+    text : PackedText, on the current device
+    table_lengths : bases of the strings of lookup tables that are made by the way, each 1 to 16
+
+    Returns
+    -------
+    suffix_array : uint32[n], on the device
+    tables : uint32[4**length + 1] of each length, on the device
+
+    Raises
+    ------
+    MemoryLimitError : the device's memory does not suffice, said before anything is sorted
+    """
+    return _Sorter(text, table_lengths).sorted()
+
+
+class _Sorter:
+    """What is known of the order of a text's suffixes."""
+
+    def __init__(self, text: PackedText, table_lengths: Sequence[int]) -> None:
+        xp = cupy()
+        starts = xp.asarray(text.segments.text_start)
+        self._text, self._size, self._separators = text, int(starts[-1]), len(starts) - 1
+        self._prefix, most = 1, min([MOST_PREFIX, *table_lengths])
+        while self._prefix < most and 4**self._prefix * _BUCKET < self._size:
+            self._prefix += 1
+        self._depth = self._prefix + ELEMENT_BASES
+        self._borders = self._count()
+        self._require(table_lengths)
+        self._rows, self._ranks = xp.empty(self._size, np.uint32), xp.empty(self._size, np.uint32)
+        self._tables = {length: xp.empty(4**length + 1, np.uint32) for length in table_lengths}
+        ends = starts[1:] - np.uint32(1)
+        self._rows[: self._separators] = ends
+        self._ranks[ends] = xp.arange(self._separators, dtype=np.uint32)
+
+    def _count(self) -> np.ndarray:
+        """Where buckets begin, int64[4**prefix + 1]; the suffixes that are empty are before them."""
+        xp = cupy()
+        counts = xp.zeros(4**self._prefix, np.uint64)
+        self._deal_out(counts, xp.empty(0, np.uint32))
+        return np.cumsum([self._separators, *counts.get().astype(np.int64)])
+
+    def _deal_out(self, cursors: Any, rows: Any) -> None:
+        launch(deal_out_suffixes, -(-self._size // 32), _BLOCK, self._text, self._prefix, view(cursors), view(rows))
+
+    def _require(self, table_lengths: Sequence[int]) -> None:
+        largest = int(np.diff(self._borders).max())
+        needed = 8 * self._size + _BUCKET_BYTES * largest + sum(4 << 2 * length for length in table_lengths)
+        if needed > (free := free_memory()):
+            raise MemoryLimitError(
+                f"Sorting {self._size:,} suffixes takes {needed / 1e9:.1f} GB of the GPU's memory, but "
+                f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
+            )
+
+    def sorted(self) -> tuple[Any, list[Any]]:
+        """The suffix array, and the tables."""
+        xp = cupy()
+        self._deal_out(xp.asarray(self._borders[:-1].astype(np.uint64)), self._rows)
+        tied = xp.concatenate([self._sort_bucket(bucket) for bucket in range(4**self._prefix)])
+        depth = self._depth
+        while len(tied):
+            tied = self._sort_ties(tied, depth)
+            depth *= 2
+        for table in self._tables.values():
+            table[0] = 0  # separators are before all bases
+        return self._rows, list(self._tables.values())
+
+    def _sort_bucket(self, bucket: int) -> Any:
+        """Sort a bucket by letters; returns the rows that are tied, uint32[t]."""
+        xp = cupy()
+        begin, end = map(int, self._borders[bucket : bucket + 2])
+        count, rows = end - begin, self._rows[begin:end]
+        elements = xp.empty(count, np.uint64)
+        launch(make_elements, count, _BLOCK, self._text, self._prefix, view(rows), view(elements))
+        if count:
+            sort(elements)
+        for length, table in self._tables.items():
+            place = bucket, self._prefix, begin, length
+            launch(fill_table, count + 1, _BLOCK, view(elements), *place, view(table))
+        heads, ended = xp.empty(count, np.uint32), xp.empty(count, np.bool_)
+        launch(take_rows, count, _BLOCK, *map(view, (elements, rows, heads, ended)))
+        self._sort_ended(elements, rows, heads, xp.flatnonzero(ended))
+        del elements, ended
+        settled = heads.copy()
+        launch(settle_few, count, _BLOCK, self._text, self._depth, *map(view, (heads, rows, settled)))
+        return settle_groups(settled, xp.arange(begin, end, dtype=np.uint32), self._rows, self._ranks).tied
+
+    def _sort_ended(self, elements: Any, rows: Any, heads: Any, ended: Any) -> None:
+        """Sort those of a bucket that end before they have all bases of an element; none is tied with another then."""
+        if not len(ended):
+            return
+        keys = cupy().empty(len(ended), np.uint64)
+        launch(ended_keys, len(ended), _BLOCK, self._text, *map(view, (elements, ended, keys)))
+        rows[ended] = rows[ended][argsort(keys)]
+        heads[ended] = 1
+
+    def _sort_ties(self, tied: Any, depth: int) -> Any:
+        """Sort what is tied by `depth` bases by the ranks so much further on; returns the rows that still are."""
+        xp = cupy()
+        most = max(_LEAST_TIES, free_memory() // _TIE_BYTES)
+        left, first = [], 0
+        while first < len(tied):
+            last = self._end_of_group(tied, first, most)
+            some = tied[first:last]
+            keys = xp.empty(len(some), np.uint64)
+            launch(deeper_keys, len(some), _BLOCK, depth, *map(view, (some, self._rows, self._ranks, keys)))
+            left.append(split_groups(keys, some, self._rows, self._ranks).tied)
+            first = last
+        return xp.concatenate(left)
+
+    def _end_of_group(self, tied: Any, first: int, most: int) -> int:
+        """Where a group ends, at most so much behind the `first` of the tied rows; further on if it is larger."""
+        while first + most < len(tied):
+            # A group's rows lie side by side, and the first of them is its rank.
+            rank = self._ranks[self._rows[tied[first + most]]]
+            begin = int(cupy().searchsorted(tied, rank))
+            if begin > first:
+                return begin
+            most *= 2
+        return len(tied)

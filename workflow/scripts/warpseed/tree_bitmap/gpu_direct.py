@@ -1,0 +1,136 @@
+"""Kernels of the fast tier for short k-mers: whatever there can be has its own place in a table, a thread a place.
+
+What has been seen is mostly a matter of one bit, in an array that caches hold: a k-mer whose bit is set costs nothing
+more. Of the others the least turn is kept at which any thread has come with them, as in the hash table: exactly the
+first of equal k-mers is left NEW. A bit is set by who finds that the turn lies before the stretch, so that it says of
+every place of a stretch the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import cuda, kernel
+from warpseed.tree_bitmap.gpu_fast import KNOWN, is_of_part, kmer_in
+from warpseed.tree_bitmap.slots import EMPTY
+from warpseed.tree_bitmap.stream import NO_KMER, SEEN
+
+__all__ = [
+    "SHARED_CELLS",
+    "WORD_BITS",
+    "ShortKmers",
+    "count_short_kmers",
+    "insert_short_kmers",
+    "insert_short_known",
+    "spread_slots",
+]
+
+WORD_BITS = 32
+SHARED_CELLS = 1 << 12
+"""K-mers that there can be at most where blocks of threads count them for themselves: 16 kB of shared memory."""
+
+
+class ShortKmers(NamedTuple):
+    """What is known of each of the 4^k k-mers, at its number."""
+
+    seen: np.ndarray
+    """uint32[…], a bit, which is set only of what was seen before the stretch began that is searched"""
+    turns: np.ndarray
+    """uint64[4^k], the least turn at which it has come, EMPTY for none; uint64[0] where none but the known are seen"""
+    counts: np.ndarray
+    """uint64[4^k], how often it has come; uint64[0] where nobody asks"""
+    k: int
+
+
+@scalar
+def _bit_of(kmer):
+    """(word, bit): where a k-mer's bit is."""
+    return int64(kmer >> uint64(5)), uint32(1) << uint32(kmer & uint64(WORD_BITS - 1))
+
+
+@kernel
+def insert_short_kmers(table, block, stretch, answers):
+    """A thread a place: what `insert_kmers` does, with a table of ShortKmers."""
+    place = int64(stretch.first) + int64(cuda.grid(1))
+    if place >= stretch.last:
+        return
+    kmer, known = kmer_in(block, place, table.k)
+    if not known:
+        answers[place - stretch.first] = NO_KMER
+        return
+    if not is_of_part(kmer, stretch.part, stretch.parts):
+        return
+    word, bit = _bit_of(kmer)
+    if table.seen[word] & bit:
+        answers[place - stretch.first] = SEEN
+    elif stretch.grows:
+        turn = uint64(place) + uint64(1)
+        # What is read may be old, but a turn only falls.
+        before = table.turns[kmer]
+        if before > turn:
+            before = cuda.atomic.min(table.turns, int64(kmer), turn)
+        if before <= uint64(stretch.first):
+            cuda.atomic.or_(table.seen, word, bit)
+            answers[place - stretch.first] = SEEN
+        elif before != EMPTY:
+            # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
+            answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
+
+
+@scalar
+def _put(table, kmer, turn):
+    """Have a k-mer in the table with its turn."""
+    if turn == KNOWN:
+        word, bit = _bit_of(kmer)
+        cuda.atomic.or_(table.seen, word, bit)
+    if table.turns.shape[0]:
+        table.turns[kmer] = turn
+
+
+@kernel
+def insert_short_known(table, kmers, part, parts):
+    """A thread a code of k-mers, uint64[n], that are known before the stream begins."""
+    i = cuda.grid(1)
+    if i < kmers.shape[0] and is_of_part(kmers[i], part, parts):
+        _put(table, kmers[i], KNOWN)
+
+
+@kernel
+def count_short_kmers(table, block, stretch):
+    """Threads go over the places of a stretch in steps of the grid, and count their k-mers.
+
+    Of few k-mers many threads would add to the same words: where all fit SHARED_CELLS, a block of threads counts in
+    shared memory, uint32[SHARED_CELLS], and adds what it has to the table in the end.
+    """
+    cells, me, threads = int64(table.counts.shape[0]), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    held = cuda.shared.array(SHARED_CELLS, uint32)
+    is_shared = cells <= int64(SHARED_CELLS)
+    for cell in range(me, cells if is_shared else int64(0), threads):
+        held[cell] = uint32(0)
+    cuda.syncthreads()
+    for place in range(int64(stretch.first) + int64(cuda.grid(1)), int64(stretch.last), int64(cuda.gridsize(1))):
+        kmer, known = kmer_in(block, place, table.k)
+        if known and is_of_part(kmer, stretch.part, stretch.parts):
+            if is_shared:
+                cuda.atomic.add(held, int64(kmer), uint32(1))
+            else:
+                cuda.atomic.add(table.counts, int64(kmer), uint64(1))
+    cuda.syncthreads()
+    for cell in range(me, cells if is_shared else int64(0), threads):
+        if held[cell]:
+            cuda.atomic.add(table.counts, cell, uint64(held[cell]))
+
+
+@kernel
+def spread_slots(old, table):
+    """A thread a slot of a hash table: its k-mer goes to its own place."""
+    i = int64(cuda.grid(1))
+    if i >= old.slots.shape[0] or old.slots[i, 0] == EMPTY:
+        return
+    kmer = old.slots[i, 0]
+    _put(table, kmer, old.slots[i, 1])
+    if table.counts.shape[0]:
+        table.counts[kmer] = old.counts[i]

@@ -1,0 +1,203 @@
+"""The structures that keep the k-mers of a stream in a GPU's memory, and which of them does.
+
+A direct-addressed table has a place for every k-mer that there can be, a hash table slots for those that there are. The
+smaller one is taken, and where k-mers come to be seen, a direct-addressed one of those alone whose bits a cache holds:
+docs/decisions.md has the figures.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from warpseed.compute.gpu import cupy, launch, view
+from warpseed.tree_bitmap.gpu_direct import (
+    WORD_BITS,
+    ShortKmers,
+    count_short_kmers,
+    insert_short_kmers,
+    insert_short_known,
+    spread_slots,
+)
+from warpseed.tree_bitmap.gpu_fast import (
+    SLOTS_A_BUCKET,
+    KmerTable,
+    PackedBlock,
+    Stretch,
+    insert_kmers,
+    insert_known,
+    move_slots,
+)
+from warpseed.tree_bitmap.slots import EMPTY
+
+__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "structure_for", "table_bytes"]
+
+_SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
+_BLOCK = 256
+_LOAD = 0.75
+"""How full a hash table may be."""
+_MOST_TURNS_K = 13
+"""The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
+_COUNTING_THREADS = 1 << 18
+"""As many as are resident at once: the fewer, the less often blocks add what they have counted."""
+
+
+class Kept(NamedTuple):
+    """What is kept of k-mers."""
+
+    k: int
+    grows: bool = True
+    """whether the k-mers of the stream are seen, too, from their first place on"""
+    counting: bool = False
+    """whether they are counted"""
+
+
+class Structure(Protocol):
+    """The k-mers so far, on the current device."""
+
+    def with_room(self, kmers: int) -> Structure:
+        """The structure, or a larger one in its stead, with room for so many k-mers more."""
+
+    def add_known(self, kmers: Any, part: int, parts: int) -> None:
+        """Take those of a part of k-mers, uint64[n] on the device, that are seen before the stream begins."""
+
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """Take the k-mers of a stretch, as `insert_kmers` does."""
+
+    def held(self) -> tuple[Any, Any, Any]:
+        """Of each k-mer, in any order: its code, its turn and, where it is asked for, its count, uint64[d] each."""
+
+    def arrays(self) -> dict[str, Any]:
+        """What it consists of, on the device, by name."""
+
+
+def slots_for(kmers: int) -> int:
+    """Slots of a hash table of so many k-mers: whole buckets."""
+    return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
+
+
+def _hashed_bytes(kept: Kept, slots: int) -> int:
+    return slots * (_SLOT_BYTES + (_COUNT_BYTES if kept.counting else 0))
+
+
+def _direct_bytes(kept: Kept) -> int:
+    each = (_TURN_BYTES if kept.grows else 0) + (_COUNT_BYTES if kept.counting else 0)
+    return 4**kept.k * each + 4 * _words_of(kept.k)
+
+
+def _words_of(k: int) -> int:
+    """Words that have a bit for each k-mer; at least a sector of memory."""
+    return max(8, 4**k // WORD_BITS)
+
+
+def _is_direct(kept: Kept, slots: int) -> bool:
+    """Whether a direct-addressed table serves, and not a hash table of so many slots."""
+    is_cached = kept.k <= _MOST_TURNS_K or not kept.grows
+    return is_cached and _direct_bytes(kept) <= _hashed_bytes(kept, slots)
+
+
+def table_bytes(kept: Kept, kmers: int) -> int:
+    """Bytes of the structure for so many k-mers."""
+    slots = slots_for(kmers)
+    return _direct_bytes(kept) if _is_direct(kept, slots) else _hashed_bytes(kept, slots)
+
+
+def structure_for(kept: Kept, kmers: int) -> Structure:
+    """An empty structure on the current device, with room for so many k-mers."""
+    return _structure(kept, slots_for(kmers))
+
+
+def _structure(kept: Kept, slots: int) -> HashTable | DirectTable:
+    """A hash table of so many slots, or the direct-addressed one that serves in its stead."""
+    return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots)
+
+
+class HashTable:
+    """A slot for each k-mer that there is, and some more."""
+
+    def __init__(self, kept: Kept, slots: int) -> None:
+        xp = cupy()
+        empty = xp.empty((slots, 2), np.uint64)
+        empty[...] = EMPTY
+        counts = view(xp.zeros(slots if kept.counting else 0, np.uint64))
+        self.table = KmerTable(view(empty), counts, view(xp.zeros(1, np.uint64)), kept.k)
+        self._kept = kept
+        self._most_used = 0
+        """slots that may be used, at most"""
+
+    def with_room(self, kmers: int) -> Structure:
+        """As `Structure.with_room`."""
+        there, room = len(self.table.slots), int(_LOAD * len(self.table.slots))
+        most = 4**self._kept.k
+        if min(self._most_used + kmers, most) > room:
+            self._most_used = int(cupy().asarray(self.table.used).get()[0])
+        wanted = min(self._most_used + kmers, most)
+        self._most_used += kmers
+        if wanted <= room:
+            return self
+        larger = _structure(self._kept, max(slots_for(wanted), 2 * there))
+        if isinstance(larger, HashTable):
+            larger.table = larger.table._replace(used=self.table.used)
+            larger._most_used = self._most_used
+            launch(move_slots, there, _BLOCK, self.table, larger.table)
+        else:
+            launch(spread_slots, there, _BLOCK, self.table, larger.table)
+        return larger
+
+    def add_known(self, kmers: Any, part: int, parts: int) -> None:
+        """As `Structure.add_known`."""
+        launch(insert_known, len(kmers), _BLOCK, self.table, view(kmers), part, parts)
+
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """As `Structure.insert`."""
+        launch(insert_kmers, stretch.last - stretch.first, _BLOCK, self.table, block, stretch, answers)
+
+    def held(self) -> tuple[Any, Any, Any]:
+        """As `Structure.held`."""
+        xp = cupy()
+        slots, counts = xp.asarray(self.table.slots), xp.asarray(self.table.counts)
+        taken = xp.flatnonzero(slots[:, 0] != EMPTY)
+        return slots[taken, 0], slots[taken, 1], counts[taken] if len(counts) else counts
+
+    def arrays(self) -> dict[str, Any]:
+        """As `Structure.arrays`."""
+        return {"table": cupy().asarray(self.table.slots).reshape(-1)}
+
+
+class DirectTable:
+    """A place for each k-mer that there can be."""
+
+    def __init__(self, kept: Kept) -> None:
+        xp, cells = cupy(), 4**kept.k
+        turns = xp.empty(cells if kept.grows else 0, np.uint64)
+        turns[...] = EMPTY
+        seen = xp.zeros(_words_of(kept.k), np.uint32)
+        counts = xp.zeros(cells if kept.counting else 0, np.uint64)
+        self.table = ShortKmers(view(seen), view(turns), view(counts), kept.k)
+
+    def with_room(self, kmers: int) -> Structure:
+        """As `Structure.with_room`: it has it."""
+        return self
+
+    def add_known(self, kmers: Any, part: int, parts: int) -> None:
+        """As `Structure.add_known`."""
+        launch(insert_short_known, len(kmers), _BLOCK, self.table, view(kmers), part, parts)
+
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """As `Structure.insert`."""
+        places = stretch.last - stretch.first
+        launch(insert_short_kmers, places, _BLOCK, self.table, block, stretch, answers)
+        if len(self.table.counts):
+            launch(count_short_kmers, min(places, _COUNTING_THREADS), _BLOCK, self.table, block, stretch)
+
+    def held(self) -> tuple[Any, Any, Any]:
+        """As `Structure.held`."""
+        xp = cupy()
+        turns, counts = xp.asarray(self.table.turns), xp.asarray(self.table.counts)
+        taken = xp.flatnonzero(turns != EMPTY)
+        return taken.view(np.uint64), turns[taken], counts[taken] if len(counts) else counts
+
+    def arrays(self) -> dict[str, Any]:
+        """As `Structure.arrays`."""
+        return {name: cupy().asarray(getattr(self.table, name)) for name in ("seen", "turns")}
