@@ -17,15 +17,16 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 pytestmark = pytest.mark.gpu
 
 
-def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
-    """A command as users start it, with an empty compile cache: what it writes to its two streams."""
+def start(*arguments: str, **settings: str) -> subprocess.CompletedProcess[bytes]:
+    """Python as users start it, which ends well."""
     library = os.pathsep.join([str(Path(warpseed.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-m", "warpseed", *arguments],
-        env=os.environ | {"PYTHONPATH": library, "XDG_CACHE_HOME": str(cache)},
-        capture_output=True,
-        check=True,
-    )
+    environment = os.environ | {"PYTHONPATH": library} | settings
+    return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, check=True)
+
+
+def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
+    """A command, with an empty compile cache: what it writes to its two streams."""
+    done = start("-m", "warpseed", *arguments, XDG_CACHE_HOME=str(cache))
     return done.stdout, done.stderr.decode()
 
 
@@ -51,3 +52,17 @@ def test_libraries_say_nothing(tmp_path: Path, command: list[str]) -> None:
     on_gpu, told = run(name, index, queries, "-o", "-", "--device", "gpu", *arguments, cache=tmp_path)
     assert on_gpu == on_cpu and on_gpu.count(b"\n") >= 2
     assert not re.search("warning|numba|cupy", told, re.IGNORECASE), told
+
+
+SEARCH = """
+import sys, warpseed
+index, words = warpseed.build_index(sys.argv[1]), ["ACGTTGCAAGCTTACGGATC", "GATTACA", "TTTT"] * 1000
+on_cpu, on_gpus = (warpseed.find_kmers(index, words, max_mismatches=1, device=device) for device in ("cpu", "gpu:all"))
+print(on_cpu == on_gpus)
+"""
+
+
+def test_a_process_ends_well_after_all_gpus_were_used(tmp_path: Path) -> None:
+    """Nothing is unloaded twice, however little Numba keeps for later."""
+    done = start("-c", SEARCH, save(tmp_path, "g.fa", fasta(CONTIGS)), NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT="0")
+    assert done.stdout == b"True\n"

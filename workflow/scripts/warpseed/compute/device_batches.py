@@ -171,7 +171,7 @@ def run_batches(
         results: list[tuple[int, _Result]] = []
         run = start(mine)
         wanted = max(1, min(LARGEST_BATCH, share))
-        size = max(1, min(wanted, free_memory() // (2 * bytes_each)))
+        size = max(1, min(wanted, free_memory() // (2 * max(1, bytes_each))))
         if size < wanted:
             tell_short_memory(devices[number], size)
         while (taken := deal.take(size)) is not None:

@@ -6,9 +6,11 @@ thread that calls it, which `on_device` chooses; device_batches.py shares work a
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -89,6 +91,9 @@ _stream_here = threading.local()
 
 _streams: dict[tuple[int, int], Any] = {}
 """CuPy's streams by device and number."""
+
+_at_exit = ExitStack()
+"""What is entered when the process ends, and never left."""
 
 
 # ------------------------------------------------------------------------------------------------- kernels
@@ -218,7 +223,17 @@ def on_device(number: int) -> Iterator[None]:
     if not 0 <= number < visible:
         raise DeviceError(f"GPU {number} was asked for, but {visible} are visible, which have the numbers from 0 on.")
     with device_errors(), cupy().cuda.Device(number), cuda.gpus[number]:
+        _defer_cleanup_at_exit(number)
         yield
+
+
+@cache
+def _defer_cleanup_at_exit(number: int) -> None:
+    """Leave what this device, the current one, has loaded to the driver when the process ends.
+
+    Numba shares a kernel's library among devices of one kind, and unloads it for each: a crash, where two were used.
+    """
+    atexit.register(_at_exit.enter_context, cuda.gpus[number].get_primary_context().defer_cleanup())
 
 
 def current_device() -> int:
