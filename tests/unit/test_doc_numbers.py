@@ -365,3 +365,26 @@ def test_a_growing_dictionary_on_a_gpu_is_the_record(k: int) -> None:
     assert front
     shown = re.findall(r"[\d.]+", front.group().partition("|")[2].partition("|")[2])
     assert shown == [f"{value:.{places}f}" for value, places in zip(told, [2, 3, 3, 1, 2], strict=True)]
+
+
+def test_an_index_built_on_a_gpu_is_the_record() -> None:
+    """The table of docs/fm_index.md, seconds by stage, and what the README says of it."""
+    records = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-index" / "kmer_seeds.tsv")
+    records = records[records["metric"] == "time"]
+    medians = records.groupby(["tool", "device", "stage"])["value"].median()
+    sides = ("warpseed", "gpu"), ("warpseed", "cpu"), ("libdivsufsort", "cpu")
+    page = (ROOT / "docs" / "fm_index.md").read_text(encoding="utf-8")
+    lines = page.split("| stage | one H200 |")[1].splitlines()[2:]
+    stages = "read", "text", "text_to_device", "suffix_array", "index_to_host", "total", "tagged_rows"
+    for line, stage in zip(lines[: len(stages)], stages, strict=True):
+        told = [f"{medians[(*side, stage)]:.3f}" if (*side, stage) in medians.index else "" for side in sides]
+        assert [cell.strip() for cell in line.split("|")[2:-1]] == told
+    there, here = (medians["warpseed", device] for device in ("gpu", "cpu"))
+    told = [
+        f"{there['suffix_array'] + there['tagged_rows']:.3f}",
+        f"{there['total']:.2f}",
+        f"{here['total']:.2f}",
+        f"{medians['libdivsufsort', 'cpu', 'suffix_array']:.2f}",
+    ]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index itself is made there")[1]
+    assert re.findall(r"(\d+\.\d+) s", text)[:4] == told
