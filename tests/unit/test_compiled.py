@@ -21,9 +21,9 @@ LIBRARY = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 SORT = """
 import sys
 import numpy as np
-from warpseed.compute.ranges import sort_groups
+from warpseed.compute.sorting import sort_ranges
 values = np.array([3, 1, 2, 9, 8], np.uint64)
-sort_groups(values, np.array([3, 2]))
+sort_ranges(values, np.array([3, 2]))
 print(*values, "numba" in sys.modules)
 """
 
@@ -269,7 +269,7 @@ import resource
 import sys
 import numpy as np
 from warpseed.compute import objects
-from warpseed.compute.ranges import sort_groups
+from warpseed.compute.sorting import sort_ranges
 from warpseed.errors import MemoryLimitError
 if sys.argv[1] == "compiler":
     objects.place_of("x", "y")
@@ -277,7 +277,7 @@ if sys.argv[1] == "compiler":
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (80 << 20), resource.RLIM_INFINITY))
 try:
-    sort_groups(np.zeros(5, np.uint64), np.array([3, 2]))
+    sort_ranges(np.zeros(5, np.uint64), np.array([3, 2]))
 except MemoryLimitError as error:
     print(error)
 """
@@ -304,9 +304,9 @@ def test_code_for_another_processor_is_not_used(filled: Path) -> None:
 
 def test_code_of_other_sources_is_not_used(tmp_path: Path) -> None:
     shutil.copytree(LIBRARY / "warpseed", tmp_path / "warpseed", ignore=shutil.ignore_patterns("__pycache__"))
-    path = tmp_path / "warpseed" / "compute" / "ranges.py"
-    for line, printed in (("if counts[query] > 1:", "1 2 3 8 9 True"), ("if counts[query] > 2:", "1 2 3 9 8 True")):
-        path.write_text(path.read_text().replace("if counts[query] > 1:", line))
+    path = tmp_path / "warpseed" / "compute" / "sorting.py"
+    for line, printed in (("if counts[i] > 1:", "1 2 3 8 9 True"), ("if counts[i] > 2:", "1 2 3 9 8 True")):
+        path.write_text(path.read_text().replace("if counts[i] > 1:", line))
         assert output_of(start(SORT, tmp_path / "cache", PYTHONPATH=str(tmp_path))) == printed
 
 

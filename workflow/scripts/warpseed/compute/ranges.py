@@ -1,4 +1,4 @@
-"""Work on ranges of queries: threads over ranges, results of unknown size, sorting in place."""
+"""Work on ranges of queries: threads over ranges, results of unknown size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TypeVar
 
-from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.pipeline import check_wanted, mapped
 
 __all__ = [
@@ -14,8 +13,6 @@ __all__ = [
     "fill_in_parts",
     "on_threads",
     "run_ranges",
-    "sort_groups",
-    "sort_range",
     "spans_of",
     "steps",
 ]
@@ -23,7 +20,6 @@ __all__ = [
 STEP = 1 << 22
 """What compiled code works on in one call, where an item takes some nanoseconds: a signal waits for its end."""
 _RANGE = 8192
-_SHORT = 24
 _Result = TypeVar("_Result")
 _Part = TypeVar("_Part")
 
@@ -86,50 +82,3 @@ def fill_in_parts(first: int, last: int, room: int, fill: Callable[[int, int], t
         parts.append(part)
         room = max(2 * room, needed) if needed else room
     return parts
-
-
-@scalar
-def _sift_down(values, first, root, size):
-    value = values[first + root]
-    child = 2 * root + 1
-    while child < size:
-        if child + 1 < size and values[first + child + 1] > values[first + child]:
-            child += 1
-        if values[first + child] <= value:
-            break
-        values[first + root] = values[first + child]
-        root = child
-        child = 2 * root + 1
-    values[first + root] = value
-
-
-@scalar
-def sort_range(values, first, last):
-    """Ascending order, in place: insertion for the handful of values that most queries have, a heap for more."""
-    size = last - first
-    if size <= _SHORT:
-        for i in range(first + 1, last):
-            value = values[i]
-            j = i - 1
-            while j >= first and values[j] > value:
-                values[j + 1] = values[j]
-                j -= 1
-            values[j + 1] = value
-        return
-    for root in range(size // 2 - 1, -1, -1):
-        _sift_down(values, first, root, size)
-    for end in range(size - 1, 0, -1):
-        largest = values[first]
-        values[first] = values[first + end]
-        values[first + end] = largest
-        _sift_down(values, first, 0, end)
-
-
-@scalar
-def sort_groups(values, counts):
-    """Order the values of every query, which lie one query behind the other, in place; `counts` is int64[n]."""
-    first = int64(0)
-    for query in range(counts.shape[0]):
-        if counts[query] > 1:
-            sort_range(values, first, first + counts[query])
-        first += counts[query]

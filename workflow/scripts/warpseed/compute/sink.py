@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
-from warpseed.compute.ranges import sort_range
+from warpseed.compute.sorting import sort_range
 
 __all__ = ["NO_LIMIT", "WHOLE_TEXT", "Sink", "close_queries", "limit_of"]
 

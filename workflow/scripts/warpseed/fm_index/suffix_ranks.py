@@ -6,9 +6,9 @@ and ranks are those of `warpseed.compute.groups`.
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.groups import next_tie
-from warpseed.compute.sorting import middle, sort_numbers
+from warpseed.compute.sorting import set_aside, sort_numbers, split_range
 
 __all__ = ["sort_groups", "sort_large_group"]
 
@@ -52,6 +52,18 @@ def sort_groups(ranks, depth, span, positions, tied, room):
     return last, ties
 
 
+@inlined
+def _rank_behind(group, i):
+    ranks, depth, positions = group
+    return uint64(ranks[uint64(positions[i]) + uint64(depth)])
+
+
+@inlined
+def _swap_rows(group, i, j):
+    _, _, positions = group
+    positions[i], positions[j] = positions[j], positions[i]
+
+
 @scalar
 def sort_large_group(ranks, depth, positions, tied, stack, budget):
     """Sort ranges of a group by the ranks of what begins `depth` bases later, as far as about `budget` steps lead.
@@ -68,40 +80,16 @@ def sort_large_group(ranks, depth, positions, tied, stack, budget):
     gone = int64(0)
     while waiting > int64(0) and budget > int64(0):
         waiting -= int64(1)
-        first, last = stack[int64(1) + int64(2) * waiting], stack[int64(2) + int64(2) * waiting]
+        at = int64(1) + int64(2) * waiting
+        first, last = stack[at], stack[at + int64(1)]
         while last - first > int64(1):
             budget -= last - first
-            size = uint64(last - first)
-            drawn = uint64(first + last) * uint64(0x9E37_79B9_7F4A_7C15)
-            pivot = middle(
-                ranks[uint64(positions[uint64(first) + (drawn >> uint64(32)) % size]) + uint64(depth)],
-                ranks[uint64(positions[uint64(first + last) >> uint64(1)]) + uint64(depth)],
-                ranks[uint64(positions[uint64(first) + (drawn >> uint64(12)) % size]) + uint64(depth)],
-            )
-            # Smaller ones to the left, equal ones between, larger ones to the right.
-            low, high, i = first, last, first
-            while i < high:
-                position = positions[uint64(i)]
-                rank = ranks[uint64(position) + uint64(depth)]
-                if rank < pivot:
-                    positions[uint64(i)], positions[uint64(low)] = positions[uint64(low)], position
-                    low += int64(1)
-                    i += int64(1)
-                elif rank > pivot:
-                    high -= int64(1)
-                    positions[uint64(i)], positions[uint64(high)] = positions[uint64(high)], position
-                else:
-                    i += int64(1)
+            low, high = split_range((ranks, depth, positions), first, last, _rank_behind, _swap_rows)
             for border in (low, high):
                 if first < border and border < last:
                     tied[uint64(border)] = uint8(2)
                     gone += int64(1)
-            if low - first < last - high:
-                stack[int64(1) + int64(2) * waiting], stack[int64(2) + int64(2) * waiting] = high, last
-                last = low
-            else:
-                stack[int64(1) + int64(2) * waiting], stack[int64(2) + int64(2) * waiting] = first, low
-                first = high
-            waiting += int64(1)
+            first, last = set_aside(stack, at, (first, low), (high, last))
+            waiting, at = waiting + int64(1), at + int64(2)
     stack[0] = waiting
     return gone

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
-from warpseed.compute.ranges import sort_range
+from warpseed.compute.sorting import sort_range
 from warpseed.fm_index.locate import look_up, walk_to_sample
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.kmer_seeds.paper import next_interval, start_interval

@@ -28,8 +28,9 @@ from warpseed.compute.gpu import (
     view,
     with_room,
 )
-from warpseed.compute.ranges import run_ranges, sort_groups
+from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import limit_of
+from warpseed.compute.sorting import sort_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.device import bwt_on_device, tagged_on_device
@@ -295,7 +296,7 @@ def paper_batch(index: SeedIndex, request: KmerRequest, threads: int, watch: Sto
         with watch.stage("lookup"):
             hits = _look_up(on_host, kmers.lengths, request.criteria > 0, pairs, threads)
         with watch.stage("sort"):
-            sort_groups(hits, counts)
+            sort_ranges(hits, counts)
         return Found(hits, counts, *dropped)
 
     return run

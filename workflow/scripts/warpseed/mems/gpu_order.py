@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.ranges import sort_range
+from warpseed.compute.sorting import sort_range
 from warpseed.mems.matches import PLACE_BITS
 
 __all__ = ["order_matches", "put_matches"]

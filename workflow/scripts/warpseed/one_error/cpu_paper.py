@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
-from warpseed.compute.ranges import sort_range
+from warpseed.compute.sorting import sort_range
 from warpseed.fm_index.locate import look_up, walk_to_sample
 from warpseed.one_error.paper import Results, search_read
 from warpseed.one_error.reads import is_leftmost, pack_placement
