@@ -162,7 +162,7 @@ def test_a_full_disk(
 def test_a_disk_that_fills_while_the_index_is_saved(
     tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(name: object, folder: object, array: object) -> None:
+    def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store, "write_array", full)

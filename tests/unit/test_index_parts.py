@@ -228,8 +228,8 @@ def test_a_failed_addition_leaves_the_index(
     save_index(build_index(genome), folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
-    def fail(name: str, number: int, array: np.ndarray) -> Any:
-        entry = write_array(name, number, array)
+    def fail(name: str, *arguments: Any) -> Any:
+        entry = write_array(name, *arguments)
         if name == "reverse.rsa.npy":
             raise error
         return entry

@@ -200,7 +200,7 @@ class _Genome(NamedTuple):
 def _read_genome(reference: object, parts: tuple[str, ...], device: str, threads: int, watch: Stopwatch) -> _Genome:
     """The reference's text; its codes are gone when this returns."""
     with watch.stage("read"):
-        read = _read(reference, parts, device)
+        read = _read(reference, parts, device, threads)
     with watch.stage("text"):
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
@@ -252,12 +252,12 @@ def _parameter(name: str, value: object, smallest: int, largest: int, *, power: 
     return number
 
 
-def _read(reference: object, parts: tuple[str, ...], device: str) -> Reference:
+def _read(reference: object, parts: tuple[str, ...], device: str, threads: int) -> Reference:
     from warpseed.sequences.reference import Reference, read_reference
 
     if isinstance(reference, str | os.PathLike):
         _check_file(reference, parts, device)
-        return read_reference(reference)
+        return read_reference(reference, threads)
     if isinstance(reference, Reference):
         return reference
     raise InputError(

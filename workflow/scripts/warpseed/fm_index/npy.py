@@ -12,11 +12,13 @@ import mmap
 import os
 import stat
 import weakref
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.pipeline import check_wanted, mapped
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.checksum import checksum
 
@@ -42,20 +44,38 @@ def _header(dtype: type[np.generic], length: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
 
 
-def write_array(name: str, folder: int, array: np.ndarray) -> FileEntry:
-    """Write an array to a new file of the folder with this descriptor; an older file of that name goes."""
+def write_array(name: str, folder: int, array: np.ndarray, threads: int = 1) -> FileEntry:
+    """Write an array to a new file of the folder with this descriptor; an older file of that name goes.
+
+    With more than one thread its SHA-256, its checksum and the pieces of the file are made side by side.
+    """
     header = _header(array.dtype.type, len(array))
     values = np.ascontiguousarray(array).view(np.uint8).data
-    digest = hashlib.sha256(header)
+    places = range(0, len(values), _PIECE)
+
+    def sha256() -> str:
+        digest = hashlib.sha256(header)
+        for place in places:
+            check_wanted()
+            digest.update(values[place : place + _PIECE])
+        return digest.hexdigest()
+
     number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
-    with open(number, "wb", buffering=0) as handle:
-        handle.write(header)
-        for first in range(0, len(values), _PIECE):
-            piece = values[first : first + _PIECE]
-            digest.update(piece)
-            while len(piece):
-                piece = piece[handle.write(piece) :]
-    return FileEntry(HEADER_BYTES + len(values), digest.hexdigest(), checksum(array))
+    try:
+        _write_at(number, header, 0)
+        writes = [partial(_write_at, number, values[place : place + _PIECE], HEADER_BYTES + place) for place in places]
+        tasks: list[Callable[[], Any]] = [sha256, partial(checksum, array), *writes]
+        digest, sums, *_ = mapped(tasks, lambda task: task(), threads, ahead=len(tasks))
+    finally:
+        os.close(number)
+    return FileEntry(HEADER_BYTES + len(values), digest, sums)
+
+
+def _write_at(number: int, data: memoryview | bytes, place: int) -> None:
+    """Write all of it at a byte of a file."""
+    while len(data):
+        written = os.pwrite(number, data, place)
+        data, place = data[written:], place + written
 
 
 def map_array(path: str, folder: int, dtype: type[np.generic], length: int) -> np.ndarray:

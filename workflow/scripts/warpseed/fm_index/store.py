@@ -44,7 +44,12 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
 
 
 def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:
-    return {f"{name}.npy": write_array(f"{name}.npy", folder, array) for name, array in arrays.items()}
+    return {f"{name}.npy": write_array(f"{name}.npy", folder, array, _threads()) for name, array in arrays.items()}
+
+
+def _threads() -> int:
+    """Of what is as fast as memory and disk."""
+    return min(4, usable_cores())
 
 
 def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
@@ -235,7 +240,7 @@ def _open(path: str, number: int, manifest: Manifest, *, check: bool) -> SeedInd
         for name, spec in PARTS[part].items():
             file = file_name(part, name)
             array = map_array(f"{path}/{file}", number, spec.dtype, spec.length(manifest.sizes))
-            if check and checksum(array, min(4, usable_cores())) != manifest.files[file].checksum:
+            if check and checksum(array, _threads()) != manifest.files[file].checksum:
                 raise IndexFormatError(f"{path}/{file}: its checksum is not the recorded one; build the index again.")
             arrays[part][name] = array
     core = arrays.pop(CORE)

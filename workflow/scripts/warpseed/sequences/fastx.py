@@ -32,6 +32,7 @@ from warpseed.sequences.parse import (
     QUALITY_END,
     QUALITY_RETURN,
     RECORDS,
+    SEQUENCE,
     SHORT_QUALITY,
     START,
     STATE_CELLS,
@@ -107,6 +108,16 @@ class FastxParser:
     def line(self) -> int:
         """Line of the file, from 1, that the next byte is on."""
         return int(self._state[LINE])
+
+    @property
+    def at_line(self) -> bool:
+        """Whether the next byte is the first of a line that may open a record."""
+        return int(self._state[MODE]) == START
+
+    @property
+    def in_sequence(self) -> bool:
+        """Whether the next byte may be a base of a FASTA file's sequence."""
+        return self.at_line or int(self._state[MODE]) == SEQUENCE
 
     @property
     def _name_bytes(self) -> int:

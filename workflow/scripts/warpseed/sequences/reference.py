@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from warpseed.sequences.parse import Records
 
 __all__ = ["Reference", "read_reference"]
+
+_LARGE_BYTES = 1 << 24
+"""Of a plain file, from which on threads share its stretches."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Reference:
         return offsets_of(self.lengths)
 
 
-def read_reference(path: str | os.PathLike[str]) -> Reference:
+def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:
     """Read a genome from a FASTA file, plain or gzip.
 
     Parameters
@@ -60,6 +65,8 @@ def read_reference(path: str | os.PathLike[str]) -> Reference:
     path : path-like
         FASTA with lines of any length, LF or CRLF, either case; blank lines and a missing last newline are
         allowed. Compression is told by the first bytes, not by the name. ``-`` is standard input.
+    threads : int
+        A large plain file is read and parsed by so many, while one more takes its SHA-256.
 
     Returns
     -------
@@ -74,13 +81,22 @@ def read_reference(path: str | os.PathLike[str]) -> Reference:
         sequence that is no IUPAC letter.
     """
     from warpseed.sequences.fastx import FastxParser
+    from warpseed.sequences.stretches import read_stretches
 
     with open_bytes(path, digest=True) as stream:
         file = sniffed(stream)
         if file.format == "FASTQ":
             raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
-        parser = FastxParser(stream.name, "FASTA", lines=True)
-        (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
+        if threads > 1 and not stream.packed and stream.size >= _LARGE_BYTES:
+            with ThreadPoolExecutor(1) as pool:
+                rest = pool.submit(deque, file.text, 0)
+                contigs = read_stretches(stream, file.begin, threads)
+                rest.result()
+            if contigs is None:
+                return read_reference(path)
+        else:
+            parser = FastxParser(stream.name, "FASTA", lines=True)
+            (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
         names = _contig_names(contigs, stream.name)
         digest = stream.hexdigest
     return Reference(names, np.diff(contigs.offsets), contigs.codes, digest, os.fspath(path))
