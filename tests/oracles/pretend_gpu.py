@@ -307,6 +307,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     """Put a pretended CuPy and pretended kernels, for searches of one index, where the library looks for them."""
     from numba import cuda
     from warpseed.compute import appended
+    from warpseed.compute import gpu as compute_gpu
     from warpseed.fm_index import device
     from warpseed.kmer_seeds import gpu, gpu_paper
     from warpseed.mems import gpu as mems_gpu
@@ -326,6 +327,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
+    monkeypatch.setattr(compute_gpu, "_defer_cleanup_at_exit", lambda number: None)  # there is no context
     for module in (
         appended,
         device,
