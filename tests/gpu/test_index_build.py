@@ -18,7 +18,7 @@ from warpseed import build_index, cli, find_kmers
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError
-from warpseed.fm_index import gpu_suffix_array
+from warpseed.fm_index import gpu_suffix_array, gpu_suffix_ranks
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import add_parts, open_index
@@ -42,8 +42,8 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(gpu_suffix_array, "_BUCKET", 4)
         monkeypatch.setattr(gpu_suffix_array, "MOST_PREFIX", 2)
     elif request.param == "few ties at a time":
-        monkeypatch.setattr(gpu_suffix_array, "_TIE_BYTES", 1 << 60)
-        monkeypatch.setattr(gpu_suffix_array, "_LEAST_TIES", 3)
+        monkeypatch.setattr(gpu_suffix_ranks, "_TIE_BYTES", 1 << 60)
+        monkeypatch.setattr(gpu_suffix_ranks, "_LEAST_TIES", 3)
 
 
 def reference_of(contigs: list[str]) -> Reference:

@@ -15,15 +15,22 @@ def play_build(monkeypatch: Any, index: Any = None) -> PretendCupy:
     """Put a pretended CuPy, and kernels that run, where a build looks for them; searches of `index` are pretended."""
     from warpseed.compute import device_ties
     from warpseed.compute import gpu as device
-    from warpseed.fm_index import gpu_build, gpu_bwt, gpu_suffix_array, gpu_suffixes
+    from warpseed.fm_index import (
+        gpu_build,
+        gpu_bwt,
+        gpu_suffix_array,
+        gpu_suffix_letters,
+        gpu_suffix_ranks,
+        gpu_table,
+    )  # fmt: skip
 
     package, _ = install(monkeypatch, index, devices=2)
-    kernels = device_ties, gpu_bwt, gpu_suffixes
+    kernels = device_ties, gpu_bwt, gpu_suffix_letters, gpu_suffix_ranks, gpu_table
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
         run_kernel(kernels, (), (function, threads, 32), *arguments)
 
-    for module in (device_ties, gpu_build, gpu_suffix_array):
+    for module in (device_ties, gpu_build, gpu_suffix_array, gpu_suffix_ranks):
         monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     monkeypatch.setattr(gpu_bwt, "popcount", lambda word: int(word).bit_count())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
-from warpseed.fm_index import suffix_array
+from warpseed.fm_index import suffix_array, suffix_ranks
 from warpseed.fm_index.suffix_array import sort_suffixes, sort_with_table
 
 
@@ -20,9 +20,11 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(suffix_array, "_BUCKET", 10)
     elif request.param == "small rooms":
         monkeypatch.setattr(suffix_array, "_BUCKET", 10)
-        monkeypatch.setattr(suffix_array, "_ROOM", 5)
+        monkeypatch.setattr(suffix_array, "_LARGE", 5)
+        monkeypatch.setattr(suffix_ranks, "_ROOM", 5)
     elif request.param == "ranks alone":
-        monkeypatch.setattr(suffix_array, "_ROOM", 2)
+        monkeypatch.setattr(suffix_array, "_LARGE", 2)
+        monkeypatch.setattr(suffix_ranks, "_ROOM", 2)
 
 
 def check_order(segments: list[str], threads: int) -> None:

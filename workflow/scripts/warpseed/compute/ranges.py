@@ -1,4 +1,4 @@
-"""Work on ranges of queries: threads over ranges, results of unknown size."""
+"""Work on ranges of queries: threads over ranges, what these deal out, results of unknown size."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TypeVar
 
+import numpy as np
+
 from warpseed.compute.pipeline import check_wanted, mapped
 
 __all__ = [
     "STEP",
     "fill_in_parts",
     "on_threads",
+    "places_of",
     "run_ranges",
     "spans_of",
     "steps",
@@ -46,6 +49,24 @@ def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list
         return task(number)
 
     return list(mapped(range(count), wanted_task, max(1, min(threads, count))))
+
+
+def places_of(counts: np.ndarray, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Where spans that are dealt out to buckets put what they have: bucket by bucket, in each one span by span.
+
+    Parameters
+    ----------
+    counts : int64[spans, buckets], what each span has for each bucket
+    first : place of the first bucket
+
+    Returns
+    -------
+    places : int64[spans, buckets], where each span begins in each bucket
+    borders : int64[buckets + 1], where buckets begin
+    """
+    spans, buckets = counts.shape
+    ends = first + np.cumsum(counts.T).reshape(buckets, spans).T
+    return np.ascontiguousarray(ends - counts), first + np.append(0, counts.sum(axis=0).cumsum())
 
 
 def run_ranges(count: int, threads: int, task: Callable[[int, int], _Result]) -> list[_Result]:

@@ -7,10 +7,10 @@ from functools import cache, partial
 
 import numpy as np
 
-from warpseed.compute.groups import border_behind, first_ranks, renew_ranks
+from warpseed.compute.groups import border_behind, settle_ties, spans_of_groups
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
+from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of, steps
 from warpseed.compute.sorting import STACK, sort_pairs
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.cpu_distances import distances
@@ -122,14 +122,12 @@ class _Order:
         cut, spans = self._cut, spans_of(self._size, self._threads)
         counts = np.zeros((len(spans), cut.power), np.int64)
 
-        def deal(order: np.ndarray, number: int) -> None:
-            deal_out(self._words.codes, cut, self._laid, spans[number], counts[number], order)
+        def deal(number: int, places: np.ndarray, order: np.ndarray) -> None:
+            deal_out(self._words.codes, cut, self._laid, spans[number], places[number], order)
 
-        on_threads(self._threads, partial(deal, self._order[:0]), len(spans))
-        ends = np.cumsum(counts.T).reshape(cut.power, len(spans)).T
-        borders = np.append(0, ends[-1])
-        counts = np.ascontiguousarray(ends - counts)
-        on_threads(self._threads, partial(deal, self._order), len(spans))
+        on_threads(self._threads, lambda number: deal(number, counts, self._order[:0]), len(spans))
+        places, borders = places_of(counts)
+        on_threads(self._threads, lambda number: deal(number, places, self._order), len(spans))
         return borders
 
     def _new_room(self, size: int) -> Room:
@@ -184,25 +182,13 @@ class _Order:
         del self._laid
         self._need((self._type.itemsize + 1) * self._size)
         known = known_words(offsets, np.empty(self._size, self._type), ranked)
-        self._each_group(lambda span: first_ranks(span, self._order, self._tied, known.ranks))
-        while self._sort_round(known, depth):
-            self._each_group(lambda span: renew_ranks(span, self._order, self._tied, known.ranks))
-            depth *= 2
-        self._sort_round(known, -1)
-
-    def _each_group(self, task: Callable[[tuple[int, int]], object]) -> None:
-        spans = self._spans_of_groups()
-        on_threads(self._threads, lambda number: task(spans[number]), len(spans))
-
-    def _spans_of_groups(self) -> list[tuple[int, int]]:
-        """Ranks in ranges that no group leads out of."""
-        spans = spans_of(self._size, self._threads * 4 if self._threads > 1 else 1)
-        borders = [0, *(border_behind(self._tied, last) for _, last in spans)]
-        return [span for span in zip(borders, borders[1:], strict=False) if span[0] < span[1]]
+        sort_round = partial(self._sort_round, known)
+        settle_ties(self._order, self._tied, known.ranks, depth, sort_round, self._threads)
+        sort_round(-1)
 
     def _sort_round(self, known: Ranked, depth: int) -> int:
         """Sort all groups once; returns how many ties are gone."""
-        spans = self._spans_of_groups()
+        spans = spans_of_groups(self._tied, self._size, self._threads)
 
         def sort(number: int) -> tuple[int, list[int]]:
             first, last = spans[number]

@@ -1,4 +1,8 @@
-"""Suffix arrays on the current GPU: buckets are sorted by letters, and what is tied then by ranks, ever deeper ones."""
+"""Suffix arrays on the current GPU, as `suffix_array.py` makes them on the CPU.
+
+`gpu_suffix_letters.py` has the kernels that sort a bucket, `gpu_suffix_ranks.py` sorts what is tied then, and
+`gpu_table.py` makes lookup tables of the sorted buckets.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.device_ties import settle_groups, split_groups
+from warpseed.compute.device_ties import settle_groups
 from warpseed.compute.gpu import argsort, cupy, free_memory, launch, sort, view
 from warpseed.errors import MemoryLimitError
-from warpseed.fm_index.gpu_suffixes import (
+from warpseed.fm_index.gpu_suffix_letters import (
     ELEMENT_BASES,
     MOST_PREFIX,
     deal_out_suffixes,
-    deeper_keys,
     ended_keys,
-    fill_table,
     make_elements,
     settle_few,
     take_rows,
 )
+from warpseed.fm_index.gpu_suffix_ranks import sort_by_ranks
+from warpseed.fm_index.gpu_table import fill_table
 from warpseed.fm_index.text import PackedText
 
 __all__ = ["sort_suffixes_on_device"]
@@ -30,9 +34,6 @@ _BUCKET = 1 << 25
 """Suffixes of a bucket, at most, where they are dealt out evenly."""
 _BUCKET_BYTES = 48
 """Of memory that a suffix takes beside its row and its rank while its bucket is sorted."""
-_TIE_BYTES = 80
-"""Of memory that a tied suffix takes while it is sorted by ranks."""
-_LEAST_TIES = 1 << 16
 
 
 def sort_suffixes_on_device(text: PackedText, table_lengths: Sequence[int] = ()) -> tuple[Any, list[Any]]:
@@ -98,10 +99,7 @@ class _Sorter:
         xp = cupy()
         self._deal_out(xp.asarray(self._borders[:-1].astype(np.uint64)), self._rows)
         tied = xp.concatenate([self._sort_bucket(bucket) for bucket in range(4**self._prefix)])
-        depth = self._depth
-        while len(tied):
-            tied = self._sort_ties(tied, depth)
-            depth *= 2
+        sort_by_ranks(tied, self._rows, self._ranks, self._depth)
         for table in self._tables.values():
             table[0] = 0  # separators are before all bases
         return self._rows, list(self._tables.values())
@@ -134,28 +132,3 @@ class _Sorter:
         launch(ended_keys, len(ended), _BLOCK, self._text, *map(view, (elements, ended, keys)))
         rows[ended] = rows[ended][argsort(keys)]
         heads[ended] = 1
-
-    def _sort_ties(self, tied: Any, depth: int) -> Any:
-        """Sort what is tied by `depth` bases by the ranks so much further on; returns the rows that still are."""
-        xp = cupy()
-        most = max(_LEAST_TIES, free_memory() // _TIE_BYTES)
-        left, first = [], 0
-        while first < len(tied):
-            last = self._end_of_group(tied, first, most)
-            some = tied[first:last]
-            keys = xp.empty(len(some), np.uint64)
-            launch(deeper_keys, len(some), _BLOCK, depth, *map(view, (some, self._rows, self._ranks, keys)))
-            left.append(split_groups(keys, some, self._rows, self._ranks).tied)
-            first = last
-        return xp.concatenate(left)
-
-    def _end_of_group(self, tied: Any, first: int, most: int) -> int:
-        """Where a group ends, at most so much behind the `first` of the tied rows; further on if it is larger."""
-        while first + most < len(tied):
-            # A group's rows lie side by side, and the first of them is its rank.
-            rank = self._ranks[self._rows[tied[first + most]]]
-            begin = int(cupy().searchsorted(tied, rank))
-            if begin > first:
-                return begin
-            most *= 2
-        return len(tied)

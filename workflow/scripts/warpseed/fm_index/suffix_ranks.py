@@ -1,4 +1,4 @@
-"""Steps of sorting the suffixes of a packed text on the CPU: by ranks, what letters left tied.
+"""Sorting the suffixes of a packed text on the CPU: by ranks, what letters left tied.
 
 Suffixes that are tied by their first h bases are sorted by the ranks of those that begin h bases later. `tied`, groups
 and ranks are those of `warpseed.compute.groups`.
@@ -6,15 +6,26 @@ and ranks are those of `warpseed.compute.groups`.
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
-from warpseed.compute.groups import next_tie
-from warpseed.compute.sorting import set_aside, sort_numbers, split_range
+from functools import partial
+from typing import NamedTuple
 
-__all__ = ["sort_groups", "sort_large_group"]
+import numpy as np
+
+from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
+from warpseed.compute.groups import border_behind, next_tie, settle_ties, spans_of_groups
+from warpseed.compute.pipeline import check_wanted
+from warpseed.compute.ranges import STEP, on_threads
+from warpseed.compute.sorting import STACK, set_aside, sort_numbers, split_range
+from warpseed.fm_index.suffix_letters import Room
+
+__all__ = ["sort_by_ranks", "sort_large_group"]
+
+_ROOM = 1 << 16
+"""Suffixes of a group, at most, that are sorted in a thread's own room."""
 
 
 @scalar
-def sort_groups(ranks, depth, span, positions, tied, room):
+def _sort_groups(ranks, depth, span, positions, tied, room):
     """Sort groups by the ranks of what begins `depth` bases later.
 
     Parameters
@@ -93,3 +104,58 @@ def sort_large_group(ranks, depth, positions, tied, stack, budget):
             waiting, at = waiting + int64(1), at + int64(2)
     stack[0] = waiting
     return gone
+
+
+class _Tied(NamedTuple):
+    """Suffixes in an order that is being made."""
+
+    rows: np.ndarray
+    """uint32[n], their positions"""
+    tied: np.ndarray
+    """uint8[n + 8]"""
+    ranks: np.ndarray
+    """uint32[n], of positions"""
+
+
+def sort_by_ranks(rows: np.ndarray, tied: np.ndarray, ranks: np.ndarray, depth: int, threads: int) -> None:
+    """Sort what is tied by its first `depth` bases, until nothing is.
+
+    Parameters
+    ----------
+    rows : uint32[n], the position of the suffix of each row
+    tied : uint8[n + 8]
+    ranks : uint32[n], filled
+    """
+    sort_round = partial(_sort_round, _Tied(rows, tied, ranks), threads)
+    settle_ties(rows, tied, ranks, depth, sort_round, threads)
+
+
+def _sort_round(of: _Tied, threads: int, depth: int) -> int:
+    """Sort all groups once; returns how many ties are left."""
+    spans = spans_of_groups(of.tied, len(of.rows), threads)
+
+    def sort(number: int) -> int:
+        first, last = spans[number]
+        ties, room = 0, Room.of(_ROOM)
+        while first < last:
+            check_wanted()
+            first, left = _sort_groups(of.ranks, depth, (first, last), of.rows, of.tied, room)
+            ties += left
+            if first < last:
+                end = border_behind(of.tied, first + 1)
+                ties += _sort_in_steps(of, depth, first, end)
+                first = end
+        return ties
+
+    return sum(on_threads(threads, sort, len(spans)))
+
+
+def _sort_in_steps(of: _Tied, depth: int, begin: int, end: int) -> int:
+    """Sort a group that no room is large enough for; returns how many ties are left."""
+    stack = np.zeros(STACK, np.int64)
+    stack[:3] = 1, begin, end
+    gone = 0
+    while stack[0]:
+        check_wanted()
+        gone += sort_large_group(of.ranks, depth, of.rows, of.tied, stack, STEP)
+    return end - begin - 1 - gone

@@ -24,12 +24,12 @@ def choose_table_length(rows: int) -> int:
 class Marks(NamedTuple):
     """How many suffixes begin with each string of K bases, in little memory: n + 4^K bits and some.
 
-    Of each bucket (`suffix_array.py`) a 1 for each row, and behind those of each string a 0; a word's first bit is its
-    lowest.
+    Of each bucket (`suffix_letters.py`) a 1 for each row, and behind those of each string a 0; a word's first bit is
+    its lowest.
     """
 
     words: np.ndarray
-    """uint64[...]"""
+    """uint64[...]; uint64[0] where no table is made"""
     begins: np.ndarray
     """int64[buckets], the word where each bucket begins"""
     bases: int
@@ -41,6 +41,11 @@ class Marks(NamedTuple):
         words = (sizes + 4**bases + 63) // 64
         begins = np.cumsum(words) - words
         return cls(np.zeros(int(words.sum()), np.uint64), begins, bases)
+
+    @classmethod
+    def none(cls, buckets: int) -> Marks:
+        """Of buckets of which no table is made."""
+        return cls(np.empty(0, np.uint64), np.zeros(buckets, np.int64), 0)
 
 
 @inlined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import STEP, on_threads, steps
+from warpseed.compute.ranges import STEP, on_threads, places_of, steps
 from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_fast import (
@@ -163,13 +163,12 @@ class Parts:
         cuts = on_threads(self._threads, cut, len(spans))
         # Of each part, in order, the runs of the first range, then those of the next.
         counts = np.array([runs.runs for runs, _ in cuts], np.int64).reshape(len(spans), parts)
-        ends = np.cumsum(counts.T).reshape(parts, len(spans)).T
-        borders = np.append(0, counts.sum(axis=0).cumsum())
+        starts, borders = places_of(counts)
         grouped = np.empty(int(borders[-1]), np.uint64)
 
         def group(number: int) -> None:
             runs, used = cuts[number]
-            group_runs(runs, used, np.ascontiguousarray(ends[number] - counts[number]), grouped)
+            group_runs(runs, used, starts[number], grouped)
 
         on_threads(self._threads, group, len(spans))
         kmers = np.array([runs.kmers for runs, _ in cuts], np.int64).reshape(len(spans), parts).sum(axis=0)

@@ -1,8 +1,8 @@
 """Kernels that sort the suffixes of a packed text: dealt out by their first bases, sorted by the next, told apart.
 
-Suffixes are in the order of suffixes.py. A *bucket* holds those that begin with the same few bases, where A stands for
-what lies behind a segment's end. The *element* of a suffix is what a bucket is sorted by: 15 bases behind those that
-the bucket shares, whether the suffix has all of these, and its position.
+Suffixes are in the order of `suffix_letters.py`. A *bucket* holds those that begin with the same few bases, where A
+stands for what lies behind a segment's end. The *element* of a suffix is what a bucket is sorted by: 15 bases behind
+those that the bucket shares, whether the suffix has all of these, and its position.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.fm_index.suffixes import sort_few
+from warpseed.fm_index.suffix_letters import sort_few
 from warpseed.fm_index.text import segment_end
 
 __all__ = [
     "ELEMENT_BASES",
     "MOST_PREFIX",
     "deal_out_suffixes",
-    "deeper_keys",
     "ended_keys",
-    "fill_table",
     "make_elements",
     "settle_few",
     "take_rows",
@@ -136,33 +134,6 @@ def ended_keys(text, elements, ended, keys):
 
 
 @kernel
-def fill_table(elements, bucket, prefix, first_row, length, table):
-    """A thread a sorted element, and one behind them: the entries of the table between it and the one before.
-
-    Parameters
-    ----------
-    bucket, prefix : int, number of the bucket, and the bases that it shares
-    first_row : int, its first row
-    length : int, bases of the table's strings, from `prefix` to prefix + ELEMENT_BASES
-    table : uint32[4**length + 1]
-    """
-    i = int64(cuda.grid(1))
-    count = int64(elements.shape[0])
-    if i > count:
-        return
-    bits = uint64(2) * uint64(length - prefix)
-    begin = int64(uint64(bucket) << bits)
-    first, last = begin, int64(uint64(bucket + 1) << bits)
-    if i > int64(0):
-        # (Of no bits it is 0: a shift by 64 is none.)
-        first = begin + int64((elements[i - int64(1)] >> uint64(1)) >> (uint64(63) - bits)) + int64(1)
-    if i < count:
-        last = begin + int64((elements[i] >> uint64(1)) >> (uint64(63) - bits))
-    for code in range(first, last + int64(1)):
-        table[code] = uint32(int64(first_row) + i)
-
-
-@kernel
 def settle_few(text, depth, heads, rows, settled):
     """A thread a group of a few tied suffixes: they are compared, and a group each where that told them apart.
 
@@ -185,18 +156,3 @@ def settle_few(text, depth, heads, rows, settled):
     if sort_few(text, int64(depth), (i, last), rows, int64(_WORDS)) > int64(0):
         for row in range(i + int64(1), last):
             settled[row] = uint32(1)
-
-
-@kernel
-def deeper_keys(depth, tied, order, ranks, keys):
-    """A thread a tied suffix: its rank, and behind that of the suffix `depth` bases further on.
-
-    tied : uint32[t], rows
-    order, ranks : uint32[n]
-    keys : uint64[t]
-    """
-    i = cuda.grid(1)
-    if i >= tied.shape[0]:
-        return
-    position = uint64(order[tied[i]])
-    keys[i] = (uint64(ranks[position]) << uint64(32)) | uint64(ranks[position + uint64(depth)])

@@ -3,7 +3,7 @@
 A suffix ends where its segment does; what is equal up to there stands in the order of lengths, then of positions.
 Suffixes are dealt out to *buckets* by their first bases, with the 16 bases behind these as their keys. A bucket is
 sorted by keys, and what is tied then by the bases behind: a few suffixes by comparing them, more by the next bases of
-all, round for round. What is tied still after some work is left to ranks.
+all, round for round. What is tied still after some work is left to ranks (`suffix_ranks.py`).
 """
 
 from __future__ import annotations
@@ -14,23 +14,15 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
-from warpseed.compute.sorting import sort_all, sort_numbers
+from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
-__all__ = [
-    "DIGITS",
-    "KEY_BASES",
-    "Room",
-    "deal_out",
-    "set_apart",
-    "sort_few",
-    "sort_bucket",
-]
+__all__ = ["Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
 
-KEY_BASES = 16
+_KEY_BASES = 16
 """Bases of a key."""
-DIGITS = 1 << 12
+_DIGITS = 1 << 12
 """Of a bucket's first pass."""
 _ROUND = 28
 """Bases that ties are sorted by at once: a number has them above the length, if it is not larger."""
@@ -52,13 +44,20 @@ class Room(NamedTuple):
     others: np.ndarray
     """uint64[m]"""
     counts: np.ndarray
-    """int64[DIGITS]"""
+    """int64[_DIGITS]"""
     rows: np.ndarray
     """uint32[m], of what is tied in a bucket, ascending, from its first on"""
     tied: np.ndarray
     """uint8[m], of the rows of a bucket, from its first on"""
     stack: np.ndarray
     """int64[STACK], of compute.sorting"""
+
+    @classmethod
+    def of(cls, size: int) -> Room:
+        """Room for so many suffixes."""
+        elements, others = np.empty((2, size), np.uint64)
+        rows, tied = np.empty(size, np.uint32), np.empty(size, np.uint8)
+        return cls(elements, others, np.empty(_DIGITS, np.int64), rows, tied, np.empty(STACK, np.int64))
 
 
 @inlined
@@ -226,12 +225,12 @@ def _sort_ties(count, begin, positions, room):
 @inlined
 def _sort_by_keys(begin, end, positions, keys, room):
     """Sort a bucket by keys, of equal ones by positions; returns how many suffixes are tied, whose rows are noted."""
-    for digit in range(DIGITS):
+    for digit in range(_DIGITS):
         room.counts[uint64(digit)] = 0
     for row in range(begin, end):
         room.counts[uint64(keys[uint64(row)]) >> uint64(20)] += int64(1)
     total = int64(0)
-    for digit in range(DIGITS):
+    for digit in range(_DIGITS):
         count = room.counts[uint64(digit)]
         room.counts[uint64(digit)] = total
         total += count
@@ -241,7 +240,7 @@ def _sort_by_keys(begin, end, positions, keys, room):
         room.counts[key >> uint64(20)] = place + int64(1)
         room.elements[uint64(place)] = (key << uint64(32)) | uint64(positions[uint64(row)])
     first = int64(0)
-    for digit in range(DIGITS):
+    for digit in range(_DIGITS):
         last = room.counts[uint64(digit)]
         if last - first > int64(1):
             sort_numbers(room.elements, first, last, room.stack)
@@ -287,7 +286,7 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
         shift = uint64(64) - uint64(2) * uint64(marks.bases)
         for i in range(end - begin):
             mark_row(marks, begin_of_marks, (room.elements[uint64(i)] >> uint64(1)) >> (shift - uint64(1)), i)
-    depth = int64(prefix) + int64(KEY_BASES)
+    depth = int64(prefix) + int64(_KEY_BASES)
     work = int64(_WORK) * (end - begin) + int64(_LITTLE)
     while ties > int64(0) and work > int64(0):
         # (A tie that is left has `depth` bases, whatever was compared.)
