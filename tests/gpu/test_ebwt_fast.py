@@ -10,7 +10,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from ebwt_on_gpus import check_all_of_an_order, drawn_words
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_few
+from warpseed.ebwt import cpu, gpu, gpu_few, gpu_few_words
 from warpseed.ebwt.timed import Case, works_of
 from warpseed.ebwt.transform import inverse
 from warpseed.ebwt.words import Words, words_of
@@ -19,10 +19,12 @@ from warpseed.sequences.names import Names
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(params=["few", "many"])
+@pytest.fixture(params=["few", "of many words", "many"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "many":
         monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
+    elif request.param == "of many words":
+        monkeypatch.setattr(gpu_few_words, "MOST_WORDS", 0)
     return str(request.param)
 
 

@@ -308,6 +308,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from numba import cuda
     from warpseed.compute import appended
     from warpseed.compute import gpu as compute_gpu
+    from warpseed.ebwt import gpu_few_words
     from warpseed.fm_index import device
     from warpseed.kmer_seeds import gpu, gpu_paper
     from warpseed.mems import gpu as mems_gpu
@@ -318,6 +319,9 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
 
     package, kernels = PretendCupy(), PretendGpu(index)
     monkeypatch.setitem(sys.modules, "cupy", package)
+    # What is kept is neither for another test nor for a GPU that answers.
+    monkeypatch.setattr(gpu_few_words, "_OWNER", gpu_few_words._Owner())
+    monkeypatch.setattr(compute_gpu, "_streams", {})
 
     for name, value in {
         "is_available": lambda: True,

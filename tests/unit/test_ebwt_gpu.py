@@ -13,40 +13,51 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from ebwt_on_gpus import check_all_of_an_order
 from oracles import ebwt as truth
 from oracles.lockstep import run_kernel
+from oracles.pretend_cupy import Array
 from oracles.pretend_gpu import install
 from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu, gpu_fast, gpu_few, gpu_order
+from warpseed.ebwt import gpu, gpu_fast, gpu_few, gpu_few_words, gpu_order
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
 MODULES = device_ties, gpu_fast, gpu_few, warp
+_get, _set = Array.get, Array.set
+LAUNCHERS = device_ties, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
-    gpu_fast.further, gpu_fast.letters_from, gpu_fast.lower_bound, gpu_few._sort_tiles, gpu_few._merge_runs,
-    gpu_few._sort, gpu_few._note_ranks, gpu_few._deepen, warp.wait_for_blocks,
+    gpu_fast.alternations, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
+    warp.wait_for_blocks,
 )  # fmt: skip
+TOGETHER = gpu_few.order_few, gpu_few.group_few
+"""Kernels whose blocks wait for each other."""
 
 
-@pytest.fixture(params=["few", "many"])
+@pytest.fixture(params=["few", "of many words", "many"])
 def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to order conjugates, in small blocks."""
+    """All ways to order conjugates, in small blocks."""
     install(monkeypatch, None)
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-        together = -(-threads // block) if function is gpu_few.order_few else 1
+        together = -(-threads // block) if function in TOGETHER else 1
         run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
 
-    for module in (gpu_order, device_ties):
+    for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
-    monkeypatch.setattr(gpu_order, "multiprocessors", lambda: 3)
+    for module in (gpu_order, gpu_few_words):
+        monkeypatch.setattr(module, "multiprocessors", lambda: 3)
     monkeypatch.setattr(gpu_few, "TILE", 8)
+    monkeypatch.setattr(gpu_few, "WAYS", 4)
+    monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_order, "_PAIR_BLOCK", 4)
-    monkeypatch.setattr(gpu_order, "_LEAST_STRETCH", 10)
+    monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", 10)
     if request.param == "many":
         monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
+    elif request.param == "of many words":
+        monkeypatch.setattr(gpu_few_words, "MOST_WORDS", 0)
     return str(request.param)
 
 
@@ -87,29 +98,73 @@ def test_ranks_that_ties_read_are_counted() -> None:
 
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize("played", ["few"], indirect=True)
+def test_few_words_take_few_launches_and_two_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not asked for is neither made nor copied; what was kept of words before does no harm."""
+    in_steps, done = gpu_order.launch, []
+
+    def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
+        done.append(function.py_func.__name__)
+        in_steps(function, threads, block, *arguments)
+
+    monkeypatch.setattr(gpu_few_words, "launch", launch)
+    monkeypatch.setattr(
+        Array, "set", lambda self, values, stream: done.append(len(values)) or _set(self, values, stream)
+    )
+    monkeypatch.setattr(Array, "get", lambda self, **how: done.append(len(self)) or _get(self, **how))
+    for name in ("mixed", "banana", "powers"):
+        words = words_of(sets()[name])
+        count, m = len(words.codes), len(words.lengths)
+        there, back = 4 * (gpu_few.HEADER + m + 1 + -(-count // 4) + gpu_few.STATE), 4 * (gpu_few.STATE + count)
+        letters = 4 * -(-count // 4)
+        for asked, launched, more in (
+            ({"order": True}, [], 0),
+            ({"transform": True}, ["put_few_letters"], 4 * m + letters),
+            ({"distances": True}, ["group_few", "measure_few"], 4 * m * m),
+        ):
+            done.clear()
+            watch = Stopwatch()
+            found = gpu.find(words, **asked, watch=watch)
+            assert done == [there, "order_few", *launched, back + more]
+            assert [getattr(found, name) is not None for name in found._fields] == [
+                name in asked for name in found._fields
+            ]
+            stages = ["transform"] if "transform" in asked else ["distances"] if "distances" in asked else []
+            assert list(watch.seconds) == ["host_to_device", "order", *stages, "device_to_host"]
+    assert found.distances is not None
+    expected = [
+        [0 if i == j else truth.distance(u, v) for j, v in enumerate(sets()[name])] for i, u in enumerate(sets()[name])
+    ]
+    assert found.distances.tolist() == expected
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("played", ["few"], indirect=True)
 @pytest.mark.parametrize("come", [1, 2])
+@pytest.mark.parametrize("lost", TOGETHER)
 def test_blocks_that_do_not_come_are_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], come: int
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lost: Any, come: int
 ) -> None:
-    """Where the blocks of the one kernel run one by one, or some of them alone, words are ordered in several steps."""
+    """Where the blocks of a kernel run one by one, or some of them alone, words are ordered in several steps."""
     in_steps, launched = gpu_order.launch, []
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
         launched.append(function)
-        if function is not gpu_few.order_few:
+        if function is not lost:
             return in_steps(function, threads, block, *arguments)
         monkeypatch.setattr(warp, "POLLS", 50)
         run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=come)
 
-    for module in (gpu_order, device_ties):
+    for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
     check_all_of_an_order(sets()["Figure 2"] + sets()["conjugates"])
     assert launched[0] is gpu_few.order_few and gpu_fast.first_keys in launched
+    assert launched.count(gpu_few.order_few) == 1
     assert capsys.readouterr().err.startswith("Note: the GPU did not run all of a small kernel at once; ")
 
 
 def test_what_does_not_fit_is_said_before_anything_goes_there(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, None)
+    monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
     monkeypatch.setattr(gpu, "free_memory", lambda: 600)
     monkeypatch.setattr(gpu, "_LITTLE", 600)
     with pytest.raises(MemoryLimitError, match="12 letters .*of which 0.0 GB are free"):

@@ -16,7 +16,9 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
-from warpseed.compute import gpu
+from warpseed.compute import device_marks, gpu
+from warpseed.compute.device_marks import marked_on_device
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, InputError, MemoryLimitError
 
 
@@ -56,7 +58,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         cuda=SimpleNamespace(runtime=runtime, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError)),
         get_default_memory_pool=lambda: told.pool,
     )
-    monkeypatch.setattr(gpu, "cupy", lambda: package)
+    for module in (gpu, device_marks):
+        monkeypatch.setattr(module, "cupy", lambda: package)
     monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[None, None]))
     return told
 
@@ -290,6 +293,32 @@ def test_a_thread_with_a_stream_of_its_own_launches_on_it(made_up: SimpleNamespa
         gpu._streams.clear()
     assert launched == [10, 0, 0, 20, 0, 0, 30, 0, 0, 10, 0, 0]
     assert entered == [1, -1, 2, -2, 3, -3, 1, -1]
+
+
+def test_stages_are_marked_and_waited_for_once(made_up: SimpleNamespace) -> None:
+    """A stage lasts from the mark before to its own; one that comes again adds up."""
+    done: list[Any] = []
+
+    class Event:
+        def record(self) -> None:
+            done.append(self)
+
+        def synchronize(self) -> None:
+            done.append("waited")
+
+    gpu.cupy().cuda.Event = Event
+    gpu.cupy().cuda.get_elapsed_time = lambda began, ended: 100 * done.index(began) + done.index(ended)
+    watch = Stopwatch()
+    with marked_on_device(watch) as mark:
+        mark("order")
+        mark("device_to_host")
+        mark("order")
+        assert len(done) == 4 and "waited" not in done
+    assert done[4:] == ["waited"] and watch.seconds == pytest.approx({"order": 0.204, "device_to_host": 0.102})
+    watch = Stopwatch()
+    with pytest.raises(ZeroDivisionError), marked_on_device(watch):
+        raise ZeroDivisionError
+    assert watch.seconds == {}
 
 
 def test_pinned_memory_comes_in_few_sizes(made_up: SimpleNamespace) -> None:

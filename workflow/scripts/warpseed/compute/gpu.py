@@ -89,8 +89,8 @@ _launching = threading.RLock()
 _stream_here = threading.local()
 """Numba's name for this thread's stream, where it has one of its own."""
 
-_streams: dict[tuple[int, int], Any] = {}
-"""CuPy's streams by device and number."""
+_streams: dict[tuple[int, int], tuple[Any, Any]] = {}
+"""CuPy's streams, and Numba's names for them, by device and number."""
 
 _at_exit = ExitStack()
 """What is entered when the process ends, and never left."""
@@ -155,18 +155,19 @@ def on_own_stream(number: int) -> Iterator[None]:
     package, device = cupy(), current_device()
     with _parts_lock:
         if (device, number) not in _streams:
-            _streams[device, number] = package.cuda.Stream(non_blocking=True)
-        stream = _streams[device, number]
-    with on_stream(stream):
+            stream = package.cuda.Stream(non_blocking=True)
+            _streams[device, number] = stream, cuda.external_stream(stream.ptr)
+        stream, name = _streams[device, number]
+    with on_stream(stream, name):
         yield
         stream.synchronize()
 
 
 @contextmanager
-def on_stream(stream: Any) -> Iterator[None]:
-    """Put what this thread gives the current device on a stream of CuPy's; nothing is waited for."""
+def on_stream(stream: Any, name: Any = None) -> Iterator[None]:
+    """Put what this thread gives the current device on a stream of CuPy's, Numba's `name`; nothing is waited for."""
     with stream:
-        _stream_here.numba = cuda.external_stream(stream.ptr)
+        _stream_here.numba = cuda.external_stream(stream.ptr) if name is None else name
         try:
             yield
         finally:

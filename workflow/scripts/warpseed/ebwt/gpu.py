@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, time_on_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_order
+from warpseed.ebwt.gpu_few_words import Found, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
@@ -25,16 +24,6 @@ _MOST = 1 << 32
 _OF_FREE = 0.9
 _LITTLE = 1 << 24
 """Bytes that are taken without a question what is free, which takes as long as the order of few conjugates."""
-
-
-class Found(NamedTuple):
-    """What comes of the order of conjugates; None what was not asked for."""
-
-    order: np.ndarray | None
-    """uint32[N], the position of the conjugate of each rank"""
-    transform: Transform | None
-    distances: np.ndarray | None
-    """int64[m, m], δ of all pairs of words"""
 
 
 def find(
@@ -61,11 +50,16 @@ def find(
     DeviceError : the device does not answer
     """
     with on_device(device), on_own_stream(0):
+        is_few = are_few(words, distances)
+        if is_few:
+            few = find_few(words, order=order, transform=transform, distances=distances, watch=watch)
+            if few is not None:
+                return few
         _check_room(words, distances)
         with time_on_device(watch, "host_to_device"):
             there = DeviceWords.of(words)
         with time_on_device(watch, "order"):
-            ordered = gpu_order.order_of(there)
+            ordered = gpu_order.order_of(there, at_once=not is_few)
         found = Found(None, None, None)
         if transform:
             with time_on_device(watch, "transform"):

@@ -10,10 +10,12 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 
 __all__ = [
+    "alternations",
     "count_alternations",
     "cut_positions",
     "first_keys",
     "further",
+    "last_letter",
     "letters_from",
     "lower_bound",
     "put_last_letters",
@@ -86,6 +88,14 @@ def rank_keys(tied, order, ranks, words_of, offsets, how, keys):
     keys[i] = key
 
 
+@scalar
+def last_letter(codes, words_of, offsets, place):
+    """The last letter of the conjugate at a place, and whether it is its word itself."""
+    word = words_of[place]
+    first = int64(offsets[word])
+    return codes[(place if place > first else int64(offsets[word + 1])) - int64(1)], place == first
+
+
 @kernel
 def put_last_letters(codes, words_of, offsets, order, last, indices):
     """A thread a conjugate in their order: its last letter, and where the words themselves are."""
@@ -93,11 +103,9 @@ def put_last_letters(codes, words_of, offsets, order, last, indices):
     if i >= order.shape[0]:
         return
     place = int64(order[i])
-    word = words_of[place]
-    first = int64(offsets[word])
-    last[i] = codes[(place if place > first else int64(offsets[word + 1])) - int64(1)]
-    if place == first:
-        indices[word] = i
+    last[i], is_word = last_letter(codes, words_of, offsets, place)
+    if is_word:
+        indices[words_of[place]] = i
 
 
 @kernel
@@ -116,6 +124,34 @@ def cut_positions(positions, offsets, stretch, cuts):
     cuts[word, number] = lower_bound(positions, int64(offsets[word]), int64(offsets[word + 1]), number * int64(stretch))
 
 
+@scalar
+def alternations(positions, part_u, part_v):
+    """How often the colours of two words alternate in a stretch of ranks.
+
+    part_u, part_v : (begin, first, last) of each: where its positions begin, and those of the stretch, and end there
+    """
+    begin_u, i, i_end = part_u
+    begin_v, j, j_end = part_v
+    before_u = int64(positions[i - int64(1)]) if i > begin_u else int64(-1)
+    before_v = int64(positions[j - int64(1)]) if j > begin_v else int64(-1)
+    none = int64(0x7FFF_FFFF_FFFF_FFFF)
+    a = int64(positions[i]) if i < i_end else none
+    b = int64(positions[j]) if j < j_end else none
+    is_u = before_u > before_v if before_u != before_v else a < b
+    count = int64(0)
+    while i < i_end or j < j_end:
+        next_is_u = a < b
+        count += int64(1) if next_is_u != is_u else int64(0)
+        is_u = next_is_u
+        if next_is_u:
+            i += int64(1)
+            a = int64(positions[i]) if i < i_end else none
+        else:
+            j += int64(1)
+            b = int64(positions[j]) if j < j_end else none
+    return count
+
+
 @kernel
 def count_alternations(positions, offsets, cuts, distances):
     """A thread a word of a pair, for one other and one stretch of ranks: their distance is that of one run of each
@@ -131,27 +167,11 @@ def count_alternations(positions, offsets, cuts, distances):
     u = block // blocks // stretches
     if u >= words or v >= words or v <= u:
         return
-    i, i_end = cuts[u, number], cuts[u, number + 1]
-    j, j_end = cuts[v, number], cuts[v, number + 1]
-    before_u = int64(positions[i - 1]) if i > int64(offsets[u]) else int64(-1)
-    before_v = int64(positions[j - 1]) if j > int64(offsets[v]) else int64(-1)
-    none = int64(0x7FFF_FFFF_FFFF_FFFF)
-    a = int64(positions[i]) if i < i_end else none
-    b = int64(positions[j]) if j < j_end else none
-    is_u = before_u > before_v if before_u != before_v else a < b
-    change = int64(0)
+    begin_u, begin_v, after = int64(offsets[u]), int64(offsets[v]), number + int64(1)
+    part_u = begin_u, int64(cuts[u, number]), int64(cuts[u, after])
+    part_v = begin_v, int64(cuts[v, number]), int64(cuts[v, after])
+    change = -alternations(positions, part_u, part_v)
     if number == int64(0):
-        letters_u, letters_v = int64(offsets[u + 1]) - int64(offsets[u]), int64(offsets[v + 1]) - int64(offsets[v])
-        change = letters_u + letters_v - int64(1)
-    while i < i_end or j < j_end:
-        next_is_u = a < b
-        change -= int64(1) if next_is_u != is_u else int64(0)
-        is_u = next_is_u
-        if next_is_u:
-            i += int64(1)
-            a = int64(positions[i]) if i < i_end else none
-        else:
-            j += int64(1)
-            b = int64(positions[j]) if j < j_end else none
+        change += int64(offsets[u + 1]) - begin_u + int64(offsets[v + 1]) - begin_v - int64(1)
     cuda.atomic.add(distances, (u, v), uint64(change))
     cuda.atomic.add(distances, (v, u), uint64(change))

@@ -2,142 +2,288 @@
 
 What is sorted are numbers of 64 bits, no two of them equal: a position, and above it 48 bits of what is known of the
 conjugate there. Its first letters are known at first, then its rank and those of what is further on in its word. Blocks
-sort tiles, a number a thread; then every thread finds the place of its numbers in runs that are merged. In between all
-blocks wait for each other, and give up where some do not run.
+sort tiles; then every thread finds the place of a number by how many are smaller in each of the other tiles, and its
+rank by how many are known to be. Only ranks are looked up in the next round, so nothing moves.
+In between all blocks wait for each other, twice a round, and give up where some do not run.
+
+What words take lies in one array of 32-bit numbers (`Layout`), so that it is copied there at once, and back.
 """
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import bounded_kernel, cuda
-from warpseed.compute.warp import wait_for_blocks
-from warpseed.ebwt.gpu_fast import further, letters_from, lower_bound
+from typing import NamedTuple
 
-__all__ = ["MOST_FEW", "STATE", "TILE", "order_few"]
+from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.warp import wait_for_blocks
+from warpseed.ebwt.gpu_fast import alternations, further, last_letter, letters_from, lower_bound
+
+__all__ = [
+    "MOST_FEW",
+    "ROWS",
+    "TILE",
+    "Layout",
+    "group_few",
+    "measure_few",
+    "order_few",
+    "put_few_letters",
+]
 
 MOST_FEW = 1 << 16
-TILE = 512
-"""Threads of a block, and numbers that it sorts by itself."""
-STATE = 2 + 16
-"""Numbers that the kernel keeps of itself: two of waits, and one a round, of which there are fewer than 16, as what is
-known grows three times in each."""
+TILE = 1 << 10
+"""Numbers that a block sorts by itself, two a thread; a power of two."""
+WAYS = 16
+"""Runs of numbers that are merged at a time; a power of two."""
+HEADER = 8
+"""Numbers that the kernels are told: of conjugates, of words, bits of a letter, letters of the longest word, where
+`state` begins, stretches of ranks that a pair is measured in, where `indices` begin, and one for nothing."""
+STATE = 4 + 16
+"""Numbers that the kernels keep of themselves: two of waits of each that waits, and one a round, of which there are
+fewer than 16, as what is known grows three times in each."""
+ROWS = 4
+"""Of `work`: the word of each letter; of each position its rank as far as is known, and its place in the order; and
+the places of each word's conjugates, ascending, one word behind the other."""
 _PLACE_BITS = 16
 _PLACE = (1 << _PLACE_BITS) - 1
 _KNOWN_BITS = 64 - _PLACE_BITS
 _REGISTERS = 128
-"""Of a thread: a block has 65,536."""
+"""Of a thread: a multiprocessor has 65,536."""
+
+
+class Layout(NamedTuple):
+    """Where of an array of 32-bit numbers what few words take begins: HEADER numbers, then these."""
+
+    conjugates: int
+    words: int
+    offsets: int
+    """of words + 1 numbers"""
+    codes: int
+    """of a byte a letter"""
+    state: int
+    """of STATE numbers, zeros at first"""
+    order: int
+    """of a number for each conjugate"""
+    distances: int
+    """of a number for each word and word, if these are asked for"""
+    indices: int
+    """of a number for each word, if the transform is asked for"""
+    last: int
+    """of a byte for each conjugate, if the transform is asked for"""
+    end: int
+
+    @classmethod
+    def of(cls, count: int, words: int, *, transform: bool = False, distances: bool = False) -> Layout:
+        """That of so many conjugates and words, and of what is asked for."""
+        codes = HEADER + words + 1
+        state = codes + -(-count // 4)
+        order = state + STATE
+        indices = order + count + (words * words if distances else 0)
+        last = indices + (words if transform else 0)
+        end = last + (-(-count // 4) if transform else 0)
+        return cls(count, words, HEADER, codes, state, order, order + count, indices, last, end)
+
+    def header(self, bits: int, longest: int, stretches: int = 1) -> tuple[int, ...]:
+        """What the kernels are told, HEADER numbers."""
+        return self.conjugates, self.words, bits, longest, self.state, stretches, self.indices, 0
 
 
 @scalar
-def _sort_tiles(keys, tile):
-    """Each block sorts tiles of numbers, by a bitonic sort in shared memory.
-
-    tile : uint64[TILE], shared
-    """
-    count, me = int64(keys.shape[0]), int64(cuda.threadIdx.x)
-    for first in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
-        at = int64(first) + me
-        tile[me] = keys[at] if at < count else ~uint64(0)
-        size = int64(2)
-        while size <= int64(TILE):
-            stride = size >> int64(1)
-            while stride > int64(0):
-                cuda.syncthreads()
-                other = me ^ stride
-                if other > me and (tile[me] > tile[other]) == ((me & size) == int64(0)):
-                    tile[me], tile[other] = tile[other], tile[me]
-                stride >>= int64(1)
-            size <<= int64(1)
-        cuda.syncthreads()
-        if at < count:
-            keys[at] = tile[me]
+def _sort_tile(tile):
+    """All threads of a block: a bitonic sort of uint64[TILE] in shared memory; a thread compares two numbers a step."""
+    me = int64(cuda.threadIdx.x)
+    size = int64(2)
+    while size <= int64(TILE):
+        stride = size >> int64(1)
+        while stride > int64(0):
+            cuda.syncthreads()
+            i = (me << int64(1)) - (me & (stride - int64(1)))
+            low, high = tile[i], tile[i + stride]
+            if (low > high) == ((i & size) == int64(0)):
+                tile[i], tile[i + stride] = high, low
+            stride >>= int64(1)
+        size <<= int64(1)
+    cuda.syncthreads()
 
 
 @scalar
-def _merge_runs(source, target, width):
-    """Merge every two runs of `width` numbers: of each its place, by how many of the other run are smaller."""
-    count = int64(source.shape[0])
-    for i in range(int64(cuda.grid(1)), count, int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
-        run = int64(i) // width
-        begin = min((run ^ int64(1)) * width, count)
-        smaller = lower_bound(source, begin, min(begin + width, count), source[i]) - begin
-        target[(run & ~int64(1)) * width + int64(i) - run * width + smaller] = source[i]
+def _place(keys, i, width, begin, end):
+    """Of the i-th number among [begin, end), which are runs of `width` that ascend: how many are smaller, and how many
+    of these are so by what is known, not by position."""
+    key = keys[i]
+    known = (key >> uint64(_PLACE_BITS)) << uint64(_PLACE_BITS)
+    smaller, equal = int64(0), int64(0)
+    for run in range(begin, end, width):
+        first = int64(run)
+        last = min(first + width, end)
+        at = i if first <= i and i < last else lower_bound(keys, first, last, key)
+        smaller += at - first
+        if at > first and keys[at - int64(1)] >= known:
+            equal += at - lower_bound(keys, first, at, known)
+    return smaller, smaller - equal
 
 
 @scalar
-def _sort(keys, row, tile, state, turn):
-    """Sort a row of uint64[2, n], no two of which are equal; the row that has them then, -1 where a block did not come,
-    and how often there was a wait by then."""
-    _sort_tiles(keys[row], tile)
+def _merge(keys, count, state, turn):
+    """Wait for sorted tiles, and merge them where they are many: the row of keys that has runs then, -1 where a block
+    did not come; the numbers of a run; and how often there was a wait by then."""
+    row, width = int64(0), int64(TILE)
     together = wait_for_blocks(state, turn)
     turn += int64(1)
-    width = int64(TILE)
-    while together and width < int64(keys.shape[1]):
-        _merge_runs(keys[row], keys[int64(1) - row], width)
+    while together and width * int64(WAYS) < count:
+        source, target, wider = keys[row], keys[int64(1) - row], width * int64(WAYS)
+        for at in range(int64(cuda.grid(1)), count, int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
+            i = int64(at)
+            begin = i & -wider
+            smaller, _ = _place(source, i, width, begin, min(begin + wider, count))
+            target[begin + smaller] = source[i]
         together = wait_for_blocks(state, turn)
         turn += int64(1)
-        row = int64(1) - row
-        width *= int64(2)
-    return (row if together else int64(-1)), turn
+        row, width = int64(1) - row, wider
+    return (row if together else int64(-1)), width, turn
 
 
 @scalar
-def _note_ranks(keys, ranks, state, number):
-    """Of each position the first rank of what is equal to it as far as is known; whether two are equal goes to
-    ``state[number]``."""
-    for i in range(int64(cuda.grid(1)), int64(keys.shape[0]), int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
-        known = keys[i] >> uint64(_PLACE_BITS)
-        start = lower_bound(keys, int64(0), int64(i), known << uint64(_PLACE_BITS))
-        ranks[int64(keys[i] & uint64(_PLACE))] = uint32(start)
-        if start != int64(i):
-            state[number] = uint32(1)
-
-
-@scalar
-def _deepen(key, words_of, offsets, ranks, steps, is_last):
+def _deepen(place, words_of, offsets, ranks, steps, is_last):
     """What is known of a conjugate when ranks are known: its own, that of what is `steps` letters further on, and of
     what is so again; or at last the length of its word."""
-    place = int64(key & uint64(_PLACE))
     ahead = further(place, steps, words_of, offsets)
     if is_last:
         word = words_of[place]
         third = uint64(int64(offsets[word + 1]) - int64(offsets[word]) - int64(1))
     else:
         third = uint64(ranks[further(ahead, steps, words_of, offsets)])
-    known = (((uint64(ranks[place]) << uint64(16)) | uint64(ranks[ahead])) << uint64(16)) | third
-    return (known << uint64(_PLACE_BITS)) | uint64(place)
+    return (((uint64(ranks[place]) << uint64(16)) | uint64(ranks[ahead])) << uint64(16)) | third
+
+
+@scalar
+def _make_tiles(numbers, codes, keys, work, tile, steps, is_last):
+    """Each block makes tiles of numbers, of the first letters where no steps are known yet, and sorts them."""
+    count, words, bits = int64(numbers[0]), int64(numbers[1]), int64(numbers[2])
+    offsets, words_of = numbers[HEADER : int64(HEADER) + words + int64(1)], work[0]
+    for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
+        for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
+            at = int64(begin) + int64(slot)
+            key = ~uint64(0)
+            if at < count:
+                if steps == int64(0):
+                    words_of[at] = uint32(lower_bound(offsets, int64(0), words, at + int64(1)) - int64(1))
+                    known = letters_from(codes, words_of, offsets, at, bits, _KNOWN_BITS)
+                else:
+                    known = _deepen(at, words_of, offsets, work[1], steps, is_last)
+                key = (known << uint64(_PLACE_BITS)) | uint64(at)
+            tile[slot] = key
+        _sort_tile(tile)
+        _keep_tile(tile, keys[0], int64(begin), count)
+
+
+@scalar
+def _keep_tile(tile, keys, begin, count):
+    """A sorted tile goes to where it belongs; then it may be filled again."""
+    for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
+        if begin + int64(slot) < count:
+            keys[begin + int64(slot)] = tile[slot]
+    cuda.syncthreads()
 
 
 @bounded_kernel(_REGISTERS)
-def order_few(codes, words_of, offsets, how, keys, rows, state):
-    """All threads together: the order of the conjugates, at most MOST_FEW. Blocks of TILE threads, one for each
-    multiprocessor at most.
+def order_few(letters, numbers, keys, work):
+    """All threads together: the order of the conjugates, at most MOST_FEW. Blocks of TILE / 2 threads, one for
+    each multiprocessor at most.
 
-    how : (bits, longest): bits of a letter, and letters of the longest word
-    keys : uint64[2, n], to work in
-    rows : uint32[2, n]; becomes the order, the position of each rank, and what was known of it last
-    state : uint32[STATE], zeros; of `wait_for_blocks`, and behind it of each round whether any were equal
+    letters, numbers : uint8[], uint32[], the same memory; a Layout, with its header, offsets, codes and state. Takes
+        the order, position by rank, and zeros for the distances
+    keys : uint64[2, n], to work in, n conjugates at least
+    work : uint32[ROWS, n]; all of it but the last row is written
     """
     tile = cuda.shared.array(TILE, uint64)
-    bits, longest = int64(how[0]), int64(how[1])
-    me, threads, count = int64(cuda.grid(1)), int64(cuda.gridDim.x) * int64(cuda.blockDim.x), int64(keys.shape[1])
-    for i in range(me, count, threads):
-        letters = letters_from(codes, words_of, offsets, int64(i), bits, _KNOWN_BITS)
-        keys[0, i] = (letters << uint64(_PLACE_BITS)) | uint64(i)
-    row, turn = _sort(keys, int64(0), tile, state, int64(0))
-    steps, number, is_last = int64(_KNOWN_BITS) // bits, int64(2), False
-    while row >= int64(0) and not is_last:
-        _note_ranks(keys[row], rows[1], state, number)
+    count, words, bits, longest = int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3])
+    first, state_at = int64(HEADER) + words + int64(1), int64(numbers[4])
+    codes, state = letters[int64(4) * first : int64(4) * first + count], numbers[state_at : state_at + int64(STATE)]
+    order = state_at + int64(STATE)
+    me, threads = int64(cuda.grid(1)), int64(cuda.gridDim.x) * int64(cuda.blockDim.x)
+    for i in range(order + count + me, int64(numbers[6]), threads):
+        numbers[i] = uint32(0)
+    steps, turn, number, is_last, tied = int64(0), int64(0), int64(4), False, True
+    while tied:
+        _make_tiles(numbers, codes, keys, work, tile, steps, is_last)
+        row, width, turn = _merge(keys, count, state, turn)
+        if row < int64(0):
+            return
+        for i in range(me, count, threads):
+            place, rank = _place(keys[row], int64(i), width, int64(0), count)
+            position = int64(keys[row, i] & uint64(_PLACE))
+            numbers[order + place] = uint32(position)
+            work[1, position], work[2, position] = uint32(rank), uint32(place)
+            if rank != place:
+                state[number] = uint32(1)
         if not wait_for_blocks(state, turn):
             return
-        if state[number] == uint32(0):
-            break
+        turn += int64(1)
+        tied = not is_last and state[number] != uint32(0)
+        steps = int64(3) * steps if steps > int64(0) else int64(_KNOWN_BITS) // bits
         # What is equal in twice the letters of the longest word always is; then words are told apart by their lengths.
-        is_last = steps >= longest
-        for i in range(me, count, threads):
-            keys[row, i] = _deepen(keys[row, i], words_of, offsets, rows[1], steps, is_last)
-        row, turn = _sort(keys, row, tile, state, turn + int64(1))
-        steps, number = int64(3) * steps, number + int64(1)
-    if row >= int64(0):
-        for i in range(me, count, threads):
-            rows[0, i] = uint32(keys[row, i] & uint64(_PLACE))
+        number, is_last = number + int64(1), steps >= longest
+
+
+@bounded_kernel(_REGISTERS)
+def group_few(numbers, keys, work):
+    """All threads together, behind `order_few` and launched as that: the places of each word's conjugates."""
+    tile = cuda.shared.array(TILE, uint64)
+    count, state_at = int64(numbers[0]), int64(numbers[4])
+    if numbers[state_at + int64(1)] != uint32(0):
+        return
+    for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
+        for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
+            at = int64(begin) + int64(slot)
+            key = ~uint64(0)
+            if at < count:
+                key = ((uint64(work[0, at]) << uint64(_PLACE_BITS)) | uint64(work[2, at])) << uint64(_PLACE_BITS)
+            tile[slot] = key
+        _sort_tile(tile)
+        _keep_tile(tile, keys[0], int64(begin), count)
+    row, width, _ = _merge(keys, count, numbers[state_at + int64(2) : state_at + int64(4)], int64(0))
+    if row < int64(0):
+        return
+    for i in range(int64(cuda.grid(1)), count, int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
+        place, _ = _place(keys[row], int64(i), width, int64(0), count)
+        work[3, place] = uint32((keys[row, i] >> uint64(_PLACE_BITS)) & uint64(_PLACE))
+
+
+@kernel
+def measure_few(numbers, work):
+    """A thread two words and one stretch of ranks, behind `group_few`: what that says of their distance, which is that
+    of one run of each colour behind the other, their letters less one, less the alternations of the two."""
+    count, words, state_at, stretches = int64(numbers[0]), int64(numbers[1]), int64(numbers[4]), int64(numbers[5])
+    i = int64(cuda.grid(1))
+    u, v, number = i // stretches // words, i // stretches % words, i % stretches
+    is_lost = numbers[state_at + int64(1)] != uint32(0) or numbers[state_at + int64(3)] != uint32(0)
+    if is_lost or u >= words or v <= u:
+        return
+    grouped, distances = work[3], state_at + int64(STATE) + count
+    stretch = (count + stretches - int64(1)) // stretches
+    begin_u, end_u = int64(numbers[int64(HEADER) + u]), int64(numbers[int64(HEADER) + u + int64(1)])
+    begin_v, end_v = int64(numbers[int64(HEADER) + v]), int64(numbers[int64(HEADER) + v + int64(1)])
+    u_first = lower_bound(grouped, begin_u, end_u, number * stretch)
+    v_first = lower_bound(grouped, begin_v, end_v, number * stretch)
+    u_last = lower_bound(grouped, u_first, end_u, (number + int64(1)) * stretch)
+    v_last = lower_bound(grouped, v_first, end_v, (number + int64(1)) * stretch)
+    change = -alternations(grouped, (begin_u, u_first, u_last), (begin_v, v_first, v_last))
+    if number == int64(0):
+        change += end_u - begin_u + end_v - begin_v - int64(1)
+    cuda.atomic.add(numbers, distances + u * words + v, uint32(change))
+    cuda.atomic.add(numbers, distances + v * words + u, uint32(change))
+
+
+@kernel
+def put_few_letters(letters, numbers, work):
+    """A thread a conjugate in their order, behind `order_few`: its last letter, and where the words themselves are."""
+    i, count, words, state_at = int64(cuda.grid(1)), int64(numbers[0]), int64(numbers[1]), int64(numbers[4])
+    if i >= count or numbers[state_at + int64(1)] != uint32(0):
+        return
+    first, indices = int64(HEADER) + words + int64(1), int64(numbers[6])
+    codes, offsets = letters[int64(4) * first : int64(4) * first + count], numbers[HEADER:first]
+    place = int64(numbers[state_at + int64(STATE) + i])
+    letter, is_word = last_letter(codes, work[0], offsets, place)
+    letters[int64(4) * (indices + words) + i] = uint8(letter)
+    if is_word:
+        numbers[indices + int64(work[0, place])] = uint32(i)

@@ -21,16 +21,14 @@ from warpseed.ebwt.gpu_fast import (
     put_last_letters,
     rank_keys,
 )
+from warpseed.ebwt.gpu_few import Layout
+from warpseed.ebwt.gpu_few_words import bits_for, came_together, stretches_for, together
 from warpseed.ebwt.words import Words
-from warpseed.errors import say
 
 __all__ = ["DeviceWords", "distances_of", "order_of", "transform_of"]
 
 BLOCK = 256
 _PAIR_BLOCK = 64
-_PIECES = 1 << 20
-"""Threads that count alternations, at least, where there are so many ranks."""
-_LEAST_STRETCH = 1 << 10
 
 
 class DeviceWords(NamedTuple):
@@ -49,55 +47,46 @@ class DeviceWords(NamedTuple):
 
     @classmethod
     def of(cls, words: Words) -> DeviceWords:
-        """Bring words there; few in one copy."""
+        """Bring words there."""
         xp = cupy()
-        codes, offsets, lengths = words.codes, words.offsets, words.lengths
-        if len(codes) <= gpu_few.MOST_FEW:
-            words_of = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-            parts = offsets, words_of, codes  # those of larger numbers first, so that all are aligned
-            there = xp.asarray(np.concatenate([part.view(np.uint8) for part in parts]))
-            ends = np.cumsum([part.nbytes for part in parts]).tolist()
-            offsets, words_of = there[: ends[0]].view(np.int64), there[ends[0] : ends[1]].view(np.uint32)
-            codes = there[ends[1] :]
-        else:
-            codes, offsets, words_of = xp.asarray(codes), xp.asarray(offsets), xp.zeros(len(codes), np.uint32)
-            words_of[offsets[1:-1]] = 1
-            xp.cumsum(words_of, dtype=np.uint32, out=words_of)
+        codes, offsets, lengths = xp.asarray(words.codes), xp.asarray(words.offsets), words.lengths
+        words_of = xp.zeros(len(words.codes), np.uint32)
+        words_of[offsets[1:-1]] = 1
+        xp.cumsum(words_of, dtype=np.uint32, out=words_of)
         return cls(codes, offsets, words_of, len(words.letters), int(lengths.max()))
 
 
-def order_of(words: DeviceWords, watch: Stopwatch | None = None) -> Any:
+def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:
     """The conjugates of words in ω-order.
 
     Parameters
     ----------
     words : DeviceWords
+    at_once : whether at most MOST_FEW may be ordered by one kernel, whose blocks wait for each other
     watch : counts, of more than MOST_FEW, the ``ranks`` that tied ones read further on in their words
 
     Returns
     -------
     uint32[N] on the current device, the position of the conjugate of each rank
     """
-    order = _order_few(words) if len(words.codes) <= gpu_few.MOST_FEW else None
+    order = _order_few(words) if at_once and len(words.codes) <= gpu_few.MOST_FEW else None
     return _order_many(words, watch or Stopwatch()) if order is None else order
 
 
 def _order_few(words: DeviceWords) -> Any:
     """That of at most MOST_FEW, in one launch; None, and a line that says so, where its blocks did not run at once."""
     xp, count = cupy(), len(words.codes)
-    keys, rows = xp.empty((2, count), np.uint64), xp.empty((2, count), np.uint32)
-    state, how = xp.zeros(gpu_few.STATE, np.uint32), (_bits_for(words.letters), words.longest)
-    threads = min(-(-count // gpu_few.TILE), multiprocessors()) * gpu_few.TILE
-    there = map(view, (words.codes, words.words_of, words.offsets))
-    launch(gpu_few.order_few, threads, gpu_few.TILE, *there, how, *map(view, (keys, rows, state)))
-    if int(state[1]):
-        say("Note: the GPU did not run all of a small kernel at once; words are sorted in several steps instead.")
-        return None
-    return rows[0]
-
-
-def _bits_for(letters: int) -> int:
-    return max(1, (letters - 1).bit_length())
+    layout = Layout.of(count, len(words.offsets) - 1)
+    numbers = xp.zeros(layout.end, np.uint32)
+    letters, codes = numbers.view(np.uint8), 4 * layout.codes
+    header = layout.header(bits_for(words.letters), words.longest)
+    numbers[: layout.offsets] = xp.asarray(np.array(header, np.uint32))
+    numbers[layout.offsets : layout.codes] = words.offsets.astype(np.uint32)
+    letters[codes : codes + count] = words.codes
+    keys, work = xp.empty((2, count), np.uint64), xp.empty((gpu_few.ROWS, count), np.uint32)
+    shape = together(count, multiprocessors())
+    launch(gpu_few.order_few, *shape, *map(view, (letters, numbers, keys, work)))
+    return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
 
 
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
@@ -108,7 +97,7 @@ def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     occurs = xp.zeros(256, np.bool_)
     occurs[words.codes] = True
     dense = xp.cumsum(occurs, dtype=np.int64) - 1
-    bits, rank_bits = _bits_for(int(dense[-1]) + 1), max(1, (count - 1).bit_length())
+    bits, rank_bits = bits_for(int(dense[-1]) + 1), max(1, (count - 1).bit_length())
     keys, codes = xp.empty(count, np.uint64), dense.astype(np.uint8)[words.codes]
     launch(first_keys, count, BLOCK, view(codes), of, offsets, bits, view(keys))
     del codes
@@ -151,7 +140,7 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     xp = cupy()
     count, m = len(words.codes), len(words.offsets) - 1
     positions, offsets = view(_positions(words, order)), view(words.offsets)
-    stretches = max(1, min(_PIECES // max(1, m * (m - 1) // 2), count // _LEAST_STRETCH))
+    stretches = stretches_for(count, m)
     cuts, distances = view(xp.empty((m, stretches + 1), np.int64)), xp.zeros((m, m), np.uint64)
     launch(cut_positions, m * (stretches + 1), BLOCK, positions, offsets, -(-count // stretches), cuts)
     blocks = -(-m // _PAIR_BLOCK) * stretches * m
