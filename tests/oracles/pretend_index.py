@@ -16,21 +16,21 @@ def play_build(monkeypatch: Any, index: Any = None) -> PretendCupy:
     from warpseed.compute import device_ties
     from warpseed.compute import gpu as device
     from warpseed.fm_index import (
-        gpu_build,
         gpu_bwt,
         gpu_suffix_array,
         gpu_suffix_letters,
         gpu_suffix_ranks,
         gpu_table,
-    )  # fmt: skip
+        gpu_text,
+    )
 
     package, _ = install(monkeypatch, index, devices=2)
-    kernels = device_ties, gpu_bwt, gpu_suffix_letters, gpu_suffix_ranks, gpu_table
+    kernels = device_ties, gpu_bwt, gpu_suffix_letters, gpu_suffix_ranks, gpu_table, gpu_text
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
         run_kernel(kernels, (), (function, threads, 32), *arguments)
 
-    for module in (device_ties, gpu_build, gpu_suffix_array, gpu_suffix_ranks):
+    for module in (device_ties, gpu_bwt, gpu_suffix_array, gpu_suffix_ranks, gpu_text):
         monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     monkeypatch.setattr(gpu_bwt, "popcount", lambda word: int(word).bit_count())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CHROMOSOME, CONTIGS, fasta, program, save
-from warpseed.fm_index import build
+from warpseed.fm_index import build, cpu_build
 from warpseed.sequences import queries as sequences
 
 # ------------------------------------------------------------------------------------------ mistakes in files
@@ -171,10 +171,10 @@ def test_the_gpu_where_there_is_none(tmp_path: Path, index: str, kmers: str) -> 
 def test_too_little_memory_is_said_beforehand(
     tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, threads: str
 ) -> None:
-    def sort(text: object) -> None:
+    def sort(*arguments: object) -> None:
         raise AssertionError("the work has begun")
 
     monkeypatch.setattr(build, "available_memory", lambda: 50_000_000)
-    monkeypatch.setattr(build, "sort_suffixes", sort)
+    monkeypatch.setattr(cpu_build, "sort_with_table", sort)
     sentence = refused("index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(tmp_path / "i"), "--threads", threads)
     assert "needs about 0.2 GB of memory, but 0.1 GB are available; use a machine with more" in sentence

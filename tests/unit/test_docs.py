@@ -114,6 +114,12 @@ def test_rules_make_the_results_that_the_docs_name(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_index_says_where_each_of_its_files_belongs() -> None:
+    folder = ROOT / "workflow" / "scripts" / "warpseed" / "fm_index"
+    named = re.findall(r"`(\w+)`", (folder / "__init__.py").read_text(encoding="utf-8"))
+    assert sorted(named) == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+
+
 # -------------------------------------------------------------------------------------------------- examples
 
 

@@ -15,8 +15,8 @@ import pytest
 import warpseed
 from oracles.suffix_array import joined, reversed_text, segments_of
 from warpseed import cli
-from warpseed.errors import IndexFormatError, InputError
-from warpseed.fm_index import store
+from warpseed.errors import IndexFormatError, InputError, MemoryLimitError
+from warpseed.fm_index import build, store
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.bwt import longest_walk
 from warpseed.fm_index.layout import SeedIndex
@@ -56,7 +56,7 @@ def test_the_fast_tier_s_part_is_made_unless_more_is_asked_for(genome: Path, mon
     def sort_backwards(text: np.ndarray) -> np.ndarray:
         raise AssertionError("the reversed text is sorted")
 
-    monkeypatch.setattr("warpseed.fm_index.build.reverse_text", sort_backwards)
+    monkeypatch.setattr("warpseed.fm_index.cpu_build.reverse_text", sort_backwards)
     assert build_index(genome).parts == ("fast",)
     assert build_index(genome, parts="forward").parts == ("forward",)
 
@@ -242,6 +242,20 @@ def test_a_failed_addition_leaves_the_index(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     monkeypatch.undo()
     assert add_parts(folder, "paper").parts == ALL_PARTS
+
+
+def test_too_little_memory_for_an_addition_is_said_before_it_sorts(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the suffix array that is there is enough for sorts nothing."""
+    folder = tmp_path / "index"
+    save_index(build_index(genome), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr(build, "available_memory", lambda: 50_000_000)
+    with pytest.raises(MemoryLimitError, match=r"needs about 0.2 GB of memory, but 0.1 GB are available"):
+        add_parts(folder, "paper")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert add_parts(folder, "forward").parts == ("fast", "forward")
 
 
 def test_an_addition_that_is_interrupted_when_it_is_done_stays(

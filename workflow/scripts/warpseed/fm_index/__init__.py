@@ -1,1 +1,16 @@
-"""The index that every system searches: text, suffix array, k-mer table, and both BWTs in the papers' layout."""
+"""The index that every system searches: text, suffix array, k-mer table, and both BWTs in the papers' layout.
+
+What it is: `layout` (the arrays as searches take them), `parts` (which arrays a part has, how long they are), `text`.
+
+How it is made, in the order in which it is: `build` (a reference is read, its text packed, memory checked) has the
+parts made by `cpu_build` or `gpu_build`. These call `suffix_array`, which sorts suffixes by letters (`suffix_letters`)
+and what is tied then by ranks (`suffix_ranks`), and so gets the lookup table, too (`table`); then `bwt`. On a GPU
+`gpu_suffix_array`, `gpu_suffix_letters`, `gpu_suffix_ranks`, `gpu_table`, `gpu_bwt` and, for the reversed text,
+`gpu_text` make the same.
+
+How it is kept: `store` (saved, opened, parts added), `target` (the folder), `manifest` (index.json), `npy`, `checksum`,
+`checks` (of values).
+
+How it is searched: `search` and `locate` on the papers' BWTs, `buckets` and `crowding` on the table and the suffix
+array, `tagged` (rows as GPUs read them), `device` (what lies on a GPU), `binned` and `bins` (paper 002's index).
+"""

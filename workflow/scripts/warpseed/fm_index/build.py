@@ -1,11 +1,17 @@
-"""Building an index: the packed text, and of the parts that are asked for the suffix array, the table, the BWTs."""
+"""Building an index: the packed text, and the parts that are asked for.
+
+`cpu_build.py` and `gpu_build.py` make the parts, of what `suffix_array.py`, `table.py`, `bwt.py` and the files of these
+names with `gpu_` before them make: the suffix array, the lookup table, a BWT.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,12 +19,12 @@ from warpseed.compute.devices import devices_of, target_of
 from warpseed.compute.machine import available_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError, check_number
-from warpseed.fm_index.bwt import make_bwt
+from warpseed.fm_index.cpu_build import HostParts
 from warpseed.fm_index.layout import Parameters, SeedIndex
-from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, choose_parts, part_bytes
-from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES, sort_suffixes, sort_with_table
+from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, Work, choose_parts, part_bytes
+from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES
 from warpseed.fm_index.table import choose_table_length
-from warpseed.fm_index.text import PackedText, find_segments, pack_text, reverse_text
+from warpseed.fm_index.text import PackedText, find_segments, pack_text
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
@@ -26,9 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_OCC_INTERVAL",
     "LARGEST_SA_INTERVAL",
+    "PartMaker",
     "build_index",
     "check_memory",
-    "make_parts",
+    "maker_on",
     "needed_memory",
     "one_device",
 ]
@@ -70,61 +77,41 @@ def check_memory(rows: int, parts: Iterable[str], parameters: Parameters | None 
         )
 
 
-def make_parts(
-    text: PackedText,
-    sizes: Sizes,
-    parts: tuple[str, ...],
-    *,
-    threads: int,
-    watch: Stopwatch,
-    suffix_array: np.ndarray | None = None,
-    device: int | None = None,
-) -> dict[str, Arrays]:
-    """Make parts of an index.
+class PartMaker(Protocol):
+    """Makes parts of the index of one text, on the CPU or on a GPU: the same ones."""
 
-    Parameters
-    ----------
-    text : PackedText
-    parts : names in the order of ALL_PARTS
-    threads : int
-    watch : takes the seconds of ``suffix_array``, with the table, and ``bwt``
-    suffix_array : uint32[n] of the text, where it is known already
-    device : number of the GPU that makes them, whose stages `warpseed.fm_index.gpu_build.DeviceParts` has; or the CPU
+    def make(self, parts: tuple[str, ...], suffix_array: np.ndarray | None = None) -> dict[str, Arrays]:
+        """Make parts.
 
-    Returns
-    -------
-    dict from part to its arrays by name
-    """
-    if device is not None:
-        from warpseed.compute.gpu import on_device
-        from warpseed.fm_index.gpu_build import DeviceParts
+        Parameters
+        ----------
+        parts : names in the order of ALL_PARTS
+        suffix_array : uint32[n] of the text, where it is known already
 
-        with on_device(device):
-            return DeviceParts(text, sizes, threads=threads, watch=watch).make(parts, suffix_array)
-    made: dict[str, Arrays] = {part: {} for part in parts}
-    # The reverse direction first: its suffix array is gone before the forward one is made.
-    if "reverse" in parts:
-        made["reverse"] = _make_reverse(text, sizes, threads, watch)
-    if {"fast", "forward"} & set(parts):
-        if "fast" in parts:
-            with watch.stage("suffix_array"):
-                suffix_array, table = sort_with_table(text, sizes.parameters.table_length, threads)
-            made["fast"] = {"suffix_array": suffix_array, "table": table}
-        elif suffix_array is None:
-            with watch.stage("suffix_array"):
-                suffix_array = sort_suffixes(text, threads)
-        if "forward" in parts:
-            with watch.stage("bwt"):
-                made["forward"] = make_bwt("forward", text, suffix_array, sizes, threads)
-    return made
+        Returns
+        -------
+        dict from part to its arrays by name, on the host
+
+        Raises
+        ------
+        MemoryLimitError : a GPU's memory does not suffice
+        """
+
+    def leave(self, index: SeedIndex) -> None:
+        """Let searches of the index that was made find what they need where it was made."""
 
 
-def _make_reverse(text: PackedText, sizes: Sizes, threads: int, watch: Stopwatch) -> Arrays:
-    with watch.stage("suffix_array"):
-        backwards = reverse_text(text, threads)
-        rows = sort_suffixes(backwards, threads)
-    with watch.stage("bwt"):
-        return make_bwt("reverse", backwards, rows, sizes, threads)
+@contextmanager
+def maker_on(device: int | None, work: Work) -> Iterator[PartMaker]:
+    """What makes parts on a GPU, by its number, or on the CPU."""
+    if device is None:
+        yield HostParts(work)
+        return
+    from warpseed.compute.gpu import on_device
+    from warpseed.fm_index.gpu_build import DeviceParts
+
+    with on_device(device):
+        yield DeviceParts(work)
 
 
 def build_index(
@@ -170,22 +157,21 @@ def build_index(
     if table_length is not None:
         table_length = _parameter("table_length", table_length, 1, 15)
     watch, began = Stopwatch(), time.perf_counter()
-    genome = _read_genome(reference, chosen, device, threads, watch)
-    rows = int(genome.text.segments.text_start[-1])
+    require_room = partial(check_memory, parts=chosen, device=device)
+    genome = _read_genome(reference, require_room, threads, watch)
+    text = genome.text
+    rows = int(text.segments.text_start[-1])
     parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(rows))
-    check_memory(rows, chosen, parameters, device=device)
-    sizes = Sizes(rows, len(genome.text.segments.contig), parameters)
-
-    def index_of(arrays: dict[str, Arrays]) -> SeedIndex:
+    require_room(rows, parameters=parameters)
+    work = Work(text, Sizes(rows, len(text.segments.contig), parameters), threads, watch)
+    with maker_on(number, work) as maker:
+        arrays = maker.make(chosen)
         seconds = watch.seconds | {"total": time.perf_counter() - began}
-        text = genome.text
-        return SeedIndex(
+        index = SeedIndex(
             genome.names, genome.lengths, genome.digest, parameters, text.words, text.segments, arrays, seconds
         )
-
-    if number is None:
-        return index_of(make_parts(genome.text, sizes, chosen, threads=threads, watch=watch))
-    return _build_on_device(number, genome.text, sizes, chosen, threads, watch, index_of)
+        maker.leave(index)
+    return index
 
 
 class _Genome(NamedTuple):
@@ -197,36 +183,15 @@ class _Genome(NamedTuple):
     text: PackedText
 
 
-def _read_genome(reference: object, parts: tuple[str, ...], device: str, threads: int, watch: Stopwatch) -> _Genome:
+def _read_genome(reference: object, require_room: Callable[[int], None], threads: int, watch: Stopwatch) -> _Genome:
     """The reference's text; its codes are gone when this returns."""
     with watch.stage("read"):
-        read = _read(reference, parts, device, threads)
+        read = _read(reference, require_room, threads)
     with watch.stage("text"):
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
         text = pack_text(read.codes, read.offsets, segments, threads)
     return _Genome(read.names, read.lengths, read.digest, text)
-
-
-def _build_on_device(
-    number: int,
-    text: PackedText,
-    sizes: Sizes,
-    parts: tuple[str, ...],
-    threads: int,
-    watch: Stopwatch,
-    index_of: Callable[[dict[str, Arrays]], SeedIndex],
-) -> SeedIndex:
-    """An index whose parts a GPU makes, where it keeps what searches need."""
-    from warpseed.compute.gpu import on_device
-    from warpseed.fm_index.device import leave_on_device
-    from warpseed.fm_index.gpu_build import DeviceParts
-
-    with on_device(number):
-        built = DeviceParts(text, sizes, threads=threads, watch=watch)
-        index = index_of(built.make(parts))
-        leave_on_device(index, built.text, built.suffix_array if "fast" in parts else None)
-    return index
 
 
 def one_device(device: str) -> int | None:
@@ -252,11 +217,11 @@ def _parameter(name: str, value: object, smallest: int, largest: int, *, power: 
     return number
 
 
-def _read(reference: object, parts: tuple[str, ...], device: str, threads: int) -> Reference:
+def _read(reference: object, require_room: Callable[[int], None], threads: int) -> Reference:
     from warpseed.sequences.reference import Reference, read_reference
 
     if isinstance(reference, str | os.PathLike):
-        _check_file(reference, parts, device)
+        _check_file(reference, require_room)
         return read_reference(reference, threads)
     if isinstance(reference, Reference):
         return reference
@@ -266,14 +231,14 @@ def _read(reference: object, parts: tuple[str, ...], device: str, threads: int) 
     )
 
 
-def _check_file(path: str | os.PathLike[str], parts: tuple[str, ...], device: str) -> None:
+def _check_file(path: str | os.PathLike[str], require_room: Callable[[int], None]) -> None:
     """Say that memory is too little before a large file is read: a base takes a byte, packed half a byte at most."""
     if os.path.isfile(path):
         with open(path, "rb") as handle:
             packed = handle.read(2) == b"\x1f\x8b"
         bases = os.path.getsize(path) * (2 if packed else 1)
         if bases > _LARGE_FILE:
-            check_memory(min(bases, MAX_ROWS), parts, device=device)
+            require_room(min(bases, MAX_ROWS))
 
 
 def _check_size(reference: Reference, rows: int, segments: int) -> None:

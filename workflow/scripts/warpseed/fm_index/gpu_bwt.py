@@ -1,17 +1,20 @@
-"""Kernels that make a BWT in the layout of paper 000, section III, from a text and its suffix array."""
+"""A BWT in the layout of paper 000, section III, from a text and its suffix array on the current GPU."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from warpseed.compute.bits import reverse_complement_word
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort, view
 from warpseed.compute.intrinsics import popcount
-from warpseed.fm_index.text import segment_of
+from warpseed.fm_index.parts import Sizes
+from warpseed.fm_index.text import PackedText, segment_of
 
-__all__ = ["fill_bwt", "fill_rocc", "reverse_words"]
+__all__ = ["fill_bwt", "fill_rocc", "make_bwt_on_device"]
 
+_BLOCK = 256
 _WHOLE_WARP = 0xFFFFFFFF
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
@@ -92,9 +95,42 @@ def fill_rocc(before, rocc):
             rocc[4 * block + base] = before[base + 1, block]
 
 
-@kernel
-def reverse_words(words, length, backwards):
-    """A thread a word of the reversed string of `length` bases."""
-    word = int64(cuda.grid(1))
-    if int64(32) * word < int64(length):
-        backwards[word] = reverse_complement_word(words, int64(0), int64(length), word, uint64(0))
+def make_bwt_on_device(text: PackedText, suffix_array: Any, sizes: Sizes) -> dict[str, Any]:
+    """The arrays that `warpseed.fm_index.bwt.make_bwt` makes, on the current device but for the smallest.
+
+    Parameters
+    ----------
+    text : PackedText, on the device
+    suffix_array : uint32[n], on the device
+    """
+    xp = cupy()
+    occ_interval, sa_interval, _ = sizes.parameters
+    blocks = sizes.blocks
+    bwt, counts = xp.empty(blocks * occ_interval // 32, np.uint64), xp.empty((5, blocks), np.uint32)
+    cursor, separator_row = xp.zeros(1, np.uint64), xp.empty(sizes.segments, np.uint32)
+    made = map(view, (bwt, counts, cursor, separator_row))
+    launch(fill_bwt, 32 * blocks, _BLOCK, text, view(suffix_array), occ_interval, *made)
+    sort(separator_row)
+    until = xp.cumsum(counts, axis=1, dtype=np.uint32)
+    before, rocc = until - counts, xp.empty(4 * blocks, np.uint32)
+    launch(fill_rocc, blocks, _BLOCK, view(before), view(rocc))
+    positions, rsa = suffix_array[separator_row], xp.ascontiguousarray(suffix_array[::sa_interval])
+    return {
+        "rocc": rocc,
+        "bwt": bwt,
+        "separators": xp.ascontiguousarray(before[0]),
+        "separator_row": separator_row,
+        "separator_position": positions,
+        "first_row": np.cumsum(until[:, -1].get().astype(np.int64)).astype(np.uint32),
+        "rsa": rsa,
+        "longest_walk": np.array([_longest_walk(rsa, positions, sizes.rows)], np.uint32),
+    }
+
+
+def _longest_walk(rsa: Any, separator_position: Any, rows: int) -> int:
+    """As `warpseed.fm_index.bwt.longest_walk`."""
+    xp = cupy()
+    known = xp.concatenate([rsa, separator_position])
+    sort(known)
+    gaps = int(xp.diff(known).max()) - 1 if len(known) > 1 else 0
+    return max(gaps, rows - 1 - int(known[-1]), 0)

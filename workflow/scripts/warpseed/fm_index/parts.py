@@ -10,8 +10,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Parameters
+from warpseed.fm_index.text import PackedText
 
 __all__ = [
     "ALL_PARTS",
@@ -22,6 +24,7 @@ __all__ = [
     "ArraySpec",
     "Arrays",
     "Sizes",
+    "Work",
     "choose_parts",
     "file_name",
     "new_arrays",
@@ -44,6 +47,18 @@ class Sizes(NamedTuple):
     def blocks(self) -> int:
         """Entries of ROcc for each base: one every `occ_interval` rows, and one behind them."""
         return self.rows // self.parameters.occ_interval + 2
+
+
+class Work(NamedTuple):
+    """What parts are made of, and how."""
+
+    text: PackedText
+    """on the host"""
+    sizes: Sizes
+    threads: int
+    """of the CPU"""
+    watch: Stopwatch
+    """takes the seconds of each stage"""
 
 
 class ArraySpec(NamedTuple):

@@ -19,7 +19,7 @@ from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
 from warpseed.fm_index.npy import FileEntry, map_array, write_array
-from warpseed.fm_index.parts import CORE, PARTS, Arrays, choose_parts, file_name
+from warpseed.fm_index.parts import CORE, PARTS, Arrays, Work, choose_parts, file_name
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
 from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
@@ -84,9 +84,9 @@ def add_parts(
     ------
     IndexFormatError : no index, a damaged one, or one that cannot be written
     InputError : names that are no parts, or `threads` that is no whole number
-    MemoryLimitError : less memory is available than is needed
+    MemoryLimitError : less memory is available than is needed, on the host or on the GPU
     """
-    from warpseed.fm_index.build import make_parts, one_device
+    from warpseed.fm_index.build import check_memory, maker_on, one_device
 
     chosen, gpu = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
@@ -100,7 +100,10 @@ def add_parts(
             return index
         text = PackedText(index.text, index.segments)
         known = index.fast.suffix_array if "fast" in index.parts else None
-        made = make_parts(text, manifest.sizes, missing, threads=threads, watch=watch, suffix_array=known, device=gpu)
+        if known is None or "reverse" in missing:
+            check_memory(index.rows, missing, manifest.sizes.parameters, device=device)
+        with maker_on(gpu, Work(text, manifest.sizes, threads, watch)) as maker:
+            made = maker.make(missing, known)
         grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}
         result = replace(index, arrays_of=grown)
         with watch.stage("save"):
