@@ -3,6 +3,8 @@ definitions, and of larger sets those of letters compared."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from ebwt_on_gpus import check_all_of_an_order, drawn_words
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu, gpu_few, gpu_few_words
 from warpseed.ebwt.timed import Case, works_of
-from warpseed.ebwt.transform import inverse
+from warpseed.ebwt.transform import inverse, transform_of
 from warpseed.ebwt.words import Words, words_of
 from warpseed.sequences.names import Names
 
@@ -82,6 +84,9 @@ def few() -> dict[str, list[bytes]]:
         "one letter": [b"A" * 65_536],
         "homopolymers and a letter": [b"A" * 30_000 + b"C", b"A" * 30_001, b"A"],
         "words of one letter": [b"A", b"C"] * 32_768,
+        "as many words as have distances": [word(b"ACGT", 64) for _ in range(1024)],
+        "a word more": [word(b"ACG", 60) for _ in range(1025)],
+        "two words": [word(b"AC", 32_768), word(b"AC", 32_768)],
         "powers": [b"ACG" * 9_000, b"CGA" * 3_000, b"GAC" * 9_000],
         "a letter too many for a tile": [word(b"AC", 513)],
         "every byte": [bytes(range(256)) * 100, bytes(range(255, -1, -1))],
@@ -91,12 +96,34 @@ def few() -> dict[str, list[bytes]]:
 @pytest.mark.parametrize("name", few())
 def test_few_conjugates_in_many_tiles_are_ordered_as_on_the_cpu(name: str) -> None:
     words = words_of(few()[name])
-    pairs = len(words.lengths) < 1000
+    pairs = len(words.lengths) <= 1025
     found = gpu.find(words, order=True, distances=pairs, watch=Stopwatch())
     expected = cpu.order_conjugates(words)
     assert np.array_equal(found.order, expected)
     if pairs:
         assert np.array_equal(found.distances, cpu.distances(words, expected))
+
+
+def test_what_is_kept_of_words_before_does_no_harm() -> None:
+    """Large and small sets by turns, what is wanted by turns, and by two threads at once; twice the same, too."""
+    wanted = [words_of(few()[name]) for name in ("random", "powers", "one word", "a letter too many for a tile")]
+    wanted += [words_of(["banana"]), words_of(["a"])]
+    expected = [cpu.order_conjugates(words) for words in wanted]
+
+    def check(number: int) -> None:
+        words, order = wanted[number % len(wanted)], expected[number % len(wanted)]
+        found = gpu.find(words, order=number % 2 == 0, transform=number % 3 == 0, distances=True, watch=Stopwatch())
+        assert (found.order is None) == (number % 2 == 1) and (found.transform is None) == (number % 3 > 0)
+        assert found.order is None or np.array_equal(found.order, order)
+        if found.transform is not None:
+            there, here = found.transform, transform_of(words, order)
+            assert np.array_equal(there.last, here.last) and np.array_equal(there.indices, here.indices)
+        assert np.array_equal(found.distances, cpu.distances(words, order))
+
+    for number in range(3 * len(wanted)):
+        check(number)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(check, range(12 * len(wanted))))
 
 
 def test_solid_sequences_are_ordered_as_on_the_cpu() -> None:

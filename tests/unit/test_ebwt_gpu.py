@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from ebwt_on_gpus import check_all_of_an_order
+from ebwt_on_gpus import check_all_of_an_order, drawn_words
 from oracles import ebwt as truth
 from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array
@@ -18,7 +19,7 @@ from oracles.pretend_gpu import install
 from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu, gpu_fast, gpu_few, gpu_few_words, gpu_order
+from warpseed.ebwt import cpu, gpu, gpu_fast, gpu_few, gpu_few_words, gpu_order
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
@@ -84,6 +85,32 @@ def sets() -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", sets())
 def test_all_that_comes_of_an_order_is_as_defined(played: str, name: str) -> None:
     check_all_of_an_order(sets()[name])
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("played", ["few"], indirect=True)
+@pytest.mark.parametrize("seed", range(12))
+def test_tiles_runs_and_blocks_may_have_any_size(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    draw = random.Random(seed)
+    monkeypatch.setattr(gpu_few, "TILE", draw.choice([2, 4, 8, 16]))
+    monkeypatch.setattr(gpu_few, "WAYS", draw.choice([2, 4, 16]))
+    monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", draw.choice([1, 7, 30, 1000]))
+    monkeypatch.setattr(gpu_few_words, "multiprocessors", lambda: 1 + seed % 5)
+    check_all_of_an_order(drawn_words(seed, "acgtwxyz"[: (1, 2, 2, 4, 5, 8)[seed % 6]], (1, 2, 3, 17, 33), seed % 5))
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("played", ["few"], indirect=True)
+def test_threads_take_turns_with_what_is_kept() -> None:
+    wanted = [words_of(sets()[name]) for name in ("banana", "Figure 2", "Figure 5", "powers")]
+    expected = [gpu.find(words, order=True, distances=True, watch=Stopwatch()) for words in wanted]
+    with ThreadPoolExecutor(len(wanted)) as threads:
+        found = list(threads.map(lambda words: gpu.find(words, order=True, distances=True, watch=Stopwatch()), wanted))
+    for there, alone, words in zip(found, expected, wanted, strict=True):
+        assert there.order is not None and alone.order is not None
+        assert there.order.tolist() == alone.order.tolist() == cpu.order_conjugates(words).tolist()
+        assert there.distances is not None and alone.distances is not None
+        assert there.distances.tolist() == alone.distances.tolist()
 
 
 @pytest.mark.usefixtures("played")
