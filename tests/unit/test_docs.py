@@ -114,6 +114,11 @@ def test_rules_make_the_results_that_the_docs_name(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_configuration_is_shown() -> None:
+    shown = set(re.findall(r"config/(\w+\.yaml)", block_of(ROOT / "config" / "README.md", "", "snakemake seeds")))
+    assert shown | {"config.yaml"} == {path.name for path in (ROOT / "config").glob("*.yaml")}
+
+
 def test_the_index_says_where_each_of_its_files_belongs() -> None:
     folder = ROOT / "workflow" / "scripts" / "warpseed" / "fm_index"
     named = re.findall(r"`(\w+)`", (folder / "__init__.py").read_text(encoding="utf-8"))
