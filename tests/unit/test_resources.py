@@ -134,3 +134,17 @@ def test_every_rule_asks_for_memory_and_time() -> None:
         assert [key for key, _, _ in asked] == ["mem_mb", "runtime"], name
         assert all(key == function for key, _, function in asked), name
         assert len({request for _, request, _ in asked}) == 1, name
+
+
+def test_the_page_on_clusters_says_what_jobs_ask_for() -> None:
+    references = References(load_catalogue(ROOT / "resources" / "genomes.yaml"))
+    names = [references.add(name, "reference") for name in ("ecoli_k12", "celegans", "hg38")]
+    bases = [resources.reference_bases(references, name, SIMULATED) for name in names]
+    both, fast, search = (
+        [resources.build_index(size(each)).mem_mb for each in bases],
+        [resources.build_index(size(each, ("fast",))).mem_mb for each in bases],
+        [resources.find_seeds(size(each, ("fast",)), 0, 0).mem_mb for each in bases],
+    )
+    text = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `\w+`, \w+ tiers? \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.MULTILINE)
+    assert [[int(cell.replace(",", "")) for cell in row] for row in rows] == [both, fast, search]
