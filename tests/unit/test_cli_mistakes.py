@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import io
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -178,3 +179,12 @@ def test_too_little_memory_is_said_beforehand(
     monkeypatch.setattr(cpu_build, "sort_with_table", sort)
     sentence = refused("index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(tmp_path / "i"), "--threads", threads)
     assert "needs about 0.2 GB of memory, but 0.1 GB are available; use a machine with more" in sentence
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_the_command_line_is_read(number: int) -> None:
+    script = f"import os, sys, warpseed.cli as cli; cli._parser = lambda: os.kill(os.getpid(), {int(number)})"
+    with program(script=f"{script}; sys.exit(cli.main())") as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and b"Traceback" not in said
+    assert said.decode().splitlines()[-1].endswith("; no half-written file is left.")

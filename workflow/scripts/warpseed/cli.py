@@ -371,9 +371,15 @@ def _settings(options: argparse.Namespace) -> str:
     return "  # " + ", ".join(f"{name} {getattr(options, name)}" for name in names)
 
 
-def _run(options: argparse.Namespace, given: Sequence[str]) -> int:
-    """One command; its exit status."""
+def _run(given: Sequence[str], *, is_program: bool) -> int:
+    """One command; its exit status. That of the program is what a signal ends, from here on."""
+    options = argparse.Namespace()
     try:
+        if is_program:
+            stop_on_signals()
+        _parser().parse_args(given, options)
+        if is_program and options.command == "index" and not options.quiet:
+            log_to_standard_error()
         options.say = (lambda text: None) if options.quiet else say
         if options.command not in ("verify", "check"):
             options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")
@@ -400,14 +406,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     and leaves nothing to standard output that Python's exit could fail to write.
     """
     if arguments is not None:
-        return _run(_parser().parse_args(arguments), arguments)
+        return _run(arguments, is_program=False)
     start_quickly()
     open_descriptors()
-    stop_on_signals()
     try:
-        options = _parser().parse_args()
-        if options.command == "index" and not options.quiet:
-            log_to_standard_error()
-        return _run(options, sys.argv[1:])
+        return _run(sys.argv[1:], is_program=True)
     finally:
         leave_nothing_behind()
