@@ -76,6 +76,13 @@ def test_paths_of_the_repository_exist(page: Path) -> None:
             assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_python_files_that_pages_name_exist(page: Path) -> None:
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py")}
+    for path in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
+        assert any(f"/{file}".endswith(f"/{path}") for file in files), path
+
+
 def test_the_readme_shows_the_layout_that_there_is() -> None:
     lines = block_of(README, "", "Snakefile  Makefile").splitlines()
     named = [name for line in lines for name in re.split(" {2,}", line)[:-1]]
