@@ -11,8 +11,9 @@ import numpy as np
 from warpseed.compute.bits import mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount
+from warpseed.sequences.packed import base_at
 
-__all__ = ["EVERY_BASE", "bwt_symbol", "is_separator_row", "rank", "separator_index", "step"]
+__all__ = ["EVERY_BASE", "bwt_symbol", "extend_left", "is_separator_row", "rank", "separator_index", "step"]
 
 EVERY_BASE = np.uint64(0x5555555555555555)
 
@@ -62,6 +63,31 @@ def step(index, base, row):
     """
     border = int64(index.first_row[base]) + rank(index, base, row)
     return min(max(border, int64(0)), int64(index.first_row[4]))
+
+
+@scalar
+def extend_left(index, queries, oriented, i, low, high):
+    """Backward search, going on from an interval: the rows of query[.. i] + W from those of W.
+
+    Parameters
+    ----------
+    oriented : (query, strand), int64
+    i : int64, the last base to be searched; -1 for none
+    low, high : int64, the rows that begin with W; all rows where W is empty
+
+    Returns
+    -------
+    (low, high) : int64; high <= low where there are none
+    """
+    query, strand = oriented
+    while i >= int64(0) and low < high:
+        base = base_at(queries, query, strand, i)
+        if base > int64(3):
+            return int64(0), int64(0)
+        low = step(index, base, low)
+        high = step(index, base, high)
+        i -= int64(1)
+    return low, high
 
 
 @scalar

@@ -1,7 +1,7 @@
 """The paper tier: paper 000's exact search (Equation 1) and inexact search (Figure 4), for one k-mer.
 
-The same scalar functions run in the loop of cpu.py and, one k-mer a thread, in the kernels of gpu.py, as the paper
-compares "the same core code". Working arrays are given by the caller: local memory on the GPU.
+The same scalar functions run in the loops of cpu_paper.py and, one k-mer a thread, in the kernels of gpu_paper.py, as
+the paper compares "the same core code". Working arrays are given by the caller: local memory on the GPU.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint32
-from warpseed.fm_index.search import step
+from warpseed.fm_index.search import extend_left, step
 from warpseed.sequences.packed import base_at
 
 __all__ = ["MAX_MISMATCHES", "Work", "lower_bounds", "next_interval", "next_leaf", "search_exact", "start_interval"]
@@ -40,17 +40,8 @@ def search_exact(index, kmers, query, strand):
     -------
     (low, high) : int64, the half-open interval of rows that begin with the k-mer; high <= low where there is none.
     """
-    low = int64(0)
-    high = int64(index.first_row[4])
-    i = int64(kmers.lengths[query]) - int64(1)
-    while i >= int64(0) and low < high:
-        base = base_at(kmers, query, strand, i)
-        if base > int64(3):
-            return int64(0), int64(0)
-        low = step(index, base, low)
-        high = step(index, base, high)
-        i -= int64(1)
-    return low, high
+    last = int64(kmers.lengths[query]) - int64(1)
+    return extend_left(index, kmers, (query, strand), last, int64(0), int64(index.first_row[4]))
 
 
 @scalar

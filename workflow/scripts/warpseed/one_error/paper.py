@@ -1,4 +1,4 @@
-"""The paper tier: paper 001's exact search (Algorithm 2) and its search with up to one error (Algorithm 3).
+"""The paper tier: paper 001's search with up to one error (Algorithm 3); its exact one (Algorithm 2) is `extend_left`.
 
 The same scalar functions run in the loop of cpu_paper.py and, one read a thread, in a kernel, as the paper compares
 "the same algorithm" on both. Intervals of rows are half-open: [low, high) here is [k, l] there with high = l + 1.
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32
-from warpseed.fm_index.search import step
+from warpseed.fm_index.search import extend_left, step
 from warpseed.one_error.reads import DELETION, INSERTION, MATCH, MISMATCH, edit_word
 from warpseed.sequences.packed import base_at
 
-__all__ = ["READS_A_LAUNCH", "RESULT_BYTES", "Results", "exact_search", "search_read"]
+__all__ = ["READS_A_LAUNCH", "RESULT_BYTES", "Results", "search_read"]
 
 READS_A_LAUNCH = 256_000
 """Reads that are given to a kernel at once, at most (section 6)."""
@@ -33,31 +33,6 @@ class Results(NamedTuple):
     """uint32[room], the row behind the last"""
     edit: np.ndarray
     """uint32[room], as `edit_word`"""
-
-
-@scalar
-def exact_search(index, reads, oriented, i, low, high):
-    """Algorithm 2, going on from an interval: the rows of read[.. i] + W from those of W.
-
-    Parameters
-    ----------
-    oriented : (query, strand), int64
-    i : int64, the last base to be searched; -1 for none
-    low, high : int64, the rows that begin with W; all rows where W is empty
-
-    Returns
-    -------
-    (low, high) : int64; high <= low where there are none
-    """
-    query, strand = oriented
-    while i >= int64(0) and low < high:
-        base = base_at(reads, query, strand, i)
-        if base > int64(3):
-            return int64(0), int64(0)
-        low = step(index, base, low)
-        high = step(index, base, high)
-        i -= int64(1)
-    return low, high
 
 
 @scalar
@@ -79,7 +54,7 @@ def _search_edited(index, reads, oriented, slots, found, i, low, high):
     query, strand = oriented
     own = base_at(reads, query, strand, i)
     if reads.lengths[query] > 1:
-        first, last = exact_search(index, reads, oriented, i - int64(1), low, high)
+        first, last = extend_left(index, reads, oriented, i - int64(1), low, high)
         found = _add_result(slots, found, edit_word(int64(DELETION), i, int64(0), strand), first, last)
     for symbol in range(4):
         base = int64(symbol)
@@ -88,9 +63,9 @@ def _search_edited(index, reads, oriented, slots, found, i, low, high):
         if next_low >= next_high:
             continue
         if base != own:
-            first, last = exact_search(index, reads, oriented, i - int64(1), next_low, next_high)
+            first, last = extend_left(index, reads, oriented, i - int64(1), next_low, next_high)
             found = _add_result(slots, found, edit_word(int64(MISMATCH), i, base, strand), first, last)
-        first, last = exact_search(index, reads, oriented, i, next_low, next_high)
+        first, last = extend_left(index, reads, oriented, i, next_low, next_high)
         found = _add_result(slots, found, edit_word(int64(INSERTION), i + int64(1), base, strand), first, last)
     return found
 
