@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,6 +89,19 @@ def test_arrays_hold_one_byte_a_base(tmp_path: Path) -> None:
         codes = read_reference(save(tmp_path, content)).codes
         memory = codes if codes.base is None else codes.base
         assert codes.nbytes == len(letters) and memory.nbytes <= 1.05 * len(letters)
+
+
+@pytest.mark.parametrize("read", [read_reference, read_queries])
+def test_tens_of_thousands_of_tiny_records_take_little_memory(tmp_path: Path, read: Callable[..., Any]) -> None:
+    path = save(tmp_path, "".join(f">{number}\nA\n" for number in range(50_000)))
+    tracemalloc.start()
+    try:
+        parsed = read(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(parsed.codes) == 50_000
+    assert peak < 50e6
 
 
 def test_strange_names_are_kept_as_they_are(tmp_path: Path) -> None:

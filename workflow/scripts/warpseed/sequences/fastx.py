@@ -144,7 +144,8 @@ class FastxParser:
         while self._state[ERROR] == FULL:
             self._make_room(rest.size + WIDTH, records, growth)
             self._parse(rest, self._state, self._held)
-            rest, records = rest[self._state[TAKEN] :], 2 * records
+            # What is held of this piece was not there when the growth was told.
+            rest, records, growth = rest[self._state[TAKEN] :], 2 * records, 1.0
         if self._state[LINE] == 1:
             self._first_line_returns = self._first_line_returns or bool((data == 13).any())
         if self._state[ERROR] != OK:
