@@ -20,6 +20,7 @@ DEVICE_FUNCTIONS = (
     gpu_paper.reset_active,
     kernels._begin,
     kernels._empty_queue,
+    kernels._match,
     kernels._next_base,
     kernels._note,
     kernels._queue_children,

@@ -135,11 +135,18 @@ def _read_efficiently(bitmap, active, base, search, found):
         _sweep_all(bitmap, active, edits - int64(1) - int64(back), base, search, found)
 
 
-@kernel
-def match_edits_naively(codes, search, bitmap, places, actives, buffer):
-    """The exhaustive traversal. A block has a piece of the places [0] to [1], and its part of ``actives``
-    (uint32[blocks·(D + 1)·t]); all blocks have one."""
-    found = cuda.shared.array(2, uint32)
+@scalar
+def _match(of_kernel, found, read, room):
+    """A block reads its piece, base by base.
+
+    Parameters
+    ----------
+    of_kernel : what a kernel is called with
+    found : uint32[2], shared
+    read : ``read(bitmap, active, base, search, room)`` makes the transitions of a base
+    room : what it works in
+    """
+    codes, search, bitmap, places, actives, buffer = of_kernel
     nodes, block = (int64(search[1]) + int64(1)) * int64(bitmap.inmaps.shape[0]), int64(cuda.blockIdx.x)
     active = actives[block * nodes : (block + int64(1)) * nodes]
     first, last = piece_of(places, block, int64(actives.shape[0]) // nodes)
@@ -147,23 +154,23 @@ def match_edits_naively(codes, search, bitmap, places, actives, buffer):
     for place in range(warm_up(first, search), last):
         base = _next_base(codes, place, active, nodes)
         if base < int64(NO_BASE):
-            _read_naively(bitmap, active, base, search, found)
+            read(bitmap, active, base, search, room)
             _report(found, place, first, buffer)
+
+
+@kernel
+def match_edits_naively(codes, search, bitmap, places, actives, buffer):
+    """The exhaustive traversal. A block has a piece of the places [0] to [1], and its part of ``actives``
+    (uint32[blocks·(D + 1)·t]); all blocks have one."""
+    found = cuda.shared.array(2, uint32)
+    _match((codes, search, bitmap, places, actives, buffer), found, _read_naively, found)
 
 
 @kernel
 def match_edits_efficiently(codes, search, bitmap, places, actives, buffer):
     """The traversal that visits trie-nodes less often; pieces and parts are as in `match_edits_naively`."""
     found = cuda.shared.array(2, uint32)
-    nodes, block = (int64(search[1]) + int64(1)) * int64(bitmap.inmaps.shape[0]), int64(cuda.blockIdx.x)
-    active = actives[block * nodes : (block + int64(1)) * nodes]
-    first, last = piece_of(places, block, int64(actives.shape[0]) // nodes)
-    _begin(active, found, nodes)
-    for place in range(warm_up(first, search), last):
-        base = _next_base(codes, place, active, nodes)
-        if base < int64(NO_BASE):
-            _read_efficiently(bitmap, active, base, search, found)
-            _report(found, place, first, buffer)
+    _match((codes, search, bitmap, places, actives, buffer), found, _read_efficiently, found)
 
 
 # ---- queues
@@ -261,15 +268,7 @@ def _read_in_queues(bitmap, active, base, search, room):
 def match_edits_in_queues(codes, search, bitmap, places, actives, buffer):
     """`match_edits_efficiently`, where the roots that a warp sets go through a queue of its own in shared memory."""
     found, queue = cuda.shared.array(2, uint32), cuda.shared.array(_QUEUES, uint32)
-    nodes, block = (int64(search[1]) + int64(1)) * int64(bitmap.inmaps.shape[0]), int64(cuda.blockIdx.x)
-    active = actives[block * nodes : (block + int64(1)) * nodes]
-    first, last = piece_of(places, block, int64(actives.shape[0]) // nodes)
-    _begin(active, found, nodes)
-    for place in range(warm_up(first, search), last):
-        base = _next_base(codes, place, active, nodes)
-        if base < int64(NO_BASE):
-            _read_in_queues(bitmap, active, base, search, (found, queue))
-            _report(found, place, first, buffer)
+    _match((codes, search, bitmap, places, actives, buffer), found, _read_in_queues, (found, queue))
 
 
 # ---- the host's side
