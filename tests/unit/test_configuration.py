@@ -113,6 +113,13 @@ MISTAKES = {
         "'samples.a.reads' is ['a.fq', 'b.fq'], but it should be: a read set of the key reads, or the path of one "
         "FASTA or FASTQ file (plain or gzip); it takes one value, not a list: join several files into one first",
     ),
+    **{
+        f"no device for {block}": (
+            f"{block}: {{datasets: {{mine: {{{own}, devices: []}}}}}}",
+            f"'{block}.datasets.mine.devices' is [], but it should be: list of 'cpu' and 'gpu'",
+        )
+        for block, own in (("kmer_seeds", "k: 20, mismatches: 1"), ("ebwt", "positions: [20]"))
+    },
 }  # fmt: skip
 
 
