@@ -388,3 +388,21 @@ def test_an_index_built_on_a_gpu_is_the_record() -> None:
     ]
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index itself is made there")[1]
     assert re.findall(r"(\d+\.\d+) s", text)[:4] == told
+
+
+def test_an_index_built_on_cores_is_the_record() -> None:
+    """The table of docs/fm_index.md, and what the README says of it."""
+    records = read_records(ROOT / "resources" / "measurements" / "amd-epyc-index" / "kmer_seeds.tsv")
+    medians = records.groupby(["tool", "threads", "stage", "metric"])["value"].median()
+    page = (ROOT / "docs" / "fm_index.md").read_text(encoding="utf-8")
+    lines = page.split("| | in memory | as a process |")[1].splitlines()[2:]
+    for line, side in zip(lines, (("warpseed", 1), ("warpseed", 2), ("bwa", 1)), strict=False):
+        total = f"{medians[(*side, 'total', 'time')]:.3g} s" if side[0] == "warpseed" else ""
+        process, memory = (medians[(*side, "process", metric)] for metric in ("time", "memory"))
+        assert [cell.strip() for cell in line.split("|")[2:-1]] == [total, f"{process:.3g} s", f"{memory / 1e9:.2f} GB"]
+    alone = medians["libdivsufsort", 1, "suffix_array", "time"]
+    assert f"makes the suffix array alone in {alone:.3g} s" in " ".join(page.split())
+    told = [medians["warpseed", 2, stage, "time"] for stage in ("total", "process")]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index of C. elegans takes")[1]
+    told.append(medians["bwa", 1, "process", "time"])
+    assert re.findall(r"([\d.]+) s", text)[:3] == [f"{value:.3g}" for value in told]
