@@ -6,17 +6,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["Array", "OutOfMemoryError", "PretendCupy"]
+__all__ = ["Array", "OutOfMemoryError", "PretendCupy", "TheirArray"]
 
 NO_LIMIT = np.iinfo(np.int64).max
 
 
 class Array(np.ndarray):
-    """A NumPy array that can be asked for the host's copy."""
+    """A NumPy array that can be asked for the host's copy, and on which device it lies."""
+
+    device = SimpleNamespace(id=0)  # type: ignore[assignment]
 
     def get(self, out: np.ndarray | None = None, blocking: bool = True, stream: Stream | None = None) -> np.ndarray:
         if out is None:
@@ -26,6 +28,12 @@ class Array(np.ndarray):
 
     def set(self, values: np.ndarray, stream: Stream) -> None:
         self[...] = values
+
+
+class TheirArray(Array):
+    """An array of a device as a caller gives it."""
+
+    __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
 
 
 class Stream:
@@ -100,6 +108,9 @@ class PretendCupy:
 
     def ones(self, shape: Any, dtype: Any) -> Array:
         return self._given(np.ones(shape, dtype))
+
+    def full(self, shape: Any, value: int, dtype: Any) -> Array:
+        return self._given(np.full(shape, value, dtype))
 
     def asarray(self, array: np.ndarray) -> Array:
         return array if isinstance(array, Array) else self._given(np.array(array))

@@ -28,6 +28,9 @@ from warpseed.one_error.output import expand as expand_placements
 from warpseed.one_error.reads import Criteria
 from warpseed.output.lines import format_lines
 from warpseed.output.rows import HIT_ROW
+from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC
+from warpseed.sequences.packed import pack
+from warpseed.sequences.queries import Queries
 
 from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_mems_paper import PaperKernels
@@ -146,6 +149,25 @@ class PretendGpu(PaperKernels):
         rows[...] = mine.astype(rows.dtype)
 
     make_placement_rows = make_hit_rows
+
+    def make_hit_columns(self, packed, hit_first, first_query, lengths, segments, columns) -> None:
+        kind, expand = {6: (HIT_ROW, expand_hits)}[len(columns)]
+        rows = np.empty(len(packed), kind)
+        read = (np.asarray(array).view(np.ndarray) for array in (packed, hit_first))
+        first = int(np.flatnonzero(hit_first)[0]) - 1
+        expand(*read, first, 0, np.asarray(lengths).view(np.ndarray), _plain(segments), first_query, rows)
+        for name, column in columns._asdict().items():
+            column[...] = rows[name]
+
+    def pack_letters(self, letters, offsets, first, words, marks, seen) -> None:
+        letters, offsets = (np.asarray(array).view(np.ndarray) for array in (letters, offsets))
+        if not IS_IUPAC[letters].all():
+            seen[0] = np.argmin(IS_IUPAC[letters])
+            return
+        packed = pack(Queries(BASE_CODE[letters], offsets, letters[:0], np.zeros_like(offsets), ""))
+        assert packed.first.tolist() == first.tolist()
+        words[...], marks[...] = packed.words, packed.marks if len(packed.marks) else 0
+        seen[1] = len(packed.marks) > 0
 
     def size_lines(self, rows, width, parts, names, sizes) -> None:
         out, ends = self._lines(rows, width, parts, names, len(sizes))
@@ -315,7 +337,8 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from warpseed.mems import gpu_shared, gpu_stages
     from warpseed.one_error import gpu as reads_gpu
     from warpseed.one_error import gpu_paper as reads_gpu_paper
-    from warpseed.output import device_lines
+    from warpseed.output import device_columns, device_lines
+    from warpseed.sequences import device_queries
 
     package, kernels = PretendCupy(), PretendGpu(index)
     monkeypatch.setitem(sys.modules, "cupy", package)
@@ -335,7 +358,9 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     for module in (
         appended,
         device,
+        device_columns,
         device_lines,
+        device_queries,
         gpu,
         gpu_paper,
         gpu_shared,

@@ -83,6 +83,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
     from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
+    from warpseed.output.device_columns import HitColumns
     from warpseed.output.lines import Tables, plan_of
     from warpseed.output.rows import HIT_ROW
     from warpseed.sequences.queries import Queries
@@ -109,6 +110,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     binned, patterns = binned_index(index, 20), Patterns(rows, borders, rows, borders, 2)
     started, entries = Started(rows, rows), Entries(words, words, rows)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
+    hit_columns = HitColumns(*(np.zeros(8, HIT_ROW[name]) for name in HIT_ROW.names or ()))
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
@@ -154,6 +156,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "put_neighbours": (words, 0),
         "look_up_places": (near, words, words, 9, words.view(np.uint8)),
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
+        "make_hit_columns": (words, borders, 3, rows, fast.segments, hit_columns),
+        "pack_letters": (words.view(np.uint8), borders, rows, words, words, borders),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,
         "put_lines": (*lines, words.view(np.uint8)),

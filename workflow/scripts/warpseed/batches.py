@@ -6,26 +6,31 @@ import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 
-from warpseed.compute.devices import device_name, target_of
+from warpseed.compute.devices import device_name, devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, check_number
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.output.rows import Found, join_found
+from warpseed.sequences.names import Names
 from warpseed.sequences.pieces import open_pieces
-from warpseed.sequences.queries import Queries
+from warpseed.sequences.queries import Queries, read_queries
 from warpseed.tasks import Batch, Search, Tasks
 
 if TYPE_CHECKING:
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.lines import Line
     from warpseed.output.totals import Totals
     from warpseed.output.writers import Writer
+    from warpseed.sequences.packed import Bounds, Packed
 
 __all__ = [
+    "ColumnSearch",
     "OptionArguments",
     "Options",
     "Settings",
@@ -33,13 +38,17 @@ __all__ = [
     "check_source",
     "checked_options",
     "find_all",
+    "find_on_device",
     "iter_batches",
     "iter_hits",
+    "lies_on_device",
     "opened",
     "write_results",
 ]
 
 _MOST_HITS = 1 << 62
+_DLPACK_CUDA = 2
+"""What DLPack calls a GPU of CUDA."""
 
 Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
 """Queries as users give them: the path of a FASTA or FASTQ file, sequences in memory, or Queries."""
@@ -147,6 +156,11 @@ def check_source(source: Source) -> None:
     order to number hits by."""
     if isinstance(source, Queries | str | os.PathLike):
         return
+    if lies_on_device(source):
+        raise InputError(
+            "the queries lie on a GPU, where find_kmers takes them, with device='gpu' and on_device=True; "
+            "or copy them to the host."
+        )
     if isinstance(source, bytes | bytearray | memoryview):
         raise InputError(f"the queries are {type(source).__name__}, which is one sequence: put it in a list.")
     kind = getattr(source, "dtype", None)
@@ -271,3 +285,73 @@ def _joined_to(before: Found, more: Found) -> Found:
     counts = np.concatenate([before.counts[:-1], [before.counts[-1] + more.counts[0]], more.counts[1:]])
     dropped = before.dropped_queries + more.dropped_queries, before.dropped_hits + more.dropped_hits
     return Found(np.concatenate([before.hits, more.hits]), counts, *dropped)
+
+
+# ------------------------------------------------------------------------------------------------- on the device
+
+
+class ColumnSearch(Search, Protocol):
+    """A search whose results can stay on the GPU that finds them."""
+
+    bounds: Bounds
+    """what a query may be"""
+
+    def columns(self, queries: Packed, names_of: Callable[[], Names], watch: Stopwatch) -> DeviceColumns:
+        """The results of all queries, which lie on the host or on the GPU; `names_of` gives their names."""
+
+
+def lies_on_device(source: Any) -> bool:
+    """Whether queries are letters on a GPU (`warpseed.sequences.device_queries`)."""
+    array = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    if hasattr(array, "__cuda_array_interface__"):
+        return True
+    return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
+
+
+def _single_gpu(options: Options) -> int:
+    """The number of the GPU on which results stay.
+
+    Raises
+    ------
+    InputError : there is none, there are several, or the tier leaves a part of the search to the CPU
+    """
+    devices = devices_of(options.device)
+    if options.tier != "fast" or len(devices) != 1:
+        raise InputError(
+            "on_device=True leaves results on the one GPU that finds them, by the fast tier, "
+            f"but device is {options.device!r} and tier {options.tier!r}; give device='gpu' and tier='fast'."
+        )
+    return devices[0]
+
+
+def find_on_device(source: Any, search: ColumnSearch, *, watch: Stopwatch) -> DeviceColumns:
+    """All queries of a source and their results, on the GPU.
+
+    Parameters
+    ----------
+    source : Source, which is read and packed by one thread before it is searched; or letters on that GPU
+    watch : takes the seconds of each stage: ``read``, ``pack``, and those of the search
+
+    Raises
+    ------
+    InputError : the options name no single GPU, or the queries are not what was expected
+    MemoryLimitError : what is found does not fit the GPU
+    """
+    number = _single_gpu(search.options)
+    from warpseed.compute.gpu import on_device
+    from warpseed.output.device_columns import room_on_device
+    from warpseed.sequences.device_queries import pack_on_device
+
+    with on_device(number), room_on_device():
+        if lies_on_device(source):
+            with watch.stage("pack"):
+                packed = pack_on_device(source, search.bounds)
+            return search.columns(packed, partial(Names.numbered, b"", len(packed.lengths)), watch)
+        check_source(source)
+        with watch.stage("read"):
+            records = read_queries(source)
+        with watch.stage("pack"):
+            sequences = search.queries(records, watch)
+            queries = sequences.slice(0, len(sequences))
+            packed = search.pack(queries, 0)
+        return search.columns(packed, lambda: queries.names, watch)

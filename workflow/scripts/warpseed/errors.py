@@ -23,6 +23,7 @@ __all__ = [
     "PeerError",
     "WarpseedError",
     "advice_for",
+    "check_flag",
     "check_number",
     "check_real",
     "explain",
@@ -79,6 +80,13 @@ def check_real(name: str, value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise InputError(f"{name} is {value!r:.60}, but a number was expected.")
     return float(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False as it is; InputError, naming it, for anything else."""
+    if value not in (True, False):
+        raise InputError(f"{name} is {value!r:.60}, but True or False was expected.")
+    return bool(value)
 
 
 _ADVICE = {

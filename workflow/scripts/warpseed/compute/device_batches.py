@@ -12,14 +12,17 @@ from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError, say
 
-__all__ = ["LARGEST_BATCH", "refuse_one_query", "run_batches", "serve_devices", "tell_short_memory"]
+__all__ = ["LARGEST_BATCH", "Refuse", "refuse_one_query", "run_batches", "serve_devices", "tell_short_memory"]
 
 LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
 
 _Result = TypeVar("_Result")
 BatchRun: TypeAlias = Callable[[int, int], _Result]
-"""What runs the queries [first, last) on the current device, copies included, and returns their result on the host."""
+"""What runs the queries [first, last) on the current device, copies included, and returns their result, on the host or
+there."""
+Refuse: TypeAlias = Callable[[Exception], NoReturn]
+"""What says that memory does not suffice for a single query; it is given the error that told so."""
 
 _told: set[int] = set()
 """Devices whose short memory was told of."""
@@ -69,7 +72,9 @@ def refuse_one_query(error: Exception) -> NoReturn:
     ) from error
 
 
-def _run_shrinking(device: int, first: int, last: int, run: BatchRun[_Result]) -> tuple[int, list[tuple[int, _Result]]]:
+def _run_shrinking(
+    device: int, first: int, last: int, run: BatchRun[_Result], refuse: Refuse
+) -> tuple[int, list[tuple[int, _Result]]]:
     """Run the queries [first, last), in halves of halves where memory does not suffice.
 
     Returns
@@ -86,7 +91,7 @@ def _run_shrinking(device: int, first: int, last: int, run: BatchRun[_Result]) -
             if not is_out_of_memory(error):
                 raise
             if end - first == 1:
-                refuse_one_query(error)
+                refuse(error)
             size = -(-(end - first) // 2)
         else:
             first = end
@@ -144,6 +149,7 @@ def run_batches(
     *,
     watch: Stopwatch,
     devices: Sequence[int] = (0,),
+    refuse: Refuse = refuse_one_query,
 ) -> list[_Result]:
     """Run `count` queries in batches on one or more devices.
 
@@ -154,6 +160,7 @@ def run_batches(
         share, and returns what runs one of them
     watch : takes the seconds of each stage; of several devices those of the slowest
     devices : numbers of the devices, each served by a host thread of its own
+    refuse : raises what is said where a single query does not fit
 
     Returns
     -------
@@ -175,7 +182,7 @@ def run_batches(
         if size < wanted:
             tell_short_memory(devices[number], size)
         while (taken := deal.take(size)) is not None:
-            size, parts = _run_shrinking(devices[number], *taken, run)
+            size, parts = _run_shrinking(devices[number], *taken, run, refuse)
             results += parts
         return results
 

@@ -333,8 +333,8 @@ def pinned(count: int, dtype: Any) -> np.ndarray:
 
 
 def to_device(value: Any) -> Any:
-    """Copy an array, or every array of a NamedTuple (nested ones too), to the device; numbers stay."""
-    if isinstance(value, np.ndarray):
+    """Copy an array, or every array of a NamedTuple (nested ones too), to the device; the rest stays."""
+    if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
         return view(cupy().asarray(value))
     if isinstance(value, tuple):
         return type(value)(*(to_device(part) for part in value))

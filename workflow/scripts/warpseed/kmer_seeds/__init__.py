@@ -5,16 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.batches import (
+    OptionArguments,
+    Source,
+    checked_options,
+    find_all,
+    find_on_device,
+    iter_hits,
+    lies_on_device,
+    opened,
+)
 from warpseed.compute.devices import devices_of
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.kmer_seeds.search import Cut, KmerSearch
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
 
@@ -105,16 +115,42 @@ def iter_kmer_hits(
     return (hits for hits, _ in iter_hits(kmers, search, watch=watch))
 
 
+class KmerArguments(OptionArguments, total=False):
+    """What `find_kmers` is asked, by name."""
+
+    k: int | None
+    step: int | None
+    max_mismatches: int
+    watch: Stopwatch | None
+
+
+@overload
 def find_kmers(
     index: SeedIndex | str | os.PathLike[str],
     kmers: Source,
     *,
+    on_device: Literal[False] = False,
+    **how: Unpack[KmerArguments],
+) -> Hits: ...
+
+
+@overload
+def find_kmers(
+    index: SeedIndex | str | os.PathLike[str], kmers: Any, *, on_device: Literal[True], **how: Unpack[KmerArguments]
+) -> DeviceColumns: ...
+
+
+def find_kmers(
+    index: SeedIndex | str | os.PathLike[str],
+    kmers: Any,
+    *,
     k: int | None = None,
     step: int | None = None,
     max_mismatches: int = 0,
+    on_device: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
-) -> Hits:
+) -> Hits | DeviceColumns:
     """Every place of the reference within a Hamming distance of each k-mer, on both strands.
 
     Parameters
@@ -126,6 +162,10 @@ def find_kmers(
         named READ:OFFSET (0-based on the read as given). A read shorter than k has none.
     step : int, at least 1; k where not given, and 1 is all k-mers
     max_mismatches : int, 0 to 3 (paper tier: 0 to 2)
+    on_device : bool, whether the hits stay on the GPU that finds them, as columns there: with device='gpu', one GPU and
+        the fast tier. Then `kmers` may be letters on that GPU, too, but not reads that k-mers are cut from: uint8, a
+        k-mer a row, or a pair of these in one dimension and the offsets between them, int[n + 1] (docs/kmer_seeds.md,
+        "Hits that stay on the GPU")
     watch : Stopwatch that takes the seconds of each stage; with k, it counts `reads`, and as `short_reads` those of
         them that are shorter than k
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 000; their hits are the same
@@ -136,16 +176,21 @@ def find_kmers(
 
     Returns
     -------
-    Hits
+    Hits; with on_device DeviceColumns, equal hits in the same order
 
     Raises
     ------
     InputError : an argument out of its range, or a file that is not what it should be
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : device='gpu', and no GPU answers
+    MemoryLimitError : with on_device, the hits do not fit the GPU
     """
     from warpseed.compute.stopwatch import Stopwatch
 
     search = kmer_search(index, k=k, step=step, max_mismatches=max_mismatches, **options)
+    if check_flag("on_device", on_device):
+        if k is not None and lies_on_device(kmers):
+            raise InputError(f"k is {k}, but of letters on a GPU each query is a k-mer: cut them there; leave out k.")
+        return find_on_device(kmers, search, watch=watch or Stopwatch())
     queries, found = find_all(kmers, search, watch=watch or Stopwatch())
     return search.hits(queries, found, 0, False)

@@ -219,8 +219,8 @@ def make_scheme(lengths: np.ndarray, max_mismatches: int, rows: int, table_lengt
 
 
 def lengths_in(lengths: np.ndarray) -> tuple[int, ...]:
-    """The different lengths of a set, ascending; `lengths` is uint32[n]."""
-    present = {int(lengths.min(initial=MAX_LENGTH)), int(lengths.max(initial=0))}
+    """The different lengths of a set, ascending; `lengths` is uint32[n], on the host or on a device."""
+    present = {int(lengths.min()), int(lengths.max())} if len(lengths) else set()
     if len(present) > 1:
         present = set(np.flatnonzero(np.bincount(lengths)).tolist())
     return tuple(sorted(present))

@@ -1,4 +1,5 @@
-"""How near the GPU kernels come to what the device can do: k-mers on the device, hits left there.
+"""How near the GPU kernels come to what the device can do: k-mers on the device, hits left there; and the whole search
+beside them, from letters to columns there.
 
 The floor is that of `warpseed.measure.floors`. What must be read: for every look-up the sector of its table entries
 (look-ups that share a sector count once); for every bucket that holds something the sectors of the rows that agree
@@ -20,17 +21,22 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.fm_index.text import inside_segment
+from warpseed.kmer_seeds import find_kmers
 from warpseed.kmer_seeds.fast import make_scheme
+from warpseed.kmer_seeds.output import make_hits
 from warpseed.kmer_seeds.paper import MAX_MISMATCHES
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
-from warpseed.measure.records import join_parameters
+from warpseed.measure.records import join_parameters, split_parameters
 from warpseed.measure.timing import side_fields
+from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import Packed
+from warpseed.sequences.queries import Queries
 
 if TYPE_CHECKING:
     from warpseed.fm_index.tagged import TaggedIndex
+    from warpseed.output.columns import DeviceColumns
 
-__all__ = ["draw_kmers", "measure_limits"]
+__all__ = ["column_rows", "draw_kmers", "measure_limits"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -132,7 +138,64 @@ def _limits(
             seconds = kernel_seconds(run, repeats)
             _LOGGER.info("%s, %s tier: %.6f s", named["case"], tier, min(seconds))
             rows += limit_rows(seconds, own, {**fields, **named, **found}, unit="k-mers/s")
+            if tier == "fast":
+                told = {**fields, **named, **found}
+                rows += column_rows(opened, kmers, mismatches, max_hits, repeats=repeats, fields=told, floor=floor)
     return rows
+
+
+def column_rows(
+    index: SeedIndex,
+    kmers: Packed,
+    mismatches: int,
+    max_hits: int | None,
+    *,
+    repeats: int,
+    fields: Mapping[str, Any],
+    floor: float,
+) -> list[dict[str, Any]]:
+    """Time `find_kmers` from letters on the current GPU to columns there, of k-mers of one length, sorted and all.
+
+    Parameters
+    ----------
+    fields : columns of the records of the same k-mers' kernels, and `floor` that of these in seconds, which counts
+        neither letters nor columns
+
+    Raises
+    ------
+    AssertionError : the columns are not the rows that the host makes of the same search's hits
+    """
+    from warpseed.kmer_seeds import gpu
+
+    letters = _letters_on_device(kmers)
+
+    def run() -> DeviceColumns:
+        return find_kmers(index, letters, max_mismatches=mismatches, max_hits=max_hits, device="gpu", on_device=True)
+
+    found, count = run(), len(kmers.lengths)
+    offsets, nothing = offsets_of(kmers.lengths), np.empty(0, np.uint8)
+    unnamed = Queries(nothing, offsets, nothing, np.zeros(count + 1, np.int64), "the k-mers")
+    rows = make_hits(index, unnamed, gpu.find_fast(index, kmers, mismatches, max_hits=max_hits)).rows()
+    for name, column in found.columns.items():
+        if not np.array_equal(column.get(), rows[name]):
+            raise AssertionError(f"{fields['case']}: the column '{name}' on the device is not that of the host")
+    results = len(found)
+    del found, rows
+    parameters = join_parameters({**split_parameters(fields["parameters"]), "results": "columns"})
+    told = {"case": f"{fields['case']}, letters to columns", "parameters": parameters, "results": results}
+    return limit_rows(kernel_seconds(run, repeats), floor, {**fields, **told}, unit="k-mers/s")
+
+
+def _letters_on_device(kmers: Packed) -> Any:
+    """The letters of k-mers of one length, at most 32 bases: uint8[n, k] on the current device."""
+    from warpseed.compute.gpu import cupy
+
+    xp = cupy()
+    words, bases = xp.asarray(kmers.words), xp.asarray(np.frombuffer(b"ACGT", np.uint8))
+    letters = xp.empty((len(words), int(kmers.lengths[0])), xp.uint8)
+    for i in range(letters.shape[1]):
+        letters[:, i] = bases[((words >> xp.uint64(62 - 2 * i)) & xp.uint64(3)).astype(xp.int64)]
+    return letters
 
 
 def _sectors(index: SeedIndex, tagged: TaggedIndex, kmers: Packed, mismatches: int) -> dict[str, int]:

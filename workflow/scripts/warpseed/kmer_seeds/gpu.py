@@ -51,9 +51,11 @@ from warpseed.kmer_seeds.gpu_inexact import (
     close_ranks,
     settle_counts,
 )
-from warpseed.kmer_seeds.gpu_output import make_hit_rows
+from warpseed.kmer_seeds.gpu_output import make_hit_columns, make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
+from warpseed.output.columns import DeviceColumns
+from warpseed.output.device_columns import ColumnsWanted, HitColumns, search_columns
 from warpseed.output.device_lines import LinesWanted
 from warpseed.output.from_device import (
     DeviceArguments,
@@ -67,6 +69,7 @@ from warpseed.output.from_device import (
 )
 from warpseed.output.lines import Line
 from warpseed.output.rows import HIT_ROW, Found, Result
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
@@ -75,6 +78,7 @@ __all__ = [
     "device_run",
     "exact_hits",
     "fast_batch",
+    "find_columns",
     "find_fast",
     "find_paper",
     "inexact_hits",
@@ -197,6 +201,21 @@ def find_fast(index: SeedIndex, kmers: Packed, max_mismatches: int, **options: U
     given = DeviceOptions(**options)
     request = given.request(max_mismatches)
     return find_results(kmers, partial(fast_batch, index, request), bytes_each(kmers, request), given)
+
+
+def find_columns(
+    index: SeedIndex,
+    kmers: Packed,
+    max_mismatches: int,
+    names_of: Callable[[], Names],
+    **options: Unpack[DeviceArguments],
+) -> DeviceColumns:
+    """As `find_fast` on one GPU, with the hits left there; the k-mers may lie there, too, and `names_of` gives their
+    names."""
+    given = DeviceOptions(**options)
+    request = given.request(max_mismatches)
+    start, wanted = partial(fast_batch, index, request), ColumnsWanted(HIT_ROW, HitColumns, make_hit_columns, index)
+    return search_columns(kmers, names_of, start, bytes_each(kmers, request), wanted, given)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier

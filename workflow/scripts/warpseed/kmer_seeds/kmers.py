@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpseed.compute.compiled import scalar, uint64
-from warpseed.sequences.packed import Packed, pack_bounded
+from warpseed.sequences.packed import Bounds, Packed, pack_bounded
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
 
-__all__ = ["MAX_LENGTH", "QUERY_SHIFT", "keyed_hit", "pack_hit", "pack_kmers"]
+__all__ = ["BOUNDS", "MAX_LENGTH", "QUERY_SHIFT", "keyed_hit", "pack_hit", "pack_kmers"]
 
 MAX_LENGTH = 255
+BOUNDS = Bounds("k-mer", MAX_LENGTH, "; cut longer reads by naming k (--k 20)")
+"""What a k-mer may be."""
 QUERY_SHIFT = 35
 """Hits appended on a device carry their k-mer above the 35 bits of a packed hit, so one sort orders everything."""
 
@@ -24,7 +26,7 @@ def pack_kmers(queries: Queries, first: int = 0) -> Packed:
     ------
     InputError : a query is empty or longer than MAX_LENGTH
     """
-    return pack_bounded(queries, "k-mer", MAX_LENGTH, first, "; cut longer reads by naming k (--k 20)")
+    return pack_bounded(queries, BOUNDS, first)
 
 
 @scalar

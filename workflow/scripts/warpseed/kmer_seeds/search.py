@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpseed.batches import Options
-from warpseed.compute.devices import target_of
+from warpseed.compute.devices import devices_of, target_of
+from warpseed.kmer_seeds.kmers import BOUNDS
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.lines import Line
     from warpseed.output.rows import Found, Result
+    from warpseed.sequences.names import Names
     from warpseed.sequences.packed import NamedSet, Packed
     from warpseed.sequences.queries import Queries
 
@@ -46,6 +49,7 @@ class KmerSearch:
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
         self.as_written = False
+        self.bounds = BOUNDS
         self._index = index
         self._max_mismatches = max_mismatches
         self._cut = cut
@@ -82,6 +86,16 @@ class KmerSearch:
         from warpseed.kmer_seeds.gpu import stream_hits
 
         return stream_hits(self._index, sets, self._max_mismatches, self.options, line=line, watch=watch)
+
+    def columns(self, queries: Packed, names_of: Callable[[], Names], watch: Stopwatch) -> DeviceColumns:
+        """The hits of all k-mers, left on the GPU."""
+        from warpseed.kmer_seeds.gpu import find_columns
+
+        _, device, _, limit = self.options
+        devices = devices_of(device)
+        return find_columns(
+            self._index, queries, self._max_mismatches, names_of, max_hits=limit, watch=watch, devices=devices
+        )
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""

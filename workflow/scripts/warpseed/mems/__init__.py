@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
 from warpseed.compute.devices import devices_of
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -57,8 +57,7 @@ def mem_search(
     checked = checked_options(options, ("min_length", "kind", "both_strands", "max_occurrences", "watch"))
     if kind not in KINDS:
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
-    if both_strands not in (True, False):
-        raise InputError(f"both_strands is {both_strands!r}, but True or False was expected.")
+    check_flag("both_strands", both_strands)
     if checked.tier == "paper" and KINDS[kind] != PAPER:
         raise InputError(
             f"kind is {kind!r}, but the paper tier finds 'paper' alone; choose that kind, or the fast tier."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
 from warpseed.compute.devices import devices_of
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -56,9 +56,8 @@ def read_search(
     checked = checked_options(options, ("max_edits", "both_strands", "report", "keep_reads", "watch"))
     if report not in _REPORTS:
         raise InputError(f"report is {report!r}, but {' or '.join(map(repr, _REPORTS))} was expected.")
-    for name, value in (("both_strands", both_strands), ("keep_reads", keep_reads)):
-        if value not in (True, False):
-            raise InputError(f"{name} is {value!r}, but True or False was expected.")
+    check_flag("both_strands", both_strands)
+    check_flag("keep_reads", keep_reads)
     least, most, takes = 0, MAX_EDITS, f"the fast tier takes 0 to {MAX_EDITS}"
     if checked.tier == "paper":
         least, most, takes = 1, 1, "the paper tier takes 1 alone"

@@ -19,12 +19,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
-from warpseed.sequences.packed import Packed, base_at, pack_bounded
+from warpseed.sequences.packed import Bounds, Packed, base_at, pack_bounded
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
 
 __all__ = [
+    "BOUNDS",
     "DELETION",
     "EVERY_PLACEMENT",
     "INSERTION",
@@ -51,6 +52,8 @@ MAX_EDITS = 2
 
 MAX_LENGTH = (1 << 24) - 2
 """Bases of the longest read: a placement keeps an offset in 24 bits."""
+BOUNDS = Bounds("read", MAX_LENGTH)
+"""What a read may be."""
 
 
 class Criteria(NamedTuple):
@@ -72,7 +75,7 @@ def pack_reads(queries: Queries, first: int = 0) -> Packed:
     ------
     InputError : a query is empty or longer than MAX_LENGTH
     """
-    return pack_bounded(queries, "read", MAX_LENGTH, first)
+    return pack_bounded(queries, BOUNDS, first)
 
 
 @scalar

@@ -7,7 +7,7 @@ ones costs its own words and no more. The functions here are scalar and run on t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASES_A_WORD",
+    "Bounds",
     "Measured",
     "NamedSet",
     "Packed",
@@ -37,6 +38,7 @@ __all__ = [
     "pack",
     "pack_bounded",
     "part_of",
+    "refuse_length",
 ]
 
 
@@ -180,27 +182,42 @@ def pack(queries: Queries, measured: Measured | None = None) -> Packed:
     return Packed(words, marks, first, known.lengths)
 
 
-def pack_bounded(queries: Queries, kind: str, longest: int, first: int = 0, advice: str = "") -> Packed:
-    """Pack queries of 1 to `longest` bases.
+class Bounds(NamedTuple):
+    """How long queries may be, and what a sentence says of another one."""
 
-    Parameters
-    ----------
-    kind : what a query is, for the sentence
-    first : number of the first query in its source
-    advice : what the sentence ends with
+    kind: str
+    """what a query is, such as 'read'"""
+    longest: int
+    """bases"""
+    advice: str = ""
+    """what the sentence ends with"""
+
+
+def refuse_length(source: str, number: int, name: str, bases: int, bounds: Bounds) -> NoReturn:
+    """Say that a query of a source, by its number from 0 on, has no bases or too many.
+
+    Raises
+    ------
+    InputError
+    """
+    raise InputError(
+        f"{source}: {bounds.kind} number {number + 1} ('{name[:60]}') has {bases} bases, but 1 to {bounds.longest} "
+        f"were expected{bounds.advice}."
+    )
+
+
+def pack_bounded(queries: Queries, bounds: Bounds, first: int = 0) -> Packed:
+    """Pack queries of 1 to `bounds.longest` bases; `first` is the number of the first one in its source.
 
     Raises
     ------
     InputError : a query is empty or longer
     """
     measured = measure(queries)
-    if measured.longest > longest or (measured.shortest < 1 and len(queries)):
+    if measured.longest > bounds.longest or (measured.shortest < 1 and len(queries)):
         lengths = queries.lengths
-        worst = int(np.argmax((lengths > longest) | (lengths < 1)))
-        raise InputError(
-            f"{queries.source}: {kind} number {first + worst + 1} ('{queries.name(worst)[:60]}') has "
-            f"{int(lengths[worst])} bases, but 1 to {longest} were expected{advice}."
-        )
+        worst = int(np.argmax((lengths > bounds.longest) | (lengths < 1)))
+        refuse_length(queries.source, first + worst, queries.name(worst), int(lengths[worst]), bounds)
     return pack(queries, measured)
 
 
