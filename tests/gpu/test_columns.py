@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from hostile_texts import HOSTILE
 from oracles.kmers import reverse_complement
-from warpseed import build_index, find_kmers
+from warpseed import build_index, find_kmers, find_reads
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
@@ -27,6 +27,15 @@ from warpseed.sequences.reference import read_reference
 pytestmark = pytest.mark.gpu
 
 ON_GPU: dict[str, Any] = {"device": "gpu", "on_device": True}
+FINDS = pytest.mark.parametrize(
+    ("find", "asked"),
+    [
+        *(pytest.param(find_kmers, {"max_mismatches": most}, id=f"kmers-{most}") for most in (0, 1, 2, 3)),
+        pytest.param(find_reads, {"max_edits": 0}, id="reads-0"),
+        pytest.param(find_reads, {"max_edits": 1}, id="reads-1"),
+        pytest.param(find_reads, {"max_edits": 2, "both_strands": False}, id="reads-2"),
+    ],
+)
 
 
 class OnlyDlpack:
@@ -67,37 +76,40 @@ def genome(real_genome: Path) -> SeedIndex:
     return build_index(real_genome, threads=2)
 
 
-def reads_of(index_of: Path, count: int, longest: int, seed: int) -> list[str]:
+def words_in(genome: Path, count: int, longest: int, seed: int) -> list[str]:
     """Words of a genome."""
-    reference = read_reference(index_of)
+    reference = read_reference(genome)
     bases = np.frombuffer(b"ACGTN", np.uint8)[np.minimum(reference.codes[:400_000], 4)].tobytes().decode()
     return words_of([bases], count, longest, seed)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_kmers_of_hostile_texts(write_reference: Callable[..., Path], name: str) -> None:
-    index = build_index(write_reference(HOSTILE[name]), table_length=4)
-    queries = words_of(HOSTILE[name], 150, 70, len(name))
-    for mismatches in range(4):
+@FINDS
+def test_hostile_texts(write_reference: Callable[..., Path], find: Callable[..., Any], asked: dict[str, Any]) -> None:
+    for name, contigs in HOSTILE.items():
+        index = build_index(write_reference(contigs), table_length=4)
+        queries = words_of(contigs, 100, 70, len(name))
         for max_hits in (None, 5):
-            options: dict[str, Any] = {"max_mismatches": mismatches, "max_hits": max_hits}
-            expected = find_kmers(index, queries, **options)
-            assert find_kmers(index, queries, **ON_GPU, **options).to_host() == expected
-            assert find_kmers(index, there(queries), **ON_GPU, **options).to_host() == expected
+            expected = find(index, queries, max_hits=max_hits, **asked)
+            for source in (queries, there(queries)):
+                assert find(index, source, max_hits=max_hits, **ON_GPU, **asked).to_host() == expected, name
 
 
-@pytest.mark.parametrize("mismatches", [0, 2])
-def test_kmers_of_a_genome_in_batches_of_any_size(
-    genome: SeedIndex, real_genome: Path, monkeypatch: pytest.MonkeyPatch, mismatches: int
+@FINDS
+def test_batches_of_any_size(
+    genome: SeedIndex,
+    real_genome: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    find: Callable[..., Any],
+    asked: dict[str, Any],
 ) -> None:
-    queries = [word for word in reads_of(real_genome, 20_000, 60, 3) if len(word) >= 12]
-    options: dict[str, Any] = {"max_mismatches": mismatches, "max_hits": 100}
-    expected = find_kmers(genome, queries, **options)
-    assert len(expected) > 10_000
+    queries = [word for word in words_in(real_genome, 20_000, 60, 3) if len(word) >= 20]
+    asked = {**asked, "max_hits": 100}
+    expected = find(genome, queries, **asked)
+    assert len(expected) > 1000
     for largest in (1 << 25, len(queries) // 2 - 1, len(queries) // 25):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
         for source in (queries, there(queries)):
-            found = find_kmers(genome, source, **ON_GPU, **options)
+            found = find(genome, source, **ON_GPU, **asked)
             assert found.to_host() == expected
             assert all(column.flags.c_contiguous for column in found.columns.values())
 
@@ -105,7 +117,7 @@ def test_kmers_of_a_genome_in_batches_of_any_size(
 def test_rows_of_letters_and_what_comes_by_dlpack(genome: SeedIndex, real_genome: Path) -> None:
     xp = device.cupy()
     for length in (20, 32, 33, 255):
-        queries = [word for word in reads_of(real_genome, 4000, 2 * length, 5) if len(word) >= length]
+        queries = [word for word in words_in(real_genome, 4000, 2 * length, 5) if len(word) >= length]
         queries = [word[:length] for word in queries]
         rows = there(queries)[0].reshape(-1, length)
         expected = find_kmers(genome, queries, max_mismatches=1, max_hits=50)
@@ -117,14 +129,16 @@ def test_rows_of_letters_and_what_comes_by_dlpack(genome: SeedIndex, real_genome
     assert xp.bincount(found.contig, minlength=len(found.contig_names)).sum() == len(expected)
 
 
-@pytest.mark.parametrize("queries", [[], ["ACGTNNNNNNNNNNACGTT"], ["ACGTNNNNNNNNNNACGTT", "A"]])
-def test_no_queries_and_no_hits(genome: SeedIndex, queries: list[str]) -> None:
-    for source in (queries, there(queries)):
-        assert find_kmers(genome, source, **ON_GPU).to_host() == find_kmers(genome, queries)
+@FINDS
+def test_no_queries_and_no_hits(genome: SeedIndex, find: Callable[..., Any], asked: dict[str, Any]) -> None:
+    nothing = "ACGTNNNNNNNNNNNNACGTT"
+    for queries in ([], [nothing], [nothing, "ACGTACGTACGTACG"]):
+        for source in (queries, there(queries)):
+            assert find(genome, source, **ON_GPU, **asked).to_host() == find(genome, queries, **asked)
 
 
 def test_kmers_are_cut_from_reads(genome: SeedIndex, real_genome: Path) -> None:
-    reads = [word for word in reads_of(real_genome, 2000, 100, 4) if len(word) > 30]
+    reads = [word for word in words_in(real_genome, 2000, 100, 4) if len(word) > 30]
     options: dict[str, Any] = {"k": 20, "step": 7, "max_mismatches": 1, "max_hits": 20}
     watch = Stopwatch()
     found = find_kmers(genome, reads, watch=watch, **ON_GPU, **options)
@@ -135,7 +149,7 @@ def test_kmers_are_cut_from_reads(genome: SeedIndex, real_genome: Path) -> None:
 def test_work_goes_onto_the_stream_of_the_caller(genome: SeedIndex, real_genome: Path) -> None:
     """Letters are made, searched and counted one behind the other, and nothing is waited for between."""
     xp = device.cupy()
-    queries = [word[:20] for word in reads_of(real_genome, 40_000, 60, 8) if len(word) >= 20]
+    queries = [word[:20] for word in words_in(real_genome, 40_000, 60, 8) if len(word) >= 20]
     expected = find_kmers(genome, queries, max_hits=50)
     rows = there(queries)[0].reshape(-1, 20)
     with xp.cuda.Stream(non_blocking=True) as stream:

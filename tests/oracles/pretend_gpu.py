@@ -35,6 +35,9 @@ from warpseed.sequences.queries import Queries
 from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_mems_paper import PaperKernels
 
+_ROWS = {6: (HIT_ROW, expand_hits), 9: (PLACEMENT_ROW, expand_placements)}
+"""Rows, and what makes them, by their number of fields."""
+
 
 class PretendGpu(PaperKernels):
     """The kernels, by name, as functions on arrays of the host."""
@@ -141,7 +144,7 @@ class PretendGpu(PaperKernels):
     # ---- lines
 
     def make_hit_rows(self, packed, hit_first, first, lengths, segments, rows) -> None:
-        kind, expand = {6: (HIT_ROW, expand_hits), 9: (PLACEMENT_ROW, expand_placements)}[len(rows.dtype)]
+        kind, expand = _ROWS[len(rows.dtype)]
         query = int(np.searchsorted(hit_first, first, side="right")) - 1
         columns = (np.asarray(array).view(np.ndarray) for array in (packed, hit_first))
         mine = np.empty(len(rows), kind)
@@ -151,13 +154,15 @@ class PretendGpu(PaperKernels):
     make_placement_rows = make_hit_rows
 
     def make_hit_columns(self, packed, hit_first, first_query, lengths, segments, columns) -> None:
-        kind, expand = {6: (HIT_ROW, expand_hits)}[len(columns)]
+        kind, expand = _ROWS[len(columns)]
         rows = np.empty(len(packed), kind)
         read = (np.asarray(array).view(np.ndarray) for array in (packed, hit_first))
         first = int(np.flatnonzero(hit_first)[0]) - 1
         expand(*read, first, 0, np.asarray(lengths).view(np.ndarray), _plain(segments), first_query, rows)
         for name, column in columns._asdict().items():
             column[...] = rows[name]
+
+    make_placement_columns = make_hit_columns
 
     def pack_letters(self, letters, offsets, first, words, marks, seen) -> None:
         letters, offsets = (np.asarray(array).view(np.ndarray) for array in (letters, offsets))

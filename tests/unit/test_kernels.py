@@ -81,6 +81,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.mems.matches import SUPER, Criteria
     from warpseed.mems.paper import Entries, Patterns
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
+    from warpseed.one_error.gpu_output import PlacementColumns
     from warpseed.one_error.output import LINES, PLACEMENT_ROW
     from warpseed.one_error.paper import Results
     from warpseed.output.device_columns import HitColumns
@@ -110,7 +111,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     binned, patterns = binned_index(index, 20), Patterns(rows, borders, rows, borders, 2)
     started, entries = Started(rows, rows), Entries(words, words, rows)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
-    hit_columns = HitColumns(*(np.zeros(8, HIT_ROW[name]) for name in HIT_ROW.names or ()))
+    hit_columns, placement_columns = (
+        kind(*(np.zeros(8, row[name]) for name in row.names or ()))
+        for kind, row in ((HitColumns, HIT_ROW), (PlacementColumns, PLACEMENT_ROW))
+    )
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
@@ -157,6 +161,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "look_up_places": (near, words, words, 9, words.view(np.uint8)),
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
         "make_hit_columns": (words, borders, 3, rows, fast.segments, hit_columns),
+        "make_placement_columns": (words, borders, 3, rows, fast.segments, placement_columns),
         "pack_letters": (words.view(np.uint8), borders, rows, words, words, borders),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,

@@ -158,8 +158,8 @@ def check_source(source: Source) -> None:
         return
     if lies_on_device(source):
         raise InputError(
-            "the queries lie on a GPU, where find_kmers takes them, with device='gpu' and on_device=True; "
-            "or copy them to the host."
+            "the queries lie on a GPU, where find_kmers and find_reads take them, "
+            "with device='gpu' and on_device=True; or copy them to the host."
         )
     if isinstance(source, bytes | bytearray | memoryview):
         raise InputError(f"the queries are {type(source).__name__}, which is one sequence: put it in a list.")

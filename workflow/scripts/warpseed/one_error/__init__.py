@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, find_on_device, iter_hits, opened
 from warpseed.compute.devices import devices_of
 from warpseed.errors import InputError, check_flag, check_number
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.search import ReadSearch
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
 
@@ -84,17 +85,44 @@ def iter_read_hits(
     return (hits for hits, _ in iter_hits(reads, search, watch=watch))
 
 
+class ReadArguments(OptionArguments, total=False):
+    """What `find_reads` is asked, by name."""
+
+    max_edits: int
+    both_strands: bool
+    report: str
+    keep_reads: bool
+    watch: Stopwatch | None
+
+
+@overload
 def find_reads(
     index: SeedIndex | str | os.PathLike[str],
     reads: Source,
+    *,
+    on_device: Literal[False] = False,
+    **how: Unpack[ReadArguments],
+) -> Hits: ...
+
+
+@overload
+def find_reads(
+    index: SeedIndex | str | os.PathLike[str], reads: Any, *, on_device: Literal[True], **how: Unpack[ReadArguments]
+) -> DeviceColumns: ...
+
+
+def find_reads(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Any,
     *,
     max_edits: int = 1,
     both_strands: bool = True,
     report: str = "all",
     keep_reads: bool = False,
+    on_device: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
-) -> Hits:
+) -> Hits | DeviceColumns:
     """Every placement of each read: every substring of the reference within an edit distance of it.
 
     A read that occurs somewhere has placements a base longer and shorter there, too: they are one edit away from it.
@@ -109,6 +137,10 @@ def find_reads(
     both_strands : bool, whether reverse complements are searched, too
     report : 'all' placements, or the 'best' one of each locus (docs/one_error.md, "One placement a locus")
     keep_reads : bool, whether the hits have the reads (`hits.queries`), with their qualities and letters, for BAM
+    on_device : bool, whether all placements stay on the GPU that finds them, as columns there, without their reads:
+        with device='gpu', one GPU and the fast tier. Then `reads` may be letters on that GPU, too: uint8, a read a row,
+        or a pair of these in one dimension and the offsets between them, int[n + 1] (docs/kmer_seeds.md, "Hits that
+        stay on the GPU")
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same
     device : 'cpu'; 'gpu', the first one; or GPUs by number that share the reads: 'gpu:1', 'gpu:0,1', 'gpu:all'
@@ -117,18 +149,27 @@ def find_reads(
 
     Returns
     -------
-    Hits, whose rows are PLACEMENT_ROW of `warpseed.one_error.output`, or with `keep_reads` EDITED_ROW
+    Hits, whose rows are PLACEMENT_ROW of `warpseed.one_error.output`, or with `keep_reads` EDITED_ROW; with
+    on_device DeviceColumns, equal ones in the same order
 
     Raises
     ------
     InputError : an argument out of its range, or a file that is not what it should be
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : device='gpu', and no GPU answers
+    MemoryLimitError : with on_device, the placements do not fit the GPU
     """
     from warpseed.compute.stopwatch import Stopwatch
 
     search = read_search(
         index, max_edits=max_edits, both_strands=both_strands, report=report, keep_reads=keep_reads, **options
     )
+    if check_flag("on_device", on_device):
+        if report != "all" or keep_reads:
+            raise InputError(
+                "on_device=True leaves all placements on the GPU, without their reads, but report is "
+                f"{report!r} and keep_reads {keep_reads!r}; give report='all' and keep_reads=False."
+            )
+        return find_on_device(reads, search, watch=watch or Stopwatch())
     queries, found = find_all(reads, search, watch=watch or Stopwatch())
     return search.hits(queries, found, 0, False)

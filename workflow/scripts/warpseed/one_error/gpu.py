@@ -41,11 +41,13 @@ from warpseed.one_error.gpu_fast import (
     append_placements,
     orient_reads,
 )
-from warpseed.one_error.gpu_output import make_placement_rows
+from warpseed.one_error.gpu_output import PlacementColumns, make_placement_columns, make_placement_rows
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
 from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
 from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
+from warpseed.output.columns import DeviceColumns
+from warpseed.output.device_columns import ColumnsWanted, search_columns
 from warpseed.output.device_lines import LinesWanted
 from warpseed.output.from_device import (
     DeviceArguments,
@@ -59,12 +61,14 @@ from warpseed.output.from_device import (
 )
 from warpseed.output.lines import Line
 from warpseed.output.rows import Found, Result
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed, part_of
 
 __all__ = [
     "bytes_each",
     "device_run",
     "fast_batch",
+    "find_columns",
     "find_fast",
     "find_paper",
     "paper_batch",
@@ -162,6 +166,21 @@ def find_fast(
     `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
     given = DeviceOptions(**options)
     return find_results(reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given)
+
+
+def find_columns(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    names_of: Callable[[], Names],
+    **options: Unpack[DeviceArguments],
+) -> DeviceColumns:
+    """As `find_fast` on one GPU, with the placements left there; the reads may lie there, too, and `names_of` gives
+    their names."""
+    given = DeviceOptions(**options)
+    start = partial(fast_batch, index, given.request(criteria))
+    wanted = ColumnsWanted(PLACEMENT_ROW, PlacementColumns, make_placement_columns, index)
+    return search_columns(reads, names_of, start, bytes_each(reads), wanted, given)
 
 
 # ------------------------------------------------------------------------------------------------- paper tier

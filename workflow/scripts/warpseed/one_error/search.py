@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.batches import Options
-from warpseed.compute.devices import target_of
+from warpseed.compute.devices import devices_of, target_of
+from warpseed.one_error.reads import BOUNDS
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.reads import Criteria
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.lines import Line
     from warpseed.output.rows import Found, Result
+    from warpseed.sequences.names import Names
     from warpseed.sequences.packed import NamedSet, Packed
     from warpseed.sequences.queries import Queries
 
@@ -48,6 +51,7 @@ class ReadSearch:
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
         self.as_written = keep_reads
+        self.bounds = BOUNDS
         self._index = index
         self._criteria = criteria
         self._best = best
@@ -113,6 +117,16 @@ class ReadSearch:
                 if begin == len(lengths):
                     waiting.popleft()
                     begin = 0
+
+    def columns(self, queries: Packed, names_of: Callable[[], Names], watch: Stopwatch) -> DeviceColumns:
+        """All placements of all reads, left on the GPU."""
+        from warpseed.one_error.gpu import find_columns
+
+        _, device, _, limit = self.options
+        devices = devices_of(device)
+        return find_columns(
+            self._index, queries, self._criteria, names_of, max_hits=limit, watch=watch, devices=devices
+        )
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""
