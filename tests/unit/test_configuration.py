@@ -141,7 +141,7 @@ def test_defaults_are_filled_in_everywhere() -> None:
     assert config["reference"] == "simulated"
     assert config["simulated_reference"]["size"] == 2_000_000
     assert config["kmer_seeds"]["datasets"]["S20"] == {
-        "k": 20, "mismatches": 1, "count": None, "tiers": ["paper", "fast"], "devices": None,
+        "k": 20, "mismatches": 1, "count": None, "tiers": ["paper", "fast"], "devices": None, "items": None,
     }  # fmt: skip
     assert config["kmer_seeds"]["gpu_limits"][0]["tiers"] == ["paper", "fast"]
     assert (config["kmer_seeds"]["max_hits"], config["samples"]["mine"]["max_hits"]) == (128, None)

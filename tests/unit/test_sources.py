@@ -22,7 +22,7 @@ MEASURED: dict[str, Any] = {"threads": [1, "all"], "tiers": ["paper", "fast"]}
 BLOCK: dict[str, Any] = {
     "count": 100,
     "items": ["whole", "file_to_file"],
-    "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7}},
+    "datasets": {"S20": {"k": 20, "mismatches": 1, "count": 7, "items": None}},
     "throughput": {"k": [12], "mismatches": 0, "count": None},
     "scaling": {"dataset": "S20", "count": {"paper": 9, "fast": None}, "threads": [1, 2]},
 }
@@ -179,7 +179,7 @@ def test_timed_datasets() -> None:
 
 
 def test_a_data_set_may_be_for_one_device_or_tier() -> None:
-    own = {"k": 20, "mismatches": 1, "count": 7}
+    own = {"k": 20, "mismatches": 1, "count": 7, "items": None}
     block = BLOCK | {
         "datasets": {"S20": own | {"tiers": ["fast"], "devices": None}, "S20_GPU": own | {"devices": ["gpu"]}},
         "throughput": {"k": []},
@@ -194,12 +194,19 @@ def test_a_data_set_may_be_for_one_device_or_tier() -> None:
     assert list(timed_datasets(block, MEASURED | {"tiers": ["paper"]}, ["cpu"])) == ["scaling-S20-paper"]
 
 
+def test_a_data_set_may_have_items_of_its_own() -> None:
+    own = {"k": 20, "mismatches": 1, "count": 7}
+    datasets = {"S20": own | {"items": None}, "S20_1M": own | {"items": ["search"]}}
+    found = timed_datasets(BLOCK | {"datasets": datasets}, MEASURED, ["cpu"])
+    assert [found[name]["items"] for name in datasets] == [["whole", "file_to_file"], ["search"]]
+
+
 def test_items_are_those_of_the_timing() -> None:
     """What the configuration offers is what a data set can be timed for, but for figures with keys of their own."""
     from warpseed.kmer_seeds.timing import ITEMS
 
     schema = yaml.safe_load((SCHEMAS / "kmer_seeds.schema.yaml").read_text())
-    assert set(schema["properties"]["items"]["items"]["enum"]) == set(ITEMS) - {"throughput", "scaling"}
+    assert set(schema["$defs"]["kmer_item"]["enum"]) == set(ITEMS) - {"throughput", "scaling"}
     items = [wanted["items"] for wanted in timed_datasets(BLOCK, MEASURED | {"tiers": ["fast"]}, ["cpu"]).values()]
     assert items == [["whole", "file_to_file"], ["throughput"], ["scaling"]]
 

@@ -38,7 +38,8 @@ def load_schema(folder: str | os.PathLike[str]) -> Schema:
     sample = whole["$defs"]["sample"]
     for block in schemas.values():
         for name, node in block.pop("$defs", {}).items():
-            whole["$defs"][name] = sample | {"properties": sample["properties"] | node["properties"]}
+            of_sample = name.startswith(_SAMPLE)
+            whole["$defs"][name] = sample | {"properties": sample["properties"] | node["properties"]} if of_sample else node
     whole["properties"] |= schemas
     return whole
 

@@ -47,7 +47,7 @@ def timed_datasets(
         When the data set for scaling is none of the data sets.
     """
     datasets = {
-        name: _dataset(block, wanted["k"], wanted) | {"case": name, "items": block["items"]}
+        name: _dataset(block, wanted["k"], wanted) | {"case": name, "items": wanted["items"] or block["items"]}
         for name, wanted in block["datasets"].items()
     }
     scaled = block["scaling"]["dataset"]
