@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from hostile_texts import HOSTILE
 from oracles.kmers import reverse_complement
-from warpseed import build_index, find_kmers, find_reads
+from warpseed import build_index, find_kmers, find_mems, find_reads
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
@@ -34,6 +34,9 @@ FINDS = pytest.mark.parametrize(
         pytest.param(find_reads, {"max_edits": 0}, id="reads-0"),
         pytest.param(find_reads, {"max_edits": 1}, id="reads-1"),
         pytest.param(find_reads, {"max_edits": 2, "both_strands": False}, id="reads-2"),
+        pytest.param(find_mems, {"min_length": 9, "kind": "super"}, id="mems-super"),
+        pytest.param(find_mems, {"min_length": 12, "kind": "maximal"}, id="mems-maximal"),
+        pytest.param(find_mems, {"min_length": 10, "kind": "paper", "max_occurrences": 4}, id="mems-paper"),
     ],
 )
 

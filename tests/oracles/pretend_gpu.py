@@ -22,6 +22,8 @@ from warpseed.kmer_seeds.output import expand as expand_hits
 from warpseed.mems import cpu as mem_cpu
 from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS
 from warpseed.mems.matches import Criteria as MemCriteria
+from warpseed.mems.output import MATCH_ROW
+from warpseed.mems.output import expand as expand_matches
 from warpseed.one_error import cpu as one_error_cpu
 from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.output import expand as expand_placements
@@ -35,7 +37,7 @@ from warpseed.sequences.queries import Queries
 from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_mems_paper import PaperKernels
 
-_ROWS = {6: (HIT_ROW, expand_hits), 9: (PLACEMENT_ROW, expand_placements)}
+_ROWS = {6: (HIT_ROW, expand_hits), 9: (PLACEMENT_ROW, expand_placements), 12: (MATCH_ROW, expand_matches)}
 """Rows, and what makes them, by their number of fields."""
 
 
@@ -162,7 +164,7 @@ class PretendGpu(PaperKernels):
         for name, column in columns._asdict().items():
             column[...] = rows[name]
 
-    make_placement_columns = make_hit_columns
+    make_placement_columns = make_match_columns = make_hit_columns
 
     def pack_letters(self, letters, offsets, first, words, marks, seen) -> None:
         letters, offsets = (np.asarray(array).view(np.ndarray) for array in (letters, offsets))

@@ -17,7 +17,7 @@ from oracles.pretend_cupy import TheirArray
 from queries_there import letters_of, there, words
 from test_docs import ROOT, block_of
 from test_gpu_searches import index, pretended
-from warpseed import find_kmers, find_reads, iter_kmer_hits, iter_read_hits
+from warpseed import find_kmers, find_mems, find_reads, iter_kmer_hits, iter_mem_hits, iter_read_hits
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
@@ -37,9 +37,12 @@ FINDS = pytest.mark.parametrize(
         pytest.param(find_reads, {"max_edits": 0}, id="reads-0"),
         pytest.param(find_reads, {"max_edits": 1, "both_strands": False}, id="reads-1"),
         pytest.param(find_reads, {"max_edits": 2}, id="reads-2"),
+        pytest.param(find_mems, {"min_length": 9, "kind": "super"}, id="mems-super"),
+        pytest.param(find_mems, {"min_length": 12, "kind": "maximal"}, id="mems-maximal"),
+        pytest.param(find_mems, {"min_length": 10, "kind": "paper", "max_occurrences": 4}, id="mems-paper"),
     ],
 )
-KERNELS = ("make_hit_columns", "make_placement_columns")
+KERNELS = ("make_hit_columns", "make_placement_columns", "make_match_columns")
 NOTHING = "CCCCCCCCCCCCCCCCCCCCCC"
 Find = Callable[..., Any]
 
@@ -125,6 +128,17 @@ def test_short_memory_makes_batches_smaller_or_is_told(
         find(index, queries, **ON_GPU)
 
 
+def test_matches_of_one_read_that_come_in_windows_of_the_text_are_refused(index: Any, pretended: Any) -> None:
+    """As where they would not fit together: elsewhere they go to the host one window after the other."""
+    reads, asked = ["GATTACAACGTTGCA" * 9], {"kind": "maximal", "min_length": 1}
+    find_mems(index, reads, **ON_GPU)
+    package, _ = pretended
+    package.free = 80_000
+    with pytest.raises(MemoryLimitError, match="where on_device=True leaves them; search fewer queries a call"):
+        find_mems(index, reads, **ON_GPU, **asked)
+    assert find_mems(index, reads, device="gpu", **asked) == find_mems(index, reads, **asked)
+
+
 def test_what_is_timed_has_the_hosts_hits(index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kmers = draw_kmers(index, 12, 60, 0.02, 1)
     monkeypatch.setattr(pretended[0], "empty", lambda shape, dtype: np.empty(shape, dtype).view(TheirArray))
@@ -158,7 +172,7 @@ def test_the_example_of_the_docs_runs(index: Any, pretended: Any, monkeypatch: p
 # ------------------------------------------------------------------------------------------ refusals, which need no GPU
 
 
-@pytest.mark.parametrize("find", [find_kmers, find_reads])
+@pytest.mark.parametrize("find", [find_kmers, find_reads, find_mems])
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -170,10 +184,12 @@ def test_the_example_of_the_docs_runs(index: Any, pretended: Any, monkeypatch: p
 )
 def test_what_leaves_nothing_on_one_gpu_is_refused(index: Any, find: Find, options: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=f"^on_device=True leaves results on the one GPU that finds them.*{told}"):
-        find(index, ["ACGT"], on_device=True, **options)
+        find(index, ["ACGT"], on_device=True, **options, **({"kind": "paper"} if find is find_mems else {}))
 
 
-@pytest.mark.parametrize(("find", "iterate"), [(find_kmers, iter_kmer_hits), (find_reads, iter_read_hits)])
+@pytest.mark.parametrize(
+    ("find", "iterate"), [(find_kmers, iter_kmer_hits), (find_reads, iter_read_hits), (find_mems, iter_mem_hits)]
+)
 def test_other_mistakes_are_one_sentence(index: Any, find: Find, iterate: Find) -> None:
     with pytest.raises(InputError, match="on_device is 'yes', but True or False was expected"):
         find(index, ["ACGT"], device="gpu", on_device="yes")

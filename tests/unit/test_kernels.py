@@ -77,8 +77,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.mems.fast import how_for
     from warpseed.mems.gpu_fast import AppendedMatches, MatchSearch, OrientedReads
+    from warpseed.mems.gpu_output import MatchColumns
     from warpseed.mems.gpu_paper import Started
-    from warpseed.mems.matches import SUPER, Criteria
+    from warpseed.mems.matches import MATCH, SUPER, Criteria
+    from warpseed.mems.output import MATCH_ROW
     from warpseed.mems.paper import Entries, Patterns
     from warpseed.one_error.gpu_fast import Oriented, ReadLookUps
     from warpseed.one_error.gpu_output import PlacementColumns
@@ -111,9 +113,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     binned, patterns = binned_index(index, 20), Patterns(rows, borders, rows, borders, 2)
     started, entries = Started(rows, rows), Entries(words, words, rows)
     hit, placement = (np.dtype(row.descr, align=True) for row in (HIT_ROW, PLACEMENT_ROW))
-    hit_columns, placement_columns = (
+    match = np.dtype(MATCH.descr, align=True)
+    hit_columns, placement_columns, match_columns = (
         kind(*(np.zeros(8, row[name]) for name in row.names or ()))
-        for kind, row in ((HitColumns, HIT_ROW), (PlacementColumns, PLACEMENT_ROW))
+        for kind, row in ((HitColumns, HIT_ROW), (PlacementColumns, PLACEMENT_ROW), (MatchColumns, MATCH_ROW))
     )
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
@@ -162,6 +165,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "make_hit_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, hit)),
         "make_hit_columns": (words, borders, 3, rows, fast.segments, hit_columns),
         "make_placement_columns": (words, borders, 3, rows, fast.segments, placement_columns),
+        "make_match_columns": (np.zeros(8, match), borders, 3, rows, fast.segments, match_columns),
         "pack_letters": (words.view(np.uint8), borders, rows, words, words, borders),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,

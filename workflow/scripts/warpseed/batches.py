@@ -158,7 +158,7 @@ def check_source(source: Source) -> None:
         return
     if lies_on_device(source):
         raise InputError(
-            "the queries lie on a GPU, where find_kmers and find_reads take them, "
+            "the queries lie on a GPU, where find_kmers, find_reads and find_mems take them, "
             "with device='gpu' and on_device=True; or copy them to the host."
         )
     if isinstance(source, bytes | bytearray | memoryview):

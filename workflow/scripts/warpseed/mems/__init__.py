@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from warpseed.batches import OptionArguments, Source, checked_options, find_all, iter_hits, opened
+from warpseed.batches import OptionArguments, Source, checked_options, find_all, find_on_device, iter_hits, opened
 from warpseed.compute.devices import devices_of
 from warpseed.errors import InputError, check_flag, check_number
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.mems.search import MemSearch
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.rows import Found
 
@@ -91,17 +92,44 @@ def iter_mem_hits(
     return (hits for hits, _ in iter_hits(reads, search, watch=watch))
 
 
+class MemArguments(OptionArguments, total=False):
+    """What `find_mems` is asked, by name."""
+
+    min_length: int
+    kind: str
+    both_strands: bool
+    max_occurrences: int | None
+    watch: Stopwatch | None
+
+
+@overload
 def find_mems(
     index: SeedIndex | str | os.PathLike[str],
     reads: Source,
+    *,
+    on_device: Literal[False] = False,
+    **how: Unpack[MemArguments],
+) -> Hits: ...
+
+
+@overload
+def find_mems(
+    index: SeedIndex | str | os.PathLike[str], reads: Any, *, on_device: Literal[True], **how: Unpack[MemArguments]
+) -> DeviceColumns: ...
+
+
+def find_mems(
+    index: SeedIndex | str | os.PathLike[str],
+    reads: Any,
     *,
     min_length: int = 20,
     kind: str = "super",
     both_strands: bool = True,
     max_occurrences: int | None = None,
+    on_device: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
-) -> Hits:
+) -> Hits | DeviceColumns:
     """Maximal exact matches between reads and the reference.
 
     Parameters
@@ -118,6 +146,9 @@ def find_mems(
     both_strands : bool, whether reverse complements are searched, too
     max_occurrences : int or None; of a part of a read that has more matches, of the kind that is wanted and on both
         strands together, all are left out, and counted among the dropped hits
+    on_device : bool, whether the matches stay on the GPU that finds them, as columns there: with device='gpu', one GPU
+        and the fast tier. Then `reads` may be letters on that GPU, too: uint8, a read a row, or a pair of these in one
+        dimension and the offsets between them, int[n + 1] (docs/kmer_seeds.md, "Hits that stay on the GPU")
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 002, for its own kind alone; their
         matches are the same
@@ -129,18 +160,21 @@ def find_mems(
     Returns
     -------
     Hits, whose rows are MATCH_ROW of `warpseed.mems.output`; of a read by contig, start, strand, end, and place in the
-    read
+    read; with on_device DeviceColumns, equal ones in the same order
 
     Raises
     ------
     InputError : an argument out of its range, or a file that is not what it should be
     IndexFormatError : `index` names a folder that holds no usable index
     DeviceError : a GPU is asked for, and none answers
+    MemoryLimitError : with on_device, the matches do not fit the GPU
     """
     from warpseed.compute.stopwatch import Stopwatch
 
     search = mem_search(
         index, min_length=min_length, kind=kind, both_strands=both_strands, max_occurrences=max_occurrences, **options
     )  # fmt: skip
+    if check_flag("on_device", on_device):
+        return find_on_device(reads, search, watch=watch or Stopwatch())
     queries, found = find_all(reads, search, watch=watch or Stopwatch())
     return search.hits(queries, found, 0, False)

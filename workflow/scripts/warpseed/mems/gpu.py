@@ -44,6 +44,7 @@ from warpseed.mems.gpu_fast import (
     orient_words,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
+from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
     MatchRequest,
@@ -57,6 +58,9 @@ from warpseed.mems.gpu_shared import (
 )
 from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
 from warpseed.mems.matches import MATCH, MAXIMAL, PAPER, PLACE_BITS, Criteria
+from warpseed.mems.output import MATCH_ROW
+from warpseed.output.columns import DeviceColumns
+from warpseed.output.device_columns import ColumnsWanted, search_columns
 from warpseed.output.from_device import (
     DeviceArguments,
     DeviceHits,
@@ -67,6 +71,7 @@ from warpseed.output.from_device import (
     stream_results,
 )
 from warpseed.output.rows import Found, Result
+from warpseed.sequences.names import Names
 from warpseed.sequences.packed import NamedSet, Packed
 
 __all__ = [
@@ -74,6 +79,7 @@ __all__ = [
     "fast_batch",
     "fast_bytes_each",
     "fast_matches",
+    "find_columns",
     "find_fast",
     "find_paper",
     "stream_matches",
@@ -271,6 +277,26 @@ def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Un
     `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
     given = DeviceOptions(**options)
     return find_results(reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given)
+
+
+def _fill_contig_lengths(index: SeedIndex, columns: dict[str, Any]) -> None:
+    there = resident(index, "contig lengths", lambda: cupy().asarray(np.asarray(index.lengths, np.int64)))
+    columns["contig_length"][...] = there[columns["contig"]]
+
+
+def find_columns(
+    index: SeedIndex,
+    reads: Packed,
+    criteria: Criteria,
+    names_of: Callable[[], Names],
+    **options: Unpack[DeviceArguments],
+) -> DeviceColumns:
+    """As `find_fast` on one GPU, with the matches left there; the reads may lie there, too, and `names_of` gives their
+    names."""
+    given = DeviceOptions(**options)
+    start, finish = partial(fast_batch, index, given.request(criteria)), partial(_fill_contig_lengths, index)
+    wanted = ColumnsWanted(MATCH_ROW, MatchColumns, make_match_columns, index, finish)
+    return search_columns(reads, names_of, start, fast_bytes_each(reads), wanted, given)
 
 
 def find_paper(

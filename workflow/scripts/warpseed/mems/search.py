@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
 from warpseed.batches import Options
-from warpseed.compute.devices import target_of
+from warpseed.compute.devices import devices_of, target_of
+from warpseed.mems.reads import BOUNDS
 from warpseed.tasks import Room, Sequences
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.mems.matches import Criteria
+    from warpseed.output.columns import DeviceColumns
     from warpseed.output.hits import Hits
     from warpseed.output.lines import Line
     from warpseed.output.rows import Found, Result
+    from warpseed.sequences.names import Names
     from warpseed.sequences.packed import NamedSet, Packed
     from warpseed.sequences.queries import Queries
 
@@ -37,6 +40,7 @@ class MemSearch:
         self.text_length = index.rows
         self.on_device = target_of(options.device)[0] == "gpu"
         self.as_written = False
+        self.bounds = BOUNDS
         self._index = index
         self._criteria = criteria
 
@@ -65,6 +69,16 @@ class MemSearch:
         from warpseed.mems.gpu import stream_matches
 
         return stream_matches(self._index, sets, self._criteria, self.options, watch=watch)
+
+    def columns(self, queries: Packed, names_of: Callable[[], Names], watch: Stopwatch) -> DeviceColumns:
+        """The matches of all reads, left on the GPU."""
+        from warpseed.mems.gpu import find_columns
+
+        _, device, _, limit = self.options
+        devices = devices_of(device)
+        return find_columns(
+            self._index, queries, self._criteria, names_of, max_hits=limit, watch=watch, devices=devices
+        )
 
     def hits(self, queries: Queries, found: Found, first: int, continues: bool) -> Hits:
         """What was found, as hits."""

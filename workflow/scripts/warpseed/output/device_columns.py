@@ -105,12 +105,14 @@ class ColumnsWanted:
     kind : NamedTuple of the columns that the kernel takes, which are named as fields of the rows
     make : kernel that does what `column_maker` makes of the system's `expand`
     index : SeedIndex that is searched
+    finish : function of columns by name that fills in what the kernel leaves out, or None
     """
 
     row_type: np.dtype
     kind: Callable[..., Any]
     make: Any
     index: SeedIndex
+    finish: Callable[[dict[str, Any]], None] | None = None
 
 
 class Filled(NamedTuple):
@@ -141,9 +143,12 @@ def fill_columns(found: DeviceHits, lengths: Any, first: int, segments: Segments
     columns = {name: xp.empty(count, wanted.row_type[name]) for name in wanted.row_type.names or ()}
     if count:
         packed = view(found.hits)
-        packed = packed if found.hit_type == np.uint64 else packed.view(found.hit_type)
+        if found.hit_type != np.uint64:
+            packed = packed.view(np.dtype(found.hit_type.descr, align=True))
         read = packed, view(hit_first), first, view(lengths), segments
         launch(wanted.make, count, BLOCK, *read, wanted.kind(*map(view, columns.values())))
+        if wanted.finish is not None:
+            wanted.finish(columns)
     return Filled(columns, xp.diff(hit_first), found.dropped_queries, found.dropped_hits)
 
 
