@@ -70,6 +70,12 @@ def test_one_card_or_none_is_left_as_it_is(start: Start) -> None:
     assert start(1, CUDA_VISIBLE_DEVICES="") == " "
 
 
+def test_without_locks_the_first_are_shared(start: Start, tmp_path: Path) -> None:
+    """Such as where the folder is a file, or another user's."""
+    (tmp_path / f"warpseed-cards-{os.getuid()}").write_text("")
+    assert [start(2), start(1)] == ["GPU-0ab-c0,GPU-1ab-c1 GPU-0ab-c0,GPU-1ab-c1", "GPU-0ab-c0 GPU-0ab-c0"]
+
+
 def test_a_machine_without_cards(start: Start, tmp_path: Path) -> None:
     (tmp_path / "nvidia-smi").unlink()
     assert start(1) == " unset"

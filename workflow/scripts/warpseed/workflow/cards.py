@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import tempfile
@@ -12,6 +13,7 @@ from warpseed.compute.machine import output_of
 
 __all__ = ["claim_cards"]
 
+_LOGGER = logging.getLogger(__name__)
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _claimed: list[int] = []
 """Descriptors of locked files: the cards are this process's until it ends."""
@@ -22,7 +24,8 @@ def claim_cards(count: int) -> list[str]:
 
     Those that are visible already, as Slurm says for a job, or else all of the machine are taken in their order. Jobs
     of a workflow agree by locks on files of the user, in the folder of temporary files; where all cards are taken, by
-    other workflows, or this machine has less than `count`, the first ones are shared.
+    other workflows, or this machine has less than `count`, the first ones are shared, and so they are, with a warning,
+    where those files cannot be made.
 
     Parameters
     ----------
@@ -36,11 +39,14 @@ def claim_cards(count: int) -> list[str]:
     if count < 1 or len(cards) < 2:
         return []
     folder = Path(tempfile.gettempdir()) / f"warpseed-cards-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
     taken: list[str] = []
-    for card in cards:
-        if len(taken) < count and _lock(folder / re.sub(r"[^\w-]", "_", card)):
-            taken.append(card)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for card in cards:
+            if len(taken) < count and _lock(folder / re.sub(r"[^\w-]", "_", card)):
+                taken.append(card)
+    except OSError as error:
+        _LOGGER.warning("No locks on GPUs in %s, so jobs may share the first ones: %s", folder, error.strerror)
     taken += [card for card in cards if card not in taken][: count - len(taken)]
     os.environ[_VISIBLE] = ",".join(taken)
     return taken
