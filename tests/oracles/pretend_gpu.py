@@ -192,6 +192,11 @@ class PretendGpu(PaperKernels):
         assert used >= 0
         return out[:used], ends
 
+    def spread_codes(self, letters, offsets, codes, seen) -> None:
+        letters, offsets = (np.asarray(array).view(np.ndarray) for array in (letters, offsets))
+        codes[np.arange(len(letters)) + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))] = BASE_CODE[letters]
+        seen[0] = len(letters) if IS_IUPAC[letters].all() else np.argmin(IS_IUPAC[letters])
+
     # ---- reads
 
     def orient_reads(self, reads, strands, oriented) -> None:

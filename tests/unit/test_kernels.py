@@ -166,6 +166,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "make_hit_columns": (words, borders, 3, rows, fast.segments, hit_columns),
         "make_placement_columns": (words, borders, 3, rows, fast.segments, placement_columns),
         "make_match_columns": (np.zeros(8, match), borders, 3, rows, fast.segments, match_columns),
+        "spread_codes": (words.view(np.uint8), borders, words.view(np.uint8), borders),
         "pack_letters": (words.view(np.uint8), borders, rows, words, words, borders),
         "make_placement_rows": (words, borders, 3, rows, fast.segments, np.zeros(8, placement)),
         "size_lines": lines,

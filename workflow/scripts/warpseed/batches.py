@@ -43,6 +43,7 @@ __all__ = [
     "iter_hits",
     "lies_on_device",
     "opened",
+    "single_gpu",
     "write_results",
 ]
 
@@ -158,8 +159,8 @@ def check_source(source: Source) -> None:
         return
     if lies_on_device(source):
         raise InputError(
-            "the queries lie on a GPU, where find_kmers, find_reads and find_mems take them, "
-            "with device='gpu' and on_device=True; or copy them to the host."
+            "the queries lie on a GPU, where find_kmers, find_reads, find_mems and match_stream "
+            "take them, with device='gpu' and on_device=True; or copy them to the host."
         )
     if isinstance(source, bytes | bytearray | memoryview):
         raise InputError(f"the queries are {type(source).__name__}, which is one sequence: put it in a list.")
@@ -308,7 +309,7 @@ def lies_on_device(source: Any) -> bool:
     return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
 
 
-def _single_gpu(options: Options) -> int:
+def single_gpu(options: Options) -> int:
     """The number of the GPU on which results stay.
 
     Raises
@@ -337,7 +338,7 @@ def find_on_device(source: Any, search: ColumnSearch, *, watch: Stopwatch) -> De
     InputError : the options name no single GPU, or the queries are not what was expected
     MemoryLimitError : what is found does not fit the GPU
     """
-    number = _single_gpu(search.options)
+    number = single_gpu(search.options)
     from warpseed.compute.gpu import on_device
     from warpseed.output.device_columns import room_on_device
     from warpseed.sequences.device_queries import pack_on_device

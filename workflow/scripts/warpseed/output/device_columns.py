@@ -45,6 +45,7 @@ __all__ = [
     "column_maker",
     "fill_columns",
     "put_hit",
+    "refuse_results",
     "room_on_device",
     "search_columns",
 ]
@@ -165,7 +166,7 @@ def _joined(parts: Sequence[Filled], row_type: np.dtype) -> Filled:
     )
 
 
-def _refuse(error: Exception) -> NoReturn:
+def refuse_results(error: Exception) -> NoReturn:
     """Say that results do not fit beside what else is there.
 
     Raises
@@ -192,7 +193,7 @@ def room_on_device() -> Iterator[None]:
             yield
     except Exception as error:
         if is_out_of_memory(error):
-            _refuse(error)
+            refuse_results(error)
         raise
 
 
@@ -226,14 +227,14 @@ def search_columns(
                 part = Packed(*map(cupy().asarray, part_of(queries, first, last)))
             found = search(part)
             if not isinstance(found, DeviceHits):
-                _refuse(MemoryError("one query has more results than the device holds at a time"))
+                refuse_results(MemoryError("one query has more results than the device holds at a time"))
             with time_on_device(watch, "columns"):
                 return fill_columns(found, part.lengths, first, segments, wanted)
 
         return run
 
     watch, count = options.watch or Stopwatch(), len(queries.lengths)
-    parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices, refuse=_refuse)
+    parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices, refuse=refuse_results)
     filled = _joined(parts, wanted.row_type)
     contigs = tuple(wanted.index.names), np.asarray(wanted.index.lengths, np.int64)
     dropped = filled.dropped_queries, filled.dropped_hits

@@ -19,7 +19,7 @@ from warpseed.errors import InputError
 from warpseed.sequences.alphabet import show_byte
 from warpseed.sequences.packed import BASES_A_WORD, Bounds, Packed, refuse_length
 
-__all__ = ["SOURCE", "code_of_letter", "pack_letters", "pack_on_device"]
+__all__ = ["SOURCE", "code_of_letter", "codes_on_device", "pack_letters", "pack_on_device", "spread_codes"]
 
 SOURCE = "the queries on the GPU"
 """What error sentences call them."""
@@ -67,6 +67,20 @@ def pack_letters(letters, offsets, first, words, marks, seen):
     marks[w] = mark << shift
     if mark:
         seen[1] = int64(1)
+
+
+@kernel
+def spread_codes(letters, offsets, codes, seen):
+    """The code of a letter a thread, behind as many places that stay as they are as there are queries before its own.
+
+    seen : int64[1], becomes the place of the first byte that is no IUPAC letter
+    """
+    i = int64(cuda.grid(1))
+    if i < int64(letters.shape[0]):
+        code = code_of_letter(letters[i])
+        if code == int64(5):
+            cuda.atomic.min(seen, 0, i)
+        codes[i + owner_of(offsets, i)] = min(code, int64(4))
 
 
 class _Letters(NamedTuple):
@@ -132,6 +146,17 @@ def _refuse_letter(queries: _Letters, place: int) -> NoReturn:
     )
 
 
+def _bounded(source: Any, bounds: Bounds) -> tuple[_Letters, int]:
+    """The letters of a source on the current device, and the length of the longest query."""
+    queries = _letters_of(source)
+    lengths = queries.lengths
+    longest = int(lengths.max()) if len(lengths) else 0
+    if len(lengths) and (longest > bounds.longest or int(lengths.min()) < 1):
+        worst = int(((lengths > bounds.longest) | (lengths < 1)).argmax())
+        refuse_length(SOURCE, worst, str(worst), int(lengths[worst]), bounds)
+    return queries, longest
+
+
 def pack_on_device(source: Any, bounds: Bounds) -> Packed:
     """Pack queries that lie on the current device.
 
@@ -150,12 +175,8 @@ def pack_on_device(source: Any, bounds: Bounds) -> Packed:
         the arrays are not what was expected
     """
     xp = cupy()
-    queries = _letters_of(source)
+    queries, longest = _bounded(source, bounds)
     lengths, count = queries.lengths, len(queries.lengths)
-    longest = int(lengths.max()) if count else 0
-    if count and (longest > bounds.longest or int(lengths.min()) < 1):
-        worst = int(((lengths > bounds.longest) | (lengths < 1)).argmax())
-        refuse_length(SOURCE, worst, str(worst), int(lengths[worst]), bounds)
     first = xp.zeros(count + 1 if longest > BASES_A_WORD else 0, xp.uint32)
     if len(first):
         xp.cumsum((lengths + 31) >> 5, dtype=xp.uint32, out=first[1:])
@@ -168,3 +189,24 @@ def pack_on_device(source: Any, bounds: Bounds) -> Packed:
     if place < len(queries.letters):
         _refuse_letter(queries, place)
     return Packed(words, marks if others else marks[:0], first, lengths.astype(xp.uint32))
+
+
+def codes_on_device(source: Any, bounds: Bounds) -> tuple[Any, Any]:
+    """The codes of queries that lie on the current device, back to back, with a place of code 4 between two of them.
+
+    Parameters and errors are those of `pack_on_device`.
+
+    Returns
+    -------
+    (codes, starts) : CuPy uint8[n], and int64[q], where each query begins
+    """
+    xp = cupy()
+    queries, _ = _bounded(source, bounds)
+    count = len(queries.lengths)
+    codes = xp.full(len(queries.letters) + max(0, count - 1), 4, xp.uint8)
+    seen = xp.asarray(np.array([len(queries.letters)], np.int64))
+    launch(spread_codes, len(queries.letters), BLOCK, *map(view, (queries.letters, queries.offsets, codes, seen)))
+    place = int(seen[0])
+    if place < len(queries.letters):
+        _refuse_letter(queries, place)
+    return codes, queries.offsets[:-1] + xp.arange(count, dtype=xp.int64)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from warpseed.batches import OptionArguments, check_source, checked_options
-from warpseed.errors import InputError
+from warpseed.batches import OptionArguments, check_source, checked_options, single_gpu
+from warpseed.errors import InputError, check_flag
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,22 +14,46 @@ if TYPE_CHECKING:
     from warpseed.batches import Source
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.tree_bitmap.dictionary import Dictionary
+    from warpseed.tree_bitmap.on_device import DeviceMatches
     from warpseed.tree_bitmap.search import Matches
 
 __all__ = ["match_stream"]
 
 
+class StreamArguments(OptionArguments, total=False):
+    """What `match_stream` is asked, by name."""
+
+    seed_length: int
+    dictionary: str | os.PathLike[str] | Dictionary | np.ndarray | None
+    grows: bool
+    max_edits: int
+    watch: Stopwatch | None
+
+
+@overload
 def match_stream(
-    stream: Source,
+    stream: Source, k: int | None = None, *, on_device: Literal[False] = False, **how: Unpack[StreamArguments]
+) -> Matches: ...
+
+
+@overload
+def match_stream(
+    stream: Any, k: int | None = None, *, on_device: Literal[True], **how: Unpack[StreamArguments]
+) -> DeviceMatches: ...
+
+
+def match_stream(
+    stream: Any,
     k: int | None = None,
     *,
     seed_length: int = 0,
     dictionary: str | os.PathLike[str] | Dictionary | np.ndarray | None = None,
     grows: bool = True,
     max_edits: int = 0,
+    on_device: bool = False,
     watch: Stopwatch | None = None,
     **options: Unpack[OptionArguments],
-) -> Matches:
+) -> Matches | DeviceMatches:
     """What is known of every place of a stream: was the k-mer that begins there seen before?
 
     Parameters
@@ -45,6 +69,9 @@ def match_stream(
         alone
     max_edits : 1 to 3 asks, too, at which places something ends that so many edits lead to from a k-mer of the
         dictionary or the seed, which do not grow then; k and max_edits are 30 at most together
+    on_device : bool, whether what is known stays on the GPU that finds it: with device='gpu', one GPU and the fast
+        tier. The whole stream goes there, or lies there as letters: uint8, a record a row, or a pair of these in one
+        dimension and the offsets between them, int[n + 1] (docs/kmer_seeds.md, "Hits that stay on the GPU")
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best structure we know for the stream, or 'paper', the trie of paper 003; they say the same
     device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
@@ -52,7 +79,7 @@ def match_stream(
 
     Returns
     -------
-    Matches
+    Matches; with on_device DeviceMatches, which knows the same
 
     Raises
     ------
@@ -68,9 +95,15 @@ def match_stream(
     checked = checked_options(options, ("k", "seed_length", "dictionary", "grows", "max_edits", "watch"))
     if checked.max_hits is not None:
         raise InputError("max_hits is given, but a k-mer of a stream has no hits; leave it out.")
-    check_source(stream)
+    if not check_flag("on_device", on_device):
+        check_source(stream)
     request = checked_request(k, dictionary, seed_length, grows, checked, max_edits)
     watch = watch or Stopwatch()
+    if on_device:
+        device = single_gpu(checked)
+        from warpseed.tree_bitmap.gpu_matches import match_on_device
+
+        return match_on_device(stream, request, device, watch)
     with watch.stage("read"):
         records = stream_of(read_queries(stream))
     return match(records, request, watch)

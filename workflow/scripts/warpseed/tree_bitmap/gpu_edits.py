@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,15 @@ from warpseed.tree_bitmap.gpu_fast import pack_codes
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = ["BLOCK_BASES", "DeviceDistances", "find_distances", "look_up_places", "put_kmers", "put_neighbours"]
+__all__ = [
+    "BLOCK_BASES",
+    "DeviceDistances",
+    "distances_there",
+    "find_distances",
+    "look_up_places",
+    "put_kmers",
+    "put_neighbours",
+]
 
 BLOCK_BASES = 1 << 24
 """Bases that are on the device together: a multiple of 32."""
@@ -159,10 +168,31 @@ def _find_in_block(codes: np.ndarray, first: int, near: Neighbourhood, distances
     padded[BASES_A_WORD - before : BASES_A_WORD + last - first] = codes[first - before : last]
     with time_on_device(watch, "host_to_device"):
         there = xp.asarray(padded)
-    words, marks = (view(xp.zeros(len(padded) // BASES_A_WORD + 1, xp.uint64)) for _ in range(2))
     found = xp.empty(last - first, xp.uint8)
     with time_on_device(watch, "search"):
-        launch(pack_codes, len(words), _BLOCK, view(there), 0, words, marks)
-        launch(look_up_places, last - first, _BLOCK, near, words, marks, last - first, view(found))
+        _look_up(there, near, found)
     with time_on_device(watch, "device_to_host"):
         found.get(out=distances[first:last])
+
+
+def _look_up(padded: Any, near: Neighbourhood, found: Any) -> None:
+    """The distances at as many places as `found` has: those of bases on the device, whole words of them, of which the
+    first is that before the places."""
+    words, marks = (view(cupy().zeros(len(padded) // BASES_A_WORD + 1, np.uint64)) for _ in range(2))
+    launch(pack_codes, len(words), _BLOCK, view(padded), 0, words, marks)
+    launch(look_up_places, len(found), _BLOCK, near, words, marks, len(found), view(found))
+
+
+def distances_there(codes: Any, kmers: np.ndarray, k: int, max_edits: int, watch: Stopwatch) -> Any:
+    """As `find_distances`, of codes on the current device; so are the distances, uint8[n]."""
+    xp = cupy()
+    with time_on_device(watch, "build"):
+        near = _neighbourhood(kmers, k, max_edits)
+    distances = xp.empty(len(codes), xp.uint8)
+    with time_on_device(watch, "search"):
+        for first in range(0, len(codes), BLOCK_BASES):
+            last, before = min(first + BLOCK_BASES, len(codes)), min(first, BASES_A_WORD)
+            padded = xp.full((-(-(last - first) // BASES_A_WORD) + 1) * BASES_A_WORD, NO_BASE, xp.uint8)
+            padded[BASES_A_WORD - before : BASES_A_WORD + last - first] = codes[first - before : last]
+            _look_up(padded, near, distances[first:last])
+    return distances

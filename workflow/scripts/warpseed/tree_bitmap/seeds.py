@@ -12,7 +12,7 @@ from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import NEW, SEEN
 from warpseed.tree_bitmap.windows import new_windows
 
-__all__ = ["Answer", "find_seeded", "new_kmers"]
+__all__ = ["Answer", "find_seeded", "grown_from", "new_kmers"]
 
 Answer = Callable[[np.ndarray, int, np.ndarray, bool], np.ndarray]
 """What says of each place of a stream what it is: of codes, k, the k-mers that are known before, and whether those of
@@ -46,9 +46,12 @@ def find_seeded(
     in_seed = np.flatnonzero(seed_answers == NEW)
     seed_answers[in_seed] = SEEN
 
-    def grown() -> np.ndarray:
-        firsts = answers.copy()
-        firsts[in_seed] = NEW
-        return np.sort(np.concatenate([known, new_kmers(codes, k, firsts)]))
+    return answers, lambda: grown_from(known, codes, k, answers, in_seed)
 
-    return answers, grown
+
+def grown_from(known: np.ndarray, codes: np.ndarray, k: int, answers: np.ndarray, in_seed: np.ndarray) -> np.ndarray:
+    """The dictionary in the end, uint64[…], sorted, of what was known before, and of what each place of the stream is;
+    at those `in_seed` stands first what the seed has."""
+    firsts = answers.copy()
+    firsts[in_seed] = NEW
+    return np.sort(np.concatenate([known, new_kmers(codes, k, firsts)]))

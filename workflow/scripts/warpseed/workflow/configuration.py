@@ -39,7 +39,9 @@ def load_schema(folder: str | os.PathLike[str]) -> Schema:
     for block in schemas.values():
         for name, node in block.pop("$defs", {}).items():
             of_sample = name.startswith(_SAMPLE)
-            whole["$defs"][name] = sample | {"properties": sample["properties"] | node["properties"]} if of_sample else node
+            whole["$defs"][name] = (
+                sample | {"properties": sample["properties"] | node["properties"]} if of_sample else node
+            )
     whole["properties"] |= schemas
     return whole
 
