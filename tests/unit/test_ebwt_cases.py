@@ -57,6 +57,13 @@ ebwt:
         assert all(length >= prefix_length(work.words) for length, work in zip(lengths, works, strict=True))
 
 
+def test_conjugates_of_a_hundred_positions_have_as_many_letters_as_in_section_vii() -> None:
+    """By default: about 10^6, with a pattern of 6."""
+    [work] = works_of(Case([100]))
+    assert sorted(set(work.words.lengths.tolist())) == [6, 100]
+    assert 1e6 <= (work.words.lengths**2).sum() < 1.5e6
+
+
 def test_more_conjugates_ask_for_more() -> None:
     """A byte for each of their letters, and seconds for each step of a sort."""
     few, many = (resources.time_weighted([(count, 300)], 10) for count in (30_000, 30_000_000))

@@ -47,6 +47,7 @@ letter-probability matrix: alength= 4 w= 3 nsites= 17 E= 4.1e-009
  0.1 0.2 0.3 0.4
 URL http://example.org
 """
+STARS = "*" * 80
 BARE = "".join(f"{line}\n" for line in (">x", "5 0 1", "5 0 2", "0 10 3", "0 0 4"))
 
 
@@ -85,6 +86,9 @@ def strings_of(words: Words) -> list[str]:
         (MEME.replace("\n", "\r\n").replace("0.5", "5e-1"), "crp"),
         (MEME.replace("ALPHABET= ACGT", 'ALPHABET "DNA" DNA-LIKE'), "crp"),
         (MEME.replace("MOTIF crp alternative\n", ""), "weighted"),
+        (MEME.replace("MOTIF crp ", "MOTIF\tcrp\t"), "crp"),
+        (f"{STARS}\nMEME - Motif discovery tool\n{STARS}\n{MEME}{'-' * 80}\n", "crp"),
+        (f"{STARS}\n{MEME.replace(' w= 3', '').replace('URL', '-' * 80 + chr(10) + 'URL')}", "crp"),
     ],
 )
 def test_every_format_is_read(tmp_path: Path, text: str, name: str) -> None:
@@ -159,6 +163,11 @@ def test_one_of_several_motifs_is_named(tmp_path: Path, text: str) -> None:
             "the file ends before row 3 of 3 of the matrix of line 11",
         ),
         (MEME.replace("w= 3", "w= 4"), "line 15: 2 numbers stand there"),
+        (
+            MEME.replace("w= 3", "w= 2"),
+            "line 14: '0.1 0.2 0.3 0.4' was found, but the matrix of line 11 has w= 2, no more",
+        ),
+        (f"{STARS}\nAn essay on motifs\n", "there is no motif"),
         (MEME.replace("w= 3", "w= no"), "line 11: the matrix has w= no, but a number of positions from 1 on"),
         (MEME.replace("alength= 4", "alength= 20"), "line 11: the matrix has alength= 20, but 4 letters were expected"),
         (MEME.replace("= ACGT", "= ACDEFGHIKLMNPQRSTVWY"), "line 3: the alphabet is 'ACDEFGHIKLMNPQRSTVWY', but ACGT"),
@@ -320,9 +329,13 @@ def test_memory_for_all_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(machine, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(machine, "available_memory", lambda: 100_000)
     with pytest.raises(
-        MemoryLimitError, match="The 1,024 solid sequences of 'long' take 0.00011[0-9]* GB, but 0.0001 GB"
+        MemoryLimitError, match="The 1,024 solid sequences of 'long' take 0.00023[0-9]* GB, but 0.0001 GB"
     ):
         solid_sequences(given)
+    with pytest.raises(MemoryLimitError, match="The 512 solid sequences of 'long' take"):
+        solid_sequences(given, 1e-9, "product")  # told when half of them are found
+    with pytest.raises(MemoryLimitError, match="A weighted sequence of 10,000 positions takes 0.0008 GB"):
+        generate_weighted(10_000, 0.5, 1)
     assert len(strings_of(solid_sequences(Weighted("short", given.probabilities[:5])))) == 32
 
 
@@ -331,6 +344,8 @@ def test_arguments_out_of_their_range_are_one_sentence() -> None:
     for threshold in (0, -1, 1.1, float("nan"), "0.2", None, True):
         with pytest.raises(InputError, match="threshold is "):
             solid_sequences(given, threshold)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="A weighted sequence is ndarray, but a Weighted was expected"):
+        solid_sequences(given.probabilities)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the probabilities of 'w' are no numbers"):
         solid_sequences(Weighted("w", np.array([["a", "c", "g", "t"]])))
     with pytest.raises(InputError, match="rule is 'both', but 'letters' or 'product' was expected"):

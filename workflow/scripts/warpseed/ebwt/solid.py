@@ -24,8 +24,8 @@ LIMIT = 100_000
 """Solid sequences of one weighted sequence, unless more are asked for."""
 _DIGITS = 15
 """Of a number that a sentence shows."""
-_BESIDE = 100
-"""Bytes of a solid sequence beside its letters, such as its name."""
+_BESIDE = 220
+"""Bytes of a solid sequence beside its letters: its name, and how it was found."""
 _ROUNDING = 1 - 1e-9
 """Of a threshold: what is written as 0.2 reaches 0.2, however it was computed."""
 
@@ -70,6 +70,12 @@ def _too_many(name: str, number: str, rule: str, limit: int) -> InputError:
     )
 
 
+def _require_room(name: str, count: int, positions: int) -> None:
+    """Go on only where there is memory for so many solid sequences, and for how they are found."""
+    what = f"The {count:,} solid sequences of {show_name(name)} take"
+    require_memory(count * (positions + _BESIDE), what, "raise the threshold, or use a machine with more memory")
+
+
 class _Step(NamedTuple):
     """One position of the solid sequences as far as it."""
 
@@ -91,6 +97,7 @@ def _steps_of_product(name: str, choices: _Choices, weighted: np.ndarray, thresh
         products = longer[steps[-1]]
         if len(products) > limit:
             raise _too_many(name, f"at least {len(products):,}", "product", limit)
+        _require_room(name, len(products), len(choices.letters))
     if not (products >= threshold * _ROUNDING).all() or not len(products):
         most = choices.probabilities[:, 0].prod()
         raise InputError(
@@ -108,6 +115,7 @@ def _steps_of_letters(name: str, choices: _Choices, weighted: np.ndarray, limit:
         raise _too_many(name, f"about 10^{digits:.0f}", "letters", limit)
     if (number := math.prod(counts)) > limit:
         raise _too_many(name, f"{number:,}", "letters", limit)
+    _require_room(name, number, len(choices.letters))
     steps, count = [], 1
     for letters in counts:
         parents, ranks = np.divmod(np.arange(count * letters), letters)
@@ -150,9 +158,6 @@ def solid_sequences(
     else:
         raise InputError(f"rule is {rule!r}, but 'letters' or 'product' was expected.")
     count = len(steps[-1].ranks) if steps else 1
-    what = f"The {count:,} solid sequences of {show_name(weighted.name)} take"
-    needed = count * (len(choices.letters) + _BESIDE)
-    require_memory(needed, what, "raise the threshold, or use a machine with more memory")
     codes = np.tile(choices.letters[:, 0], (count, 1))
     place = np.arange(count)
     for position, step in zip(branching[::-1], steps[::-1], strict=True):

@@ -1,7 +1,7 @@
 """Weighted sequences of paper 004: of each position, the probabilities of A, C, G and T.
 
 Files are TSV (`position A C G T`, one line a position), motifs of JASPAR, whose counts are normalised, or motifs of
-MEME's minimal format.
+MEME's minimal format, or of the text that MEME itself writes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from warpseed.compute.machine import require_memory
 from warpseed.errors import InputError, check_number, check_real, how_many
 from warpseed.output.opening import open_output
 from warpseed.sequences.alphabet import show_name
@@ -38,12 +39,16 @@ TOLERANCE = 1e-3
 MOST_BYTES = 1 << 26
 """Of a file: a million positions fit."""
 _HEADING = ("position", "A", "C", "G", "T")
+_NUMBER = r"[-+]?\.?\d"
+"""How a line of numbers begins."""
 _FORMATS = (
     "a TSV with the columns position, A, C, G and T was expected, a motif of JASPAR, which begins with '>', or one of "
     "MEME, which begins with 'MEME version'"
 )
 DRAWN = 0.25, 0.75
 """Between these a weighted position that is drawn has the probability of each of its two letters."""
+_DRAWN_BYTES = 80
+"""Of memory that a position takes while it is drawn."""
 
 
 class Weighted(NamedTuple):
@@ -120,7 +125,7 @@ class _File:
 
 def _from_tsv(file: _File) -> Iterator[Weighted]:
     first = file.peek()
-    if first is not None and not re.match(r"[-+.\d]", first.text):
+    if first is not None and not re.match(_NUMBER, first.text):
         heading = file.take("").text.upper().split()
         if heading != [word.upper() for word in _HEADING]:
             file.fail(first, f"{first.text[:60]!r} was found, but {_FORMATS}.")
@@ -190,13 +195,13 @@ def _from_meme(file: _File) -> Iterator[Weighted]:
     name = "weighted"
     while file.peek() is not None:
         line = file.take("")
-        key, _, rest = line.text.partition(" ")
+        key, *rest = line.text.split(None, 1)
         if key.startswith("ALPHABET"):
             alphabet = line.text.removeprefix("ALPHABET").lstrip("= ").strip()
             if alphabet.upper() not in ("ACGT", '"DNA"', "DNA", '"DNA" DNA-LIKE'):
                 file.fail(line, f"the alphabet is {alphabet[:40]!r}, but ACGT was expected.")
         elif key == "MOTIF":
-            name = _first_word(rest)
+            name = _first_word("".join(rest))
         elif line.text.startswith("letter-probability matrix"):
             yield Weighted(name, np.array(_rows_of_meme(file, line)))
             name = "weighted"
@@ -214,10 +219,14 @@ def _rows_of_meme(file: _File, heading: _Line) -> list[list[float]]:
     while width is not None and len(rows) < int(width):
         line = file.take(f"row {len(rows) + 1} of {width} of the matrix of line {heading.number}")
         rows.append(file.probabilities(line, line.text.split()))
-    while width is None and (following := file.peek()) is not None and re.match(r"[-+.\d]", following.text):
+    while width is None and (following := file.peek()) is not None and re.match(_NUMBER, following.text):
         rows.append(file.probabilities(following, file.take("").text.split()))
     if not rows:
         file.fail(heading, "the matrix has no rows, but one or more were expected, four probabilities each.")
+    if (more := file.peek()) is not None and re.match(_NUMBER, more.text):
+        file.fail(
+            more, f"{more.text[:60]!r} was found, but the matrix of line {heading.number} has w= {width}, no more."
+        )
     return rows
 
 
@@ -242,7 +251,7 @@ def read_all_weighted(path: str | os.PathLike[str]) -> list[Weighted]:
     read: Callable[[_File], Iterator[Weighted]] = _from_tsv
     if first.text.startswith(">"):
         read = _from_jaspar
-    elif re.match(r"MEME version\b", first.text):
+    elif re.match(r"MEME version\b|\*+$", first.text):  # what MEME itself writes begins with a line of asterisks
         read = _from_meme
     found = list(read(file))
     if not found:
@@ -296,6 +305,8 @@ def check_weighted(weighted: Weighted) -> Weighted:
     ------
     InputError : it has no position, or one whose four numbers are no probabilities
     """
+    if not isinstance(weighted, Weighted):
+        raise InputError(f"A weighted sequence is {type(weighted).__name__}, but a Weighted was expected.")
     try:
         rows = np.asarray(weighted.probabilities, np.float64)
     except (TypeError, ValueError) as error:
@@ -349,11 +360,13 @@ def generate_weighted(
     Raises
     ------
     InputError : a number is out of its range
+    MemoryLimitError : there is no memory for so many positions
     """
     positions, seed = check_number("positions", positions, 1), check_number("seed", seed, 0)
     if not 0 <= check_real("share", share) <= 1:
         raise InputError(f"share is {share!r}, but a number from 0 to 1 was expected.")
     weighted = min(math.floor(positions * share + 0.5), positions if most is None else check_number("most", most, 0))
+    require_memory(_DRAWN_BYTES * positions, f"A weighted sequence of {positions:,} positions takes", "draw fewer")
     draw = np.random.default_rng(seed)
     first = draw.integers(0, len(LETTERS), positions)
     second = (first + draw.integers(1, len(LETTERS), positions)) % len(LETTERS)
