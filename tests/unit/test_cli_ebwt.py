@@ -247,6 +247,11 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None
     process.communicate()
 
 
+def test_an_empty_name_is_refused(tmp_path: Path, sequences: str, refused: Refused) -> None:
+    assert cli.main(["ebwt", sequences, "-o", f"{tmp_path}/out", "-q"]) == 0
+    assert refused(f"{tmp_path}/out", "-o", "", "--inverse").startswith("the name of the output file is empty; name a")
+
+
 def test_words_as_fasta_to_a_pipe_that_closes(tmp_path: Path, sequences: str) -> None:
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/out", "--no-distances"]) == 0
     reading, writing = os.pipe()

@@ -20,6 +20,7 @@ from warpseed.ebwt.trees import Tree, neighbour_joining, newick_of, upgma
 from warpseed.errors import InputError
 from warpseed.report import clusters as clusters_module
 from warpseed.report.clusters import MOST_NAMED, dendrogram, figures_of, heat_map, svg_of
+from warpseed.sequences.queries import Queries
 
 WORDS = {"a b": "bcaa", "<i>": "ccbab", "γ": "abcabc"}
 
@@ -55,6 +56,10 @@ def test_the_interface_gives_the_transform_and_distances_of_paper_004() -> None:
         [distance(u, v) if u is not v else 0 for v in WORDS.values()] for u in WORDS.values()
     ]
     assert result.lengths.tolist() == [4, 5, 6]
+    records = Queries.from_sequences(["ACGTN", "GGCA"])
+    assert warpseed.ebwt_distances(records).values[0, 1] == distance("ACGTN", "GGCA")
+    found = warpseed.ebwt_transform(records)
+    assert (found.indices + 1).tolist() == transform(["ACGTN", "GGCA"])[1]
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from warpseed.ebwt.matrix import DistanceMatrix
     from warpseed.ebwt.transform import Transform
     from warpseed.ebwt.words import Words
+    from warpseed.sequences.queries import Queries
 
 __all__ = ["ebwt_distances", "ebwt_transform"]
 
-WordSource: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Mapping[str, str | bytes]"
-"""Words as users give them: the path of a FASTA or FASTQ file, strings, or strings by their names."""
+WordSource: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Mapping[str, str | bytes] | Queries"
+"""Words as users give them: the path of a FASTA or FASTQ file, strings, strings by their names, or records in memory."""
 
 
 def ebwt_transform(
@@ -29,7 +30,7 @@ def ebwt_transform(
     Parameters
     ----------
     sequences : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), whose letters are A, C, G, T, and
-        N for any other; or a sequence of str or bytes, or a mapping of names to these, of any letters
+        N for any other; or a sequence of str or bytes, or a mapping of names to these, of any letters; or Queries
     watch : Stopwatch that takes the seconds of each stage
     device : 'cpu', 'gpu' or one GPU by its number: 'gpu:1'
     threads : int, CPU threads
@@ -81,6 +82,7 @@ def _words_from(sequences: WordSource) -> Words:
     """Words of what a user gives."""
     from warpseed.ebwt.matrix import labels_of
     from warpseed.ebwt.words import read_words, words_of
+    from warpseed.sequences.queries import Queries
 
     if isinstance(sequences, Mapping):
         for name in sequences:
@@ -90,4 +92,6 @@ def _words_from(sequences: WordSource) -> Words:
     check_source(sequences)
     if isinstance(sequences, str | os.PathLike):
         return read_words(sequences)
+    if isinstance(sequences, Queries):
+        return words_of(map(sequences.sequence, range(len(sequences))), labels_of(sequences.names.decoded()))
     return words_of(sequences)

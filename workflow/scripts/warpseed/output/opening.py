@@ -31,8 +31,6 @@ def output_format(path: str | os.PathLike[str], formats: Sequence[str]) -> str:
     for ending in formats:
         if name.endswith(f".{ending}") or (ending not in _PACKED and name.endswith(f".{ending}.gz")):
             return ending
-    if not name.strip():
-        raise InputError("the name of the output file is empty; name a file, or '-' for standard output.")
     plain = " or ".join(f".{ending}" for ending in formats if ending not in _PACKED)
     packed = "".join(f", or in .{ending}" for ending in formats if ending in _PACKED)
     raise InputError(f"{name}: the ending says no output format; end it in {plain}, or .gz behind these{packed}.")
@@ -45,6 +43,8 @@ def _name_of(path: Any) -> str:
     name = str(os.fspath(path))
     if "\0" in name:
         raise InputError(f"path is {name!r:.60}, but no name has a null byte; name another file.")
+    if not name.strip():
+        raise InputError("the name of the output file is empty; name a file, or '-' for standard output.")
     return name
 
 
