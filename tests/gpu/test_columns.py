@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,7 @@ def test_work_goes_onto_the_stream_of_the_caller(genome: SeedIndex, real_genome:
     queries = [word[:20] for word in words_in(real_genome, 40_000, 60, 8) if len(word) >= 20]
     expected = find_kmers(genome, queries, max_hits=50)
     rows = there(queries)[0].reshape(-1, 20)
+    device.synchronize()  # what was made on another stream
     with xp.cuda.Stream(non_blocking=True) as stream:
         for _ in range(5):
             letters = xp.zeros((3000, len(queries)), xp.uint8)
@@ -173,18 +174,43 @@ def test_bytes_that_are_no_letters_are_told(genome: SeedIndex) -> None:
         find_kmers(genome, there(queries), **ON_GPU)
 
 
-def test_what_does_not_fit_is_refused_and_leaves_the_gpu_usable(genome: SeedIndex) -> None:
+@pytest.fixture
+def leave(genome: SeedIndex) -> Iterator[Callable[[int], None]]:
+    """A function that leaves so many bytes of the GPU's memory beside what is there by then, the index too."""
+    pool = device.cupy().get_default_memory_pool()
+
+    def limit(size: int) -> None:
+        with device.on_device(0):
+            tagged_on_device(genome, Stopwatch())
+            device.give_back_memory()
+            pool.set_limit(size=pool.total_bytes() + size)
+
+    yield limit
+    pool.set_limit(size=0)
+
+
+def test_little_memory_makes_batches_small(
+    genome: SeedIndex,
+    real_genome: Path,
+    leave: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    queries = [word[:20] for word in words_in(real_genome, 200_000, 60, 9) if len(word) >= 20]
+    letters, expected = there(queries), find_kmers(genome, queries, max_hits=4)
+    monkeypatch.setattr(device_batches, "_told", set())
+    leave(24 << 20)
+    assert find_kmers(genome, letters, max_hits=4, **ON_GPU).to_host() == expected
+    assert "GPU 0 is short of memory" in capsys.readouterr().err
+
+
+def test_what_does_not_fit_is_refused_and_leaves_the_gpu_usable(
+    genome: SeedIndex, leave: Callable[[int], None]
+) -> None:
     expected = find_kmers(genome, ["ACGTACGTACG"])
-    with device.on_device(0):
-        tagged_on_device(genome, Stopwatch())
-        device.give_back_memory()
-        pool = device.cupy().get_default_memory_pool()
-        pool.set_limit(size=pool.total_bytes() + (64 << 20))
-    try:
-        with pytest.raises(MemoryLimitError, match="do not fit the GPU's memory .* search fewer queries a call"):
-            find_kmers(genome, ["A", "C", "G", "T"] * 4, **ON_GPU)
-    finally:
-        pool.set_limit(size=0)
+    leave(64 << 20)
+    with pytest.raises(MemoryLimitError, match="do not fit the GPU's memory .* search fewer queries a call"):
+        find_kmers(genome, ["A", "C", "G", "T"] * 4, **ON_GPU)
     assert find_kmers(genome, ["ACGTACGTACG"], **ON_GPU).to_host() == expected
 
 

@@ -78,6 +78,8 @@ def test_queries_on_the_device_are_packed_as_on_the_host(pretended: Any, lengths
         (there([[65, 67]], np.int64), "are int64 of 2 dimensions"),
         ((there([65, 67]), np.array([0.0, 2.0])), "offsets of the queries on the GPU are float64, but whole numbers"),
         ((there([65, 67]), np.array([], np.int64)), "offsets of the queries on the GPU"),
+        ((there([65, 67]), ("a", "b")), "offsets of the queries on the GPU are <U1, but whole numbers"),
+        ((there([65, 67]), 2), "offsets of the queries on the GPU"),
         ((there([65, 67]), [0, 3]), "go from 0 to 3, but 0 to 2 was expected"),
         ((there([65, 67]), [0, 2, 1, 2]), r"k-mer number 2 \('1'\) has -1 bases"),
     ],

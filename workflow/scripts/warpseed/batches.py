@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypedDic
 
 import numpy as np
 
-from warpseed.compute.devices import device_name, devices_of, target_of
+from warpseed.compute.devices import device_name, devices_of, is_on_gpu, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, check_number
 from warpseed.fm_index.layout import SeedIndex
@@ -48,8 +48,6 @@ __all__ = [
 ]
 
 _MOST_HITS = 1 << 62
-_DLPACK_CUDA = 2
-"""What DLPack calls a GPU of CUDA."""
 
 Source: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Queries"
 """Queries as users give them: the path of a FASTA or FASTQ file, sequences in memory, or Queries."""
@@ -303,10 +301,7 @@ class ColumnSearch(Search, Protocol):
 
 def lies_on_device(source: Any) -> bool:
     """Whether queries are letters on a GPU (`warpseed.sequences.device_queries`)."""
-    array = source[0] if isinstance(source, tuple) and len(source) == 2 else source
-    if hasattr(array, "__cuda_array_interface__"):
-        return True
-    return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
+    return is_on_gpu(source[0] if isinstance(source, tuple) and len(source) == 2 else source)
 
 
 def single_gpu(options: Options) -> int:

@@ -9,7 +9,10 @@ from typing import Any
 
 from warpseed.errors import InputError
 
-__all__ = ["device_name", "devices_of", "target_of"]
+__all__ = ["device_name", "devices_of", "is_on_gpu", "target_of"]
+
+_DLPACK_CUDA = 2
+"""What DLPack calls a GPU of CUDA."""
 
 
 def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
@@ -60,3 +63,10 @@ def devices_of(device: str) -> tuple[int, ...]:
     from warpseed.compute.gpu import visible_devices
 
     return visible_devices()
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether a value is an array that lies on a GPU, of whatever library."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) == _DLPACK_CUDA

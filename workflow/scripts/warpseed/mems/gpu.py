@@ -280,7 +280,7 @@ def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Un
 
 
 def _fill_contig_lengths(index: SeedIndex, columns: dict[str, Any]) -> None:
-    there = resident(index, "contig lengths", lambda: cupy().asarray(np.asarray(index.lengths, np.int64)))
+    there = cupy().asarray(np.asarray(index.lengths, np.int64))
     columns["contig_length"][...] = there[columns["contig"]]
 
 

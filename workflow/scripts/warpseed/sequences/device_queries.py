@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.devices import is_on_gpu
 from warpseed.compute.gpu import cuda, cupy, current_device, kernel, launch, view
 from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK
@@ -124,13 +125,12 @@ def _letters_of(source: Any) -> _Letters:
         count, length = letters.shape
         offsets = xp.arange(count + 1, dtype=xp.int64) * length
         return _Letters(letters.reshape(-1), offsets, xp.full(count, length, xp.int64))
-    offsets = offsets if isinstance(offsets, np.ndarray | list) else _there(offsets)
-    offsets = xp.asarray(offsets)
+    offsets = _there(offsets) if is_on_gpu(offsets) else np.asarray(offsets)
     if offsets.dtype.kind not in "iu" or offsets.ndim != 1 or not len(offsets):
         raise InputError(
             f"offsets of {SOURCE} are {offsets.dtype}, but whole numbers, one more than queries, were expected."
         )
-    offsets = offsets.astype(xp.int64)
+    offsets = xp.asarray(offsets).astype(xp.int64)
     ends = int(offsets[0]), int(offsets[-1])
     if ends != (0, len(letters)):
         raise InputError(f"offsets of {SOURCE} go from {ends[0]} to {ends[1]}, but 0 to {len(letters)} was expected.")
