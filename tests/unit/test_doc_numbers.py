@@ -16,10 +16,12 @@ from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.measure.records import read_records
+from warpseed.mems import output as mem_output
 from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
 from warpseed.one_error import cpu_fast as read_cpu_fast
-from warpseed.output import bam, density, sorted_lines, tabix
+from warpseed.one_error import output as read_output
+from warpseed.output import bam, density, rows, sorted_lines, tabix
 from warpseed.report import clusters
 from warpseed.sequences import bgzf, pieces
 from warpseed.workflow import configuration
@@ -77,6 +79,9 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/formats.md", r"more than (\d+) MiB of rows writes several runs", sorted_lines.MEMORY >> 20),
     ("docs/formats.md", r"name of more than (\d+) bytes is refused", bam.LONGEST_NAME),
     ("docs/formats.md", r"with `\*` or `=`; more than ([\d,]+) bases", bam.LONGEST_CONTIG),
+    ("docs/kmer_seeds.md", r"Columns take (\d+) bytes a hit", rows.HIT_ROW.itemsize),
+    ("docs/one_error.md", r"placement: (\d+) bytes a placement in all", read_output.PLACEMENT_ROW.itemsize),
+    ("docs/mems.md", r"`occurrences`: (\d+)\s+bytes a match in all", mem_output.MATCH_ROW.itemsize),
     ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast.CROWDED),
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
     ("docs/one_error.md", r"quality\*\* is (\d+) where", bam_records.map_quality(0, -1)),

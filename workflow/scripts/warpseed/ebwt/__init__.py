@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ebwt_distances", "ebwt_transform"]
 
 WordSource: TypeAlias = "str | os.PathLike[str] | Sequence[str] | Sequence[bytes] | Mapping[str, str | bytes] | Queries"
-"""Words as users give them: the path of a FASTA or FASTQ file, strings, strings by their names, or records in memory."""
+"""Words as users give them: path of a FASTA or FASTQ file, strings, strings by their names, or records in memory."""
 
 
 def ebwt_transform(
