@@ -331,7 +331,7 @@ def test_a_note_that_nobody_takes_is_no_mistake(tmp_path: Path, index: str) -> N
         done = shell(f'WS kmers -q "$1" "$2" 2>{where}', index, rna)
         assert (done.returncode, done.stdout) == (0, b"")
     assert shell('WS kmers -q "$1" "$2"', index, rna).stderr.decode() == (
-        f"Note: {rna}: the bases are written with U (RNA), which match nothing; write T.\n"
+        f"Note: {rna}: the bases are written with U (RNA), which are taken as N; write T.\n"
     )
 
 

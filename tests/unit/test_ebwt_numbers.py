@@ -122,6 +122,24 @@ def test_from_how_many_positions_a_gpu_is_the_faster_one() -> None:
     page = (ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8")
     told = "slower up to 70 positions (Table 2: 70, Table 3: 60), beside one thread it is never slower"
     assert told in " ".join(page.split())
+    assert "Up to 60 positions 16 threads compare words faster than a GPU" in readme()
+
+
+def test_what_a_command_takes_on_a_gpu_is_the_record() -> None:
+    page = " ".join((ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
+    pairs = r"100 words take (\S+) s on the GPU and (\S+) on 16 threads, 100,000 words (\S+) and (\S+)\."
+    told = re.search(pairs, page)
+    few, many = (medians_of(H200, "files", f"{count} words of 100 letters", "process") for count in ("100", "100,000"))
+    sides = GPU, ("fast", "cpu", 16)
+    assert told and list(told.groups()) == [f"{own[side]:.2f}" for own in (few, many) for side in sides]
+    assert all(own[GPU] > own["fast", "cpu", 16] for own in (few, many))
+
+
+def test_distances_of_many_words_in_decisions_are_the_record() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    [told] = re.findall(r"of a pair, (\d+) ms for 1,000 words of 10,000 letters", text)
+    case = "1,000 words of 10,000 letters"
+    assert told == f"{1e3 * medians_of(H200, 'pairs', case, 'distances')[GPU]:.0f}"
 
 
 def test_what_the_transform_was_to_reach_is_the_records() -> None:

@@ -368,11 +368,11 @@ def sniffed(stream: ByteStream) -> Sniffed:
 
 
 def _note_rna(start: bytes, format: str, source: str) -> None:
-    """Say so on standard error when the first record of a file is RNA: its U match nothing."""
+    """Say so on standard error when the first record of a file is RNA: its U are taken as N."""
     first, _, _ = start[:_NOTED_BYTES].lstrip().partition(b"\n")[2].partition(b">" if format == "FASTA" else b"+")
     letters = set(first.upper())
     if ord("U") in letters and ord("T") not in letters:
-        say(f"Note: {source}: the bases are written with U (RNA), which match nothing; write T.")
+        say(f"Note: {source}: the bases are written with U (RNA), which are taken as N; write T.")
 
 
 def parse_batches(
