@@ -143,7 +143,8 @@ def test_rna_is_noted_and_dna_is_not(tmp_path: Path, capsys: pytest.CaptureFixtu
         read_queries(path)
         said = capsys.readouterr().err
         assert (
-            said.count("are written with U (RNA), which are taken as N; write T.") == notes and said.count("\n") == notes
+            said.count("are written with U (RNA), which are taken as N; write T.") == notes
+            and said.count("\n") == notes
         )
     read_reference(save(tmp_path, rna[0]))
     assert "in.fa: the bases are written with U" in capsys.readouterr().err
