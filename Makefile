@@ -53,6 +53,8 @@ seeds: $(RUN_STAMP) $(COMMAND) | $(LINK)
 	        of($$at["queries"], "query", "queries") } \
 	    "kmers" in at && $$at["kmers"] != "" { line = line of($$at["kmers"], "k-mer", "k-mers") ", " \
 	        $$at["new"] " of them distinct" } \
+	    "pairs" in at && $$at["pairs"] != "" { line = line of($$at["pairs"], "pair", "pairs") " of " \
+	        of($$at["records"], "record", "records") } \
 	    { print line }' \
 	    results/seeds/samples.tsv
 

@@ -1,6 +1,6 @@
 """Summaries and densities of samples that nobody searched, for tests of what is shown of them."""
 
-from warpseed.report.samples import COUNTS, KMER_COUNTS
+from warpseed.report.samples import COUNTS, KMER_COUNTS, RECORD_COUNTS
 
 WIDTH = 500
 """Bins along a reference."""
@@ -8,9 +8,19 @@ WIDTH = 500
 
 def write_counted(folder, name, **counts):
     """Write the summary of a sample whose k-mers are counted; return its path."""
+    own = {"system": "tree_bitmap", "parameters": "k=21", "seeds": f"{name}.kmers.tsv.gz"}
+    return _write_unsearched(folder, name, own | dict.fromkeys(KMER_COUNTS, 0) | counts)
+
+
+def write_compared(folder, name, **counts):
+    """Write the summary of a sample whose records are compared; return its path."""
+    own = {"system": "ebwt", "parameters": "tree=nj", "seeds": f"{name}.distances.tsv"}
+    return _write_unsearched(folder, name, own | dict.fromkeys(RECORD_COUNTS, 0) | counts)
+
+
+def _write_unsearched(folder, name, own):
     folder.mkdir(parents=True, exist_ok=True)
-    row = {"sample": name, "reads": "reads.fq.gz", "system": "tree_bitmap", "parameters": "k=21"}
-    row |= {"seeds": f"{name}.kmers.tsv.gz"} | dict.fromkeys(KMER_COUNTS, 0) | counts
+    row = {"sample": name, "reads": "reads.fq.gz"} | own
     path = folder / f"{name}.summary.tsv"
     path.write_text("".join("\t".join(map(str, line)) + "\n" for line in (row, row.values())))
     return path

@@ -182,8 +182,8 @@ def test_a_number_in_the_docs_is_the_codes(page: str, pattern: str, value: Any) 
 # ---------------------------------------------------------------------------------------------- configuration
 
 PATHS = [
-    "samples.*", "$sample_reads", "$sample_mems", "$sample_tree_bitmap", "seeds", "", "simulated_reference",
-    "human_like_reference", "human_like_reference.families.*", "reads.*", "index", "kmer_seeds",
+    "samples.*", "$sample_reads", "$sample_mems", "$sample_tree_bitmap", "$sample_ebwt", "seeds", "",
+    "simulated_reference", "human_like_reference", "human_like_reference.families.*", "reads.*", "index", "kmer_seeds",
     "kmer_seeds.datasets.*", "kmer_seeds.gpu_limits.*", "one_error", "one_error.datasets.*", "mems",
     "mems.datasets.*", "tree_bitmap", "tree_bitmap.datasets.*", "ebwt", "ebwt.datasets.*", "ebwt.collections.*",
     "measure", "",

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import list_samples
 import pytest
 from made_up_records import load, local_rows, nothing
-from made_up_samples import write_counted, write_sample
+from made_up_samples import write_compared, write_counted, write_sample
 from page_reader import read_page
 from warpseed.errors import InputError
 from warpseed.report import samples, style
@@ -83,17 +83,30 @@ def test_samples_whose_kmers_are_counted_have_a_table(tmp_path, write):
     assert "#samples" in reader.addresses and "1,800,000" in text and "Seeds along" not in text
 
 
+def test_samples_whose_records_are_compared_have_a_table(tmp_path, write):
+    compared = write_compared(tmp_path / "seeds", "phages", records=3, bases=58_000, pairs=3)
+    _, text = write([], counted=[write_counted(tmp_path / "seeds", "gut", kmers=7), compared])
+    assert text.index("K-mers counted") < text.index("Records compared")
+    assert "phages ebwt: tree = nj reads.fq.gz 3 58,000 3 " in text
+    _, text = write([], counted=[compared])
+    assert "K-mers counted" not in text
+    path = write_compared(tmp_path / "seeds", "other", system="mems")
+    with pytest.raises(InputError, match="is of the system mems, which searches an index; remove it"):
+        samples.read_counted(path)
+
+
 def test_the_table_of_samples_has_the_columns_of_all(tmp_path):
     paths = [
         write_sample(tmp_path, "mine", YEAST, even(1))[0],
         write_counted(tmp_path, "gut", records=7),
+        write_compared(tmp_path, "phages", pairs=3),
         write_sample(tmp_path, "other", YEAST, even(1))[0],
     ]
     table = tmp_path / "samples.tsv"
     list_samples.main(SimpleNamespace(input=SimpleNamespace(summaries=paths), output=SimpleNamespace(table=table)))
     heading, *lines = [line.split("\t") for line in table.read_text().splitlines()]
     rows = [dict(zip(heading, line, strict=True)) for line in lines]
-    assert [row["sample"] for row in rows] == ["mine", "gut", "other"]
+    assert [row["sample"] for row in rows] == ["mine", "gut", "phages", "other"]
     for row, path in zip(rows, paths, strict=True):
         own = dict(zip(*(line.split("\t") for line in path.read_text().splitlines()), strict=True))
         assert {**dict.fromkeys(heading, ""), **own} == row

@@ -41,13 +41,15 @@ def test_make_says_what_samples_have(tmp_path: Path) -> None:
     (program,) = re.findall(r"awk -F '\\t'.*?'(NR == 1 .*?)' \\\n", recipe, re.DOTALL)
     program = program.replace("$$", "$")
     table = [
-        "sample\tseeds\tqueries\thits\tkmers\tnew",
-        "a\ta.bed.gz\t1\t1\t\t",
-        "b\tb.kmers.tsv.gz\t\t\t12\t1",
-        "c\tc.bed.gz\t3\t0\t\t",
+        "sample\tseeds\tqueries\thits\tkmers\tnew\trecords\tpairs",
+        "a\ta.bed.gz\t1\t1\t\t\t\t",
+        "b\tb.kmers.tsv.gz\t\t\t12\t1\t4\t",
+        "c\tc.bed.gz\t3\t0\t\t\t\t",
+        "d\td.distances.tsv\t\t\t\t\t3\t3",
     ]
     lines = ["x/a.bed.gz: 1 seed of 1 query", "x/b.kmers.tsv.gz: 12 k-mers, 1 of them distinct"]
-    assert printed(program, tmp_path, table) == [*lines, "x/c.bed.gz: 0 seeds of 3 queries"]
+    lines += ["x/c.bed.gz: 0 seeds of 3 queries", "x/d.distances.tsv: 3 pairs of 3 records"]
+    assert printed(program, tmp_path, table) == lines
     searched = ["sample\tseeds\tqueries\thits", "a\ta.bam\t2\t5"]
     assert printed(program, tmp_path, searched) == ["x/a.bam: 5 seeds of 2 queries"]
 

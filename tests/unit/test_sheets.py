@@ -10,6 +10,7 @@ import pytest
 import yaml
 from warpseed.errors import ConfigError
 from warpseed.workflow.configuration import check_configuration, load_schema
+from warpseed.workflow.ebwt_samples import compared_samples
 from warpseed.workflow.kmer_seeds_cases import sample_searches
 from warpseed.workflow.mems_samples import sample_mem_searches
 from warpseed.workflow.one_error_samples import sample_read_searches
@@ -103,7 +104,7 @@ def test_numbers_with_zeros_before_them_are_decimal(folder: Path) -> None:
 MISTAKES = {
     "an unknown column": ("sample\treads\tsteps\n", "s.tsv, line 1: the column 'steps' is not known: did you mean"),
     "a column in capitals": ("Sample\treads\n", "the column 'Sample' is not known: did you mean 'sample'?"),
-    "nothing alike": ("sample\treads\tzzz\n", "known are sample, reads, reference, system, max_hits, chunks, k, step"),
+    "nothing alike": ("sample\treads\tzzz\n", "known are sample, reads, reference, system, max_hits, chunks, tree, "),
     "a column twice": ("sample\treads\treads\n", "s.tsv, line 1: the column 'reads' stands twice"),
     "no reads": ("# x\nsample\tk\n", "s.tsv, line 2: the column 'reads' is missing: add it."),
     "no names": ("reads\tk\n", "s.tsv, line 1: the column 'sample' is missing"),
@@ -258,6 +259,26 @@ def test_how_the_kmers_of_a_sample_are_counted(folder: Path) -> None:
             counted_samples({"A": known["A"] | {key: value}}, places)
 
 
+def test_how_the_records_of_a_sample_are_compared(folder: Path) -> None:
+    samples, places = read(
+        "sample\treads\tsystem\ttree\tnormalise\nA\ta.fq\tebwt\nB\tb.fq\tebwt\tupgma\ttrue\nC\tb.fq\ttree_bitmap\n"
+    )
+    known = samples_of({"samples": samples, "reads": {}}, References({}), "x", places)
+    compared = compared_samples(known, places)
+    assert {name: (sample["tree"], sample["normalise"]) for name, sample in compared.items()} == {
+        "A": ("nj", False),
+        "B": ("upgma", True),
+    }
+    assert [sample["facts"]["parameters"] for sample in compared.values()] == ["tree=nj", "tree=upgma; normalise=1"]
+    assert compared["A"]["facts"] | {"parameters": ""} == {
+        "sample": "A", "reads": "a.fq", "system": "ebwt", "parameters": "",
+    }  # fmt: skip
+    with pytest.raises(
+        ConfigError, match="'A' has chunks 2, but its records are compared by one job, and have no hits"
+    ):
+        compared_samples({"A": known["A"] | {"chunks": 2}}, places)
+
+
 def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     text = (ROOT / "config" / "README.md").read_text()
     sheet = re.search(r"^```\n(# comment.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -271,5 +292,5 @@ def test_the_sheet_of_the_readme_is_a_valid_one(folder: Path) -> None:
     assert samples["mapped"] == mapping["mapped"] and samples["long"] == mapping["long"]
     assert {name: sample["system"] for name, sample in samples.items()} == {
         "tumour": "kmers", "normal": "kmers", "phage": "kmers", "mapped": "reads",
-        "long": "mems", "counted": "tree_bitmap",
+        "long": "mems", "counted": "tree_bitmap", "phages": "ebwt",
     }  # fmt: skip

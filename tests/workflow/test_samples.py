@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
+from warpseed import ebwt_distances
 from workflow_runs import ROOT, snakemake
 
 pytestmark = pytest.mark.workflow
@@ -50,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "listed\tone.fa\tfirst.fq.gz\t\t\t\t\treads\t2\txa\tall\n"
         "matched\ttwo.fa\tmany.fq\t\t\t\t\tmems\nmatches\ttwo.fa\tmany.fq\t\t\t\t3\tmems\n"
         "short\ttwo.fa\tsecond.fq\t\t\t\t\tmems\t\t\t\t11\tmaximal\n"
-        "counted\t\tmany.fq\t21\t\t\t\ttree_bitmap\n"
+        "counted\t\tmany.fq\t21\t\t\t\ttree_bitmap\ncompared\t\tsecond.fq\t\t\t\t\tebwt\n"
     )
     (folder / "my.yaml").write_text("samples: samples.tsv\nmeasure: {devices: [cpu]}\n")
     return folder
@@ -85,6 +86,7 @@ def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> Non
     made = {
         "build_sample_index",
         "verify_sample_index",
+        "compare_records",
         "count_kmers",
         "cut_sample_kmers",
         "find_seeds",
@@ -153,6 +155,7 @@ def test_summaries_say_what_the_seeds_add_up_to(run: str, folder: Path) -> None:
         "matches",
         "short",
         "counted",
+        "compared",
     ]
     assert [row["sample"] for row in rows] == names
     for row in rows:
@@ -244,6 +247,22 @@ def test_the_kmers_of_reads_are_counted(run: str, folder: Path) -> None:
         "sample": "counted", "reads": "many.fq", "system": "tree_bitmap", "parameters": "k=21",
         "seeds": "counted.kmers.tsv.gz", "records": "45000", "bases": str(45_000 * READ_LENGTH),
         "kmers": str(counts.total()), "new": str(len(counts)),
+    }  # fmt: skip
+
+
+def test_records_are_compared(run: str, folder: Path) -> None:
+    seeds = folder / "results" / "seeds"
+    (row,) = table_of(seeds / "compared.summary.tsv")
+    assert row == {
+        "sample": "compared", "reads": "second.fq", "system": "ebwt", "parameters": "tree=nj",
+        "seeds": "compared.distances.tsv", "records": "50", "bases": str(50 * READ_LENGTH), "pairs": "1225",
+    }  # fmt: skip
+    expected = ebwt_distances(folder / "second.fq")
+    rows = table_of(seeds / "compared.distances.tsv")
+    assert [[int(row[name]) for name in expected.names] for row in rows] == expected.values.tolist()
+    made = {path.name.removeprefix("compared.") for path in seeds.glob("compared.*")}
+    assert made == {
+        "dendrogram.svg", "distances.tsv", "ebwt.txt", "heatmap.svg", "newick", "phylip", "summary.tsv", "words.tsv",
     }  # fmt: skip
 
 

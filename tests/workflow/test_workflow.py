@@ -138,6 +138,8 @@ def test_smoke_run_makes_everything(smoke: Path) -> None:
     assert 'id="figure_samples_smoke"' in page and 'href="seeds/smoke.bed.gz"' in page
     assert 'href="seeds/placed.bam"' in page and "reads: 2 edits, report = best, multiple = secondary" in page
     assert 'href="seeds/matched.paf.gz"' in page and "mems: min_length = 15, kind = maximal, 2 strands" in page
+    assert 'href="seeds/counted.kmers.tsv.gz"' in page and "tree_bitmap: k = 12" in page
+    assert 'href="seeds/compared.distances.tsv"' in page and "ebwt: tree = upgma, normalise = 1" in page
     # Reads with qualities are FASTQ, those without FASTA; both were cut into k-mers.
     reads = {path.name: path.read_text() for path in (results / "reads" / "simulated").iterdir()}
     assert {name: text[0] for name, text in reads.items()} == {

@@ -155,7 +155,8 @@ SEARCHES = {}
 """Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `seconds` that one takes,
 `seeds` (endings of its files), `parameters` and `facts`."""
 COUNTS = {}
-"""Sample whose system counts what is in its reads, and searches no index, to the ending of the file with the counts."""
+"""Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
+with what comes of that."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
 INDEX_PARTS = set()
 """Parts of an index that some system needs."""

@@ -1,12 +1,15 @@
 # Paper 004: weighted sequences, the conjugates of their solid sequences in order, and distances: timed; and collections.
+# The records of the user's samples compared.
 #
-# Needs: the configuration's `ebwt` and `measure`.
-# Makes: results/measurements/<reference>/ebwt/<dataset>.tsv.
-# Steps: time each data set, which draws its weighted sequences itself.
+# Needs: reads; the configuration's `ebwt`, `measure` and `samples`.
+# Makes: results/measurements/<reference>/ebwt/<dataset>.tsv; results/seeds/<sample>.ebwt.txt and .words.tsv (the transform),
+#        .distances.tsv and .phylip, .newick, .heatmap.svg and .dendrogram.svg, and <sample>.summary.tsv.
+# Steps: time each data set, which draws its weighted sequences itself; compare the records of each sample.
 
 from warpseed.workflow.ebwt_cases import sizes_of as sizes_of_weighted
 from warpseed.workflow.ebwt_cases import timed_collections
 from warpseed.workflow.ebwt_cases import timed_datasets as timed_weighted_sets
+from warpseed.workflow.ebwt_samples import compared_samples
 
 WEIGHTED_SETS = checked(timed_weighted_sets, config["ebwt"], config["measure"], DEVICES)
 
@@ -28,10 +31,50 @@ TIME_COLLECTIONS = needs.Request(
     )
 )
 
+COMPARED = checked(compared_samples, SAMPLES, PLACES)
+COUNTS |= dict.fromkeys(COMPARED, "distances.tsv")
+
+COMPARE_RECORDS = needs.Request(
+    lambda wildcards: needs.compare_records(needs.read_bases(COMPARED[wildcards.compared]["reads"], config["reads"]))
+)
+
 
 wildcard_constraints:
+    compared="|".join(map(re.escape, COMPARED)) or "(?!)",
     weighted_set="|".join(map(re.escape, WEIGHTED_SETS)) or "(?!)",
     collection="|".join(map(re.escape, COLLECTIONS)) or "(?!)",
+
+
+rule compare_records:
+    """Compare the records of a sample with each other: transform, distances, tree and figures."""
+    input:
+        reads=lambda wildcards: placed(COMPARED[wildcards.compared]["reads"]),
+        lib=library("compare_records.py"),
+    output:
+        transform="results/seeds/{compared}.ebwt.txt",
+        words="results/seeds/{compared}.words.tsv",
+        distances="results/seeds/{compared}.distances.tsv",
+        phylip="results/seeds/{compared}.phylip",
+        newick="results/seeds/{compared}.newick",
+        heatmap="results/seeds/{compared}.heatmap.svg",
+        dendrogram="results/seeds/{compared}.dendrogram.svg",
+        summary="results/seeds/{compared}.summary.tsv",
+    log:
+        "logs/seeds/samples/{compared}/compared.log",
+    benchmark:
+        "benchmarks/seeds/samples/{compared}/compared.tsv"
+    conda:
+        "../../envs/cpu.yaml"
+    threads: min(CORES, 8)
+    resources:
+        mem_mb=COMPARE_RECORDS.mem_mb,
+        runtime=COMPARE_RECORDS.runtime,
+    params:
+        tree=entry(COMPARED, "compared", "tree"),
+        normalise=entry(COMPARED, "compared", "normalise"),
+        facts=entry(COMPARED, "compared", "facts"),
+    script:
+        "../scripts/compare_records.py"
 
 
 rule time_ebwt:

@@ -4,7 +4,7 @@
 # Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
 #        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
 #        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
-#        results/seeds/samples.tsv, the summaries of all, also of those that count.
+#        results/seeds/samples.tsv, the summaries of all, also of those that search no index.
 # Steps: index the samples' references and verify the indexes; find the seeds of each chunk of each sample; merge them.
 
 SAMPLE_INDEXES = [

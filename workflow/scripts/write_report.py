@@ -2,7 +2,7 @@
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
 `figures`; of the samples `seeds`, `summaries`, `densities` (in one order), and `sample_figures`; of those that
-count `counts` and `count_summaries` (in one order). Params: `config`.
+search no index `counts` and `count_summaries` (in one order). Params: `config`.
 Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
 """
 
@@ -25,10 +25,10 @@ def main(snakemake: Any) -> None:
     paths = zip(given.seeds, given.summaries, given.densities, strict=True)
     files = [dict(zip(("seeds", "summary", "density"), map(Path, each), strict=True)) for each in paths]
     drawn = [Path(path) for path in given.sample_figures]
-    counts = [
-        (read_counted(summary), {"counts": Path(file), "summary": Path(summary)})
-        for file, summary in zip(given.counts, given.count_summaries, strict=True)
-    ]
+    counts = []
+    for file, summary in zip(map(Path, given.counts), map(Path, given.count_summaries), strict=True):
+        own = read_counted(summary)
+        counts.append((own, {_ending(file, own.facts["sample"]): file, "summary": summary}))
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,
@@ -39,6 +39,11 @@ def main(snakemake: Any) -> None:
         reference_provenance=sorted(path for path in beside if path.is_file()),
         samples=section(Path(output.html).resolve().parent, samples, files, drawn, counts),
     )
+
+
+def _ending(path: Path, sample: str) -> str:
+    """What a file of a sample is called: "words" of mine.words.tsv.gz."""
+    return path.name.removeprefix(f"{sample}.").partition(".")[0]
 
 
 if "snakemake" in globals():

@@ -20,7 +20,7 @@ from warpseed.output.opening import check_output, open_output
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["Clusters", "Draw", "Wanted", "write_collection", "write_inverse"]
+__all__ = ["Clusters", "Draw", "Size", "Wanted", "write_collection", "write_inverse"]
 
 _NO_TEXT = "\ufffd"
 """Stands for bytes that are no UTF-8."""
@@ -45,6 +45,17 @@ class Wanted(NamedTuple):
         return (TRANSFORM, WORDS) * self.transform + (*_TABLES, *_FIGURES) * self.distances
 
 
+class Size(NamedTuple):
+    """How much was read."""
+
+    records: int
+    bases: int
+
+    def numbers(self) -> dict[str, int]:
+        """These, and how many pairs of records there are, under their names."""
+        return {**self._asdict(), "pairs": self.records * (self.records - 1) // 2}
+
+
 class Clusters(NamedTuple):
     """What figures show."""
 
@@ -60,7 +71,7 @@ Draw = Callable[[Clusters], Iterable[tuple[str, bytes]]]
 """What makes the figures: the ending of the name of each, and its content."""
 
 
-def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch: Stopwatch) -> tuple[int, int]:
+def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch: Stopwatch) -> Size:
     """Write what is wanted of the records of a file, all files or none.
 
     Parameters
@@ -70,10 +81,6 @@ def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch
     wanted : Wanted
     draw : makes the figures
     watch : takes the seconds of each stage
-
-    Returns
-    -------
-    (records, letters)
 
     Raises
     ------
@@ -112,7 +119,7 @@ def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch
             with watch.stage("draw"):
                 for ending, picture in draw(Clusters(names, values, tree, len(words.codes))):
                     streams[ending].write(picture)
-    return count, len(words.codes)
+    return Size(count, len(words.codes))
 
 
 def write_inverse(prefix: str, output: str, watch: Stopwatch) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """The samples on the page, whatever system found their seeds: a table, and seeds along the reference as pictures.
 
-Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin. Samples whose
-k-mers are counted, in no reference, have a summary alone, and a table of their own.
+Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin. Samples that
+are searched in no reference, as their k-mers are counted or their records compared, have a summary alone, and tables
+of their own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = [
     "DENSITY_COLUMNS",
     "FACTS",
     "KMER_COUNTS",
+    "RECORD_COUNTS",
     "Counted",
     "Sample",
     "draw_samples",
@@ -41,6 +43,15 @@ COUNTS = ("queries", "found", "unique", "multiple", "dropped_queries", "hits")
 """Columns of a summary that are shown: whole numbers."""
 KMER_COUNTS = {"records": "records", "bases": "bases", "kmers": "k-mers", "new": "distinct"}
 """Those of a summary of counted k-mers, and what they are called."""
+RECORD_COUNTS = {"records": "records", "bases": "bases", "pairs": "pairs"}
+"""Those of a summary of records that are compared."""
+_UNSEARCHED = {
+    "tree_bitmap": (
+        "K-mers counted", "K-mers: places where one begins. Distinct: k-mers that come once or more often.", KMER_COUNTS
+    ),
+    "ebwt": ("Records compared", "Of each pair the distance of the extended Burrows-Wheeler transform.", RECORD_COUNTS),
+}  # fmt: skip
+"""Systems that search no index: heading, note and numbers of their table."""
 DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
 
 _AGAIN = "remove it and run the workflow again"
@@ -82,21 +93,26 @@ class Sample(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What is reported of a sample whose k-mers are counted: `FACTS`, but no reference, and `KMER_COUNTS` to int."""
+    """What is reported of a sample that is not searched: `FACTS`, but no reference, and its system's numbers
+    (`KMER_COUNTS` or `RECORD_COUNTS`) to int."""
 
     facts: dict[str, str]
     counts: dict[str, int]
 
 
 def read_counted(summary: str | Path) -> Counted:
-    """Read the `<sample>.summary.tsv` of a sample whose k-mers are counted.
+    """Read the `<sample>.summary.tsv` of a sample whose k-mers are counted, or whose records are compared.
 
     Raises
     ------
     InputError
         If the file is not as docs/formats.md says.
     """
-    return Counted(*_read_summary(summary, [name for name in FACTS if name != "reference"], list(KMER_COUNTS)))
+    facts = [name for name in FACTS if name != "reference"]
+    system = _read_summary(summary, facts, ())[0]["system"]
+    if system not in _UNSEARCHED:
+        raise InputError(f"{summary} is of the system {system}, which searches an index; {_AGAIN}")
+    return Counted(*_read_summary(summary, facts, list(_UNSEARCHED[system][2])))
 
 
 def read_sample(summary: str | Path, density: str | Path) -> Sample:
@@ -255,7 +271,7 @@ def section(
     figures : iterable of paths
         What `draw_samples` drew.
     counted : iterable of (Counted, mapping), optional
-        Samples whose k-mers are counted, each with its files.
+        Samples that search no index, each with its files.
     """
     return [*_searched(folder, list(samples), files, list(figures)), *_counted(folder, list(counted))]
 
@@ -278,17 +294,19 @@ def _searched(
 
 
 def _counted(folder: Path, counted: list[tuple[Counted, Mapping[str, Path]]]) -> list[Block]:
-    """Samples whose k-mers are counted: they lie nowhere along a reference, so there is no picture."""
-    if not counted:
-        return []
-    heads = [Cell("Sample", "system: parameters"), Cell("reads", css="text")]
-    heads += [*map(Cell, KMER_COUNTS.values()), Cell("files", css="text")]
-    rows = []
-    for (facts, counts), files in counted:
-        numbers = [Cell(f"{counts[name]:,}") for name in KMER_COUNTS]
-        rows.append(Row([_named(facts), Cell(facts["reads"], css="text"), *numbers, _linked(folder, files)]))
-    note = "K-mers: places where one begins. Distinct: k-mers that come once or more often."
-    return [Heading("K-mers counted"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
+    """Samples that search no index, a table each system: they lie nowhere along a reference, so there is no picture."""
+    shown: list[Block] = []
+    for system, (heading, note, columns) in _UNSEARCHED.items():
+        heads = [Cell("Sample", "system: parameters"), Cell("reads", css="text")]
+        heads += [*map(Cell, columns.values()), Cell("files", css="text")]
+        rows = []
+        for (facts, counts), files in counted:
+            if facts["system"] == system:
+                numbers = [Cell(f"{counts[name]:,}") for name in columns]
+                rows.append(Row([_named(facts), Cell(facts["reads"], css="text"), *numbers, _linked(folder, files)]))
+        if rows:
+            shown += [Heading(heading), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
+    return shown
 
 
 def _named(facts: Mapping[str, str]) -> Cell:

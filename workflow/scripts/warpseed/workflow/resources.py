@@ -19,6 +19,7 @@ __all__ = [
     "Needs",
     "Request",
     "build_index",
+    "compare_records",
     "count_kmers",
     "cut_kmers",
     "download",
@@ -202,6 +203,11 @@ def cut_kmers(read_bases: int) -> Needs:
 def count_kmers(read_bases: int) -> Needs:
     """Of counting k-mers: what is held of each, were all of them new, beside blocks of reads."""
     return _needs(_BATCHES + 40 * read_bases, 600 + read_bases / 1e6)
+
+
+def compare_records(read_bases: int) -> Needs:
+    """Of comparing records: 24 bytes a base at most while their rotations are sorted, and figures."""
+    return _needs(_BATCHES + 24 * read_bases, 600 + read_bases / 1e6)
 
 
 def build_index(index: IndexSize) -> Needs:
