@@ -16,6 +16,7 @@ from warpseed.fm_index import build, layout, manifest, npy, store, table
 from warpseed.kmer_seeds import cpu_fast, fast, kmers
 from warpseed.measure import records
 from warpseed.measure.records import read_records
+from warpseed.mems import cpu_fast as mem_cpu_fast
 from warpseed.mems import output as mem_output
 from warpseed.one_error import bam_records, paper, peers, reads
 from warpseed.one_error import cpu as read_cpu
@@ -83,6 +84,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"placement: (\d+) bytes a placement in all", read_output.PLACEMENT_ROW.itemsize),
     ("docs/mems.md", r"`occurrences`: (\d+)\s+bytes a match in all", mem_output.MATCH_ROW.itemsize),
     ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast.CROWDED),
+    ("docs/mems.md", r"Where K bases have more than (\d+)\s+rows, the seed is taken apart", mem_cpu_fast.CROWDED),
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
     ("docs/one_error.md", r"quality\*\* is (\d+) where", bam_records.map_quality(0, -1)),
     ("docs/one_error.md", r"Else it is (\d+) for each edit", bam_records.map_quality(0, 1)),

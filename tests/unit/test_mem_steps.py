@@ -40,13 +40,22 @@ def test_threads_share_a_single_read(folder: str, tmp_path: Path, monkeypatch: p
     changed = "".join(base if DRAW.random() > 0.05 else DRAW.choice("ACGT") for base in GENOME * 2)
     reads = save(tmp_path, "r.fa", fasta({"long": changed, "short": GENOME[50:90]}))
     taken, step = [], cpu_steps.cpu_fast.scan_step
-    monkeypatch.setattr(
-        cpu_steps.cpu_fast, "scan_step", lambda *each: taken.append(threading.get_ident()) or step(*each)
-    )
+    others = threading.Event()
+
+    def watched(*each: Any) -> Any:
+        """A step, which begins when a second thread is at one, too, however busy the machine is."""
+        taken.append(threading.get_ident())
+        if len(set(taken)) > 1:
+            others.set()
+        others.wait(60)
+        return step(*each)
+
+    monkeypatch.setattr(cpu_steps.cpu_fast, "scan_step", watched)
     written = []
     for threads, long in (("1", 1 << 40), ("1", 1000), ("3", 1000)):
         monkeypatch.setattr(cpu, "LONG_READ", long)
         taken.clear()
+        others.clear() if threads == "3" else others.set()
         output = tmp_path / f"{threads}-{long}.paf"
         assert cli.main(["mems", folder, reads, "-o", str(output), "--kind", kind, "--threads", threads]) == 0
         written.append(output.read_bytes())

@@ -1,12 +1,51 @@
-"""A bucket of the fast tier's table, narrowed by the bases behind the K that it is of."""
+"""Buckets of the fast tier's table, narrowed by the bases behind the K that they are of."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar
+from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.text import segment_of
 
-__all__ = ["compare_suffix", "narrow"]
+__all__ = [
+    "Narrowing",
+    "begin_narrowing",
+    "compare_suffix",
+    "narrow",
+    "narrow_together",
+    "new_narrowing",
+    "prefetch_text",
+]
+
+
+class Narrowing(NamedTuple):
+    """Buckets of one thread whose rows are narrowed side by side."""
+
+    item: np.ndarray
+    """int32[n], what the rows are of"""
+    bases: np.ndarray
+    """int32[n], how many bases they must begin with, at most 32"""
+    wanted: np.ndarray
+    """uint64[n], these, packed, the first on top"""
+    first: np.ndarray
+    """int64[n], where the border that is searched may lie"""
+    last: np.ndarray
+    """int64[n], behind that"""
+    equal: np.ndarray
+    """int64[n], a row known to begin with what is wanted, -1 before one is met, -2 where the end is searched"""
+    above: np.ndarray
+    """int64[n], rows known to be greater begin here"""
+
+
+def new_narrowing(most: int) -> Narrowing:
+    """Room for so many at a time."""
+    item, bases = np.empty((2, most), np.int32)
+    first, last, equal, above = np.empty((4, most), np.int64)
+    return Narrowing(item, bases, np.empty(most, np.uint64), first, last, equal, above)
 
 
 @scalar
@@ -51,3 +90,90 @@ def narrow(fast, low, high, wanted, length):
         else:
             first = middle + int64(1)
     return begin, first
+
+
+@scalar
+def begin_narrowing(fast, narrowing, at, item, low, high, wanted, bases):
+    """Set search `at` to the rows [low, high) of an item, at least one, and prefetch for its first step."""
+    narrowing.item[at] = item
+    narrowing.bases[at] = bases
+    narrowing.wanted[at] = wanted
+    narrowing.first[at] = low
+    narrowing.last[at] = high
+    narrowing.equal[at] = -1
+    narrowing.above[at] = high
+    prefetch(fast.suffix_array, (low + high) >> int64(1))
+
+
+@scalar
+def narrow_together(fast, narrowing, count, lows, highs):
+    """Binary searches of the first `count` side by side: a step of each prefetches for the next pass over them.
+
+    What `narrow` returns of item i goes into ``lows[i]`` and ``highs[i]``.
+    """
+    searched = count
+    while searched > int64(0):
+        for c in range(searched):
+            prefetch_text(fast, _place_of(fast, (narrowing.first[c] + narrowing.last[c]) >> int64(1)))
+        going = int64(0)
+        for c in range(searched):
+            if _step(fast, narrowing, c, lows, highs):
+                continue
+            prefetch(fast.suffix_array, (narrowing.first[c] + narrowing.last[c]) >> int64(1))
+            if going != c:
+                narrowing.item[going] = narrowing.item[c]
+                narrowing.bases[going] = narrowing.bases[c]
+                narrowing.wanted[going] = narrowing.wanted[c]
+                narrowing.first[going] = narrowing.first[c]
+                narrowing.last[going] = narrowing.last[c]
+                narrowing.equal[going] = narrowing.equal[c]
+                narrowing.above[going] = narrowing.above[c]
+            going += int64(1)
+        searched = going
+
+
+@scalar
+def _place_of(fast, row):
+    # A damaged index must not lead outside the text.
+    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
+
+
+@scalar
+def prefetch_text(fast, place):
+    """Both words that 32 bases may lie in: every eighth pair of them has its second in another cache line."""
+    word = place >> int64(5)
+    prefetch(fast.text, word)
+    prefetch(fast.text, word + int64(1))
+
+
+@scalar
+def _step(fast, narrowing, c, lows, highs):
+    """A step of search c, first for the first row that begins with what is wanted, then for the row behind the last
+    one; whether it is done."""
+    item = narrowing.item[c]
+    middle = (narrowing.first[c] + narrowing.last[c]) >> int64(1)
+    order = compare_suffix(fast, middle, narrowing.wanted[c], int64(narrowing.bases[c]))
+    to_end = narrowing.equal[c] == int64(-2)
+    if order < int64(0) or (to_end and order == int64(0)):
+        narrowing.first[c] = middle + int64(1)
+    else:
+        narrowing.last[c] = middle
+        if order > int64(0):
+            narrowing.above[c] = middle
+        elif narrowing.equal[c] < int64(0):
+            narrowing.equal[c] = middle
+    first = narrowing.first[c]
+    if first < narrowing.last[c]:
+        return False
+    if not to_end:
+        lows[item] = first
+        if narrowing.equal[c] >= int64(0):
+            first = narrowing.equal[c] + int64(1)
+            narrowing.equal[c] = -2
+            narrowing.first[c] = first
+            narrowing.last[c] = narrowing.above[c]
+            if first < narrowing.last[c]:
+                return False
+        prefetch(fast.suffix_array, lows[item])
+    highs[item] = first
+    return True

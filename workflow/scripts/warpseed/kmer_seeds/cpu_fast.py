@@ -10,7 +10,7 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
-from warpseed.fm_index.buckets import compare_suffix
+from warpseed.fm_index.buckets import Narrowing, begin_narrowing, narrow_together, new_narrowing, prefetch_text
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -32,18 +32,8 @@ class Block(NamedTuple):
     item_owner: np.ndarray
     item_pattern: np.ndarray
     """int32[items], the look-up's number among the patterns of the scheme"""
-    crowded: np.ndarray
-    """int32[items], the items whose rows are narrowed"""
-    wanted: np.ndarray
-    """uint64[items], what the rows of crowded item i must begin with"""
-    first: np.ndarray
-    """int64[items], of crowded item i: where the border that is searched may lie"""
-    last: np.ndarray
-    """int64[items], behind that"""
-    equal: np.ndarray
-    """int64[items], a row known to begin with what is wanted, -1 before one is met, -2 where the end is searched"""
-    above: np.ndarray
-    """int64[items], rows known to be greater begin here"""
+    narrowing: Narrowing
+    """of up to as many as there are items"""
     words: np.ndarray
     """uint64[], words of owner o from o·(W + 1) on, the last one zero"""
     marks: np.ndarray
@@ -68,12 +58,7 @@ def new_block(stride: int, look_ups: int) -> Block:
         np.empty(items, np.int64),
         np.empty(items, np.int32),
         np.empty(items, np.int32),
-        np.empty(items, np.int32),
-        np.empty(items, np.uint64),
-        np.empty(items, np.int64),
-        np.empty(items, np.int64),
-        np.empty(items, np.int64),
-        np.empty(items, np.int64),
+        new_narrowing(items),
         np.zeros((items + 2) * stride + 1, np.uint64),
         np.zeros(items + 2, np.uint64),
         np.zeros(items + 2, np.uint64),
@@ -143,86 +128,12 @@ def _look_up_items(fast, plan, block, items):
                 start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
                 word = fetch_word(block.words, start + int64(plan.scheme.pattern_offset[pattern]))
                 leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(plan.scheme.table_length))
-                block.wanted[crowded] = leading | (word & prefix_mask(exact) & ~prefix_mask(seen))
-                block.crowded[crowded] = item
-                block.first[crowded] = low
-                block.last[crowded] = high
-                block.equal[crowded] = -1
-                block.above[crowded] = high
+                wanted = leading | (word & prefix_mask(exact) & ~prefix_mask(seen))
+                begin_narrowing(fast, block.narrowing, crowded, item, low, high, wanted, exact)
                 crowded += int64(1)
-                low = (low + high) >> int64(1)
+                continue
         prefetch(fast.suffix_array, low)
     return crowded
-
-
-@scalar
-def _place_of(fast, row):
-    # A damaged index must not lead outside the text.
-    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
-
-
-@scalar
-def _prefetch_text(fast, place):
-    """Both words that 32 bases may lie in: every eighth pair of them has its second in another cache line."""
-    word = place >> int64(5)
-    prefetch(fast.text, word)
-    prefetch(fast.text, word + int64(1))
-
-
-@scalar
-def _narrow_items(fast, exact_bases, block, crowded):
-    """Binary searches of all crowded items side by side: a step of each prefetches for the next pass over them."""
-    searched = crowded
-    while searched > int64(0):
-        for c in range(searched):
-            _prefetch_text(fast, _place_of(fast, (block.first[c] + block.last[c]) >> int64(1)))
-        going = int64(0)
-        for c in range(searched):
-            if _narrowed(fast, exact_bases, block, c):
-                continue
-            prefetch(fast.suffix_array, (block.first[c] + block.last[c]) >> int64(1))
-            if going != c:
-                block.crowded[going] = block.crowded[c]
-                block.wanted[going] = block.wanted[c]
-                block.first[going] = block.first[c]
-                block.last[going] = block.last[c]
-                block.equal[going] = block.equal[c]
-                block.above[going] = block.above[c]
-            going += int64(1)
-        searched = going
-
-
-@scalar
-def _narrowed(fast, exact_bases, block, c):
-    """A step of the search of crowded item c, first for the first row that begins with what is wanted, then for the row
-    behind the last one; whether it is done."""
-    item = block.crowded[c]
-    middle = (block.first[c] + block.last[c]) >> int64(1)
-    order = compare_suffix(fast, middle, block.wanted[c], int64(exact_bases[block.item_pattern[item]]))
-    to_end = block.equal[c] == int64(-2)
-    if order < int64(0) or (to_end and order == int64(0)):
-        block.first[c] = middle + int64(1)
-    else:
-        block.last[c] = middle
-        if order > int64(0):
-            block.above[c] = middle
-        elif block.equal[c] < int64(0):
-            block.equal[c] = middle
-    first = block.first[c]
-    if first < block.last[c]:
-        return False
-    if not to_end:
-        block.item_low[item] = first
-        if block.equal[c] >= int64(0):
-            first = block.equal[c] + int64(1)
-            block.equal[c] = -2
-            block.first[c] = first
-            block.last[c] = block.above[c]
-            if first < block.last[c]:
-                return False
-        prefetch(fast.suffix_array, block.item_low[item])
-    block.item_high[item] = first
-    return True
 
 
 @scalar
@@ -294,7 +205,7 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
             if gathered == _CANDIDATES:
                 stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
                 gathered = int64(0)
-            _prefetch_text(fast, place)
+            prefetch_text(fast, place)
             block.place[gathered] = place
             block.place_owner[gathered] = owner
             block.place_window[gathered] = window
@@ -317,7 +228,8 @@ def search_range(fast, kmers, plan, block, first, last, sink):
     begin = int64(first)
     while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, plan.scheme, block, begin, int64(last))
-        _narrow_items(fast, plan.exact, block, _look_up_items(fast, plan, block, items))
+        crowded = _look_up_items(fast, plan, block, items)
+        narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
         stop, work = _gather(fast, kmers, plan.scheme, block, begin, items, sink, (used, work))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
+from warpseed.fm_index.buckets import Narrowing, new_narrowing
 from warpseed.mems.fast import key_of
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, pack_place, pack_span
 from warpseed.sequences.packed import all_known, oriented_marks, oriented_word
@@ -69,6 +70,13 @@ class Block(NamedTuple):
     """int64[ITEMS], its first row"""
     high: np.ndarray
     """int64[ITEMS], the row behind its last"""
+    crowded: np.ndarray
+    """int32[ITEMS], items that are taken apart"""
+    half_low: np.ndarray
+    """int64[ITEMS], first rows of crowded item c taken apart: of its seed at 2·c, of one before it at 2·c + 1"""
+    half_high: np.ndarray
+    """int64[ITEMS], the rows behind their last"""
+    narrowing: Narrowing
     place: np.ndarray
     """int64[CANDIDATES], text position of a seed's row"""
     place_item: np.ndarray
@@ -93,6 +101,10 @@ def new_block(longest: int, known: bool, noting: bool = True) -> Block:
         np.empty(ITEMS, np.int64),
         np.empty(ITEMS, np.int64),
         np.empty(ITEMS, np.int64),
+        np.empty(ITEMS, np.int32),
+        np.empty(ITEMS, np.int64),
+        np.empty(ITEMS, np.int64),
+        new_narrowing(ITEMS),
         np.empty(CANDIDATES, np.int64),
         np.empty(CANDIDATES, np.int32),
         firsts,

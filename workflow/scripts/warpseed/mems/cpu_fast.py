@@ -5,7 +5,7 @@ from __future__ import annotations
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int32, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
-from warpseed.fm_index.buckets import narrow
+from warpseed.fm_index.buckets import begin_narrowing, narrow_together
 from warpseed.mems.cpu_block import (
     CANDIDATES,
     CHOOSE,
@@ -29,11 +29,11 @@ from warpseed.mems.matches import (
 )
 from warpseed.mems.order import sort_by_part, sort_matches
 
-__all__ = ["choose", "scan_seeds", "scan_step", "search_range"]
+__all__ = ["CROWDED", "choose", "scan_seeds", "scan_step", "search_range"]
 
 _SEEDS = ITEMS // 4
 """Seeds of a pass, of which a crowded one becomes two, and each of these two more."""
-_CROWDED = 64
+CROWDED = 16
 """Rows from which on a seed is taken apart."""
 
 
@@ -76,6 +76,16 @@ def _rows_of(fast, how, block, seed):
 
 
 @scalar
+def _list_crowded(block, begin, end, crowded):
+    """Append those items of [begin, end) that are to be taken apart; returns how many are listed."""
+    for i in range(begin, end):
+        if block.high[i] - block.low[i] > int64(CROWDED) and block.step[i] > int64(1):
+            block.crowded[crowded] = i
+            crowded += int64(1)
+    return crowded
+
+
+@scalar
 def _look_up(fast, how, block, count):
     """Second pass: table entries to rows."""
     for i in range(count):
@@ -85,16 +95,68 @@ def _look_up(fast, how, block, count):
 
 
 @scalar
-def _narrowed(fast, how, block, length, seed, step):
-    """The rows of a seed whose suffixes go on as every match does that begins up to `step` - 1 bases before it."""
-    bases = min(int64(how.min_length) - step + int64(1), int64(32))
-    if seed < int64(0) or seed + bases > length or not _is_known(block, seed, bases):
-        return int64(0), int64(0)
-    low, high = _rows_of(fast, how, block, seed)
+def _bases_held(how, step):
+    """The bases, at most 32, of every match that begins up to `step` - 1 bases before a seed, from it on."""
+    return min(int64(how.min_length) - step + int64(1), int64(32))
+
+
+@scalar
+def _begin_half(fast, how, block, length, half, seed, step, searches):
+    """The rows of a seed whose suffixes go on as every match does that begins up to `step` - 1 bases before it, as half
+    `half`, at once or by one more search; returns the number of searches."""
+    bases = _bases_held(how, step)
+    low = high = int64(0)
+    if seed >= int64(0) and seed + bases <= length and _is_known(block, seed, bases):
+        low, high = _rows_of(fast, how, block, seed)
+    block.half_low[half], block.half_high[half] = low, high
     if high - low <= int64(1):
-        return low, high
+        return searches
     wanted = fetch_word(block.words, int64(32) + seed) & prefix_mask(bases)
-    return narrow(fast, low, high, wanted, bases)
+    begin_narrowing(fast, block.narrowing, searches, half, low, high, wanted, bases)
+    return searches + int64(1)
+
+
+@scalar
+def _begin_halves(fast, how, block, length, crowded):
+    """The halves of all crowded items; returns how many are to be searched."""
+    for c in range(crowded):
+        i = int64(block.crowded[c])
+        seed = block.seed[i] - ((block.step[i] + int64(1)) >> int64(1))
+        prefetch(fast.table, _entry(how, block, max(seed, int64(0))))
+    searches = int64(0)
+    for c in range(crowded):
+        i, half = int64(block.crowded[c]), int64(2) * int64(c)
+        seed, step = block.seed[i], block.step[i]
+        near = (step + int64(1)) >> int64(1)
+        searches = _begin_half(fast, how, block, length, half, seed, near, searches)
+        searches = _begin_half(fast, how, block, length, half + int64(1), seed - near, step - near, searches)
+    return searches
+
+
+@scalar
+def _halve(block, crowded, count):
+    """Crowded items as their halves, where these have fewer rows; those that still are crowded stay listed.
+
+    Returns
+    -------
+    (crowded, count) : int64, how many are listed, and the number of items
+    """
+    items, still = count, int64(0)
+    for c in range(crowded):
+        i, half = int64(block.crowded[c]), int64(2) * int64(c)
+        low, high = block.half_low[half], block.half_high[half]
+        other_low, other_high = block.half_low[half + int64(1)], block.half_high[half + int64(1)]
+        if int64(2) * (high - low + other_high - other_low) > block.high[i] - block.low[i]:
+            continue
+        step = block.step[i]
+        near = (step + int64(1)) >> int64(1)
+        block.low[i], block.high[i], block.step[i] = low, high, near
+        still = _list_crowded(block, i, i + int64(1), still)
+        if other_low < other_high:
+            block.seed[count], block.step[count] = block.seed[i] - near, step - near
+            block.low[count], block.high[count] = other_low, other_high
+            count += int64(1)
+    return _list_crowded(block, items, count, still), count
 
 
 @scalar
@@ -104,23 +166,13 @@ def _take_apart(fast, how, block, length, count):
     Of the matches that begin up to step - 1 bases before a seed, those that begin less than half a step before it hold
     more bases behind it, and the others a seed half a step before.
     """
+    crowded = _list_crowded(block, int64(0), count, int64(0))
     for _ in range(2):
-        items = count
-        for i in range(items):
-            step, rows = block.step[i], block.high[i] - block.low[i]
-            if rows <= int64(_CROWDED) or step == int64(1):
-                continue
-            half = (step + int64(1)) >> int64(1)
-            seed = block.seed[i]
-            low, high = _narrowed(fast, how, block, length, seed, half)
-            other_low, other_high = _narrowed(fast, how, block, length, seed - half, step - half)
-            if int64(2) * (high - low + other_high - other_low) > rows:
-                continue
-            block.low[i], block.high[i], block.step[i] = low, high, half
-            if other_low < other_high:
-                block.seed[count], block.step[count] = seed - half, step - half
-                block.low[count], block.high[count] = other_low, other_high
-                count += int64(1)
+        if crowded == int64(0):
+            break
+        searches = _begin_halves(fast, how, block, length, crowded)
+        narrow_together(fast, block.narrowing, searches, block.half_low, block.half_high)
+        crowded, count = _halve(block, crowded, count)
     return count
 
 
