@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up_genomes import LAYOUTS, near_queries
 from oracles.kmers import find_kmers as true_hits
+from oracles.kmers import reverse_complement
 from warpseed.kmer_seeds import plans
 
 
@@ -44,3 +45,23 @@ def test_any_windows_find_what_is_there(
         patch.setattr(plans, "_cost", lambda *_: chance.random())
         hits = find_kmers(index, queries, max_mismatches=mismatches)
     assert [tuple(row) for row in hits.rows().tolist()] == true_hits(contigs, queries, mismatches, None)
+
+
+@given(case=crowded_cases(), layout=st.sampled_from(LAYOUTS), max_hits=st.integers(1, 60), threads=st.integers(1, 2))
+def test_exact_kmers_with_too_many_hits_are_dropped(
+    write_reference: Callable[..., Path],
+    case: tuple[list[str], list[str]],
+    layout: dict[str, Any],
+    max_hits: int,
+    threads: int,
+) -> None:
+    """Most of them without a look at each hit, which are counted all the same; those around them are found."""
+    from warpseed import build_index, find_kmers
+
+    contigs, queries = case
+    unit = contigs[0][:32]
+    queries = [each for query in queries for each in (query, unit[: len(query) % 33 or 1], reverse_complement(unit))]
+    hits = find_kmers(build_index(write_reference(contigs), **layout), queries, max_hits=max_hits, threads=threads)
+    assert [tuple(row) for row in hits.rows().tolist()] == true_hits(contigs, queries, 0, max_hits)
+    gone = len(true_hits(contigs, queries, 0, None)) - len(hits)
+    assert hits.dropped_hits == gone and (hits.dropped_queries > 0) == (gone > 0)

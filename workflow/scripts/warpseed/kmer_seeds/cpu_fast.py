@@ -105,8 +105,10 @@ def _list_items(fast, kmers, scheme, block, begin, last):
 
 
 @scalar
-def _look_up_items(fast, plan, block, items):
+def _look_up_items(fast, plan, block, items, max_hits):
     """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)
+
+    Narrowed are those whose next bases are known, too, and those that may have too many hits for each to be looked at.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def _look_up_items(fast, plan, block, items):
             pattern = block.item_pattern[item]
             seen = int64(plan.scheme.pattern_length[pattern])
             exact = int64(plan.exact[pattern])
-            if exact > seen:
+            if exact > seen or (plan.scheme.max_mismatches == 0 and high - low > max_hits):
                 start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
                 word = fetch_word(block.words, start + int64(plan.scheme.pattern_offset[pattern]))
                 leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(plan.scheme.table_length))
@@ -166,7 +168,19 @@ def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
 
 
 @scalar
-def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
+def _too_many(kmers, plan, block, query, item, sink, rows):
+    """Whether the rows of an item are hits, without a mismatch, one and all, and more than a k-mer may have."""
+    if plan.scheme.max_mismatches > 0 or sink.begin > 0 or sink.end < rows:
+        return False
+    if block.item_high[item] - block.item_low[item] <= max(int64(sink.max_hits), int64(NARROW_ABOVE)):
+        return False
+    owner = block.item_owner[item]
+    known = block.marks[owner] & block.mask[owner] == uint64(0)
+    return known and int64(plan.exact[block.item_pattern[item]]) == int64(kmers.lengths[query])
+
+
+@scalar
+def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
     """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
 
     Parameters
@@ -178,6 +192,7 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
     (stop, work) : int64; k-mers before `stop` are done. It ends at the first k-mer that is begun with more hits than
         there is room for, or with too much work done; else, behind the block
     """
+    scheme = plan.scheme
     rows = int64(fast.suffix_array.shape[0])
     gathered = int64(0)
     stored, work = so_far
@@ -194,6 +209,13 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
                 break
             query = begin + (int64(owner) >> int64(1))
         low, high = block.item_low[item], block.item_high[item]
+        if _too_many(kmers, plan, block, query, item, sink, rows):
+            # What came before goes first; then the room that a k-mer takes which is dropped.
+            stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+            gathered, local = int64(0), int64(owner) >> int64(1)
+            stored += max(int64(sink.max_hits) - block.found[local], int64(0)) if sink.store else int64(0)
+            block.found[local] += high - low
+            continue
         work += high - low
         pattern = block.item_pattern[item]
         window = scheme.pattern_window[pattern]
@@ -228,9 +250,9 @@ def search_range(fast, kmers, plan, block, first, last, sink):
     begin = int64(first)
     while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, plan.scheme, block, begin, int64(last))
-        crowded = _look_up_items(fast, plan, block, items)
+        crowded = _look_up_items(fast, plan, block, items, int64(sink.max_hits))
         narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
-        stop, work = _gather(fast, kmers, plan.scheme, block, begin, items, sink, (used, work))
+        stop, work = _gather(fast, kmers, plan, block, begin, items, sink, (used, work))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:
