@@ -11,7 +11,7 @@ from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.download import CatalogueEntry
-from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import beside_bowtie, index_parts, sample_searches, timed_datasets
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, References, reads_of, samples_of
 
@@ -199,6 +199,23 @@ def test_a_data_set_may_have_items_of_its_own() -> None:
     datasets = {"S20": own | {"items": None}, "S20_1M": own | {"items": ["search"]}}
     found = timed_datasets(BLOCK | {"datasets": datasets}, MEASURED, ["cpu"])
     assert [found[name]["items"] for name in datasets] == [["whole", "file_to_file"], ["search"]]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ((["whole"], ["search"]), ("whole", ["a"])),
+        ((["whole"], ["file_to_file"]), ("file_to_file", ["b"])),
+        ((["whole", "file_to_file"], ["file_to_file"]), ("file_to_file", ["a", "b"])),
+        ((["search"], ["in_memory"]), ("whole", [])),
+    ],
+)
+def test_bowtie_stands_where_files_go_to_files(items: tuple[list[str], ...], expected: tuple[str, list[str]]) -> None:
+    """What a data set has for itself counts, too; no row stands beside one that is not timed on a CPU."""
+    datasets = {name: {"items": own, "devices": ["cpu"]} for name, own in zip("ab", items, strict=True)}
+    assert beside_bowtie(datasets) == expected
+    on_gpu = {"items": ["file_to_file"], "devices": ["gpu"]}
+    assert beside_bowtie(datasets | {"c": on_gpu}) == expected and beside_bowtie({"c": on_gpu})[1] == []
 
 
 def test_items_are_those_of_the_timing() -> None:

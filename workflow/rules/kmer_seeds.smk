@@ -6,16 +6,12 @@
 #        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa of a sample with a count.
 # Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers.
 
-from warpseed.workflow.kmer_seeds_cases import index_parts, sample_searches, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import beside_bowtie, index_parts, sample_searches, timed_datasets
 from warpseed.workflow.sources import reads_of
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"], DEVICES)
-# Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
-BOWTIE_ITEM = "file_to_file" if "file_to_file" in KMER_SEEDS["items"] else "whole"
-BOWTIE_DATASETS = [
-    name for name, wanted in DATASETS.items() if BOWTIE_ITEM in wanted["items"] and "cpu" in wanted["devices"]
-]
+BOWTIE_ITEM, BOWTIE_DATASETS = beside_bowtie(DATASETS)
 INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))

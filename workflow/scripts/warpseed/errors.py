@@ -84,7 +84,7 @@ def check_real(name: str, value: Any) -> float:
 
 def check_flag(name: str, value: Any) -> bool:
     """True or False as it is; InputError, naming it, for anything else."""
-    if value not in (True, False):
+    if getattr(value, "ndim", 0) or value not in (True, False):  # arrays are neither, and cannot be compared
         raise InputError(f"{name} is {value!r:.60}, but True or False was expected.")
     return bool(value)
 

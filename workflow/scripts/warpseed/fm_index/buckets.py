@@ -49,10 +49,15 @@ def new_narrowing(most: int) -> Narrowing:
 
 
 @scalar
+def _place_of(fast, row):
+    # A damaged index must not lead outside the text.
+    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
+
+
+@scalar
 def compare_suffix(fast, row, wanted, length):
     """-1, 0, 1: the first `length` (at most 32) bases of a row's suffix against a packed string."""
-    # A damaged index must not lead outside the text.
-    position = min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
+    position = _place_of(fast, row)
     end = int64(fast.segments.text_start[segment_of(fast.segments, position) + int64(1)]) - int64(1)
     there = min(length, end - position)
     mask = prefix_mask(there)
@@ -130,12 +135,6 @@ def narrow_together(fast, narrowing, count, lows, highs):
                 narrowing.above[going] = narrowing.above[c]
             going += int64(1)
         searched = going
-
-
-@scalar
-def _place_of(fast, row):
-    # A damaged index must not lead outside the text.
-    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
 
 
 @scalar

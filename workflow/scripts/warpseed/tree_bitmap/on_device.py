@@ -26,6 +26,12 @@ class DeviceMatches:
     codes : uint8[n], the stream as `warpseed.tree_bitmap.stream.Stream` has it
     starts : int64[r], where each record begins
     answers, distances, k : as those of `warpseed.tree_bitmap.search.Matches`
+
+    Parameters
+    ----------
+    names_of : function that gives the records' Names
+    known : uint64[m], sorted, on the host: the k-mers that are known before the stream
+    in_seed : CuPy int64[s], places where what the seed has stands first, where the dictionary grows; None where not
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpseed.errors import InputError, check_number
+from warpseed.errors import InputError, check_flag, check_number
 from warpseed.tree_bitmap.dictionary import Dictionary, check_dictionary, open_dictionary
 from warpseed.tree_bitmap.edits import check_edits, check_edits_of
 from warpseed.tree_bitmap.stream import MAX_K, Stream
@@ -82,8 +82,7 @@ def checked_request(
     """
     length = None if k is None else check_number("k", k, 1, MAX_K)
     seed_length = check_number("seed_length", seed_length, 0)
-    if grows not in (True, False):
-        raise InputError(f"grows is {grows!r}, but True or False was expected.")
+    grows = check_flag("grows", grows)
     max_edits = check_edits(max_edits, grows, options.tier)
     if length is not None or dictionary is None:
         check_edits_of(length or _DEFAULT_K, max_edits)
@@ -92,7 +91,7 @@ def checked_request(
     if options.tier == "paper" and options.device not in ("cpu", "gpu"):
         raise InputError(f"device is {options.device!r}, but the paper tier takes 'cpu' or 'gpu', one GPU.")
     if dictionary is None:
-        return Request(length or _DEFAULT_K, np.empty(0, np.uint64), seed_length, bool(grows), options, max_edits)
+        return Request(length or _DEFAULT_K, np.empty(0, np.uint64), seed_length, grows, options, max_edits)
     if isinstance(dictionary, str | os.PathLike):
         there = open_dictionary(dictionary)
     elif isinstance(dictionary, Dictionary):
@@ -102,4 +101,4 @@ def checked_request(
     if length not in (None, there.k):
         raise InputError(f"k is {length}, but the dictionary has {there.k}-mers; ask for these, or give another one.")
     check_edits_of(there.k, max_edits)
-    return Request(there.k, there.kmers, seed_length, bool(grows), options, max_edits)
+    return Request(there.k, there.kmers, seed_length, grows, options, max_edits)

@@ -11,7 +11,7 @@ from warpseed.workflow.available import measured_part
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, facts_of
 
-__all__ = ["index_parts", "sample_searches", "timed_datasets"]
+__all__ = ["beside_bowtie", "index_parts", "sample_searches", "timed_datasets"]
 
 _ALL: dict[str, Any] = {"tiers": ("paper", "fast"), "devices": None}
 """What a data set is timed in that says nothing of it."""
@@ -75,6 +75,16 @@ def _dataset(block: Mapping[str, Any], k: int, wanted: Mapping[str, Any]) -> dic
         "parameters": join_parameters({"k": k, "mismatches": wanted["mismatches"]}),
         **{name: wanted[name] for name in ("tiers", "devices") if name in wanted},
     }
+
+
+def beside_bowtie(datasets: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """Return the item that bowtie's rows stand in, and which of the data sets of `timed_datasets` have such rows.
+
+    Bowtie goes from file to file: where that is timed, its rows stand there, otherwise beside `whole`.
+    """
+    items = {name: wanted["items"] for name, wanted in datasets.items() if "cpu" in wanted["devices"]}
+    item = "file_to_file" if any("file_to_file" in own for own in items.values()) else "whole"
+    return item, [name for name, own in items.items() if item in own]
 
 
 def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:
