@@ -89,6 +89,16 @@ def test_more_data_sets_than_the_papers_stand_in_a_second_row_of_panels(tmp_path
     assert [title.split("\n")[0] for title in shown] == ["S11", "S15", "S20", "S24", "S30", "mine"]
 
 
+def test_a_data_set_of_which_nothing_is_drawn_has_no_panel(tmp_path, draw):
+    """Such as one that a reference machine measured on its CPU alone."""
+    more = [
+        {**row, "case": "theirs", "parameters": "k=17; mismatches=0"} for row in local_rows() if row["case"] == "S11"
+    ]
+    drawn, _ = draw("times", load(tmp_path, local_rows(), reference_rows() + more))
+    shown = [axes.get_title("left").split("\n")[0] for axes in drawn.axes if axes.axison]
+    assert shown == ["S11", "S15", "S20", "S24", "S30"]
+
+
 @pytest.mark.parametrize("name", kmer_seeds.FIGURES)
 def test_texts_stay_inside_the_figure_and_have_three_sizes(name, tmp_path, draw):
     drawn, _ = draw(name, load(tmp_path, local_rows(), reference_rows()))

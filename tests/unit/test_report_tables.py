@@ -236,6 +236,13 @@ def test_limits_have_one_row_a_case_with_the_tiers_side_by_side(measure):
     assert (rate["bytes"], rate["per_s"]) == (17179869188, 38.1e9)
 
 
+def test_a_floor_above_the_time_is_none(measure):
+    rows = [row | ({"value": 1.5} if row.get("metric") == "share" else {}) for row in limit_rows()]
+    assert any(row["value"] == 1.5 for row in rows)
+    table = tables.limits_table(measure(rows))
+    assert table[["fast_floor_s", "fast_share"]].isna().all(axis=None) and table["fast_time_s"].notna().all()
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, ""), (math.nan, ""), (0, "0.00"), (1094.4, "1,094"), (999.7, "1,000"), (9.9999, "10.0")]

@@ -132,7 +132,8 @@ def kmer_times(measurements: Measurements) -> style.Drawn:
     if measured.empty:
         return style.empty_figure(title, style.NOTHING), values
     subtitle = tables.describe_sizes(measurements, measured) + "   ·   " + _published_sizes(measurements)
-    panels = {case: _two_lines(*case) for case in cases_of(measurements, "whole")}
+    drawn = set(values["case"])
+    panels = {case: _two_lines(*case) for case in cases_of(measurements, "whole") if case[0] in drawn}
     label = "microseconds per k-mer, log scale (lower is better)"
     return charts.lanes(values, panels, title, subtitle, label), values
 

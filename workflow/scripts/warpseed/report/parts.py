@@ -190,7 +190,8 @@ def _memory_cell(peak: float | None) -> Cell:
 
 _SECTORS = (
     "Floor: the memory sectors a search must touch over the rate at which the GPU fetches random ones from a "
-    "table of that size, measured in the same run (below). Share: floor over time. Medians; "
+    "table of that size, measured in the same run (below). Share: floor over time. What came out above the time is no "
+    "floor, and left out. Medians; "
     "the {unit} lie on the device, the hits stay there."
 )
 

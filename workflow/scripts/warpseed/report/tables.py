@@ -337,7 +337,8 @@ def limits_table(measurements: Measurements) -> pd.DataFrame:
     -------
     pandas.DataFrame
         system, source, machine, case, parameters, queries, and for each tier `<tier>_time_s`,
-        `<tier>_throughput_per_s`, `<tier>_floor_s`, `<tier>_share`; empty cells where a tier was not measured.
+        `<tier>_throughput_per_s`, `<tier>_floor_s`, `<tier>_share`; empty cells where a tier was not measured, and for
+        a floor that is above the time, which is none.
     """
     records = measurements.records
     limits = records[(records["item"] == "limits") & (records["metric"] != "rate")]
@@ -350,6 +351,9 @@ def limits_table(measurements: Measurements) -> pd.DataFrame:
         medians = group.groupby(["tier", "metric"])["value"].median()
         names = [f"{tier}_{suffixes.get(metric, metric)}" for tier, metric in medians.index]
         cells = dict(zip(names, medians, strict=True))
+        for tier in tiers:
+            if cells.get(f"{tier}_share", 0) > 1:
+                del cells[f"{tier}_floor_s"], cells[f"{tier}_share"]
         rows.append({**dict(zip(keys, key, strict=True)), **cells})
     others = [metric for metric in dict.fromkeys(limits["metric"]) if metric not in suffixes]
     return frame(rows, [*keys, *(f"{tier}_{suffix}" for tier in tiers for suffix in (*suffixes.values(), *others))])
