@@ -96,7 +96,7 @@ def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch
         if wanted.distances and count < 2:
             raise InputError(
                 f"{'standard input' if source == '-' else source}: there is one record, but a distance takes two; add "
-                "others, or ask for the transform alone with --no-distances."
+                "others, or make the transform alone (warpseed ebwt --no-distances)."
             )
         given = words.names.decoded().tolist()
         names = labels_of(given)
