@@ -1,11 +1,16 @@
-"""Building an index beside bwa's: every repeat has its time and its memory."""
+"""Building an index beside bwa's, or on a GPU alone: every repeat has its time and its memory."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from warpseed import build_index
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.measure import builds
 from warpseed.measure.builds import time_builds
 from warpseed.measure.records import read_records, write_records
 
@@ -29,6 +34,36 @@ def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[.
     totals = frame[frame["stage"] == "total"]
     assert len(totals) == 4 and {"read", "text", "suffix_array"} <= set(frame["stage"])
     assert not {"bwt", "reverse"} & set(frame["stage"])  # the paper tier's parts are not made
+
+
+def test_a_gpus_builds_alone(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No other tool is beside them, and no index lives on when the next is built; a GPU that the CPU plays."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from oracles.pretend_index import play_build
+
+    play_build(monkeypatch)
+    built: list[weakref.ref[SeedIndex]] = []
+
+    def build_alone(*arguments: Any, **options: Any) -> SeedIndex:
+        assert not any(index() for index in built)
+        index = build_index(*arguments, **options)
+        built.append(weakref.ref(index))
+        return index
+
+    monkeypatch.setattr(builds, "build_index", build_alone)
+    fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 3])
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=False, devices=["gpu"])
+    write_records(tmp_path / "a.tsv", rows)
+    frame = read_records(tmp_path / "a.tsv")
+    assert set(zip(frame["tool"], frame["tier"], frame["device"], frame["gpus"], frame["threads"], strict=True)) == {
+        ("warpseed", "fast", "gpu", 1, 2)
+    }
+    assert set(frame["item"]) == {"index"} and set(frame["case"]) == {"build"} and set(frame["metric"]) == {"time"}
+    stages = ["read", "text", "text_to_device", "suffix_array", "index_to_host", "total", "tagged_rows"]
+    assert list(zip(frame["repeat"], frame["stage"], strict=True)) == [(n, stage) for n in range(2) for stage in stages]
+    assert len(built) == 3  # one to warm up
 
 
 @pytest.mark.peer("bwa")

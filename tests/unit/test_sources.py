@@ -11,7 +11,13 @@ from warpseed.errors import ConfigError
 from warpseed.workflow import available
 from warpseed.workflow.available import devices_to_measure, is_peer_measured
 from warpseed.workflow.download import CatalogueEntry
-from warpseed.workflow.kmer_seeds_cases import beside_bowtie, index_parts, sample_searches, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import (
+    beside_bowtie,
+    build_devices,
+    index_parts,
+    sample_searches,
+    timed_datasets,
+)
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, References, reads_of, samples_of
 
@@ -216,6 +222,19 @@ def test_bowtie_stands_where_files_go_to_files(items: tuple[list[str], ...], exp
     assert beside_bowtie(datasets) == expected
     on_gpu = {"items": ["file_to_file"], "devices": ["gpu"]}
     assert beside_bowtie(datasets | {"c": on_gpu}) == expected and beside_bowtie({"c": on_gpu})[1] == []
+
+
+@pytest.mark.parametrize(
+    ("block", "measured", "expected"),
+    [
+        ({"threads": [1, "all"], "devices": None}, ["cpu", "gpu"], ["cpu", "gpu"]),
+        ({"threads": ["all"], "devices": ["gpu"]}, ["cpu", "gpu"], ["gpu"]),
+        ({"threads": ["all"], "devices": ["gpu"]}, ["cpu"], []),
+        ({"threads": [], "devices": ["gpu"]}, ["cpu", "gpu"], []),
+    ],
+)
+def test_what_builds_the_index_that_is_timed(block: dict[str, Any], measured: list[str], expected: list[str]) -> None:
+    assert build_devices(block, measured) == expected
 
 
 def test_items_are_those_of_the_timing() -> None:

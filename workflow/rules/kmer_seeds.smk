@@ -6,13 +6,20 @@
 #        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa of a sample with a count.
 # Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers.
 
-from warpseed.workflow.kmer_seeds_cases import beside_bowtie, index_parts, sample_searches, timed_datasets
+from warpseed.workflow.kmer_seeds_cases import (
+    beside_bowtie,
+    build_devices,
+    index_parts,
+    sample_searches,
+    timed_datasets,
+)
 from warpseed.workflow.sources import reads_of
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"], DEVICES)
 BOWTIE_ITEM, BOWTIE_DATASETS = beside_bowtie(DATASETS)
 INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
+BUILT_ON = build_devices(KMER_SEEDS["index_builds"], DEVICES)
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 SEARCHES |= checked(sample_searches, SAMPLES, PLACES)
@@ -21,7 +28,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     ["bowtie-build", "bowtie-align-s"],
     by_conda=conda_in_use(),
 )
-BWA = INDEX_BUILDS and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPU_JOBS)
+BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPU_JOBS)
 
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
@@ -29,7 +36,7 @@ MEASUREMENTS["kmer_seeds"] = [
         *DATASETS,
         *(["peers/bowtie"] if BOWTIE else []),
         *(["gpu-limits"] if GPU_LIMITS else []),
-        *(["index-builds"] if INDEX_BUILDS else []),
+        *(["index-builds"] if BUILT_ON else []),
     )
 ]
 
@@ -65,7 +72,11 @@ TIME_BOWTIE = needs.Request(
     )
 )
 TIME_INDEX = needs.Request(
-    lambda wildcards: needs.time_builds(index_size(wildcards.reference), (1 + 2 * len(INDEX_BUILDS)) * REPEATS)
+    lambda wildcards: needs.time_builds(
+        index_size(wildcards.reference),
+        # The CPU builds in the job and as a process, for each number of threads.
+        (1 + ("cpu" in BUILT_ON) * 2 * len(INDEX_BUILDS)) * REPEATS,
+    )
 )
 
 
@@ -227,7 +238,7 @@ rule time_bowtie:
 
 
 rule time_index:
-    """Build the index that the fast tier needs again and again, beside bwa's, and record time and memory."""
+    """Build the index that the fast tier needs again and again, the CPU's beside bwa's, and record time and memory."""
     input:
         fasta=reference_path,
         # The process that is timed runs the command line.
@@ -251,7 +262,7 @@ rule time_index:
         threads=INDEX_BUILDS,
         repeats=config["measure"]["repeats"],
         # A GPU's environment has no peers: there bwa is measured where it is found.
-        beside_bwa=bool(BWA),
-        devices=DEVICES,
+        beside_bwa=BWA,
+        devices=BUILT_ON,
     script:
         "../scripts/time_index.py"

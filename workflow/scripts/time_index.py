@@ -1,4 +1,4 @@
-"""Time building the index that the fast tier needs, beside bwa's, and tell the memory of both.
+"""Time building the index that the fast tier needs, the CPU's beside bwa's, and tell the memory of both.
 
 Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`, `devices`. Output: `records`.
 """

@@ -103,9 +103,10 @@ def time_builds(
     fasta : the genome, plain or gzip
     system : of the records
     threads : of our builds; those of others have one
-    repeats : builds of each kind after a warm-up, which is a tiny genome for ours
+    repeats : builds of each kind after a warm-up, which is a tiny genome for ours; no index is kept for the next
     beside_bwa : whether bwa is measured too
-    devices : 'cpu', or 'gpu' too, beside the CPU with most threads
+    devices : 'cpu', 'gpu' or both: a GPU's builds have the most of `threads` on the host, and libdivsufsort stands
+        beside the CPU's
 
     Returns
     -------
@@ -118,7 +119,7 @@ def time_builds(
         tiny = os.path.join(folder, "tiny.fa")
         Path(tiny).write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
         sides = []
-        for count in threads:
+        for count in threads if "cpu" in devices else ():
             ours = _ours(system, "cpu", count)
             process = _as_process(partial(_our_process, fasta, folder, count))
             warm = _as_process(partial(_our_process, tiny, folder, count))
@@ -129,7 +130,7 @@ def time_builds(
                 Side(_on_device(fasta, "gpu", most), _on_device(tiny, "gpu", most), _ours(system, "gpu", most))
             )
         alone = _ours(system, "cpu", 1) | {"tier": "-"}
-        if has_libdivsufsort():
+        if "cpu" in devices and has_libdivsufsort():
             sides.append(Side(_by_libdivsufsort(fasta), _by_libdivsufsort(tiny), alone | {"tool": "libdivsufsort"}))
         if beside_bwa:
             bwa = _as_process(partial(time_bwa_index, fasta, folder))

@@ -11,7 +11,7 @@ from warpseed.workflow.available import measured_part
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, facts_of
 
-__all__ = ["beside_bowtie", "index_parts", "sample_searches", "timed_datasets"]
+__all__ = ["beside_bowtie", "build_devices", "index_parts", "sample_searches", "timed_datasets"]
 
 _ALL: dict[str, Any] = {"tiers": ("paper", "fast"), "devices": None}
 """What a data set is timed in that says nothing of it."""
@@ -85,6 +85,19 @@ def beside_bowtie(datasets: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[
     items = {name: wanted["items"] for name, wanted in datasets.items() if "cpu" in wanted["devices"]}
     item = "file_to_file" if any("file_to_file" in own for own in items.values()) else "whole"
     return item, [name for name, own in items.items() if item in own]
+
+
+def build_devices(block: Mapping[str, Any], devices: Sequence[str]) -> list[str]:
+    """Return what builds the index that is timed, none where none is timed; other tools stand beside the CPU's builds.
+
+    Parameters
+    ----------
+    block : mapping
+        `kmer_seeds.index_builds` of a checked configuration.
+    devices : sequence of str
+        What is measured on.
+    """
+    return [device for device in devices if block["threads"] and device in (block["devices"] or devices)]
 
 
 def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:
