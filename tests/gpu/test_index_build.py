@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,27 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from command_line import fasta, save
 from hostile_texts import HOSTILE, UNIT, bases
 from oracles.pretend_index import play_build
+from suffix_order import is_permutation, rows_out_of_order
 from warpseed import build_index, cli, find_kmers
 from warpseed.compute import gpu as device
+from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError
 from warpseed.fm_index import gpu_suffix_array, gpu_suffix_ranks
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import add_parts, open_index
-from warpseed.sequences.reference import Reference
+from warpseed.sequences.human_like import simulate_human_like
+from warpseed.sequences.reference import Reference, read_reference
 
 ALL = "fast,paper"
+THREADS = usable_cores()
+EQUAL_BASES = 200_000_000
+"""Of a genome whose whole index is made on the CPU, too."""
+SORTED_BASES = int(os.environ.get("WARPSEED_SORTED_BASES", "1000000000"))
+"""Of a genome whose suffix array is looked at without another."""
+NEIGHBOURS = 1_000_000
+"""Pairs of rows that are compared in it."""
 
 
 @pytest.fixture(params=["played", pytest.param("real", marks=pytest.mark.gpu)])
@@ -50,6 +61,21 @@ def reference_of(contigs: list[str]) -> Reference:
     codes = np.array(["ACGTN".index(base) for contig in contigs for base in contig], np.uint8)
     lengths = np.array([len(contig) for contig in contigs], np.int64)
     return Reference(tuple(map(str, range(len(contigs)))), lengths, codes, "", "contigs")
+
+
+def human_like(folder: Path, size: int) -> Reference:
+    path = folder / "genome.fa"
+    simulate_human_like(path, size=size, seed=7, threads=THREADS)
+    reference = read_reference(path, THREADS)
+    path.unlink()
+    return reference
+
+
+@pytest.fixture
+def much_memory() -> Iterator[None]:
+    """Of the device, for this test: what it took is given back."""
+    yield
+    device.give_back_memory()
 
 
 def assert_equal(made: SeedIndex, expected: SeedIndex) -> None:
@@ -90,6 +116,28 @@ def test_long_repeats_and_many_contigs() -> None:
         build_index(reference, parts=ALL, device="gpu", table_length=15),
         build_index(reference, parts=ALL, threads=2, table_length=15),
     )
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("much_memory")
+def test_a_human_like_genome(tmp_path: Path) -> None:
+    """Families of repeats, arrays, duplications and gaps, in buckets of their usual size."""
+    reference = human_like(tmp_path, EQUAL_BASES)
+    assert_equal(
+        build_index(reference, parts=ALL, threads=THREADS, device="gpu"),
+        build_index(reference, parts=ALL, threads=THREADS),
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("much_memory")
+def test_the_order_of_a_large_genome(tmp_path: Path) -> None:
+    """Each position has a row, and neighbours are in order, by what the packed text says."""
+    index = build_index(human_like(tmp_path, SORTED_BASES), threads=THREADS, device="gpu")
+    suffix_array = index.fast.suffix_array
+    assert len(suffix_array) == index.rows and is_permutation(suffix_array, THREADS)
+    rows = np.random.default_rng(7).integers(0, index.rows - 1, NEIGHBOURS)
+    assert not len(rows_out_of_order(index.text, index.segments.text_start, suffix_array, rows))
 
 
 @pytest.mark.gpu
