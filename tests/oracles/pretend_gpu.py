@@ -75,7 +75,7 @@ class PretendGpu(PaperKernels):
         over = found > max_hits
         kept = keyed[~np.repeat(over, found)][::-1]
         counts[...] = np.where(over, 0, found)
-        cursor[...] = len(kept), over.sum(), found[over].sum()
+        cursor[...] = len(kept), over.sum()
         if store and len(kept) <= len(hits):
             hits[: len(kept)] = kept
 
@@ -105,7 +105,7 @@ class PretendGpu(PaperKernels):
 
     def settle_counts(self, lists, max_hits) -> None:
         over = lists.counts > max_hits
-        lists.cursors[KEPT + 1], lists.cursors[KEPT + 2] = over.sum(), lists.counts[over].sum()
+        lists.cursors[KEPT + 1] = over.sum()
         lists.counts[over] = 0
 
     def paper_exact(self, index, kmers, low_of, size_of) -> None:

@@ -55,7 +55,7 @@ def test_exact_kmers_with_too_many_hits_are_dropped(
     max_hits: int,
     threads: int,
 ) -> None:
-    """Most of them without a look at each hit, which are counted all the same; those around them are found."""
+    """Most of them without a look at each hit, of which the first too many is known; those around them are found."""
     from warpseed import build_index, find_kmers
 
     contigs, queries = case
@@ -64,4 +64,5 @@ def test_exact_kmers_with_too_many_hits_are_dropped(
     hits = find_kmers(build_index(write_reference(contigs), **layout), queries, max_hits=max_hits, threads=threads)
     assert [tuple(row) for row in hits.rows().tolist()] == true_hits(contigs, queries, 0, max_hits)
     gone = len(true_hits(contigs, queries, 0, None)) - len(hits)
-    assert hits.dropped_hits == gone and (hits.dropped_queries > 0) == (gone > 0)
+    assert hits.dropped_hits == hits.dropped_queries * (max_hits + 1) <= gone
+    assert (hits.dropped_queries > 0) == (gone > 0)

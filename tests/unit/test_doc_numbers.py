@@ -30,7 +30,7 @@ from warpseed.workflow import configuration
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from warpseed.compute import appended  # noqa: E402
 from warpseed.fm_index import tagged  # noqa: E402
-from warpseed.kmer_seeds import gpu_inexact, gpu_paper  # noqa: E402
+from warpseed.kmer_seeds import gpu_crowded, gpu_inexact, gpu_paper  # noqa: E402
 from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
 from warpseed.one_error import gpu_fast  # noqa: E402
 from warpseed.output import from_device  # noqa: E402
@@ -158,7 +158,9 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
     ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
-    ("docs/kmer_seeds.md", r"set aside in runs of ([\d,]+)\s+rows", gpu_inexact._RUN),
+    ("docs/kmer_seeds.md", r"Up to ([\d,]+) rows are read, a lane", gpu_crowded._RUN),
+    ("docs/kmer_seeds.md", r"is read, in runs of ([\d,]+) rows", gpu_crowded._LONG_RUN),
+    ("docs/kmer_seeds.md", r"rows, or of ([\d,]+) without max_hits", gpu_crowded._RUN),
     (
         "docs/kmer_seeds.md",
         r"in the (\d+) bits above the (\d+) of a packed hit",

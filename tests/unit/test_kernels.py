@@ -70,9 +70,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.fm_index.binned import binned_index
     from warpseed.fm_index.tagged import TaggedIndex
     from warpseed.fm_index.text import PackedText
-    from warpseed.kmer_seeds.fast import make_scheme
+    from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
-    from warpseed.kmer_seeds.gpu_inexact import InexactSearch, Lists
+    from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, ways_of
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.mems.fast import how_for
@@ -103,7 +103,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, words)
-    search = InexactSearch(tagged, kmers, scheme, 128, lists)
+    search = InexactSearch(tagged, kmers, scheme, ways_of(scheme), exact_neighbours(2), 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
@@ -225,7 +225,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "reverse_words": (words, 99, words),
         "gather_sectors": (rows, 64, rows),
         "touch_sectors": (rows, 64, 128),
-        "count_sectors": (tagged, kmers, scheme, words),
+        "count_hits_shown": (search,),
+        "count_sectors": (search, words),
     }
 
 

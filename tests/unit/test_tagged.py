@@ -39,14 +39,44 @@ def word(bases: str) -> np.uint64:
     return np.uint64(sum("ACGT".index(base) << (62 - 2 * i) for i, base in enumerate(bases)))
 
 
-@pytest.mark.parametrize("bases", ["A", "GA", "GATTACA", "TGCATG", "CCC", "ATGA"])
-def test_exact_rows_are_where_the_bases_are(index: SeedIndex, bases: str) -> None:
+@pytest.mark.parametrize("most", [100, 3, 1, 0])
+@pytest.mark.parametrize("bases", ["A", "GA", "GATTACA", "TGCATG", "CCC", "ATGA", "CAAA"])
+def test_exact_rows_are_where_the_bases_are(index: SeedIndex, bases: str, most: int) -> None:
     sound = tag(index, index.fast.table)
-    low, high = tagged.exact_rows(sound, word(bases), len(bases))
+    low, high = tagged.exact_rows(sound, word(bases), len(bases), most)
     found = sorted(tagged.position_of(sound, row) for row in range(low, high))
     # In the text, one separator stands for the two Ns.
     text = TEXT.replace("NN", "$")
-    assert found == [i for i in range(len(text)) if text.startswith(bases, i)]
+    expected = [i for i in range(len(text)) if text.startswith(bases, i)]
+    assert found == expected if len(expected) <= most else len(found) > most and set(found) <= set(expected)
+
+
+def test_rows_that_end_early_are_no_matches_where_others_are_cut_off(tmp_path: Path) -> None:
+    """In every contig a string stands twice, and at its end without its last base, for which A stands there."""
+    (tmp_path / "ends.fa").write_text("".join(f">{i}\nGATTACAGATTACACGATTAC\n" for i in range(9)))
+    ends = build_index(tmp_path / "ends.fa", table_length=3)
+    sound = tag(ends, ends.fast.table)
+    for most in range(20):
+        low, high = tagged.exact_rows(sound, word("GATTACA"), 7, most)
+        found = {tagged.position_of(sound, row) for row in range(low, high)}
+        assert found <= {22 * i + at for i in range(9) for at in (0, 7)}
+        assert len(found) == high - low and (high - low == 18 if most >= 18 else high - low > most)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 8, 9, 10, 40, 1000])
+def test_a_range_of_tags_is_where_they_are_equal(rows: int) -> None:
+    chance = np.random.default_rng(rows)
+    for mask in (0xFFFFFFFF, 0xFFFFF000, 0xC0000000, 0):
+        tags = np.sort(chance.integers(0, 1 << 32, rows, np.uint64) & np.uint64(0xC0100003))
+        words = (tags << np.uint64(32)) | np.arange(rows, dtype=np.uint64)
+        masked = tags & np.uint64(mask)
+        for wanted in np.unique(np.concatenate([masked, [np.uint64(mask), np.uint64(0)]])):
+            low, high = (int(np.searchsorted(masked, wanted, side)) for side in ("left", "right"))
+            for most in (rows, 5, 1, 0):
+                found = tagged.tag_range(words, 0, rows, wanted, np.uint64(mask), most)
+                assert (
+                    found[0] == low and found[1] == high if high - low <= most else most < found[1] - low <= high - low
+                )
 
 
 def test_a_bucket_never_ends_before_it_begins(index: SeedIndex) -> None:
@@ -56,7 +86,7 @@ def test_a_bucket_never_ends_before_it_begins(index: SeedIndex) -> None:
     for bucket in range(len(table) - 1):
         low, high = tagged.bucket_rows(damaged, np.uint64(bucket << 58), 3, np.uint64(0))
         assert 0 <= low <= high <= rows
-        low, high = tagged.exact_rows(damaged, np.uint64(bucket << 58) | np.uint64(1 << 50), 12)
+        low, high = tagged.exact_rows(damaged, np.uint64(bucket << 58) | np.uint64(1 << 50), 12, rows)
         assert 0 <= low <= high <= rows
 
 

@@ -75,13 +75,11 @@ def test_a_search_ends_when_much_is_done(poly_a: SeedIndex, monkeypatch: pytest.
     """A signal waits for the search: of 100 k-mers, all of which are dropped, a few are done in one call."""
     kmers = pack(Queries.from_sequences([KMER] * 100))
     monkeypatch.setattr("warpseed.output.collect._MOST_WORK", 5000)
-    hits = len(find_kmers(poly_a, [KMER], max_mismatches=1))
-    assert hits >= HITS
     found = cpu.find_first_fast(poly_a, kmers, 1, Room(1 << 17), max_hits=1, watch=Stopwatch())
-    assert len(found.counts) == found.dropped_queries < 10 and found.dropped_hits == found.dropped_queries * hits > 0
-    # Without mismatches their rows are only counted.
+    assert len(found.counts) == found.dropped_queries < 10 and found.dropped_hits == 2 * found.dropped_queries > 0
+    # Without mismatches the number of their rows is enough.
     exact = cpu.find_first_fast(poly_a, kmers, 0, Room(1 << 17), max_hits=1, watch=Stopwatch())
-    assert len(exact.counts) == exact.dropped_queries == 100 and exact.dropped_hits == 100 * HITS
+    assert len(exact.counts) == exact.dropped_queries == 100 and exact.dropped_hits == 200
     monkeypatch.setattr(cpu, "_MOST_QUERIES", (7, 5, 3))
     for mismatches in range(3):
         few = cpu.find_first_paper(poly_a, kmers, mismatches, Room(1 << 17), max_hits=None, watch=Stopwatch())

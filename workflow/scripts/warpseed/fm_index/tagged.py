@@ -20,6 +20,7 @@ from warpseed.fm_index.layout import Segments
 from warpseed.fm_index.text import inside_segment, segment_of
 
 __all__ = [
+    "TAG_BASES",
     "TaggedIndex",
     "bucket_rows",
     "decided_bases",
@@ -28,9 +29,12 @@ __all__ = [
     "fill_device_table",
     "fill_tagged_rows",
     "position_of",
+    "tag_range",
 ]
 
 TAG_BASES = 16
+_FEW_ROWS = 8
+"""Rows from which on a search for a tag reads three of them side by side."""
 _LONG_GAP = 1024
 """Entries of the table between two rows from which on they are counted."""
 
@@ -106,11 +110,29 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
 
 
 @scalar
+def _tag(rows, row, mask):
+    return (rows[row] >> uint64(32)) & mask
+
+
+@scalar
 def _lower_tag(rows, low, high, tag, mask):
-    """First row of [low, high) whose tag under `mask` is at least `tag`."""
+    """First row of [low, high) whose tag under `mask` is at least `tag`.
+
+    Where there are many, three are read side by side: one waits for memory half as often.
+    """
+    while high - low > int64(_FEW_ROWS):
+        quarter = (high - low) >> int64(2)
+        middle = low + int64(2) * quarter
+        left, right = _tag(rows, low + quarter, mask), _tag(rows, middle + quarter, mask)
+        if _tag(rows, middle, mask) < tag:
+            low = middle + quarter + int64(1) if right < tag else middle + int64(1)
+            high = high if right < tag else middle + quarter
+        else:
+            high = middle if left < tag else low + quarter
+            low = low + quarter + int64(1) if left < tag else low
     while low < high:
         middle = (low + high) >> int64(1)
-        if ((rows[middle] >> uint64(32)) & mask) < tag:
+        if _tag(rows, middle, mask) < tag:
             low = middle + int64(1)
         else:
             high = middle
@@ -118,13 +140,18 @@ def _lower_tag(rows, low, high, tag, mask):
 
 
 @scalar
-def _tag_range(rows, low, high, tag, mask):
-    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases)."""
+def tag_range(rows, low, high, tag, mask, most):
+    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases); the
+    first most + 1 of them where there are more."""
     low = _lower_tag(rows, low, high, tag, mask)
-    if low >= high or ((rows[low] >> uint64(32)) & mask) != tag:
+    if low >= high or _tag(rows, low, mask) != tag:
         return low, low
-    if low + int64(1) >= high or ((rows[low + int64(1)] >> uint64(32)) & mask) != tag:
+    if low + int64(1) >= high or _tag(rows, low + int64(1), mask) != tag:
         return low, low + int64(1)
+    if most < high - low:
+        high = low + most + int64(1)
+        if _tag(rows, high - int64(1), mask) == tag:
+            return low, high
     if tag == mask:
         return low, high
     step = (mask & (~mask + uint64(1))) if mask != uint64(0) else uint64(1)
@@ -138,22 +165,21 @@ def position_of(index, row):
 
 @scalar
 def _skip_short(index, low, high, length):
-    """Leave out the rows whose suffixes end before `length` bases.
+    """The first of some rows whose suffix does not end before `length` bases.
 
-    They are in an interval of equal bases only because A stands for what lies behind their segment's end; as
+    Those that do are in an interval of equal bases only because A stands for what lies behind their segment's end; as
     suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
     none.)
     """
     if low < high and not inside_segment(index.segments, position_of(index, low), length):
         low += int64(1)
-        last = high
-        while low < last:
-            middle = (low + last) >> int64(1)
+        while low < high:
+            middle = (low + high) >> int64(1)
             if inside_segment(index.segments, position_of(index, middle), length):
-                last = middle
+                high = middle
             else:
                 low = middle + int64(1)
-    return low, high
+    return low
 
 
 @scalar
@@ -166,26 +192,31 @@ def bucket_rows(index, bases, seen, change):
 
 
 @scalar
-def exact_tag_range(index, low, high, bases, exact):
-    """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table."""
+def exact_tag_range(index, low, high, bases, exact, most):
+    """Rows of a bucket that agree with the `exact` (capped at the tag's) bases behind the K of the table; the first
+    most + 1 of them where there are more."""
     if exact <= int64(0):
         return low, high
     mask = prefix_mask(min(exact, int64(TAG_BASES))) >> uint64(32)
     tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
-    return _tag_range(index.rows, low, high, tag, mask)
+    return tag_range(index.rows, low, high, tag, mask, most)
 
 
 @scalar
-def exact_rows(index, word, length):
-    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates."""
+def exact_rows(index, word, length, most):
+    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates. Of more
+    than `most` matches some may be left out, but more than `most` are there."""
     table_length = int64(index.table_length)
-    low, high = bucket_rows(index, word, min(length, table_length), uint64(0))
-    if low < high:
-        low, high = exact_tag_range(index, low, high, word, min(length, int64(32)) - table_length)
-        compared = min(length, decided_bases(index))
-        if (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0):
-            low, high = _skip_short(index, low, high, compared)
-    return low, high
+    first, last = bucket_rows(index, word, min(length, table_length), uint64(0))
+    if first == last:
+        return first, last
+    behind = min(length, int64(32)) - table_length
+    compared = min(length, decided_bases(index))
+    ends_in_a = (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0)
+    # Of those of which some may be short no others are left out: what is left might be too few.
+    most = most if compared == length and not ends_in_a else last
+    low, high = exact_tag_range(index, first, last, word, behind, most)
+    return _skip_short(index, low, high, compared) if ends_in_a else low, high
 
 
 @scalar

@@ -139,8 +139,17 @@ def _look_up_items(fast, plan, block, items, max_hits):
 
 
 @scalar
+def _is_dropped(block, local, sink):
+    """Whether a k-mer has a hit too many, behind which no more are looked for."""
+    return block.found[local] > sink.max_hits
+
+
+@scalar
 def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
-    """Last pass: compare candidates with the text; returns the number of hits stored, or that had no room."""
+    """Last pass: compare candidates with the text; returns the number of hits stored, or that had no room.
+
+    A k-mer's hits are counted up to the first beyond max_hits.
+    """
     limit = int64(scheme.max_mismatches)
     one_word = one_word_each(kmers)
     for c in range(gathered):
@@ -157,7 +166,7 @@ def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
             distance = accept_word(fast, scheme, int64(kmers.lengths[begin + local]), place, window, differ)
         else:
             distance = accept_words(fast, kmers, scheme, begin + local, strand, place, window)
-        if distance < int64(0) or place < sink.begin or place >= sink.end:
+        if distance < int64(0) or place < sink.begin or place >= sink.end or _is_dropped(block, local, sink):
             continue
         block.found[local] += 1
         if sink.store and block.found[local] <= sink.max_hits:
@@ -180,6 +189,47 @@ def _too_many(kmers, plan, block, query, item, sink, rows):
 
 
 @scalar
+def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
+    """Rows of an item to candidates, as long as its k-mer is not dropped; the list is verified whenever it is full.
+
+    Parameters
+    ----------
+    so_far : (int64 candidates in the list, int64 hits stored, int64 work done)
+
+    Returns
+    -------
+    the same, with those of the item
+    """
+    gathered, stored, work = so_far
+    rows = int64(fast.suffix_array.shape[0])
+    owner = block.item_owner[item]
+    pattern = block.item_pattern[item]
+    window = scheme.pattern_window[pattern]
+    back = int64(scheme.pattern_offset[pattern])
+    high = block.item_high[item]
+    row = block.item_low[item]
+    while row < high:
+        until = min(high, row + int64(_CANDIDATES) - gathered)
+        work += until - row
+        while row < until:
+            place = int64(fast.suffix_array[row]) - back
+            row += int64(1)
+            if place < int64(0) or place >= rows:
+                continue
+            prefetch_text(fast, place)
+            block.place[gathered] = place
+            block.place_owner[gathered] = owner
+            block.place_window[gathered] = window
+            gathered += int64(1)
+        if row < high:
+            stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+            gathered = int64(0)
+            if _is_dropped(block, int64(owner) >> int64(1), sink):
+                break
+    return gathered, stored, work
+
+
+@scalar
 def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
     """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
 
@@ -193,7 +243,6 @@ def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
         there is room for, or with too much work done; else, behind the block
     """
     scheme = plan.scheme
-    rows = int64(fast.suffix_array.shape[0])
     gathered = int64(0)
     stored, work = so_far
     work += items
@@ -202,36 +251,23 @@ def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
     for item in range(items):
         if block.item_low[item] == block.item_high[item]:
             continue
-        owner = block.item_owner[item]
-        if begin + (int64(owner) >> int64(1)) != query:
+        local = int64(block.item_owner[item]) >> int64(1)
+        if begin + local != query:
             if query >= begin and (stored > sink.hits.shape[0] or work > sink.work):
-                stop = begin + (int64(owner) >> int64(1))
+                stop = begin + local
                 break
-            query = begin + (int64(owner) >> int64(1))
-        low, high = block.item_low[item], block.item_high[item]
-        if _too_many(kmers, plan, block, query, item, sink, rows):
+            query = begin + local
+        if _is_dropped(block, local, sink):
+            continue
+        if _too_many(kmers, plan, block, query, item, sink, int64(fast.suffix_array.shape[0])):
             # What came before goes first; then the room that a k-mer takes which is dropped.
             stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
-            gathered, local = int64(0), int64(owner) >> int64(1)
+            gathered = int64(0)
             stored += max(int64(sink.max_hits) - block.found[local], int64(0)) if sink.store else int64(0)
-            block.found[local] += high - low
-            continue
-        work += high - low
-        pattern = block.item_pattern[item]
-        window = scheme.pattern_window[pattern]
-        back = int64(scheme.pattern_offset[pattern])
-        for row in range(low, high):
-            place = int64(fast.suffix_array[row]) - back
-            if place < int64(0) or place >= rows:
-                continue
-            if gathered == _CANDIDATES:
-                stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
-                gathered = int64(0)
-            prefetch_text(fast, place)
-            block.place[gathered] = place
-            block.place_owner[gathered] = owner
-            block.place_window[gathered] = window
-            gathered += int64(1)
+            block.found[local] = sink.max_hits + int64(1)
+        else:
+            so_far = gathered, stored, work
+            gathered, stored, work = _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far)
     _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
     return stop, work
 

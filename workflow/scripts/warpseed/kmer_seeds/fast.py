@@ -29,12 +29,15 @@ from warpseed.sequences.packed import oriented_marks, oriented_word
 __all__ = [
     "MAX_MISMATCHES",
     "Costs",
+    "Neighbours",
     "Scheme",
     "Window",
     "accept_word",
     "accept_words",
+    "changed_bases",
     "choose_windows",
     "error_splits",
+    "exact_neighbours",
     "first_window",
     "lay_outs",
     "lengths_in",
@@ -43,6 +46,8 @@ __all__ = [
     "neighbours",
     "scheme_of",
     "seen_bases",
+    "spare_mismatches",
+    "spent_in",
 ]
 
 MAX_MISMATCHES = 3
@@ -96,6 +101,8 @@ class Scheme(NamedTuple):
     """uint8[…], the offset of that window"""
     pattern_length: np.ndarray
     """uint8[…], the bases from there on that are looked up, at most K"""
+    pattern_spare: np.ndarray
+    """uint8[…], mismatches that a match may have beside these and those of the windows before"""
     look_ups: np.ndarray
     """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
@@ -122,6 +129,24 @@ def neighbour_patterns(length: int, errors: int) -> np.ndarray:
         for changes in product((1, 2, 3), repeat=e)
     ]
     return np.array(sorted(masks), np.uint64)
+
+
+class Neighbours(NamedTuple):
+    """XOR masks that change some bases of a packed string, by how many they change."""
+
+    masks: np.ndarray
+    """uint64[…]"""
+    first: np.ndarray
+    """int64[m + 2], those that change e bases are masks[first[e] : first[e + 1]]"""
+
+
+@lru_cache(maxsize=16)
+def exact_neighbours(length: int) -> Neighbours:
+    """What changes up to MAX_MISMATCHES bases of a string of `length`; ascending where as many are changed."""
+    masks = neighbour_patterns(length, MAX_MISMATCHES)
+    changed = changed_bases(masks)
+    order = np.argsort(changed, kind="stable")
+    return Neighbours(masks[order], np.searchsorted(changed[order], np.arange(MAX_MISMATCHES + 2)).astype(np.int64))
 
 
 def error_splits(total: int) -> list[tuple[int, ...]]:
@@ -180,6 +205,32 @@ def seen_bases(window: Window, table_length: int) -> tuple[int, int]:
     return own, min(window.ahead, table_length - own)
 
 
+def spare_mismatches(windows: Sequence[Window], i: int, spent: tuple[int, int], max_mismatches: int) -> int:
+    """Mismatches that a match which window i reports may have beside those of what is looked up, and those that every
+    window before it must have, since it did not report the match.
+
+    Parameters
+    ----------
+    spent : mismatches of what is looked up, in the window and ahead of it
+    """
+    owed = sum(before.errors + 1 for before in windows[:i])
+    if windows[i].ahead:
+        owed -= min(spent[1], windows[i - 1].errors + 1)
+    return max_mismatches - sum(spent) - owed
+
+
+def spent_in(patterns: np.ndarray, ahead: int) -> list[tuple[int, int]]:
+    """Mismatches of each XOR mask, uint64[p], in the window and in the `ahead` bases that are looked up with it."""
+    behind = np.uint64((1 << 2 * ahead) - 1)
+    own, others = (changed_bases(part).tolist() for part in (patterns & ~behind, patterns & behind))
+    return list(zip(own, others, strict=True))
+
+
+def changed_bases(patterns: np.ndarray) -> np.ndarray:
+    """Bases that each XOR mask changes."""
+    return np.bitwise_count((patterns | patterns >> np.uint64(1)) & np.uint64(0x5555555555555555))
+
+
 def _look_ups(windows: Sequence[Window], i: int, max_mismatches: int, table_length: int) -> np.ndarray:
     """XOR masks of the strings that are looked up for window i, ascending; see `neighbour_patterns`.
 
@@ -191,10 +242,9 @@ def _look_ups(windows: Sequence[Window], i: int, max_mismatches: int, table_leng
     if ahead == 0:
         return patterns
     left = max_mismatches - sum(window.errors + 1 for window in windows[: i - 1])
-    changed = np.bitwise_count((patterns | patterns >> np.uint64(1)) & np.uint64(0x5555555555555555))
     parts = [
         (mask << np.uint64(2 * ahead)) | neighbour_patterns(ahead, left - int(mismatches))
-        for mask, mismatches in zip(patterns, changed, strict=True)
+        for mask, mismatches in zip(patterns, changed_bases(patterns), strict=True)
     ]
     return np.sort(np.concatenate(parts))
 
@@ -240,7 +290,7 @@ def scheme_of(chosen: Mapping[int, Sequence[Window]], max_mismatches: int, table
     pattern_first = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS + 1), np.int64)
     windows, look_ups = np.zeros(MAX_LENGTH + 1, np.int64), np.zeros(MAX_LENGTH + 1, np.int64)
     patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
-    described: list[np.ndarray] = [np.empty((3, 0), np.uint8)]
+    described: list[np.ndarray] = [np.empty((4, 0), np.uint8)]
     for k, listed in chosen.items():
         pattern_first[k, 0] = sum(map(len, patterns))
         for i, window in enumerate(listed):
@@ -248,13 +298,15 @@ def scheme_of(chosen: Mapping[int, Sequence[Window]], max_mismatches: int, table
             mask[k, i] = _first_word_mask(window)
             seen = sum(seen_bases(window, table_length))
             patterns.append(_look_ups(listed, i, max_mismatches, table_length))
-            described.append(np.tile(np.array([[i], [window.offset], [seen]], np.uint8), len(patterns[-1])))
+            _, ahead = seen_bases(window, table_length)
+            spare = [spare_mismatches(listed, i, spent, max_mismatches) for spent in spent_in(patterns[-1], ahead)]
+            described.append(np.array([[each] * len(spare) for each in (i, window.offset, seen)] + [spare], np.uint8))
             pattern_first[k, i + 1] = pattern_first[k, i] + len(patterns[-1])
             windows[k], look_ups[k] = i + 1, pattern_first[k, i + 1] - pattern_first[k, 0]
-    window_of, offset_of, length_of = np.ascontiguousarray(np.concatenate(described, axis=1))
+    window_of, offset_of, length_of, spare_of = np.ascontiguousarray(np.concatenate(described, axis=1))
     return Scheme(
         windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
-        window_of, offset_of, length_of, look_ups, max_mismatches, table_length,
+        window_of, offset_of, length_of, spare_of, look_ups, max_mismatches, table_length,
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 beside them, from letters to columns there.
 
 The floor is that of `warpseed.measure.floors`. What must be read: for every look-up the sector of its table entries
-(look-ups that share a sector count once); for every bucket that holds something the sectors of the rows that agree
-with the k-mer, at least one.
+(look-ups that share a sector count once); for every bucket that holds something the sectors of the rows in which all
+is as in the k-mer that must be, at least one and at most 16. Of a k-mer that tags alone show to have too many hits it
+is one look-up, and one sector of its rows.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import numpy as np
 
 from warpseed.compute.bits import prefix_mask, reverse_complement_word
 from warpseed.compute.compiled import float64, int64, scalar, uint64
+from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds import find_kmers
-from warpseed.kmer_seeds.fast import make_scheme
 from warpseed.kmer_seeds.output import make_hits
 from warpseed.kmer_seeds.paper import MAX_MISMATCHES
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
@@ -127,7 +128,7 @@ def _limits(
         parameters = {"k": k, "mismatches": mismatches, "errors": case["error_rate"], "count": count}
         named = {"case": f"k={k}, D={mismatches}, errors={case['error_rate']}, {count:,} k-mers"}
         named["parameters"] = join_parameters(parameters)
-        floor = floor_seconds(_sectors(opened, tagged, kmers, mismatches), rates)
+        floor = floor_seconds(_sectors(tagged, kmers, mismatches, max_hits), rates)
         for tier in case["tiers"]:
             if tier == "paper" and mismatches > MAX_MISMATCHES:
                 continue
@@ -198,15 +199,20 @@ def _letters_on_device(kmers: Packed) -> Any:
     return letters
 
 
-def _sectors(index: SeedIndex, tagged: TaggedIndex, kmers: Packed, mismatches: int) -> dict[str, int]:
+def _sectors(tagged: TaggedIndex, kmers: Packed, mismatches: int, max_hits: int | None) -> dict[str, int]:
     """Sectors of the table and of the tagged rows that the fast tier must read for these k-mers of one length."""
     from warpseed.compute.gpu import cupy, launch, to_device, view
     from warpseed.kmer_seeds import gpu
-    from warpseed.kmer_seeds.gpu_floors import count_sectors
+    from warpseed.kmer_seeds.gpu_floors import count_hits_shown, count_sectors
+    from warpseed.kmer_seeds.gpu_look_ups import Lists
 
-    scheme = make_scheme(kmers.lengths, mismatches, index.rows, tagged.table_length, gpu.COSTS)
+    scheme = gpu.device_scheme(tagged, kmers.lengths, mismatches)
+    nothing, shown = view(cupy().empty(0, np.uint64)), view(cupy().zeros(len(kmers.lengths), np.uint64))
+    lists = Lists(nothing, nothing, view(cupy().empty((0, 4), np.uint32)), shown)
+    search = scheme.search(tagged, to_device(kmers), limit_of(max_hits), lists)
     sectors = view(cupy().zeros(2, np.uint64))
-    look_ups = 2 * len(kmers.lengths) * int(scheme.look_ups[int(kmers.lengths[0])])
-    launch(count_sectors, look_ups, 256, tagged, to_device(kmers), to_device(scheme), sectors)
+    look_ups = 2 * len(kmers.lengths) * int(scheme.on_host.look_ups[int(kmers.lengths[0])])
+    launch(count_hits_shown, look_ups, 256, search)
+    launch(count_sectors, look_ups, 256, search, sectors)
     table, rows = map(int, sectors.copy_to_host())
     return {"table": table, "rows": rows}

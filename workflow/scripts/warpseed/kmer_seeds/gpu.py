@@ -38,19 +38,18 @@ from warpseed.fm_index.layout import PaperIndex, SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
 from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.cpu_paper import look_up_pairs
-from warpseed.kmer_seeds.fast import Costs, Scheme, make_scheme
+from warpseed.kmer_seeds.fast import Costs, Neighbours, Scheme, exact_neighbours, make_scheme
+from warpseed.kmer_seeds.gpu_crowded import append_crowded
 from warpseed.kmer_seeds.gpu_exact import append_exact
 from warpseed.kmer_seeds.gpu_inexact import (
     CLOSING_BLOCKS,
     KEPT,
     LANES_SHIFT,
-    InexactSearch,
-    Lists,
-    append_crowded,
     append_inexact,
     close_ranks,
     settle_counts,
 )
+from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, ways_of
 from warpseed.kmer_seeds.gpu_output import make_hit_columns, make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
@@ -90,7 +89,7 @@ __all__ = [
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
 """Measured on an H200 with a genome of 100 Mbp."""
 _CROWDED_THREADS = 1 << 18
-_RESULT_BYTES = {"exact": 256, "inexact": 512}
+_RESULT_BYTES = {"exact": 256, "inexact": 576}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take."""
 
 
@@ -110,8 +109,16 @@ class DeviceScheme(NamedTuple):
     """A scheme on the device, and the rounds in which its lanes take the look-ups of any of its k-mers."""
 
     arrays: Scheme
+    ways: Any
+    """uint32[patterns], of `ways_of`"""
+    neighbours: Neighbours
+    """of the strings of the table"""
     rounds: int
     on_host: Scheme
+
+    def search(self, tagged: TaggedIndex, kmers: Packed, max_hits: int, lists: Lists) -> InexactSearch:
+        """What the threads of a search share that goes by this scheme."""
+        return InexactSearch(tagged, kmers, self.arrays, self.ways, self.neighbours, max_hits, lists)
 
 
 def device_scheme(
@@ -121,7 +128,14 @@ def device_scheme(
     scheme = make_scheme(lengths, max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)
     if before is not None and before.on_host is scheme:
         return before
-    return DeviceScheme(to_device(scheme), -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT)), scheme)
+    rounds = -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT))
+    ways, neighbours = to_device(ways_of(scheme)), to_device(exact_neighbours(tagged.table_length))
+    return DeviceScheme(to_device(scheme), ways, neighbours, rounds, scheme)
+
+
+def _known_of(dropped: int, request: KmerRequest) -> int:
+    """Hits that dropped k-mers are known to have: each has one too many, behind which no more are looked for."""
+    return dropped and dropped * (request.max_hits + 1)
 
 
 def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> DeviceHits:
@@ -132,12 +146,12 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> Devi
     store = not request.count_only
 
     def append(room: int) -> tuple[tuple[int, ...], DeviceHits]:
-        hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(3, xp.uint64)
+        hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(2, xp.uint64)
         outputs = (view(cursor), view(counts), view(hits))
         launch(append_exact, 2 * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
-        total, dropped_queries, dropped_hits = map(int, cursor.get())
+        total, dropped = map(int, cursor.get())
         stored = total if store else 0
-        return (stored,), DeviceHits(hits[:stored], counts, total, dropped_queries, dropped_hits)
+        return (stored,), DeviceHits(hits[:stored], counts, total, dropped, _known_of(dropped, request))
 
     return with_room((16 * count + 1024 if store else 0,), append)
 
@@ -149,22 +163,22 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
 
     def append(room: int, crowded_room: int) -> tuple[tuple[int, ...], DeviceHits]:
         found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint64)
-        crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(KEPT + 3, xp.uint64)
+        crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(KEPT + 2, xp.uint64)
         hits = xp.empty(max(room, 1), xp.uint64)
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
-        inexact = InexactSearch(tagged, kmers, scheme.arrays, limit, lists)
+        inexact = scheme.search(tagged, kmers, limit, lists)
         launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
         launch(append_crowded, _CROWDED_THREADS, BLOCK, inexact)
         launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
         launch(settle_counts, count, BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:KEPT]))
-        kept, dropped_queries, dropped_hits = map(int, used[KEPT:])
+        kept, dropped = map(int, used[KEPT:])
         results = int(counts.sum(dtype=xp.int64)) if request.count_only else kept
-        found_here = DeviceHits(hits[:kept], counts, results, dropped_queries, dropped_hits)
+        found_here = DeviceHits(hits[:kept], counts, results, dropped, _known_of(dropped, request))
         return (0 if request.count_only else needed, needed_crowded), found_here
 
-    return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 16)), append)
+    return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 8)), append)
 
 
 def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:

@@ -48,7 +48,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     A block reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no
     room too. The lanes of a warp write its hits in turn, each finding by binary search whose hit it is (shared
     memory, 10 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is
-    the number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` and ``cursor[2]`` are dropped k-mers and hits.
+    the number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` counts those.
     """
     places = cuda.shared.array(BLOCK, uint32)
     rows = cuda.shared.array(BLOCK, uint32)
@@ -64,7 +64,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     length = int64(0)
     if there and _all_bases(kmers, query):
         length = int64(kmers.lengths[query])
-        low, high = exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length)
+        low, high = exact_rows(index, oriented_word(kmers, query, strand, int64(0)), length, int64(max_hits))
         row = low
         count = high - low
         if length > decided_bases(index):
@@ -72,11 +72,12 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
             for candidate in range(low, high):
                 if _matches(index, kmers, query, strand, position_of(index, candidate), length):
                     count += int64(1)
+                    if count > max_hits:
+                        break
     total = count + int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1))
     if total > max_hits:
         if strand == int64(0):
             cuda.atomic.add(cursor, 1, uint64(1))
-            cuda.atomic.add(cursor, 2, uint64(total))
         count = int64(0)
         total = int64(0)
     if there and strand == int64(0):

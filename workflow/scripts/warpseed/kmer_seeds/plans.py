@@ -26,6 +26,8 @@ from warpseed.kmer_seeds.fast import (
     lengths_in,
     scheme_of,
     seen_bases,
+    spare_mismatches,
+    spent_in,
 )
 from warpseed.sequences.packed import BASES_A_WORD
 
@@ -65,14 +67,10 @@ def _exact_bases(windows: Sequence[Window], i: int, spent: tuple[int, int], task
     """
     window = windows[i]
     seen = sum(seen_bases(window, task.table_length))
-    left = task.max_mismatches - sum(spent)
-    owed = sum(before.errors + 1 for before in windows[:i])
-    if window.ahead:
-        owed -= min(spent[1], windows[i - 1].errors + 1)
     exact = seen
-    if left == 0:
+    if sum(spent) == task.max_mismatches:
         exact = task.length - window.offset
-    elif left == owed:
+    elif spare_mismatches(windows, i, spent, task.max_mismatches) == 0:
         # What is left belongs to the windows before; the nearest on the right ends what is sure.
         behind = [before.offset for before in windows[:i] if before.offset >= window.offset + window.length]
         exact = min(behind, default=task.length) - window.offset
@@ -147,16 +145,10 @@ def _exact_of(chosen: dict[int, list[Window]], scheme: Scheme, max_mismatches: i
         task = _Task(length, max_mismatches, scheme.table_length)
         for i, window in enumerate(windows):
             _, ahead = seen_bases(window, scheme.table_length)
-            for place in range(*scheme.pattern_first[length, i : i + 2].tolist()):
-                pattern = int(scheme.patterns[place])
-                spent = _changed(pattern >> 2 * ahead), _changed(pattern & ((1 << 2 * ahead) - 1))
-                exact[place] = _exact_bases(windows, i, spent, task)
+            first, last = scheme.pattern_first[length, i : i + 2].tolist()
+            spent = spent_in(scheme.patterns[first:last], ahead)
+            exact[first:last] = [_exact_bases(windows, i, each, task) for each in spent]
     return exact
-
-
-def _changed(pattern: int) -> int:
-    """Bases that an XOR mask changes."""
-    return ((pattern | pattern >> 1) & 0x5555555555555555).bit_count()
 
 
 def make_plan(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, costs: Costs) -> Plan:

@@ -152,7 +152,7 @@ def _look_up(search, tile, seed):
     word = fetch_word(words, tile.origin + seed)
     low, high = bucket_rows(search.tagged, word, int64(how.seed_length), uint64(0))
     if high - low > int64(_MANY_ROWS):
-        return exact_tag_range(search.tagged, low, high, word, held - int64(how.table_length))
+        return exact_tag_range(search.tagged, low, high, word, held - int64(how.table_length), high)
     return low, high
 
 

@@ -132,15 +132,16 @@ def _look_up(search, item):
     marks = search.oriented.marks
     if marks.shape[0] and not known_piece(marks, part.first, part.length, (begin, end), int64(search.max_edits)):
         return nothing
+    all_rows = int64(search.tagged.rows.shape[0])
     if begin == end:
-        return int64(0), int64(search.tagged.rows.shape[0]), int64(0)
+        return int64(0), all_rows, int64(0)
     words, bases = search.oriented.words, end - begin
     at = part.first * int64(32) + begin
-    low, high = exact_rows(search.tagged, fetch_word(words, at) & prefix_mask(bases), bases)
+    low, high = exact_rows(search.tagged, fetch_word(words, at) & prefix_mask(bases), bases, all_rows)
     shift = bases - decided_bases(search.tagged)
     if high - low > int64(_MANY_ROWS) and shift > int64(0):
         word = fetch_word(words, at + shift) & prefix_mask(bases - shift)
-        other_low, other_high = exact_rows(search.tagged, word, bases - shift)
+        other_low, other_high = exact_rows(search.tagged, word, bases - shift, all_rows)
         if other_high - other_low < high - low:
             return other_low, other_high, shift
     return low, high, int64(0)

@@ -1,0 +1,172 @@
+"""The kernel of the fast tier's search with mismatches that takes the buckets with many rows, which repeats make.
+
+A bucket is read row by row only where there is nothing better. With one mismatch left for the bases that tags show,
+each string that they may be is searched for among them. And where a k-mer's first window must have just one mismatch
+more than it allows, its strings with so many are looked up in the table. That takes the place of reading the rows of
+the window behind it, of which each would have to be compared in the text.
+"""
+
+from __future__ import annotations
+
+from warpseed.compute.appended import run_at, runs_of_warp
+from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.sink import NO_LIMIT
+from warpseed.fm_index.tagged import TAG_BASES, bucket_rows, decided_bases, exact_tag_range, tag_range
+from warpseed.kmer_seeds.gpu_look_ups import (
+    LookUp,
+    bases_behind,
+    deeper_way,
+    flush,
+    is_dropped,
+    new_shared,
+    offset_of,
+    oriented_bases,
+    spare_of,
+    tag_of,
+    try_row,
+    try_rows,
+    window_look_up,
+    window_of,
+)
+from warpseed.sequences.packed import all_known, oriented_word
+
+__all__ = ["append_crowded", "piece_rows"]
+
+_RUN = 1024
+"""Rows that are read one by one rather than searched, and that a warp reads before it takes others."""
+_LONG_RUN = 1 << 14
+"""As many, where max_hits is given: a k-mer is soon known to have too many, or has few hits in many rows."""
+_SLICE = 256
+"""Rows of a run after which a warp asks whether the k-mer is dropped."""
+_PROBED = 1 << 29
+_READ, _PROBE, _DEEPER = 0, 1, 2
+"""What is done with the rows of a bucket: read, strings in their tags searched for, the window before looked up."""
+
+
+@scalar
+def _deeper_mismatches(search, look_up, length):
+    """The mismatches that the window before has exactly, where its strings with so many may be looked up, or 0."""
+    way, scheme = look_up.way, search.scheme
+    window_length = scheme.length[length, 0]
+    before = window_of(way) == int64(1) and spare_of(way) == int64(0) and offset_of(way) == window_length
+    if before and window_length == int64(search.tagged.table_length) and all_known(search.kmers):
+        return scheme.errors[length, 0] + int64(1)
+    return int64(0)
+
+
+@scalar
+def _way_for(search, look_up, rows):
+    if rows <= int64(_RUN):
+        return int64(_READ)
+    if spare_of(look_up.way) == int64(1) and bases_behind(look_up.way) > int64(0):
+        return int64(_PROBE)
+    deeper = _deeper_mismatches(search, look_up, int64(search.kmers.lengths[look_up.owner >> int64(1)]))
+    if deeper > int64(0):
+        first = search.neighbours.first
+        if rows > first[deeper + int64(1)] - first[deeper]:
+            return int64(_DEEPER)
+    return int64(_READ)
+
+
+@scalar
+def piece_rows(search, look_up, rows):
+    """In pieces of how many rows a bucket is set aside."""
+    way = _way_for(search, look_up, rows)
+    if way == int64(_PROBE):
+        return int64(_PROBED)
+    if way == int64(_DEEPER):
+        return rows
+    return int64(_RUN) if search.max_hits == int64(NO_LIMIT) else int64(_LONG_RUN)
+
+
+@scalar
+def _probe(search, nest, dealt, look_up, rows):
+    """The rows of a bucket whose tags have at most one mismatch, found string by string; all lanes take part."""
+    query = look_up.owner >> int64(1)
+    strings = int64(3) * bases_behind(look_up.way) + int64(1)
+    for first in range(0, strings, 32):
+        string = int64(first) + (int64(cuda.threadIdx.x) & int64(31))
+        low, high = rows[0], rows[0]
+        if string < strings:
+            change = uint64(0)
+            if string > int64(0):
+                place = (string - int64(1)) // int64(3)
+                change = uint64(string - int64(3) * place) << uint64(int64(2) * (int64(TAG_BASES - 1) - place))
+            tag = look_up.tag ^ change
+            low, high = tag_range(search.tagged.rows, rows[0], rows[1], tag, look_up.mask, rows[1])
+        try_rows(search, nest, dealt, look_up, (low, high))
+        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+            return
+
+
+@scalar
+def _changed_word(word, pattern, end):
+    """The first 32 bases of a k-mer, those before base `end` changed by an XOR mask."""
+    shift = int64(64) - int64(2) * end
+    return word ^ ((pattern << uint64(shift)) if shift >= int64(0) else (pattern >> uint64(-shift)))
+
+
+@scalar
+def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
+    """What the rows of a second window lead to, found by the strings with so many mismatches of the first, behind which
+    all is as in the k-mer, or as the pattern says; all lanes take part."""
+    index, scheme = search.tagged, search.scheme
+    query = look_up.owner >> int64(1)
+    length = int64(search.kmers.lengths[query])
+    table_length = int64(index.table_length)
+    end = offset_of(look_up.way) + int64(scheme.pattern_length[pattern])
+    word = _changed_word(look_up.first_word, scheme.patterns[pattern], end)
+    tag, mask = tag_of(index, length, int64(0), word)
+    way = deeper_way(look_up.way, mismatches, int64(length <= decided_bases(index)))
+    from_first = LookUp(look_up.owner, look_up.first_word, tag, mask, way)
+    masks, borders = search.neighbours.masks, search.neighbours.first
+    for first in range(borders[mismatches], borders[mismatches + int64(1)], 32):
+        string = int64(first) + (int64(cuda.threadIdx.x) & int64(31))
+        low, high = int64(0), int64(0)
+        if string < borders[mismatches + int64(1)]:
+            low, high = bucket_rows(index, word, table_length, masks[string])
+            if low < high:
+                low, high = exact_tag_range(index, low, high, word, length - table_length, high)
+        try_rows(search, nest, dealt, from_first, (low, high))
+        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+            return
+
+
+@scalar
+def _read(search, nest, look_up, rows):
+    """The rows of a run, one by one, a lane every 32nd; all lanes take part."""
+    query = look_up.owner >> int64(1)
+    for first in range(rows[0], rows[1], _SLICE):
+        last = min(int64(first) + int64(_SLICE), rows[1])
+        for row in range(int64(first) + (int64(cuda.threadIdx.x) & int64(31)), last, 32):
+            try_row(search, nest, look_up, int64(row))
+        flush(search.lists, nest, int64(32))
+        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+            return
+
+
+@kernel
+def append_crowded(search):
+    """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn."""
+    dealt, nest = new_shared()
+    kmers, lists = search.kmers, search.lists
+    start, end, step = runs_of_warp(lists.cursors, lists.crowded)
+    for entry in range(start, end, step):
+        owner, pattern, begin, last = run_at(lists.crowded, entry)
+        query = owner >> int64(1)
+        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+            continue
+        strand = owner & int64(1)
+        first_word = oriented_word(kmers, query, strand, int64(0))
+        bases = oriented_bases(kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
+        look_up = window_look_up(search, owner, first_word, pattern, bases)
+        way = _way_for(search, look_up, last - begin)
+        if way == int64(_PROBE):
+            _probe(search, nest, dealt, look_up, (begin, last))
+        elif way == int64(_DEEPER):
+            mismatches = _deeper_mismatches(search, look_up, int64(kmers.lengths[query]))
+            _look_deeper(search, nest, dealt, look_up, pattern, mismatches)
+        else:
+            _read(search, nest, look_up, (begin, last))
+    flush(lists, nest, int64(1))

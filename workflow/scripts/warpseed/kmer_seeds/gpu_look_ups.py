@@ -1,0 +1,383 @@
+"""The fast tier's search with mismatches on the GPU: what its threads share, and how the rows of a bucket are tried.
+
+It looks up the neighbours of a k-mer's windows, and deals the rows of a warp's buckets out to the warp's lanes. Hits go
+to lists by one addition for many of them; their order is settled by a sort afterwards. `gpu_inexact.py` and
+`gpu_crowded.py` have the kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import cuda
+from warpseed.compute.intrinsics import popcount
+from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
+from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex, bucket_rows
+from warpseed.fm_index.text import inside_segment
+from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words, changed_bases
+from warpseed.kmer_seeds.kmers import keyed_hit
+from warpseed.sequences.packed import (
+    BASES_A_WORD,
+    Packed,
+    all_known,
+    one_word_each,
+    oriented_marks,
+    oriented_word,
+)
+
+__all__ = [
+    "InexactSearch",
+    "Lists",
+    "LookUp",
+    "bases_behind",
+    "deeper_way",
+    "flush",
+    "is_dropped",
+    "is_whole",
+    "look_up_bucket",
+    "new_shared",
+    "offset_of",
+    "oriented_bases",
+    "spare_of",
+    "sure_bases",
+    "tag_of",
+    "try_row",
+    "try_rows",
+    "way_of",
+    "ways_of",
+    "window_look_up",
+    "window_of",
+]
+
+_NEST = 64
+_BLOCK_NEST = _NEST * WARPS
+"""Hits that a warp, and a block, keep in shared memory before they are appended."""
+
+
+@scalar
+def oriented_bases(kmers, query, strand, first_word, offset):
+    """32 bases of a k-mer in one orientation from `offset` on, zero behind its end."""
+    if offset < int64(32) and one_word_each(kmers):
+        return first_word << uint64(int64(2) * offset)
+    length = int64(kmers.lengths[query])
+    word = offset >> int64(5)
+    shift = uint64(int64(2) * (offset & int64(31)))
+    bases = oriented_word(kmers, query, strand, word) << shift
+    if shift != uint64(0) and int64(32) * (word + int64(1)) < length:
+        bases |= oriented_word(kmers, query, strand, word + int64(1)) >> (uint64(64) - shift)
+    return bases
+
+
+@scalar
+def look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern):
+    """One look-up of a k-mer in one orientation.
+
+    Returns
+    -------
+    (low, high, bases) : the rows of the pattern's bucket, and 32 bases of the k-mer from its window on
+    """
+    bases = oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
+    low, high = bucket_rows(index, bases, int64(scheme.pattern_length[pattern]), scheme.patterns[pattern])
+    return low, high, bases
+
+
+class Lists(NamedTuple):
+    """Where the threads of an inexact search append; each list is cut into SEGMENTS parts with a cursor each.
+
+    Blocks take the parts in turn, so that no single counter is everybody's bottleneck. A cursor also counts what
+    found no room.
+    """
+
+    cursors: np.ndarray
+    """uint64[KEPT + 2], of the hits, of the crowded buckets; hits kept, dropped k-mers"""
+    hits: np.ndarray
+    """uint64[…], k-mer << 35 | packed hit"""
+    crowded: np.ndarray
+    """uint32[…, 4], 2·q + s, pattern, first row, row behind the last"""
+    counts: np.ndarray
+    """uint64[n], hits of each k-mer, of one that is dropped some of them: one of a base has more than 2^32 in a large
+    text"""
+
+
+@scalar
+def tag_of(index, length, offset, bases):
+    """What a row's tag should be for a window at `offset`, and the mask of its bases that lie in the k-mer."""
+    table_length = int64(index.table_length)
+    mask = prefix_mask(min(length - offset, int64(32)) - table_length) >> uint64(32)
+    return ((bases << uint64(int64(2) * table_length)) >> uint64(32)) & mask, mask
+
+
+@scalar
+def _append(lists, hit):
+    """Put one hit into the block's part of the list, by a global addition of its own."""
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(lists.hits.shape[0]) // int64(SEGMENTS)
+    slot = int64(cuda.atomic.add(lists.cursors, segment, uint64(1)))
+    if slot < room:
+        lists.hits[segment * room + slot] = hit
+
+
+class Nest(NamedTuple):
+    """A block's hits in shared memory, before they are appended."""
+
+    hits: np.ndarray
+    """uint64[_BLOCK_NEST], _NEST of each warp"""
+    filled: np.ndarray
+    """uint32[WARPS], how many each warp has, those without room too"""
+
+
+@scalar
+def flush(lists, nest, least):
+    """Move a warp's hits from shared memory to the list, if there are `least`, by one addition; all lanes take part."""
+    me = int64(cuda.threadIdx.x)
+    warp = me >> int64(5)
+    lane = me & int64(31)
+    cuda.syncwarp()
+    count = min(int64(nest.filled[warp]), int64(_NEST))
+    if count < least:
+        return
+    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
+    room = int64(lists.hits.shape[0]) // int64(SEGMENTS)
+    begin = int64(0)
+    if lane == int64(0):
+        begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(count)))
+    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    for i in range(lane, count, 32):
+        if begin + int64(i) < room:
+            lists.hits[segment * room + begin + int64(i)] = nest.hits[warp * int64(_NEST) + int64(i)]
+    cuda.syncwarp()
+    if lane == int64(0):
+        nest.filled[warp] = uint32(0)
+    cuda.syncwarp()
+
+
+class InexactSearch(NamedTuple):
+    """What all threads of an inexact search share."""
+
+    tagged: TaggedIndex
+    kmers: Packed
+    scheme: Scheme
+    ways: np.ndarray
+    """uint32[patterns of the scheme], of `ways_of`"""
+    neighbours: Neighbours
+    max_hits: int
+    lists: Lists
+
+
+class LookUp(NamedTuple):
+    """One look-up, as its rows need it."""
+
+    owner: int
+    """2·q + s, the k-mer in one orientation"""
+    first_word: int
+    """uint64, the first word of the k-mer in that orientation"""
+    tag: int
+    """uint64, what a row's tag should be"""
+    mask: int
+    """uint64, the bases of the tag that lie in the k-mer"""
+    way: int
+    """its small numbers, of `way_of`"""
+
+
+_SPENT, _WINDOW, _WHOLE, _BEHIND, _SURE, _OFFSET = 2, 4, 6, 7, 12, 17
+
+
+def ways_of(scheme: Scheme) -> np.ndarray:
+    """The small numbers of every look-up of a scheme, each as one word: uint32[patterns]; see `way_of`."""
+    ways = np.zeros(len(scheme.patterns), np.uint32)
+    table_length = scheme.table_length
+    for k in np.flatnonzero(scheme.windows).tolist():
+        first, last = scheme.pattern_first[k, [0, scheme.windows[k]]].tolist()
+        seen, offset = (each[first:last].astype(np.int64) for each in (scheme.pattern_length, scheme.pattern_offset))
+        window, spare = (each[first:last].astype(np.int64) for each in (scheme.pattern_window, scheme.pattern_spare))
+        behind = np.where(seen == table_length, np.minimum(k - offset - table_length, TAG_BASES), 0)
+        own = np.clip(scheme.length[k, window] - table_length, 0, behind)
+        whole = (offset == 0) & (seen == table_length) & (scheme.length[k, 0] == table_length)
+        whole &= k <= min(table_length + TAG_BASES, BASES_A_WORD)
+        spent = changed_bases(scheme.patterns[first:last])
+        sure = np.where(spare == 0, behind, own)
+        ways[first:last] = way_of(spare, spent, window, whole.astype(np.int64), behind, sure, offset)
+    return ways
+
+
+def way_of(spare: Any, spent: Any, window: Any, whole: Any, behind: Any, sure: Any, offset: Any) -> Any:
+    """The small numbers of a look-up as one.
+
+    Parameters
+    ----------
+    spare : mismatches that the bases in a tag may have
+    spent : mismatches of what is looked up
+    window : the number of the window that reports what is found
+    whole : 1 where the tag decides, as it holds all other bases of the k-mer, else 0
+    behind : bases of the k-mer that a tag shows behind the K that are looked up; 0 where these are fewer than K
+    sure : those of them that a match has as the k-mer: all where no mismatch is left
+    offset : of what is looked up, from the k-mer's first base on
+    """
+    small = spare | (spent << _SPENT) | (window << _WINDOW) | (whole << _WHOLE)
+    return small | (behind << _BEHIND) | (sure << _SURE) | (offset << _OFFSET)
+
+
+@scalar
+def spare_of(way):
+    return way & int64(3)
+
+
+@scalar
+def _spent(way):
+    return (way >> int64(_SPENT)) & int64(3)
+
+
+@scalar
+def window_of(way):
+    return (way >> int64(_WINDOW)) & int64(3)
+
+
+@scalar
+def is_whole(way):
+    return (way >> int64(_WHOLE)) & int64(1) == int64(1)
+
+
+@scalar
+def bases_behind(way):
+    return (way >> int64(_BEHIND)) & int64(31)
+
+
+@scalar
+def sure_bases(way):
+    return (way >> int64(_SURE)) & int64(31)
+
+
+@scalar
+def offset_of(way):
+    return way >> int64(_OFFSET)
+
+
+@scalar
+def deeper_way(way, mismatches, whole):
+    """The way of a look-up of the K bases that a k-mer begins with, with so many mismatches, in the place of one behind
+    them; it spends all, and what it finds is reported by that one's window."""
+    spent = _spent(way) + mismatches
+    return (spent << int64(_SPENT)) | (window_of(way) << int64(_WINDOW)) | (whole << int64(_WHOLE))
+
+
+@scalar
+def window_look_up(search, owner, first_word, pattern, bases):
+    """The look-up of a pattern of the scheme; `bases` are 32 of the k-mer from its window on."""
+    way = int64(search.ways[pattern])
+    length = int64(search.kmers.lengths[owner >> int64(1)])
+    tag, mask = tag_of(search.tagged, length, offset_of(way), bases)
+    return LookUp(owner, first_word, tag, mask, way)
+
+
+@scalar
+def is_dropped(search, query):
+    """Whether a k-mer has a hit too many by now. (Asked where all threads' additions are seen.)"""
+    return int64(cuda.ldcg(search.lists.counts, query)) > search.max_hits
+
+
+@scalar
+def _distance_at(search, look_up, position):
+    """Distance of a k-mer to the text at a position that a look-up led to; -1 as for `accept_word`."""
+    tagged, kmers, scheme = search.tagged, search.kmers, search.scheme
+    query = look_up.owner >> int64(1)
+    strand = look_up.owner & int64(1)
+    window = window_of(look_up.way)
+    if not one_word_each(kmers):
+        return accept_words(tagged, kmers, scheme, query, strand, position, window)
+    length = int64(kmers.lengths[query])
+    differ = mismatch_bits(fetch_word(tagged.text, position), look_up.first_word)
+    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
+    return accept_word(tagged, scheme, length, position, window, differ)
+
+
+@scalar
+def try_row(search, nest, look_up, row):
+    """Decide on one row of a bucket by its tag and, where that does not hold the whole k-mer, by the text."""
+    index, kmers, lists = search.tagged, search.kmers, search.lists
+    query = look_up.owner >> int64(1)
+    tagged = index.rows[row]
+    distance = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
+    # (A base that is none is packed as one: it makes as many mismatches, or more.)
+    if distance > spare_of(look_up.way):
+        return
+    distance += _spent(look_up.way)
+    position = int64(tagged & uint64(0xFFFFFFFF)) - offset_of(look_up.way)
+    if position < int64(0) or position >= int64(index.rows.shape[0]):
+        return
+    if is_whole(look_up.way) and all_known(kmers):
+        if not inside_segment(index.segments, position, int64(kmers.lengths[query])):
+            return
+    else:
+        distance = _distance_at(search, look_up, position)
+        if distance < int64(0):
+            return
+    known = int64(lists.counts[query])
+    cuda.atomic.add(lists.counts, query, uint64(1))
+    if known > search.max_hits:
+        return
+    warp = int64(cuda.threadIdx.x) >> int64(5)
+    hit = keyed_hit(query, position, look_up.owner & int64(1), distance)
+    slot = int64(cuda.atomic.add(nest.filled, warp, uint32(1)))
+    if slot < int64(_NEST):
+        nest.hits[warp * int64(_NEST) + slot] = hit
+    else:
+        _append(lists, hit)
+
+
+class Dealt(NamedTuple):
+    """The look-ups of a block's threads in shared memory, and where the rows of each begin among its warp's."""
+
+    places: np.ndarray
+    lows: np.ndarray
+    owners: np.ndarray
+    ways: np.ndarray
+    tags: np.ndarray
+    masks: np.ndarray
+    """uint32[BLOCK] each"""
+    words: np.ndarray
+    """uint64[BLOCK]"""
+
+
+@scalar
+def new_shared():
+    """Shared memory of a block of an inexact search: 49 bytes a thread, its hits included."""
+    rows = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
+    ways = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
+    tags = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
+    nest = Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
+    me = int64(cuda.threadIdx.x)
+    if me & int64(31) == int64(0):
+        nest.filled[me >> int64(5)] = uint32(0)
+    cuda.syncwarp()
+    return Dealt(rows[0], rows[1], ways[0], ways[1], tags[0], tags[1], cuda.shared.array(BLOCK, uint64)), nest
+
+
+@scalar
+def try_rows(search, nest, dealt, look_up, rows):
+    """The rows [low, high) of every lane's look-up, dealt out to the lanes of its warp one by one; all take part."""
+    low, high = rows
+    if not cuda.any_sync(0xFFFFFFFF, low < high):
+        return
+    me = int64(cuda.threadIdx.x)
+    place, total = warp_places(high - low)
+    dealt.places[me] = uint32(place)
+    dealt.lows[me] = uint32(low)
+    dealt.owners[me] = uint32(look_up.owner)
+    dealt.ways[me] = uint32(look_up.way)
+    dealt.tags[me] = uint32(look_up.tag)
+    dealt.masks[me] = uint32(look_up.mask)
+    dealt.words[me] = look_up.first_word
+    cuda.syncwarp()
+    for i in range(me & int64(31), total, 32):
+        lane = lane_of(dealt.places, me - (me & int64(31)), int64(i))
+        of_lane = LookUp(
+            int64(dealt.owners[lane]), dealt.words[lane], uint64(dealt.tags[lane]), uint64(dealt.masks[lane]),
+            int64(dealt.ways[lane]),
+        )  # fmt: skip
+        try_row(search, nest, of_lane, int64(dealt.lows[lane]) + int64(i) - int64(dealt.places[lane]))
+    flush(search.lists, nest, int64(32))
