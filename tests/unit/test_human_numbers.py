@@ -57,7 +57,15 @@ def test_a_million_kmers_of_a_human_like_genome(row: int) -> None:
     there = totals(case, "paper", "gpu")
     assert set(core["digest"]) == set(there["digest"]) and set(core["queries"]) == set(there["queries"])
     ratio = core["value"].median() / there["value"].median()
-    assert cells[5:7] == [f"{1e6 * core['value'].median() / core['queries'].iloc[0]:.3g} µs", f"{ratio:.2g}"]
+    each = float(f"{1e6 * core['value'].median() / core['queries'].iloc[0]:.3g}")
+    assert cells[5:7] == [f"{each:,g} µs", f"{ratio:.2g}"]
+
+
+def test_the_fast_tier_on_one_core() -> None:
+    told = re.search(r"On one core the fast tier takes (\S+), (\S+), (\S+), (\S+) and (\S+) µs a k-mer", README)
+    assert told
+    own = [totals(case, "fast", "cpu") for case in ("S11", "S15", "S20", "S24", "S30")]
+    assert list(told.groups()) == [f"{1e6 * each['value'].median() / each['queries'].iloc[0]:.3g}" for each in own]
 
 
 def test_its_index() -> None:
@@ -72,6 +80,18 @@ def test_its_index() -> None:
     size = INDEX[INDEX["metric"] == "size"]["value"].sum()
     expected = [*(f"{own[stage]:.3g}" for stage in stages), f"{size / 1e9:.3g}", f"{own['save']:.3g}"]
     assert list(told.groups()) == expected
+
+
+def test_its_index_for_the_fast_tier_alone() -> None:
+    own = SEEDS[(SEEDS["item"] == "index") & (SEEDS["device"] == "gpu")].groupby("stage")["value"].median()
+    told = re.search(
+        r"is made on the GPU in (\S+) s from the text in the host's memory, "
+        r"of which the suffix array with its table is (\S+)\. ",
+        " ".join(README.split()),
+    )
+    assert told
+    needed = own["text_to_device"] + own["suffix_array"] + own["tagged_rows"]
+    assert list(told.groups()) == [f"{needed:.3g}", f"{own['suffix_array']:.3g}"]
 
 
 def test_what_the_gpu_reaches_there() -> None:
@@ -91,3 +111,9 @@ def test_what_the_gpu_reaches_there() -> None:
     seconds = [1e3 * limits[exact, "fast"], 1e3 * limits[f"{exact}, letters to columns", "fast"]]
     seconds += [limits[one, "fast"], limits[two, "fast"], limits[two, "paper"]]
     assert list(told.groups()) == [f"{value:.3g}" for value in seconds]
+    shares = SEEDS[(SEEDS["item"] == "limits") & (SEEDS["metric"] == "share")].groupby("case")["value"].median()
+    told = re.search(r"The share of the floor is (\S+) of exact ones, (\S+) and (\S+) of the others\.", PAGE)
+    assert told and list(told.groups()) == [f"{shares[case]:.2g}" for case in (exact, one, two)]
+    front = " ".join(README.split())
+    told = re.search(r"it finds (\S+) G exact 20-mers a second, and a million 30-mers .*? in (\S+) ms", front)
+    assert told and list(told.groups()) == [f"{32e6 / limits[exact, 'fast'] / 1e9:.2g}", f"{1e3 * seconds[3]:.2g}"]
