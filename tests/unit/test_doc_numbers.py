@@ -159,7 +159,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
     ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
     ("docs/kmer_seeds.md", r"Up to ([\d,]+) rows are read, a lane", gpu_crowded._RUN),
-    ("docs/kmer_seeds.md", r"is read, in runs of ([\d,]+) rows", gpu_crowded._LONG_RUN),
+    ("docs/kmer_seeds.md", r"are read, in runs of ([\d,]+) rows", gpu_crowded._LONG_RUN),
     ("docs/kmer_seeds.md", r"rows, or of ([\d,]+) without max_hits", gpu_crowded._RUN),
     (
         "docs/kmer_seeds.md",

@@ -29,7 +29,7 @@ class Sink(NamedTuple):
     counts: np.ndarray
     """int64[queries of the range], hits of each, 0 for one that was dropped"""
     dropped: np.ndarray
-    """int64[2], dropped queries and their hits"""
+    """int64[2], dropped queries and their hits, as far as these were counted"""
     max_hits: int
     store: bool
     """False where only counts are asked for"""

@@ -34,7 +34,7 @@ __all__ = [
 
 TAG_BASES = 16
 _FEW_ROWS = 8
-"""Rows from which on a search for a tag reads three of them side by side."""
+"""Rows above which a search for a tag reads three of them side by side."""
 _LONG_GAP = 1024
 """Entries of the table between two rows from which on they are counted."""
 
@@ -142,7 +142,7 @@ def _lower_tag(rows, low, high, tag, mask):
 @scalar
 def tag_range(rows, low, high, tag, mask, most):
     """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases); the
-    first most + 1 of them where there are more."""
+    first most + 1 of them where there are more. (`high` for `most` is no limit.)"""
     low = _lower_tag(rows, low, high, tag, mask)
     if low >= high or _tag(rows, low, mask) != tag:
         return low, low
@@ -213,7 +213,7 @@ def exact_rows(index, word, length, most):
     behind = min(length, int64(32)) - table_length
     compared = min(length, decided_bases(index))
     ends_in_a = (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0)
-    # Of those of which some may be short no others are left out: what is left might be too few.
+    # Rows are left out only where all are matches: of candidates, or where some are short, too few might be left.
     most = most if compared == length and not ends_in_a else last
     low, high = exact_tag_range(index, first, last, word, behind, most)
     return _skip_short(index, low, high, compared) if ends_in_a else low, high

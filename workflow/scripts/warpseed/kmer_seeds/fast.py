@@ -102,7 +102,8 @@ class Scheme(NamedTuple):
     pattern_length: np.ndarray
     """uint8[…], the bases from there on that are looked up, at most K"""
     pattern_spare: np.ndarray
-    """uint8[…], mismatches that a match may have beside these and those of the windows before"""
+    """uint8[…], mismatches that a match may have beside those of its pattern, and those that the windows before must
+    have, as none of them reported it"""
     look_ups: np.ndarray
     """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
@@ -137,12 +138,12 @@ class Neighbours(NamedTuple):
     masks: np.ndarray
     """uint64[…]"""
     first: np.ndarray
-    """int64[m + 2], those that change e bases are masks[first[e] : first[e + 1]]"""
+    """int64[MAX_MISMATCHES + 2], those that change e bases are masks[first[e] : first[e + 1]]"""
 
 
 @lru_cache(maxsize=16)
 def exact_neighbours(length: int) -> Neighbours:
-    """What changes up to MAX_MISMATCHES bases of a string of `length`; ascending where as many are changed."""
+    """XOR masks that change up to MAX_MISMATCHES bases of a packed string; ascending where they change as many."""
     masks = neighbour_patterns(length, MAX_MISMATCHES)
     changed = changed_bases(masks)
     order = np.argsort(changed, kind="stable")
@@ -227,7 +228,7 @@ def spent_in(patterns: np.ndarray, ahead: int) -> list[tuple[int, int]]:
 
 
 def changed_bases(patterns: np.ndarray) -> np.ndarray:
-    """Bases that each XOR mask changes."""
+    """Bases that each XOR mask changes: uint64[p] to uint8[p]."""
     return np.bitwise_count((patterns | patterns >> np.uint64(1)) & np.uint64(0x5555555555555555))
 
 

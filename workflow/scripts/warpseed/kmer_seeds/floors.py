@@ -2,9 +2,9 @@
 beside them, from letters to columns there.
 
 The floor is that of `warpseed.measure.floors`. What must be read: for every look-up the sector of its table entries
-(look-ups that share a sector count once); for every bucket that holds something the sectors of the rows in which all
-is as in the k-mer that must be, at least one and at most 16. Of a k-mer that tags alone show to have too many hits it
-is one look-up, and one sector of its rows.
+(look-ups that share a sector count once); for every bucket the sectors of the rows that agree with the k-mer in the
+bases in which a match must, at most 16. Of a k-mer that tags alone show to have too many hits it is one sector of the
+table, and one of rows.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_abo
 """Measured on an H200 with a genome of 100 Mbp."""
 _CROWDED_THREADS = 1 << 18
 _RESULT_BYTES = {"exact": 256, "inexact": 576}
-"""Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take."""
+"""Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take; with
+mismatches, 8 pieces of crowded buckets as well."""
 
 
 KmerRequest: TypeAlias = Request[int]
@@ -133,9 +134,9 @@ def device_scheme(
     return DeviceScheme(to_device(scheme), ways, neighbours, rounds, scheme)
 
 
-def _known_of(dropped: int, request: KmerRequest) -> int:
+def _known_hits(dropped: int, request: KmerRequest) -> int:
     """Hits that dropped k-mers are known to have: each has one too many, behind which no more are looked for."""
-    return dropped and dropped * (request.max_hits + 1)
+    return dropped * (request.max_hits + 1)
 
 
 def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> DeviceHits:
@@ -151,7 +152,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> Devi
         launch(append_exact, 2 * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
         total, dropped = map(int, cursor.get())
         stored = total if store else 0
-        return (stored,), DeviceHits(hits[:stored], counts, total, dropped, _known_of(dropped, request))
+        return (stored,), DeviceHits(hits[:stored], counts, total, dropped, _known_hits(dropped, request))
 
     return with_room((16 * count + 1024 if store else 0,), append)
 
@@ -175,7 +176,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:KEPT]))
         kept, dropped = map(int, used[KEPT:])
         results = int(counts.sum(dtype=xp.int64)) if request.count_only else kept
-        found_here = DeviceHits(hits[:kept], counts, results, dropped, _known_of(dropped, request))
+        found_here = DeviceHits(hits[:kept], counts, results, dropped, _known_hits(dropped, request))
         return (0 if request.count_only else needed, needed_crowded), found_here
 
     return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 8)), append)

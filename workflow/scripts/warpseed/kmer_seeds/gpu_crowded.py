@@ -40,6 +40,7 @@ _LONG_RUN = 1 << 14
 _SLICE = 256
 """Rows of a run after which a warp asks whether the k-mer is dropped."""
 _PROBED = 1 << 29
+"""Rows among which strings are searched for at a time; a warp counts what it finds in 32 bits."""
 _READ, _PROBE, _DEEPER = 0, 1, 2
 """What is done with the rows of a bucket: read, strings in their tags searched for, the window before looked up."""
 
@@ -56,7 +57,8 @@ def _deeper_mismatches(search, look_up, length):
 
 
 @scalar
-def _way_for(search, look_up, rows):
+def _method_for(search, look_up, rows):
+    """What is done with so many rows of a look-up's bucket."""
     if rows <= int64(_RUN):
         return int64(_READ)
     if spare_of(look_up.way) == int64(1) and bases_behind(look_up.way) > int64(0):
@@ -72,10 +74,10 @@ def _way_for(search, look_up, rows):
 @scalar
 def piece_rows(search, look_up, rows):
     """In pieces of how many rows a bucket is set aside."""
-    way = _way_for(search, look_up, rows)
-    if way == int64(_PROBE):
+    method = _method_for(search, look_up, rows)
+    if method == int64(_PROBE):
         return int64(_PROBED)
-    if way == int64(_DEEPER):
+    if method == int64(_DEEPER):
         return rows
     return int64(_RUN) if search.max_hits == int64(NO_LIMIT) else int64(_LONG_RUN)
 
@@ -161,10 +163,10 @@ def append_crowded(search):
         first_word = oriented_word(kmers, query, strand, int64(0))
         bases = oriented_bases(kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
         look_up = window_look_up(search, owner, first_word, pattern, bases)
-        way = _way_for(search, look_up, last - begin)
-        if way == int64(_PROBE):
+        method = _method_for(search, look_up, last - begin)
+        if method == int64(_PROBE):
             _probe(search, nest, dealt, look_up, (begin, last))
-        elif way == int64(_DEEPER):
+        elif method == int64(_DEEPER):
             mismatches = _deeper_mismatches(search, look_up, int64(kmers.lengths[query]))
             _look_deeper(search, nest, dealt, look_up, pattern, mismatches)
         else:

@@ -46,7 +46,7 @@ def _there(search, t):
 
 @kernel
 def count_hits_shown(search):
-    """Hits of each k-mer that tags show to be some, one look-up a thread: those without a mismatch in the tag."""
+    """Count the hits of each k-mer that tags alone show, and that have no mismatch there: one look-up a thread."""
     t = int64(cuda.grid(1))
     if _there(search, t):
         query, _, _, shown, look_up = _look_up_of(search, t)

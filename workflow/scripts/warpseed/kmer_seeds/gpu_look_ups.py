@@ -94,7 +94,7 @@ class Lists(NamedTuple):
     """
 
     cursors: np.ndarray
-    """uint64[KEPT + 2], of the hits, of the crowded buckets; hits kept, dropped k-mers"""
+    """uint64[2·SEGMENTS + 2], of the hits, of the crowded buckets; hits kept, dropped k-mers"""
     hits: np.ndarray
     """uint64[…], k-mer << 35 | packed hit"""
     crowded: np.ndarray
@@ -165,6 +165,7 @@ class InexactSearch(NamedTuple):
     ways: np.ndarray
     """uint32[patterns of the scheme], of `ways_of`"""
     neighbours: Neighbours
+    """of a string of K bases"""
     max_hits: int
     lists: Lists
 
@@ -185,6 +186,7 @@ class LookUp(NamedTuple):
 
 
 _SPENT, _WINDOW, _WHOLE, _BEHIND, _SURE, _OFFSET = 2, 4, 6, 7, 12, 17
+"""Bits of a way below each of its numbers; the first one, the spare mismatches, is at the bottom."""
 
 
 def ways_of(scheme: Scheme) -> np.ndarray:
@@ -206,11 +208,11 @@ def ways_of(scheme: Scheme) -> np.ndarray:
 
 
 def way_of(spare: Any, spent: Any, window: Any, whole: Any, behind: Any, sure: Any, offset: Any) -> Any:
-    """The small numbers of a look-up as one.
+    """The small numbers of a look-up as one, of 32 bits.
 
     Parameters
     ----------
-    spare : mismatches that the bases in a tag may have
+    spare : mismatches that the bases in a tag may have, `Scheme.pattern_spare`
     spent : mismatches of what is looked up
     window : the number of the window that reports what is found
     whole : 1 where the tag decides, as it holds all other bases of the k-mer, else 0
@@ -347,14 +349,15 @@ class Dealt(NamedTuple):
 def new_shared():
     """Shared memory of a block of an inexact search: 49 bytes a thread, its hits included."""
     rows = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
-    ways = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
+    look_ups = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
     tags = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
     nest = Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
     me = int64(cuda.threadIdx.x)
     if me & int64(31) == int64(0):
         nest.filled[me >> int64(5)] = uint32(0)
     cuda.syncwarp()
-    return Dealt(rows[0], rows[1], ways[0], ways[1], tags[0], tags[1], cuda.shared.array(BLOCK, uint64)), nest
+    words = cuda.shared.array(BLOCK, uint64)
+    return Dealt(rows[0], rows[1], look_ups[0], look_ups[1], tags[0], tags[1], words), nest
 
 
 @scalar

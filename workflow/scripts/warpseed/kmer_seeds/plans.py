@@ -40,7 +40,8 @@ class Plan(NamedTuple):
     scheme: Scheme
     exact: np.ndarray
     """uint8[patterns of the scheme], bases from the window's first on, at most 32: what is looked up, and those behind
-    it that must be as in the k-mer, since all mismatches are spent"""
+    it in which a match is as the k-mer, since all mismatches that it may have there
+    are spent"""
 
 
 class _Task(NamedTuple):

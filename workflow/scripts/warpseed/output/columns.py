@@ -32,7 +32,7 @@ class DeviceColumns:
     names_of : function that gives the queries' Names
     contig_names : tuple of str
     contig_lengths : int64[c], NumPy
-    dropped_queries, dropped_hits : int, what max_hits dropped
+    dropped_queries, dropped_hits : int, what max_hits dropped; of k-mers at least so many hits
     dtype : type of the rows that the host has of such hits, such as HIT_ROW
     """
 

@@ -62,7 +62,7 @@ class Hits:
     query_names : Names, of the n queries
     contig_names : tuple of str
     contig_lengths : int64[c]
-    dropped_queries, dropped_hits : int, what max_hits dropped
+    dropped_queries, dropped_hits : int, what max_hits dropped; of k-mers at least so many hits
     first_query : int, number of the first query
     dtype : type of the rows: HIT_ROW, or one that has its fields query, contig and strand too
     continues : bool, whether the last query has more hits, which come with the next hits

@@ -28,6 +28,7 @@ class Found(NamedTuple):
     """int64[n], hits of each query, 0 for one that was dropped"""
     dropped_queries: int
     dropped_hits: int
+    """theirs; at least so many where a search stops at the first too many"""
 
 
 class Result(NamedTuple):
