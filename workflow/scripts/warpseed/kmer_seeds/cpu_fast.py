@@ -21,6 +21,8 @@ NARROW_ABOVE = 16
 """Rows from which a bucket is narrowed by what must be behind the bases that are looked up."""
 _LOOK_UPS = 512
 _CANDIDATES = 1024
+_SOON = 128
+"""Rows after which a look is taken at them where there are so many that their k-mer may be dropped."""
 
 
 class Block(NamedTuple):
@@ -208,8 +210,9 @@ def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
     back = int64(scheme.pattern_offset[pattern])
     high = block.item_high[item]
     row = block.item_low[item]
+    most = int64(_SOON) if high - row > sink.max_hits else int64(_CANDIDATES)
     while row < high:
-        until = min(high, row + int64(_CANDIDATES) - gathered)
+        until = min(high, row + min(most, int64(_CANDIDATES) - gathered))
         work += until - row
         while row < until:
             place = int64(fast.suffix_array[row]) - back
