@@ -41,7 +41,7 @@ def test_any_windows_find_what_is_there(
     index = build_index(write_reference(contigs), **layout)
     chance = random.Random(order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "_plan_of", plans._plan_of.__wrapped__)
+        patch.setattr(plans, "_planned", plans._planned.__wrapped__)
         patch.setattr(plans, "_cost", lambda *_: chance.random())
         hits = find_kmers(index, queries, max_mismatches=mismatches)
     assert [tuple(row) for row in hits.rows().tolist()] == true_hits(contigs, queries, mismatches, None)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from warpseed.fm_index.crowding import crowding_of
-from warpseed.kmer_seeds.fast import Window
-from warpseed.kmer_seeds.plans import _exact_bases, _right_to_left, _Task
+from warpseed.kmer_seeds.fast import Window, exact_bases
+from warpseed.kmer_seeds.plans import _right_to_left
 
 
 def test_sampled_buckets_have_the_rows_that_begin_so(write_reference: Callable[..., Path]) -> None:
@@ -57,4 +57,4 @@ def test_windows_from_right_to_left_are_looked_up_with_what_is_behind_them() -> 
 def test_bases_that_must_be_as_in_the_kmer(
     windows: list[Window], i: int, spent: tuple[int, int], most: int, exact: int
 ) -> None:
-    assert _exact_bases(windows, i, spent, _Task(20, most, 13)) == exact
+    assert exact_bases(windows, i, spent, 20, most, 13) == exact

@@ -14,7 +14,7 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
 from warpseed.kmer_seeds.fast import Costs
 from warpseed.kmer_seeds.paper import Work
-from warpseed.kmer_seeds.plans import make_plan
+from warpseed.kmer_seeds.plans import plan_scheme
 from warpseed.output.collect import RangeSearch, search_first
 from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
@@ -56,10 +56,10 @@ class Intervals(NamedTuple):
 
 def _range_search(index: SeedIndex, kmers: Packed, max_mismatches: int) -> RangeSearch:
     """The fast tier's search of packed k-mers."""
-    plan = make_plan(index, kmers.lengths, max_mismatches, COSTS)
+    scheme = plan_scheme(index, kmers.lengths, max_mismatches, COSTS)
     stride = -(-int(kmers.lengths.max(initial=1)) // BASES_A_WORD) + 1
-    new_block = partial(cpu_fast.new_block, stride, int(plan.scheme.look_ups.max()))
-    return RangeSearch(cpu_fast.search_range, (index.fast, kmers, plan), new_block, len(kmers.lengths))
+    new_block = partial(cpu_fast.new_block, stride, int(scheme.look_ups.max()))
+    return RangeSearch(cpu_fast.search_range, (index.fast, kmers, scheme), new_block, len(kmers.lengths))
 
 
 def find_fast(

@@ -107,7 +107,7 @@ def _list_items(fast, kmers, scheme, block, begin, last):
 
 
 @scalar
-def _look_up_items(fast, plan, block, items, max_hits):
+def _look_up_items(fast, scheme, block, items, max_hits):
     """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)
 
     Narrowed are those whose next bases are known, too, and those that may have too many hits for each to be looked at.
@@ -126,12 +126,12 @@ def _look_up_items(fast, plan, block, items, max_hits):
         block.item_high[item] = high
         if high - low > int64(NARROW_ABOVE):
             pattern = block.item_pattern[item]
-            seen = int64(plan.scheme.pattern_length[pattern])
-            exact = int64(plan.exact[pattern])
-            if exact > seen or (plan.scheme.max_mismatches == 0 and high - low > max_hits):
+            seen = int64(scheme.pattern_length[pattern])
+            exact = int64(scheme.pattern_exact[pattern])
+            if exact > seen or (scheme.max_mismatches == 0 and high - low > max_hits):
                 start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
-                word = fetch_word(block.words, start + int64(plan.scheme.pattern_offset[pattern]))
-                leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(plan.scheme.table_length))
+                word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
+                leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(scheme.table_length))
                 wanted = leading | (word & prefix_mask(exact) & ~prefix_mask(seen))
                 begin_narrowing(fast, block.narrowing, crowded, item, low, high, wanted, exact)
                 crowded += int64(1)
@@ -179,15 +179,15 @@ def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
 
 
 @scalar
-def _too_many(kmers, plan, block, query, item, sink, rows):
+def _too_many(kmers, scheme, block, query, item, sink, rows):
     """Whether the rows of an item are hits, without a mismatch, one and all, and more than a k-mer may have."""
-    if plan.scheme.max_mismatches > 0 or sink.begin > 0 or sink.end < rows:
+    if scheme.max_mismatches > 0 or sink.begin > 0 or sink.end < rows:
         return False
     if block.item_high[item] - block.item_low[item] <= max(int64(sink.max_hits), int64(NARROW_ABOVE)):
         return False
     owner = block.item_owner[item]
     known = block.marks[owner] & block.mask[owner] == uint64(0)
-    return known and int64(plan.exact[block.item_pattern[item]]) == int64(kmers.lengths[query])
+    return known and int64(scheme.pattern_exact[block.item_pattern[item]]) == int64(kmers.lengths[query])
 
 
 @scalar
@@ -233,7 +233,7 @@ def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
 
 
 @scalar
-def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
+def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
     """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
 
     Parameters
@@ -245,7 +245,6 @@ def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
     (stop, work) : int64; k-mers before `stop` are done. It ends at the first k-mer that is begun with more hits than
         there is room for, or with too much work done; else, behind the block
     """
-    scheme = plan.scheme
     gathered = int64(0)
     stored, work = so_far
     work += items
@@ -262,7 +261,7 @@ def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
             query = begin + local
         if _is_dropped(block, local, sink):
             continue
-        if _too_many(kmers, plan, block, query, item, sink, int64(fast.suffix_array.shape[0])):
+        if _too_many(kmers, scheme, block, query, item, sink, int64(fast.suffix_array.shape[0])):
             # What came before goes first; then the room that a k-mer takes which is dropped.
             stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
             gathered = int64(0)
@@ -276,7 +275,7 @@ def _gather(fast, kmers, plan, block, begin, items, sink, so_far):
 
 
 @scalar
-def search_range(fast, kmers, plan, block, first, last, sink):
+def search_range(fast, kmers, scheme, block, first, last, sink):
     """Hits of the k-mers [first, last), in passes: table, crowded buckets, suffix array, text, compare.
 
     Returns
@@ -288,10 +287,10 @@ def search_range(fast, kmers, plan, block, first, last, sink):
     work = int64(0)
     begin = int64(first)
     while begin < last and work <= sink.work:
-        end, items = _list_items(fast, kmers, plan.scheme, block, begin, int64(last))
-        crowded = _look_up_items(fast, plan, block, items, int64(sink.max_hits))
+        end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
+        crowded = _look_up_items(fast, scheme, block, items, int64(sink.max_hits))
         narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
-        stop, work = _gather(fast, kmers, plan, block, begin, items, sink, (used, work))
+        stop, work = _gather(fast, kmers, scheme, block, begin, items, sink, (used, work))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:

@@ -24,7 +24,7 @@ from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.kmers import MAX_LENGTH
-from warpseed.sequences.packed import oriented_marks, oriented_word
+from warpseed.sequences.packed import BASES_A_WORD, oriented_marks, oriented_word
 
 __all__ = [
     "MAX_MISMATCHES",
@@ -37,6 +37,7 @@ __all__ = [
     "changed_bases",
     "choose_windows",
     "error_splits",
+    "exact_bases",
     "exact_neighbours",
     "first_window",
     "lay_outs",
@@ -104,6 +105,9 @@ class Scheme(NamedTuple):
     pattern_spare: np.ndarray
     """uint8[…], mismatches that a match may have beside those of its pattern, and those that the windows before must
     have, as none of them reported it"""
+    pattern_exact: np.ndarray
+    """uint8[…], bases from that offset on, at most 32: those that are looked up, and those behind them in which a match
+    is as the k-mer, since all mismatches that it may have there are spent"""
     look_ups: np.ndarray
     """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
@@ -220,6 +224,30 @@ def spare_mismatches(windows: Sequence[Window], i: int, spent: tuple[int, int], 
     return max_mismatches - sum(spent) - owed
 
 
+def exact_bases(
+    windows: Sequence[Window], i: int, spent: tuple[int, int], length: int, max_mismatches: int, table_length: int
+) -> int:
+    """Bases from window i on, at most 32, that a match has as what is looked up says, or else as the k-mer.
+
+    Parameters
+    ----------
+    spent : mismatches of what is looked up, in the window and ahead of it
+    length : bases of the k-mer
+    """
+    window = windows[i]
+    seen = sum(seen_bases(window, table_length))
+    exact = seen
+    if sum(spent) == max_mismatches:
+        exact = length - window.offset
+    elif spare_mismatches(windows, i, spent, max_mismatches) == 0:
+        # What is left belongs to the windows before; the nearest on the right ends what is sure.
+        behind = [before.offset for before in windows[:i] if before.offset >= window.offset + window.length]
+        exact = min(behind, default=length) - window.offset
+    elif spent[0] == window.errors:
+        exact = window.length
+    return min(max(seen, exact), BASES_A_WORD)
+
+
 def spent_in(patterns: np.ndarray, ahead: int) -> list[tuple[int, int]]:
     """Mismatches of each XOR mask, uint64[p], in the window and in the `ahead` bases that are looked up with it."""
     behind = np.uint64((1 << 2 * ahead) - 1)
@@ -291,23 +319,29 @@ def scheme_of(chosen: Mapping[int, Sequence[Window]], max_mismatches: int, table
     pattern_first = np.zeros((MAX_LENGTH + 1, _MAX_WINDOWS + 1), np.int64)
     windows, look_ups = np.zeros(MAX_LENGTH + 1, np.int64), np.zeros(MAX_LENGTH + 1, np.int64)
     patterns: list[np.ndarray] = [np.empty(0, np.uint64)]
-    described: list[np.ndarray] = [np.empty((4, 0), np.uint8)]
+    described: list[np.ndarray] = [np.empty((0, 5), np.uint8)]
     for k, listed in chosen.items():
         pattern_first[k, 0] = sum(map(len, patterns))
         for i, window in enumerate(listed):
             offset[k, i], length[k, i], errors[k, i] = window[:3]
             mask[k, i] = _first_word_mask(window)
-            seen = sum(seen_bases(window, table_length))
             patterns.append(_look_ups(listed, i, max_mismatches, table_length))
-            _, ahead = seen_bases(window, table_length)
-            spare = [spare_mismatches(listed, i, spent, max_mismatches) for spent in spent_in(patterns[-1], ahead)]
-            described.append(np.array([[each] * len(spare) for each in (i, window.offset, seen)] + [spare], np.uint8))
+            own, ahead = seen_bases(window, table_length)
+            spent = spent_in(patterns[-1], ahead)
+            left = {
+                each: (
+                    spare_mismatches(listed, i, each, max_mismatches),
+                    exact_bases(listed, i, each, k, max_mismatches, table_length),
+                )
+                for each in set(spent)
+            }
+            described.append(np.array([(i, window.offset, own + ahead, *left[each]) for each in spent], np.uint8))
             pattern_first[k, i + 1] = pattern_first[k, i] + len(patterns[-1])
             windows[k], look_ups[k] = i + 1, pattern_first[k, i + 1] - pattern_first[k, 0]
-    window_of, offset_of, length_of, spare_of = np.ascontiguousarray(np.concatenate(described, axis=1))
+    window_of, offset_of, length_of, spare_of, exact_of = np.ascontiguousarray(np.concatenate(described).T)
     return Scheme(
         windows, offset, length, errors, mask, pattern_first, np.concatenate(patterns),
-        window_of, offset_of, length_of, spare_of, look_ups, max_mismatches, table_length,
+        window_of, offset_of, length_of, spare_of, exact_of, look_ups, max_mismatches, table_length,
     )  # fmt: skip
 
 

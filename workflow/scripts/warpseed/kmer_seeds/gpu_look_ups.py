@@ -198,11 +198,10 @@ def ways_of(scheme: Scheme) -> np.ndarray:
         seen, offset = (each[first:last].astype(np.int64) for each in (scheme.pattern_length, scheme.pattern_offset))
         window, spare = (each[first:last].astype(np.int64) for each in (scheme.pattern_window, scheme.pattern_spare))
         behind = np.where(seen == table_length, np.minimum(k - offset - table_length, TAG_BASES), 0)
-        own = np.clip(scheme.length[k, window] - table_length, 0, behind)
         whole = (offset == 0) & (seen == table_length) & (scheme.length[k, 0] == table_length)
         whole &= k <= min(table_length + TAG_BASES, BASES_A_WORD)
         spent = changed_bases(scheme.patterns[first:last])
-        sure = np.where(spare == 0, behind, own)
+        sure = np.clip(scheme.pattern_exact[first:last].astype(np.int64) - table_length, 0, behind)
         ways[first:last] = way_of(spare, spent, window, whole.astype(np.int64), behind, sure, offset)
     return ways
 
@@ -217,7 +216,7 @@ def way_of(spare: Any, spent: Any, window: Any, whole: Any, behind: Any, sure: A
     window : the number of the window that reports what is found
     whole : 1 where the tag decides, as it holds all other bases of the k-mer, else 0
     behind : bases of the k-mer that a tag shows behind the K that are looked up; 0 where these are fewer than K
-    sure : those of them that a match has as the k-mer: all where no mismatch is left
+    sure : those of them that a match has as the k-mer, of `Scheme.pattern_exact`
     offset : of what is looked up, from the k-mer's first base on
     """
     small = spare | (spent << _SPENT) | (window << _WINDOW) | (whole << _WHOLE)

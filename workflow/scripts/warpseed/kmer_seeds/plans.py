@@ -1,4 +1,4 @@
-"""The CPU's windows of a k-mer, chosen by the rows that buckets of this genome have, and how far look-ups narrow.
+"""The CPU's windows of a k-mer, chosen by the rows that buckets of this genome have.
 
 Beside the windows of `warpseed.kmer_seeds.fast`, which are looked up alone, there are lists from right to left, whose
 windows are looked up with the bases behind them: these lie in the window before in the list, which had more mismatches
@@ -22,26 +22,14 @@ from warpseed.kmer_seeds.fast import (
     Scheme,
     Window,
     error_splits,
+    exact_bases,
     lay_outs,
     lengths_in,
     scheme_of,
     seen_bases,
-    spare_mismatches,
-    spent_in,
 )
-from warpseed.sequences.packed import BASES_A_WORD
 
-__all__ = ["Plan", "make_plan"]
-
-
-class Plan(NamedTuple):
-    """What is looked up for k-mers of each length, and how far the rows that are wanted agree with it."""
-
-    scheme: Scheme
-    exact: np.ndarray
-    """uint8[patterns of the scheme], bases from the window's first on, at most 32: what is looked up, and those behind
-    it in which a match is as the k-mer, since all mismatches that it may have there
-    are spent"""
+__all__ = ["plan_scheme"]
 
 
 class _Task(NamedTuple):
@@ -59,27 +47,6 @@ class _BucketCosts(NamedTuple):
     near_narrowed: tuple[float, ...]
 
 
-def _exact_bases(windows: Sequence[Window], i: int, spent: tuple[int, int], task: _Task) -> int:
-    """Bases from window i on that a match has as what is looked up says, or else as the k-mer.
-
-    Parameters
-    ----------
-    spent : mismatches of what is looked up, in the window and ahead of it
-    """
-    window = windows[i]
-    seen = sum(seen_bases(window, task.table_length))
-    exact = seen
-    if sum(spent) == task.max_mismatches:
-        exact = task.length - window.offset
-    elif spare_mismatches(windows, i, spent, task.max_mismatches) == 0:
-        # What is left belongs to the windows before; the nearest on the right ends what is sure.
-        behind = [before.offset for before in windows[:i] if before.offset >= window.offset + window.length]
-        exact = min(behind, default=task.length) - window.offset
-    elif spent[0] == window.errors:
-        exact = window.length
-    return min(max(seen, exact), BASES_A_WORD)
-
-
 def _classes(windows: Sequence[Window], i: int, task: _Task) -> Iterator[tuple[int, tuple[int, int]]]:
     """How many strings are looked up for window i, by their mismatches in it and ahead of it."""
     own, ahead = seen_bases(windows[i], task.table_length)
@@ -95,7 +62,7 @@ def _cost(windows: Sequence[Window], task: _Task, costs: Costs, buckets: _Bucket
         seen = sum(seen_bases(window, task.table_length))
         each = costs.look_up if seen == task.table_length else costs.short_look_up
         for number, spent in _classes(windows, i, task):
-            narrowed = _exact_bases(windows, i, spent, task) > seen
+            narrowed = exact_bases(windows, i, spent, *task) > seen
             total += number * (each + buckets[(sum(spent) > 0) + 2 * narrowed][seen])
     return total
 
@@ -139,20 +106,7 @@ def _bucket_costs(index: SeedIndex, costs: Costs) -> _BucketCosts:
     return _BucketCosts(own, near, own_narrowed, near_narrowed)
 
 
-def _exact_of(chosen: dict[int, list[Window]], scheme: Scheme, max_mismatches: int) -> np.ndarray:
-    """`Plan.exact` of a scheme."""
-    exact = np.zeros(len(scheme.patterns), np.uint8)
-    for length, windows in chosen.items():
-        task = _Task(length, max_mismatches, scheme.table_length)
-        for i, window in enumerate(windows):
-            _, ahead = seen_bases(window, scheme.table_length)
-            first, last = scheme.pattern_first[length, i : i + 2].tolist()
-            spent = spent_in(scheme.patterns[first:last], ahead)
-            exact[first:last] = [_exact_bases(windows, i, each, task) for each in spent]
-    return exact
-
-
-def make_plan(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, costs: Costs) -> Plan:
+def plan_scheme(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, costs: Costs) -> Scheme:
     """Choose the windows for every length in a set.
 
     Parameters
@@ -163,16 +117,15 @@ def make_plan(index: SeedIndex, lengths: np.ndarray, max_mismatches: int, costs:
     """
     # Without mismatches there is one window, and nothing to choose.
     buckets = _bucket_costs(index, costs) if max_mismatches else None
-    return _plan_of(lengths_in(lengths), max_mismatches, index.table_length, costs, buckets)
+    return _planned(lengths_in(lengths), max_mismatches, index.table_length, costs, buckets)
 
 
 @lru_cache(maxsize=64)
-def _plan_of(
+def _planned(
     present: tuple[int, ...], max_mismatches: int, table_length: int, costs: Costs, buckets: _BucketCosts | None
-) -> Plan:
+) -> Scheme:
     chosen = {}
     for k in present:
         task = _Task(k, max_mismatches, table_length)
         chosen[k] = [Window(0, k, 0)] if buckets is None else _choose(task, costs, buckets)
-    scheme = scheme_of(chosen, max_mismatches, table_length)
-    return Plan(scheme, _exact_of(chosen, scheme, max_mismatches))
+    return scheme_of(chosen, max_mismatches, table_length)
