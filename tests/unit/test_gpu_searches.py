@@ -170,6 +170,19 @@ def test_a_run_on_the_device_counts_its_hits(index: Any, pretended: Any, tier: s
     assert gpu.device_run(index, kmers(28), mismatches, tier=tier)() == len(expected.hits)
 
 
+@pytest.mark.parametrize(("max_hits", "kernel"), [(None, "append_inexact"), (3, "append_exact")])
+def test_exact_kmers_with_very_many_hits_are_set_aside(
+    index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch, max_hits: int | None, kernel: str
+) -> None:
+    """More than a warp adds up are found as with mismatches, where crowded buckets are read in runs."""
+    monkeypatch.setattr(gpu, "_MOST_OF_A_LANE", 4)
+    pretended[1].fill_device_table = lambda *arguments: arguments[-2].__setitem__(slice(1, None), 5)
+    expected = cpu.find_fast(index, kmers(28), 0, max_hits=max_hits)
+    assert_same(gpu.find_fast(index, kmers(28), 0, max_hits=max_hits), expected, "fast")
+    assert kernel in pretended[1].launched
+    assert gpu.device_run(index, kmers(28), 0, tier="fast", max_hits=max_hits)() == len(expected.hits)
+
+
 def test_a_kmer_of_a_base_has_more_hits_than_32_bits_count(
     index: Any, pretended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,10 @@ __all__ = [
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
 """Measured on an H200 with a genome of 100 Mbp."""
 _CROWDED_THREADS = 1 << 18
+_MOST_OF_A_LANE = (1 << 26) - 1
+"""Hits of each of a warp's 32 lanes whose sum is below 2^31."""
+_COUNTED_BASES = 8
+"""Of a k-mer, at most, whose rows say how many hits it may have."""
 _RESULT_BYTES = {"exact": 256, "inexact": 576}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take; with
 mismatches, 8 pieces of crowded buckets as well."""
@@ -182,6 +186,16 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
     return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 8)), append)
 
 
+def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> bool:
+    """Whether a set is searched by the exact search's one pass: without mismatches, and where a warp's hits are surely
+    few enough to be added up in 32 bits. Without max_hits a few k-mers of two bases have more in 3 Gbp."""
+    if request.criteria or not len(lengths) or min(request.max_hits, tagged.rows.shape[0]) < _MOST_OF_A_LANE:
+        return not request.criteria
+    seen = min(int(lengths.min()), tagged.table_length, _COUNTED_BASES)
+    borders = cupy().asarray(tagged.table)[:: 4 ** (tagged.table_length - seen)]
+    return int(cupy().diff(borders).max()) < _MOST_OF_A_LANE
+
+
 def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
     output order, without their k-mers above them."""
@@ -193,7 +207,7 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
         scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
-            if request.criteria:
+            if not _in_one_pass(tagged, kmers.lengths, request):
                 scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0])
         with time_on_device(watch, "kernel"):
             if scheme is not None:
@@ -388,7 +402,7 @@ def device_run(
 
         return paper_run
     tagged = tagged_on_device(index, watch)
-    if max_mismatches == 0:
+    if _in_one_pass(tagged, kmers.lengths, request):
         return lambda: exact_hits(tagged, on_device, request).results
     scheme = device_scheme(tagged, kmers.lengths, max_mismatches)
     return lambda: inexact_hits(tagged, on_device, scheme, request).results
