@@ -108,11 +108,14 @@ def open_descriptors() -> None:
 def leave_nothing_behind() -> None:
     """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status.
 
-    After a signal standard output takes nothing more: of a pipe that nobody reads, it might never. Nor is anything
-    looked through for garbage once more: the memory goes with the process.
+    After a signal standard output takes nothing more: of a pipe that nobody reads, it might never; and another is
+    ignored, which would meet no handler when Python has given them back. Nor is anything looked through for garbage
+    once more: the memory goes with the process.
     """
     gc.freeze()
     if _raised_for:
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
         _send_nowhere(1)
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
