@@ -2,9 +2,9 @@
 
 Environment variables: WARPSEED_DATA (folder of real data), WARPSEED_REQUIRE_GPU=1 (GPU tests run and fail
 where no GPU answers, instead of being skipped), WARPSEED_GPU_RECORD (folder of measurements, in which passing
-GPU tests leave a note), WARPSEED_SORTED_BASES (of a genome that a GPU sorts, instead of 1000000000;
-where it is set, the CPU sorts it, too), WARPSEED_REQUIRE_PEERS=1 (tests that compare with another tool fail where it is
-not installed, instead of being skipped), WARPSEED_SLURM=1 (the tests on a Slurm that they start themselves, as root, run),
+GPU tests leave a note), WARPSEED_SORTED_BASES (of a genome that a GPU sorts, instead of 1000000000; where it is
+set, the CPU sorts it, too), WARPSEED_REQUIRE_PEERS=1 (tests that compare with another tool fail where it is not
+installed, instead of being skipped), WARPSEED_SLURM=1 (the tests on a Slurm that they start themselves, as root, run),
 HYPOTHESIS_PROFILE (dev, ci, thorough; ci wherever CI is set), CI (tests marked `thorough` run).
 """
 
