@@ -1,0 +1,64 @@
+"""The README's table of k-mers on a GPU is what the record of C. elegans says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from warpseed.measure.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200"
+RECORDS = read_records(FOLDER / "kmer_seeds.tsv")
+PROVENANCE = json.loads((FOLDER / "provenance.json").read_text(encoding="utf-8"))
+ABOVE, TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| case on the GPU |")
+ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
+SCALES = {"ms": 1e3, "M k-mers/s": 1e-6, "G k-mers/s": 1e-9, "": 1}
+"""By what a record's value is multiplied for a unit of the table."""
+
+
+def case_of(name: str) -> str:
+    """The record's name of what a row is of; without D there are no mismatches."""
+    told = re.fullmatch(r"(\d+)M (\d+)-mers(?: of the genome|(, 1 % errors))(?:, D=(\d)|(, letters to columns))*", name)
+    assert told, f"what does the row '{name}' stand for?"
+    millions, k, errors, mismatches, columns = told.groups()
+    rate = "0.01" if errors else "0"
+    return f"k={k}, D={mismatches or 0}, errors={rate}, {int(millions):,},000,000 k-mers{columns or ''}"
+
+
+def rounded(cell: str, value: float) -> str:
+    """A value with the unit and the decimals of a cell, which shows two digits or more."""
+    number, _, unit = cell.partition(" ")
+    assert len(re.sub(r"\D", "", number).lstrip("0")) >= 2, f"'{cell}' has too few digits"
+    decimals = len(number.partition(".")[2])
+    return f"{value * SCALES[unit]:,.{decimals}f} {unit}".strip()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_kmers_on_a_gpu(row: list[str]) -> None:
+    name, time, throughput, share, paper = row
+    own = RECORDS[(RECORDS["item"] == "limits") & (RECORDS["case"] == case_of(name))]
+    assert len(own), f"the record has no {case_of(name)}"
+    values = own.groupby(["tier", "metric"])["value"].median()
+    shown = {("fast", "time"): time, ("fast", "throughput"): throughput, ("fast", "share"): share}
+    if ("paper", "time") in values or paper:
+        shown["paper", "time"] = paper
+    assert shown == {what: rounded(cell, values[what]) for what, cell in shown.items()}
+
+
+def test_the_machine_of_these_kmers() -> None:
+    paragraph = " ".join(ABOVE.split("\n\n")[-2].split())
+    told = re.search(
+        r"^C\. elegans .*, at most (\d+) hits a k-mer\. "
+        r".* Machine: one (.+) \(driver (\S+)\), (\d+) cores of an (.+)\.$",
+        paragraph,
+    )
+    assert told
+    max_hits, gpu, driver, cores, cpu = told.groups()
+    measured = PROVENANCE["config"]
+    assert measured["reference"].startswith("celegans") and measured["kmer_seeds"]["max_hits"] == int(max_hits)
+    assert (PROVENANCE["gpu_count"], PROVENANCE["gpu"], PROVENANCE["cores"]) == (1, gpu, int(cores))
+    assert f"{PROVENANCE['driver']}.".startswith(f"{driver}.")
+    assert PROVENANCE["cpu"].replace("(R)", "").startswith(cpu)
