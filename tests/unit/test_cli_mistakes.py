@@ -6,6 +6,7 @@ import functools
 import gzip
 import io
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,8 @@ def test_files_that_are_not_there(tmp_path: Path, index: str, refused: Callable[
     )
     assert refused("kmers", index, missing, "-o", target).startswith(f"{missing}: there is no such file")
     assert "this is a folder, but a file was expected" in refused("kmers", index, str(tmp_path), "-o", target)
+    for command in ("kmers", "reads", "mems"):
+        assert refused(command, index, missing).startswith(f"{missing}: there is no such file")
 
 
 def test_nothing_on_standard_input(
@@ -159,11 +162,13 @@ def test_index_parameters_out_of_range(
     assert words in refused("index", genome, "-o", str(tmp_path / "i"), *arguments)
 
 
-def test_the_gpu_where_there_is_none(tmp_path: Path, index: str, kmers: str) -> None:
-    with program("kmers", index, kmers, "-o", str(tmp_path / "h.bed"), "--device", "gpu") as process:
-        assert process.stderr is not None
-        lines = process.stderr.read().decode().splitlines()
-    assert process.returncode == 1
+@pytest.mark.parametrize(("command", "output"), [("kmers", "h.bed"), ("reads", "-"), ("mems", "-")])
+def test_the_gpu_where_there_is_none(tmp_path: Path, index: str, kmers: str, command: str, output: str) -> None:
+    target = output if output == "-" else str(tmp_path / output)
+    with program(command, index, kmers, "-o", target, "--device", "gpu", stdout=subprocess.PIPE) as process:
+        out, told = process.communicate()
+    lines = told.decode().splitlines()
+    assert process.returncode == 1 and out == b""
     assert len(lines) == 2 and lines[1].startswith("Error: device='gpu' ") and "use device='cpu'" in lines[1]
     assert sorted(tmp_path.iterdir()) == [Path(kmers)]
 

@@ -42,11 +42,15 @@ class Writer(Protocol):
 
 
 class _LinesWriter:
-    """Lines in the order of the queries, written as they come."""
+    """Lines in the order of the queries, written as they come.
 
-    def __init__(self, handle: BinaryIO, line: Line, threads: int) -> None:
+    The heading comes with the first of them: a search that fails before has written nothing to standard output.
+    """
+
+    def __init__(self, handle: BinaryIO, format: Format, threads: int) -> None:
         self._handle = handle
-        self.line = line
+        self._heading = format.heading
+        self.line = format.line
         self._threads = threads
         self.totals = Totals()
 
@@ -57,8 +61,14 @@ class _LinesWriter:
     def put(self, hits: Hits, made: list[memoryview] | None = None) -> None:
         """Write the lines."""
         self.totals.add(hits)
+        self.write_heading()
         for text in hits.lines(self.line, self._threads) if made is None else made:
             self._handle.write(text)
+
+    def write_heading(self) -> None:
+        """Write the heading where it is not written yet."""
+        heading, self._heading = self._heading, b""
+        self._handle.write(heading)
 
 
 @contextmanager
@@ -66,8 +76,9 @@ def _open_lines(
     path: str | os.PathLike[str], format: Format, threads: int, inputs: Sequence[str | os.PathLike[str]]
 ) -> Iterator[_LinesWriter]:
     with open_output(path, inputs, threads=threads) as handle:
-        handle.write(format.heading)
-        yield _LinesWriter(handle, format.line, threads)
+        writer = _LinesWriter(handle, format, threads)
+        yield writer
+        writer.write_heading()
     remove_old_indexes(path)
 
 
