@@ -39,7 +39,7 @@ def timed_datasets(
     dict of str to dict
         `k`, `mismatches`, `count`, `case` and `parameters` of its records, the `items` that it gives records
         for, `threads`, `tiers` and `devices`; one that is timed in no tier that is measured, or on no device, is left
-        out. For scaling each tier has a data set of its own: what takes one a second takes the other a minute.
+        out. For scaling each of its tiers has a data set of its own: what takes one a second takes the other a minute.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def timed_datasets(
     for k in block["throughput"]["k"]:
         wanted = _dataset(block, k, block["throughput"])
         datasets[f"throughput-k{k}"] = wanted | {"case": f"k={k}", "items": ["throughput"]}
-    for tier in measured["tiers"] if scaled is not None else []:
+    for tier in (_ALL | datasets[scaled])["tiers"] if scaled is not None else []:
         count = block["scaling"]["count"][tier] or datasets[scaled]["count"]
         own = {"items": ["scaling"], "count": count, "threads": block["scaling"]["threads"], "tiers": [tier]}
         datasets[f"scaling-{scaled}-{tier}"] = datasets[scaled] | own
