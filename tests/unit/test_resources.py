@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import random
 import re
 from pathlib import Path
 
 import pytest
+from warpseed.ebwt.matrix import check_room
+from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.build import needed_memory
 from warpseed.fm_index.layout import Parameters
 from warpseed.fm_index.parts import CORE, Sizes, choose_parts, part_bytes
@@ -105,6 +108,36 @@ def test_reads_are_counted_where_they_lie_or_as_they_will_be_drawn(tmp_path: Pat
     assert resources.read_bases("results/reads/nowhere/short.fa", sets) == 2000
     drawn = resources.simulate_reads(0, {"count": 10**7, "length": 100})
     assert drawn.mem_mb > resources.simulate_reads(0, sets["short"]).mem_mb + 3000
+
+
+def test_reads_of_a_file_are_counted_by_its_beginning(tmp_path: Path) -> None:
+    draw, count = random.Random(3), 30_000
+    reads = ["".join(draw.choices("ACGT", k=draw.randint(30, 90))) for _ in range(count)]
+    fasta = "".join(f">r{number}>\n{read}\n" for number, read in enumerate(reads)).encode()
+    fastq = "".join(f"@r{number}\n{read}\n+\n{'>' * len(read)}\n" for number, read in enumerate(reads)).encode()
+    path = tmp_path / "reads"
+    for text in (b"\n" + fasta, fastq):
+        assert len(text) > 1_500_000
+        path.write_bytes(text)
+        assert 0.98 * count < resources.read_count(path, {}) < 1.02 * count
+        path.write_bytes(gzip.compress(text))
+        assert 0.5 * count < resources.read_count(path, {}) < 2 * count
+    path.write_bytes(fasta[: fasta.index(b">r17>")])
+    assert resources.read_count(path, {}) == 17
+    path.write_bytes(b">chromosome\n" + b"ACGT" * 10**6)
+    assert resources.read_count(path, {}) <= 5
+    path.write_bytes(b"")
+    assert resources.read_count(path, {}) == 0
+    assert resources.read_count("results/reads/nowhere/short.fa", {"short": {"count": 20}}) == 20
+
+
+def test_records_are_given_the_memory_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (resources.compare_records(10**6, count) for count in (0, 30_000))
+    monkeypatch.setattr("warpseed.compute.machine.available_memory", lambda: 1e6 * (many.mem_mb - few.mem_mb))
+    check_room(30_000)
+    with pytest.raises(MemoryLimitError):
+        check_room(30_100)
+    assert many.runtime > few.runtime + 300
 
 
 def test_the_cluster_page_says_what_is_asked_for() -> None:

@@ -35,7 +35,10 @@ COMPARED = checked(compared_samples, SAMPLES, PLACES)
 COUNTS |= dict.fromkeys(COMPARED, "distances.tsv")
 
 COMPARE_RECORDS = needs.Request(
-    lambda wildcards: needs.compare_records(needs.read_bases(COMPARED[wildcards.compared]["reads"], config["reads"]))
+    lambda wildcards: needs.compare_records(
+        needs.read_bases(COMPARED[wildcards.compared]["reads"], config["reads"]),
+        needs.read_count(COMPARED[wildcards.compared]["reads"], config["reads"]),
+    )
 )
 
 

@@ -8,6 +8,7 @@ job that is ended a minute too early has done nothing. Nothing heavy is imported
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +53,8 @@ UNKNOWN_BASES = 3_300_000_000
 _BATCHES = 2_000_000_000
 """Bytes that a search takes beside its index, whatever it finds."""
 _SECONDS_A_MERGED_QUERY = 1e-5
+_SAMPLE = 1_000_000
+"""Bytes of a read file by which its reads are counted."""
 
 
 class Needs(NamedTuple):
@@ -94,9 +97,16 @@ def _needs(memory: float = 0, seconds: float = 0) -> Needs:
 
 def file_bases(path: str | Path) -> int:
     """At most about so many bases are in a FASTA or FASTQ file: one a byte, four where it is compressed."""
+    return Path(path).stat().st_size * (4 if _is_packed(_first_bytes(path, 2)) else 1)
+
+
+def _first_bytes(path: str | Path, count: int) -> bytes:
     with open(path, "rb") as handle:
-        packed = handle.read(2) == b"\x1f\x8b"
-    return Path(path).stat().st_size * (4 if packed else 1)
+        return handle.read(count)
+
+
+def _is_packed(data: bytes) -> bool:
+    return data[:2] == b"\x1f\x8b"
 
 
 def reference_bases(references: References, name: str, simulated: Mapping[str, int]) -> int:
@@ -131,9 +141,15 @@ def read_bases(path: str | Path, read_sets: Mapping[str, Any]) -> int:
 
 
 def read_count(path: str | Path, read_sets: Mapping[str, Any]) -> int:
-    """About how many reads a file has, of 100 bases where it is the user's own, or a simulated read set."""
+    """About how many reads a file has, by its beginning, or a simulated read set."""
     path = Path(path)
-    return file_bases(path) // 100 if path.is_file() else int(read_sets[path.stem]["count"])
+    if not path.is_file():
+        return int(read_sets[path.stem]["count"])
+    text = _first_bytes(path, _SAMPLE)
+    if _is_packed(text):
+        text = zlib.decompressobj(wbits=31).decompress(text, _SAMPLE)
+    reads = text.count(b"\n>") + 1 if text.lstrip().startswith(b">") else math.ceil(text.count(b"\n") / 4)
+    return math.ceil(file_bases(path) * reads / max(1, len(text)))
 
 
 def _simulated_bases(read_set: Mapping[str, Any]) -> int:
@@ -205,9 +221,10 @@ def count_kmers(read_bases: int) -> Needs:
     return _needs(_BATCHES + 40 * read_bases, 600 + read_bases / 1e6)
 
 
-def compare_records(read_bases: int) -> Needs:
-    """Of comparing records: 24 bytes a base at most while their rotations are sorted, and figures."""
-    return _needs(_BATCHES + 24 * read_bases, 600 + read_bases / 1e6)
+def compare_records(read_bases: int, records: int) -> Needs:
+    """Of comparing records: 24 bytes a base at most while their rotations are sorted, 24 a pair of records for its
+    distance; and what a tree of them takes."""
+    return _needs(_BATCHES + 24 * (read_bases + records**2), 600 + read_bases / 1e6 + 1e-9 * records**3)
 
 
 def build_index(index: IndexSize) -> Needs:
