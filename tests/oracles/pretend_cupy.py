@@ -42,8 +42,8 @@ class Stream:
     def __init__(self, non_blocking: bool = False) -> None:
         self.ptr = id(self)
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> Stream:
+        return self
 
     def __exit__(self, *error: object) -> None:
         pass
@@ -51,8 +51,9 @@ class Stream:
     def synchronize(self) -> None:
         pass
 
-    def record(self) -> object:
-        return None
+    def record(self) -> Stream:
+        """An event, whose end comes with that of the stream."""
+        return self
 
     def wait_event(self, event: object) -> None:
         pass

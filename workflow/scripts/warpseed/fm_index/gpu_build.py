@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.device_copies import copied_to_host
-from warpseed.compute.gpu import cupy, synchronize, to_device
+from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.gpu import cupy, synchronize
 from warpseed.fm_index.device import leave_on_device
 from warpseed.fm_index.gpu_bwt import make_bwt_on_device
 from warpseed.fm_index.gpu_suffix_array import sort_suffixes_on_device
@@ -27,7 +27,7 @@ class DeviceParts:
         """Bring the text there."""
         self._work, self._suffix_array = work, None
         with work.watch.stage("text_to_device", synchronise=synchronize):
-            self._text: PackedText = to_device(work.text)
+            self._text: PackedText = copied_from_host(work.text, work.threads)
 
     def make(self, parts: tuple[str, ...], suffix_array: np.ndarray | None = None) -> dict[str, Arrays]:
         """As `warpseed.fm_index.build.PartMaker.make`."""
@@ -46,7 +46,7 @@ class DeviceParts:
     def _sort(self, with_table: bool, known: np.ndarray | None) -> list[Any]:
         with self._work.watch.stage("suffix_array", synchronise=synchronize):
             if known is not None and not with_table:
-                self._suffix_array = cupy().asarray(known)
+                self._suffix_array = cupy().asarray(copied_from_host(known, self._work.threads))
                 return []
             lengths = [self._work.sizes.parameters.table_length] if with_table else []
             self._suffix_array, tables = sort_suffixes_on_device(self._text, lengths)

@@ -1,0 +1,239 @@
+"""Large arrays go to a device and back in pieces, and are what they were; on a GPU, and on one that the CPU plays."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.pretend_cupy import OutOfMemoryError
+from oracles.pretend_gpu import install
+from warpseed.compute import device_copies
+from warpseed.compute import gpu as device
+from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.errors import DeviceError, MemoryLimitError
+
+PIECE = 512
+"""Bytes, where pieces are small."""
+LARGE = 300_000_000
+"""Bytes of an array that goes in pieces of the usual size."""
+DRIVER_ERROR = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
+
+
+class There:
+    """A device's array: what the library uses of CuPy's, which is no array of the host."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.shape, self.dtype, self.nbytes = values, values.shape, values.dtype, values.nbytes
+
+    def __getitem__(self, piece: slice) -> There:
+        return There(self.values[piece])
+
+    def reshape(self, size: int) -> There:
+        return There(self.values.reshape(size))
+
+    def set(self, values: np.ndarray, stream: LateStream) -> None:
+        assert values.shape == self.shape and values.dtype == self.dtype
+        stream.put(partial(np.copyto, self.values, values))
+
+    def get(self, out: np.ndarray | None = None, stream: Any = None, blocking: bool = True) -> np.ndarray:
+        if out is None:
+            return self.values.copy()
+        assert out.shape == self.shape and not blocking
+        stream.put(partial(np.copyto, out, self.values))
+        return out
+
+
+class LateStream:
+    """A stream on which nothing is done before somebody waits for it."""
+
+    made: list[LateStream] = []
+
+    def __init__(self, non_blocking: bool) -> None:
+        assert non_blocking
+        self.waiting: list[Callable[[], None]] = []
+        self.made.append(self)
+
+    def __enter__(self) -> LateStream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def put(self, copy: Callable[[], None]) -> None:
+        self.waiting.append(copy)
+
+    def record(self) -> Any:
+        before = list(self.waiting)
+        return SimpleNamespace(synchronize=lambda: [self._do(copy) for copy in before])
+
+    def synchronize(self) -> None:
+        for copy in list(self.waiting):
+            self._do(copy)
+
+    def _do(self, copy: Callable[[], None]) -> None:
+        if copy in self.waiting:
+            self.waiting.remove(copy)
+            copy()
+
+
+class EarlyStream(LateStream):
+    """A stream on which everything is done at once."""
+
+    def put(self, copy: Callable[[], None]) -> None:
+        copy()
+
+
+@pytest.fixture
+def pinned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of all buffers of pinned memory that copies ask for, in values."""
+    sizes: list[int] = []
+    give = device.pinned
+    monkeypatch.setattr(device_copies, "pinned", lambda count, dtype: sizes.append(count) or give(count, dtype))
+    return sizes
+
+
+def play(monkeypatch: pytest.MonkeyPatch, stream: type[LateStream]) -> Any:
+    """What plays CuPy, with streams of this kind."""
+    package, _ = install(monkeypatch, None)
+    monkeypatch.setattr(LateStream, "made", [])
+    package.cuda.Stream = stream
+    package.empty = lambda shape, dtype: There(np.full(shape, 1, dtype))
+    package.asarray = lambda values: values if isinstance(values, There) else There(values.copy())
+    return package
+
+
+@pytest.fixture(params=[EarlyStream, LateStream, pytest.param(None, id="real", marks=pytest.mark.gpu)])
+def on_any(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a GPU, or on one that is played."""
+    if request.param is not None:
+        play(monkeypatch, request.param)
+    with device.on_device(0):
+        yield
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_copies, "_PIECE", PIECE)
+
+
+def drawn(count: int, dtype: Any) -> np.ndarray:
+    return np.frombuffer(random.Random(count).randbytes(count * np.dtype(dtype).itemsize), dtype)
+
+
+def assert_comes_and_goes(values: np.ndarray, threads: int) -> None:
+    there = device.cupy().asarray(copied_from_host(values, threads))
+    assert there.shape == values.shape and there.dtype == values.dtype and not isinstance(there, np.ndarray)
+    assert there.get().tobytes() == values.tobytes()
+    back = copied_to_host(there, threads)
+    assert back.shape == values.shape and back.dtype == values.dtype and back.tobytes() == values.tobytes()
+    assert copied_to_host(values, threads) is values
+
+
+@pytest.mark.usefixtures("on_any", "small_pieces")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.uint64])
+@pytest.mark.parametrize("threads", [1, 2, 3, 20])
+def test_arrays_of_any_length_come_and_go(dtype: Any, threads: int) -> None:
+    piece = PIECE // np.dtype(dtype).itemsize
+    for count in (0, 1, piece - 1, piece, piece + 1, 2 * piece, 3 * piece - 1, 7 * piece + 5, 40 * piece):
+        assert_comes_and_goes(drawn(count, dtype), threads)
+
+
+@pytest.mark.usefixtures("on_any", "small_pieces")
+def test_arrays_of_any_kind_come_and_go(tmp_path: Path) -> None:
+    """Of two dimensions, mapped from a file, of every third value."""
+    values = drawn(3000, np.uint32)
+    np.save(tmp_path / "values.npy", values)
+    for array in (values.reshape(300, 10), np.load(tmp_path / "values.npy", mmap_mode="r"), values[::3]):
+        assert_comes_and_goes(array, 3)
+
+
+@pytest.mark.gpu
+def test_a_large_array_comes_and_goes(tmp_path: Path) -> None:
+    """In pieces of the usual size, and a mapped one."""
+    values = np.random.default_rng(1).integers(0, 1 << 32, LARGE // 4 + 1, np.uint32)
+    np.save(tmp_path / "values.npy", values)
+    with device.on_device(0):
+        for array, threads in ((values, 1), (values, 8), (np.load(tmp_path / "values.npy", mmap_mode="r"), 3)):
+            there = device.cupy().asarray(copied_from_host(array, threads))
+            assert np.array_equal(there.get(), values)
+            assert np.array_equal(copied_to_host(there, threads), values)
+    device.give_back_memory()
+
+
+class Inner(NamedTuple):
+    short: np.ndarray
+    long: np.ndarray
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    number: int
+    long: np.ndarray
+
+
+@pytest.mark.usefixtures("on_any", "small_pieces")
+def test_tuples_of_arrays_come(pinned: list[int]) -> None:
+    """In small pieces those that are large, the others at once; what is no array stays."""
+    values = Outer(Inner(drawn(9, np.uint8), drawn(2000, np.uint8)), 7, drawn(1000, np.uint64))
+    there = copied_from_host(values, 2)
+    assert isinstance(there, Outer) and isinstance(there.inner, Inner) and there.number == 7
+    for mine, theirs in zip((*there.inner, there.long), (*values.inner, values.long), strict=True):
+        assert np.array_equal(device.cupy().asarray(mine).get(), theirs)
+    assert pinned == 4 * [PIECE] + 4 * [PIECE // 8]
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize(("pieces", "threads", "buffers"), [(40, 1, 2), (40, 3, 6), (40, 20, 16), (3, 8, 3), (9, 8, 9)])
+def test_no_more_memory_is_pinned_than_is_used(
+    monkeypatch: pytest.MonkeyPatch, pinned: list[int], pieces: int, threads: int, buffers: int
+) -> None:
+    play(monkeypatch, LateStream)
+    with device.on_device(0):
+        copied_from_host(drawn(pieces * PIECE, np.uint8), threads)
+        assert len(pinned) == buffers
+        copied_to_host(There(drawn(pieces * PIECE, np.uint8)), threads)
+        assert pinned == 2 * buffers * [PIECE]
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("direction", [copied_from_host, copied_to_host])
+@pytest.mark.parametrize(
+    ("raised", "expected", "told"),
+    [
+        (OutOfMemoryError("out of memory"), MemoryLimitError, "does not suffice"),
+        (DRIVER_ERROR("cudaErrorECCUncorrectable: uncorrectable\nECC error"), DeviceError, "uncorrectable ECC error"),
+        (ZeroDivisionError("mine"), ZeroDivisionError, "mine"),
+    ],
+)
+def test_what_fails_in_a_thread_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, threads: int, direction: Any, raised: Any, expected: Any, told: str
+) -> None:
+    """Nothing is left: no thread, and no copy that would still use memory which others are given."""
+    copies: list[object] = []
+
+    class Failing(LateStream):
+        def put(self, copy: Callable[[], None]) -> None:
+            copies.append(copy)
+            if len(copies) == 5:
+                raise raised
+            super().put(copy)
+
+    play(monkeypatch, Failing)
+    before = threading.active_count()
+    values = drawn(40 * PIECE, np.uint8)
+    with pytest.raises(expected) as caught, device.on_device(0):
+        direction(values if direction is copied_from_host else There(values), threads)
+    assert type(caught.value) is expected and told in str(caught.value) and "\n" not in str(caught.value)
+    assert threading.active_count() == before
+    assert 1 <= len(Failing.made) <= threads and not any(stream.waiting for stream in Failing.made)
