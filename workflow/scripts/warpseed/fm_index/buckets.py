@@ -18,6 +18,7 @@ __all__ = [
     "narrow",
     "narrow_together",
     "new_narrowing",
+    "prefetch_rows",
     "prefetch_text",
 ]
 
@@ -138,6 +139,13 @@ def narrow_together(fast, narrowing, count, lows, highs):
 
 
 @scalar
+def prefetch_rows(fast, low, high):
+    """The first and the last of some rows, at least one: those of a small bucket lie in two cache lines at most."""
+    prefetch(fast.suffix_array, low)
+    prefetch(fast.suffix_array, high - int64(1))
+
+
+@scalar
 def prefetch_text(fast, place):
     """Both words that 32 bases may lie in: every eighth pair of them has its second in another cache line."""
     word = place >> int64(5)
@@ -173,6 +181,7 @@ def _step(fast, narrowing, c, lows, highs):
             narrowing.last[c] = narrowing.above[c]
             if first < narrowing.last[c]:
                 return False
-        prefetch(fast.suffix_array, lows[item])
     highs[item] = first
+    if lows[item] < first:
+        prefetch_rows(fast, lows[item], first)
     return True

@@ -7,10 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount, prefetch
 from warpseed.compute.sink import close_queries
-from warpseed.fm_index.buckets import Narrowing, begin_narrowing, narrow_together, new_narrowing, prefetch_text
+from warpseed.fm_index.buckets import (
+    Narrowing,
+    begin_narrowing,
+    narrow_together,
+    new_narrowing,
+    prefetch_rows,
+    prefetch_text,
+)
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -34,6 +41,8 @@ class Block(NamedTuple):
     item_owner: np.ndarray
     item_pattern: np.ndarray
     """int32[items], the look-up's number among the patterns of the scheme"""
+    filled: np.ndarray
+    """int32[items], the items that have rows, in order"""
     narrowing: Narrowing
     """of up to as many as there are items"""
     words: np.ndarray
@@ -42,10 +51,11 @@ class Block(NamedTuple):
     """uint64[owners], marks of the first word"""
     mask: np.ndarray
     """uint64[owners], pairs of the first word that are bases of the k-mer"""
-    place: np.ndarray
-    """int64[_CANDIDATES], where a candidate begins in the text"""
-    place_owner: np.ndarray
-    place_window: np.ndarray
+    run_item: np.ndarray
+    """int32[_CANDIDATES], items whose rows [run_low, run_high) are candidates, prefetched and not yet compared"""
+    run_low: np.ndarray
+    """int64[_CANDIDATES]"""
+    run_high: np.ndarray
     found: np.ndarray
     """int64[k-mers], hits so far"""
     stride: int
@@ -60,13 +70,14 @@ def new_block(stride: int, look_ups: int) -> Block:
         np.empty(items, np.int64),
         np.empty(items, np.int32),
         np.empty(items, np.int32),
+        np.empty(items, np.int32),
         new_narrowing(items),
         np.zeros((items + 2) * stride + 1, np.uint64),
         np.zeros(items + 2, np.uint64),
         np.zeros(items + 2, np.uint64),
-        np.empty(_CANDIDATES, np.int64),
         np.empty(_CANDIDATES, np.int32),
-        np.empty(_CANDIDATES, np.uint8),
+        np.empty(_CANDIDATES, np.int64),
+        np.empty(_CANDIDATES, np.int64),
         np.zeros(items + 2, np.int64),
         stride,
     )
@@ -107,8 +118,29 @@ def _list_items(fast, kmers, scheme, block, begin, last):
 
 
 @scalar
-def _look_up_items(fast, scheme, block, items, max_hits):
+def _look_up_items(fast, block, items):
     """Second pass: table entries to rows. (A damaged table must not lead behind the last one.)
+
+    Returns
+    -------
+    int64, how many items have rows; they are listed in `filled`
+    """
+    rows = int64(fast.suffix_array.shape[0])
+    filled = uint64(0)
+    for item in range(uint64(items)):
+        low = min(int64(fast.table[uint64(block.item_low[item])]), rows)
+        high = min(int64(fast.table[uint64(block.item_high[item])]), rows)
+        block.item_low[item] = low
+        block.item_high[item] = high
+        # Without a branch, as none could be foretold: what is empty is written over.
+        block.filled[filled] = item
+        filled += uint64(low < high)
+    return int64(filled)
+
+
+@scalar
+def _begin_rows(fast, scheme, block, filled, max_hits):
+    """Third pass: prefetch the rows of the items that have some, or begin to narrow them.
 
     Narrowed are those whose next bases are known, too, and those that may have too many hits for each to be looked at.
 
@@ -116,27 +148,24 @@ def _look_up_items(fast, scheme, block, items, max_hits):
     -------
     int64, how many items are crowded and to be narrowed
     """
-    rows = int64(fast.suffix_array.shape[0])
     crowded = int64(0)
-    for item in range(items):
-        entry = block.item_low[item]
-        low = min(int64(fast.table[entry]), rows)
-        high = min(int64(fast.table[block.item_high[item]]), rows)
-        block.item_low[item] = low
-        block.item_high[item] = high
+    for i in range(uint64(filled)):
+        item = uint64(block.filled[i])
+        low = block.item_low[item]
+        high = block.item_high[item]
         if high - low > int64(NARROW_ABOVE):
-            pattern = block.item_pattern[item]
+            pattern = uint64(block.item_pattern[item])
             seen = int64(scheme.pattern_length[pattern])
             exact = int64(scheme.pattern_exact[pattern])
             if exact > seen or (scheme.max_mismatches == 0 and high - low > max_hits):
                 start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
                 word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
-                leading = uint64(entry) << uint64(int64(64) - int64(2) * int64(scheme.table_length))
-                wanted = leading | (word & prefix_mask(exact) & ~prefix_mask(seen))
+                changed = scheme.patterns[pattern] << uint64(int64(64) - int64(2) * seen)
+                wanted = (word ^ changed) & prefix_mask(exact)
                 begin_narrowing(fast, block.narrowing, crowded, item, low, high, wanted, exact)
                 crowded += int64(1)
                 continue
-        prefetch(fast.suffix_array, low)
+        prefetch_rows(fast, low, high)
     return crowded
 
 
@@ -147,34 +176,43 @@ def _is_dropped(block, local, sink):
 
 
 @scalar
-def _verify(fast, kmers, scheme, block, begin, gathered, sink, stored):
+def _verify(fast, kmers, scheme, block, begin, runs, sink, stored):
     """Last pass: compare candidates with the text; returns the number of hits stored, or that had no room.
 
     A k-mer's hits are counted up to the first beyond max_hits.
     """
     limit = int64(scheme.max_mismatches)
     one_word = one_word_each(kmers)
-    for c in range(gathered):
-        owner = int64(block.place_owner[c])
-        place = block.place[c]
-        differ = mismatch_bits(fetch_word(fast.text, place), block.words[owner * int64(block.stride)])
-        differ = (differ | block.marks[owner]) & block.mask[owner]
-        if popcount(differ) > limit:
-            continue
-        local = owner >> int64(1)
-        strand = owner & int64(1)
-        window = int64(block.place_window[c])
-        if one_word:
-            distance = accept_word(fast, scheme, int64(kmers.lengths[begin + local]), place, window, differ)
-        else:
-            distance = accept_words(fast, kmers, scheme, begin + local, strand, place, window)
-        if distance < int64(0) or place < sink.begin or place >= sink.end or _is_dropped(block, local, sink):
-            continue
-        block.found[local] += 1
-        if sink.store and block.found[local] <= sink.max_hits:
-            if stored < sink.hits.shape[0]:
-                sink.hits[stored] = pack_hit(place, strand, distance)
-            stored += int64(1)
+    rows = uint64(fast.suffix_array.shape[0])
+    for run in range(runs):
+        item = block.run_item[run]
+        owner = int64(block.item_owner[item])
+        pattern = block.item_pattern[item]
+        back = int64(scheme.pattern_offset[pattern])
+        word = block.words[owner * int64(block.stride)]
+        marks = block.marks[owner]
+        mask = block.mask[owner]
+        for row in range(uint64(block.run_low[run]), uint64(block.run_high[run])):
+            place = int64(fast.suffix_array[row]) - back
+            if uint64(place) >= rows:
+                continue
+            differ = (mismatch_bits(fetch_word(fast.text, place), word) | marks) & mask
+            if popcount(differ) > limit:
+                continue
+            local = owner >> int64(1)
+            strand = owner & int64(1)
+            window = int64(scheme.pattern_window[pattern])
+            if one_word:
+                distance = accept_word(fast, scheme, int64(kmers.lengths[begin + local]), place, window, differ)
+            else:
+                distance = accept_words(fast, kmers, scheme, begin + local, strand, place, window)
+            if distance < int64(0) or place < sink.begin or place >= sink.end or _is_dropped(block, local, sink):
+                continue
+            block.found[local] += 1
+            if sink.store and block.found[local] <= sink.max_hits:
+                if stored < sink.hits.shape[0]:
+                    sink.hits[stored] = pack_hit(place, strand, distance)
+                stored += int64(1)
     return stored
 
 
@@ -190,55 +228,54 @@ def _too_many(kmers, scheme, block, query, item, sink, rows):
     return known and int64(scheme.pattern_exact[block.item_pattern[item]]) == int64(kmers.lengths[query])
 
 
-@scalar
+@inlined
 def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
-    """Rows of an item to candidates, as long as its k-mer is not dropped; the list is verified whenever it is full.
+    """Rows of an item to candidates, as long as its k-mer is not dropped; these are verified whenever there are many.
 
     Parameters
     ----------
-    so_far : (int64 candidates in the list, int64 hits stored, int64 work done)
+    so_far : (int64 candidates, int64 runs that they are in, int64 hits stored, int64 work done); fewer candidates than
+        there may be
 
     Returns
     -------
     the same, with those of the item
     """
-    gathered, stored, work = so_far
-    rows = int64(fast.suffix_array.shape[0])
+    gathered, runs, stored, work = so_far
     owner = block.item_owner[item]
-    pattern = block.item_pattern[item]
-    window = scheme.pattern_window[pattern]
-    back = int64(scheme.pattern_offset[pattern])
+    back = int64(scheme.pattern_offset[block.item_pattern[item]])
     high = block.item_high[item]
     row = block.item_low[item]
     most = int64(_SOON) if high - row > sink.max_hits else int64(_CANDIDATES)
     while row < high:
         until = min(high, row + min(most, int64(_CANDIDATES) - gathered))
         work += until - row
-        while row < until:
-            place = int64(fast.suffix_array[row]) - back
-            row += int64(1)
-            if place < int64(0) or place >= rows:
-                continue
-            prefetch_text(fast, place)
-            block.place[gathered] = place
-            block.place_owner[gathered] = owner
-            block.place_window[gathered] = window
-            gathered += int64(1)
-        if row < high:
-            stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+        gathered += until - row
+        block.run_item[runs] = item
+        block.run_low[runs] = row
+        block.run_high[runs] = until
+        runs += int64(1)
+        for each in range(uint64(row), uint64(until)):
+            prefetch_text(fast, int64(fast.suffix_array[each]) - back)
+        row = until
+        if row < high or gathered == int64(_CANDIDATES):
+            stored = _verify(fast, kmers, scheme, block, begin, runs, sink, stored)
             gathered = int64(0)
+            runs = int64(0)
             if _is_dropped(block, int64(owner) >> int64(1), sink):
                 break
-    return gathered, stored, work
+    return gathered, runs, stored, work
 
 
 @scalar
-def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
-    """Third pass, rows to candidates, with the last one whenever their list is full; it stores hits.
+def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
+    """Fourth pass, rows to candidates, with the last one whenever there are many of them; it stores hits.
+
+    Rows are read twice, to prefetch their text and to compare it: what they say lies in the cache by then.
 
     Parameters
     ----------
-    so_far : (int64 hits stored, int64 work done), before this block
+    so_far : (int64 hits stored before this block, int64 work done, this block's look-ups included)
 
     Returns
     -------
@@ -246,11 +283,12 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
         there is room for, or with too much work done; else, behind the block
     """
     gathered = int64(0)
+    runs = int64(0)
     stored, work = so_far
-    work += items
     query = int64(begin) - int64(1)
     stop = begin + int64(block.found.shape[0])
-    for item in range(items):
+    for i in range(filled):
+        item = int64(block.filled[i])
         if block.item_low[item] == block.item_high[item]:
             continue
         local = int64(block.item_owner[item]) >> int64(1)
@@ -263,14 +301,15 @@ def _gather(fast, kmers, scheme, block, begin, items, sink, so_far):
             continue
         if _too_many(kmers, scheme, block, query, item, sink, int64(fast.suffix_array.shape[0])):
             # What came before goes first; then the room that a k-mer takes which is dropped.
-            stored = _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+            stored = _verify(fast, kmers, scheme, block, begin, runs, sink, stored)
             gathered = int64(0)
+            runs = int64(0)
             stored += max(int64(sink.max_hits) - block.found[local], int64(0)) if sink.store else int64(0)
             block.found[local] = sink.max_hits + int64(1)
         else:
-            so_far = gathered, stored, work
-            gathered, stored, work = _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far)
-    _verify(fast, kmers, scheme, block, begin, gathered, sink, stored)
+            so_far = gathered, runs, stored, work
+            gathered, runs, stored, work = _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far)
+    _verify(fast, kmers, scheme, block, begin, runs, sink, stored)
     return stop, work
 
 
@@ -288,9 +327,10 @@ def search_range(fast, kmers, scheme, block, first, last, sink):
     begin = int64(first)
     while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
-        crowded = _look_up_items(fast, scheme, block, items, int64(sink.max_hits))
+        filled = _look_up_items(fast, block, items)
+        crowded = _begin_rows(fast, scheme, block, filled, int64(sink.max_hits))
         narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
-        stop, work = _gather(fast, kmers, scheme, block, begin, items, sink, (used, work))
+        stop, work = _gather(fast, kmers, scheme, block, begin, filled, sink, (used, work + items))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:
