@@ -31,8 +31,8 @@ __all__ = [
     "search_paper",
 ]
 
-COSTS = Costs(look_up=1.0, short_look_up=1.0, row=1.0, narrowing=2.0, narrow_above=cpu_fast.NARROW_ABOVE)
-"""Measured on a 4.6 Mbp genome: look-up and verification cost about the same once batched with prefetch."""
+COSTS = Costs(look_up=1.0, short_look_up=1.0, row=0.3, narrowing=1.5, narrow_above=cpu_fast.NARROW_ABOVE)
+"""Measured on genomes of 4.6 and 100 Mbp; a row takes some 6 ns of 20 for a look-up (docs/decisions.md)."""
 _MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
 """k-mers of `find_first_paper`, by mismatches: as many as take a fraction of a second."""
 
