@@ -17,10 +17,14 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_cupy import OutOfMemoryError
 from oracles.pretend_gpu import install
+from warpseed import build_index, open_index
 from warpseed.compute import device_copies
 from warpseed.compute import gpu as device
 from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
+from warpseed.fm_index import device as parts
+from warpseed.fm_index.binned import PAPER_PARAMETERS, binned_index
 
 PIECE = 512
 """Bytes, where pieces are small."""
@@ -237,3 +241,28 @@ def test_what_fails_in_a_thread_is_one_sentence(
     assert type(caught.value) is expected and told in str(caught.value) and "\n" not in str(caught.value)
     assert threading.active_count() == before
     assert 1 <= len(Failing.made) <= threads and not any(stream.waiting for stream in Failing.made)
+
+
+def test_the_parts_of_an_index_come_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small_pieces: None, pinned: list[int]
+) -> None:
+    """Of one that is mapped from a folder: each part has the host's arrays."""
+    (tmp_path / "genome.fa").write_text(">a\n" + "".join(random.Random(3).choices("ACGT", k=20_000)) + "\n")
+    build_index(tmp_path / "genome.fa", parts=("fast", "paper")).save(tmp_path / "index")
+    index, watch = open_index(tmp_path / "index"), Stopwatch()
+    install(monkeypatch, index)
+
+    def assert_comes(bring: Callable[[], Any], here: Any) -> None:
+        before = len(pinned)
+        assert all(np.array_equal(mine, theirs) for mine, theirs in zip(bring(), here, strict=True))
+        assert len(pinned) > before
+
+    with device.on_device(0):
+        assert_comes(lambda: parts.text_on_device(index, watch)[:1], [index.text])
+        # Rows are played: they are those of the suffix array, without tags.
+        assert_comes(lambda: [parts.tagged_on_device(index, watch).rows], [index.fast.suffix_array])
+        assert_comes(lambda: parts.bwt_on_device(index, "forward", watch), index.forward)
+        assert_comes(lambda: parts.bwt_on_device(index, "reverse", watch), index.reverse)
+        binned = binned_index(index, 20, PAPER_PARAMETERS)
+        assert_comes(lambda: parts.binned_on_device(index, 20, PAPER_PARAMETERS, watch), binned)
+        device.release(index)

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.compute.device_copies import from_device
+from warpseed.compute.device_copies import copied_from_host, from_device
 from warpseed.compute.gpu import (
     copies_of,
     cupy,
@@ -19,9 +19,9 @@ from warpseed.compute.gpu import (
     release,
     resident,
     synchronize,
-    to_device,
     view,
 )
+from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError
@@ -70,6 +70,11 @@ def _bring(
     return resident(index, part, bring, needed, shares)
 
 
+def _from_host(value: _Part) -> _Part:
+    """As `to_device`, by all cores that help: it is done once, for all searches, whatever threads they are given."""
+    return copied_from_host(value, usable_cores())
+
+
 def _one_by_one(index: SeedIndex, part: str) -> threading.Lock:
     """Devices that need a part at the same time: the first makes it, and the others copy it."""
     with _lock:
@@ -79,7 +84,7 @@ def _one_by_one(index: SeedIndex, part: str) -> threading.Lock:
 def text_on_device(index: SeedIndex, watch: Stopwatch) -> PackedText:
     """Packed text and segments, which every part that needs them shares; stage index_to_device."""
     text = PackedText(index.text, index.segments)
-    return _bring(index, "text", lambda: to_device(text), _bytes(text.words, *text.segments), watch)
+    return _bring(index, "text", lambda: _from_host(text), _bytes(text.words, *text.segments), watch)
 
 
 def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
@@ -89,7 +94,7 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
     def make() -> TaggedIndex:
         built = copies_of(index, _SUFFIX_ARRAY).get(current_device())
-        return _tag(to_device(index.fast.suffix_array) if built is None else view(built), text, segments, length)
+        return _tag(_from_host(index.fast.suffix_array) if built is None else view(built), text, segments, length)
 
     # Twelve bytes a row while the tagged rows are made, eight afterwards.
     tagged = _bring(index, "tagged rows", make, 12 * index.rows + 4 * 4**length, watch, shares=("text", _SUFFIX_ARRAY))
@@ -126,11 +131,11 @@ def _tag(suffix_array: Any, text: Any, segments: Segments, table_length: int) ->
 def bwt_on_device(index: SeedIndex, direction: str, watch: Stopwatch) -> PaperIndex:
     """One BWT of the paper tier, `direction` 'forward' or 'reverse'; stage index_to_device."""
     part: PaperIndex = getattr(index, direction)
-    return _bring(index, direction, lambda: to_device(part), _bytes(*part), watch)
+    return _bring(index, direction, lambda: _from_host(part), _bytes(*part), watch)
 
 
 def binned_on_device(index: SeedIndex, min_length: int, parameters: BinParameters, watch: Stopwatch) -> BinnedIndex:
     """The index of paper 002, as `warpseed.fm_index.binned.binned_index` makes it; stage index_to_device."""
     made = binned_index(index, min_length, parameters)
     name = f"bins of {parameters.bin_size}, {parameters.sa_ratio}, {made.pre_calc_length}"
-    return _bring(index, name, lambda: to_device(made), _bytes(*made), watch)
+    return _bring(index, name, lambda: _from_host(made), _bytes(*made), watch)
