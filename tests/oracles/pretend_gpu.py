@@ -90,8 +90,10 @@ class PretendGpu(PaperKernels):
         # As if a bucket for every third k-mer were crowded.
         lists.cursors[SEGMENTS] = len(found) // 3
 
-    def append_crowded(self, search) -> None:
+    def read_crowded(self, search) -> None:
         assert search.lists.crowded.shape[1] == 4
+
+    probe_crowded = look_deeper = read_crowded
 
     def close_ranks(self, lists, max_hits, hits) -> None:
         room, kept = len(lists.hits) // SEGMENTS, []

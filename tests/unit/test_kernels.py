@@ -72,7 +72,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.fm_index.text import PackedText
     from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
-    from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, ways_of
+    from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of, ways_of
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.mems.fast import how_for
@@ -103,7 +103,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, words)
-    search = InexactSearch(tagged, kmers, scheme, ways_of(scheme), exact_neighbours(2), 128, lists)
+    search = InexactSearch(tagged, kmers, scheme, strings_of(scheme), ways_of(scheme), exact_neighbours(2), 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
@@ -206,7 +206,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
         "append_exact": (tagged, kmers, 128, True, words, rows, words),
         "append_inexact": (search, 1),
-        "append_crowded": (search,),
+        "read_crowded": (search,),
+        "probe_crowded": (search,),
+        "look_deeper": (search,),
         "close_ranks": (lists, 128, words),
         "settle_counts": (lists, 128),
         "paper_exact": (paper, kmers, rows, rows),

@@ -39,7 +39,7 @@ from warpseed.fm_index.tagged import TaggedIndex
 from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.cpu_paper import look_up_pairs
 from warpseed.kmer_seeds.fast import Costs, Neighbours, Scheme, exact_neighbours, make_scheme
-from warpseed.kmer_seeds.gpu_crowded import append_crowded
+from warpseed.kmer_seeds.gpu_crowded import look_deeper, probe_crowded, read_crowded
 from warpseed.kmer_seeds.gpu_exact import append_exact
 from warpseed.kmer_seeds.gpu_inexact import (
     CLOSING_BLOCKS,
@@ -49,7 +49,7 @@ from warpseed.kmer_seeds.gpu_inexact import (
     close_ranks,
     settle_counts,
 )
-from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, ways_of
+from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of, ways_of
 from warpseed.kmer_seeds.gpu_output import make_hit_columns, make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
@@ -93,9 +93,9 @@ _MOST_OF_A_LANE = (1 << 26) - 1
 """Hits of each of a warp's 32 lanes whose sum is below 2^31."""
 _COUNTED_BASES = 8
 """Of a k-mer, at most, whose rows say how many hits it may have."""
-_RESULT_BYTES = {"exact": 256, "inexact": 576}
+_RESULT_BYTES = {"exact": 256, "inexact": 832}
 """Device memory of a k-mer's results, about: lists with room for 16 hits, and what moving and sorting these take; with
-mismatches, 8 pieces of crowded buckets as well."""
+mismatches for 32, as those of k-mers that are dropped later lie there, too, and for 8 pieces of crowded buckets."""
 
 
 KmerRequest: TypeAlias = Request[int]
@@ -114,6 +114,8 @@ class DeviceScheme(NamedTuple):
     """A scheme on the device, and the rounds in which its lanes take the look-ups of any of its k-mers."""
 
     arrays: Scheme
+    strings: Any
+    """uint64[patterns], of `strings_of`"""
     ways: Any
     """uint32[patterns], of `ways_of`"""
     neighbours: Neighbours
@@ -123,7 +125,7 @@ class DeviceScheme(NamedTuple):
 
     def search(self, tagged: TaggedIndex, kmers: Packed, max_hits: int, lists: Lists) -> InexactSearch:
         """What the threads of a search share that goes by this scheme."""
-        return InexactSearch(tagged, kmers, self.arrays, self.ways, self.neighbours, max_hits, lists)
+        return InexactSearch(tagged, kmers, self.arrays, self.strings, self.ways, self.neighbours, max_hits, lists)
 
 
 def device_scheme(
@@ -134,8 +136,8 @@ def device_scheme(
     if before is not None and before.on_host is scheme:
         return before
     rounds = -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT))
-    ways, neighbours = to_device(ways_of(scheme)), to_device(exact_neighbours(tagged.table_length))
-    return DeviceScheme(to_device(scheme), ways, neighbours, rounds, scheme)
+    strings, ways, near = map(to_device, (strings_of(scheme), ways_of(scheme), exact_neighbours(tagged.table_length)))
+    return DeviceScheme(to_device(scheme), strings, ways, near, rounds, scheme)
 
 
 def _known_hits(dropped: int, request: KmerRequest) -> int:
@@ -173,7 +175,8 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
         inexact = scheme.search(tagged, kmers, limit, lists)
         launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
-        launch(append_crowded, _CROWDED_THREADS, BLOCK, inexact)
+        for crowded_kernel in (read_crowded, probe_crowded, look_deeper):
+            launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact)
         launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
         launch(settle_counts, count, BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)
@@ -181,9 +184,11 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         kept, dropped = map(int, used[KEPT:])
         results = int(counts.sum(dtype=xp.int64)) if request.count_only else kept
         found_here = DeviceHits(hits[:kept], counts, results, dropped, _known_hits(dropped, request))
+        if needed > room:
+            needed += needed // 8  # threads that see late that a k-mer is dropped append more, and not always as much
         return (0 if request.count_only else needed, needed_crowded), found_here
 
-    return with_room((0 if request.count_only else SEGMENTS * (4 + count // 4), SEGMENTS * (64 + count // 8)), append)
+    return with_room((0 if request.count_only else SEGMENTS * (4 + count // 2), SEGMENTS * (64 + count // 8)), append)
 
 
 def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> bool:

@@ -1,4 +1,4 @@
-"""The kernel of the fast tier's search with mismatches that takes the buckets with many rows, which repeats make.
+"""The kernels of the fast tier's search with mismatches that take the buckets with many rows, which repeats make.
 
 A bucket is read row by row only where there is nothing better. With one mismatch left for the bases that tags show,
 each string that they may be is searched for among them. And where a k-mer's first window must have just one mismatch
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from warpseed.compute.appended import run_at, runs_of_warp
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.gpu import bounded_kernel, cuda
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.fm_index.tagged import TAG_BASES, bucket_rows, decided_bases, exact_tag_range, tag_range
 from warpseed.kmer_seeds.gpu_look_ups import (
@@ -31,7 +31,7 @@ from warpseed.kmer_seeds.gpu_look_ups import (
 )
 from warpseed.sequences.packed import all_known, oriented_word
 
-__all__ = ["append_crowded", "piece_rows"]
+__all__ = ["look_deeper", "piece_rows", "probe_crowded", "read_crowded"]
 
 _RUN = 1024
 """Rows that are read one by one rather than searched, and that a warp reads before it takes others."""
@@ -148,27 +148,54 @@ def _read(search, nest, look_up, rows):
             return
 
 
-@kernel
-def append_crowded(search):
-    """The rows of the buckets set aside: a warp takes pieces of a part of the list in turn."""
-    dealt, nest = new_shared()
+@scalar
+def _piece_at(search, entry, method):
+    """The look-up and the rows of a piece that was set aside, (int64 first, int64 behind the last), and its pattern; no
+    rows where they are another kernel's work, or the k-mer is dropped."""
     kmers, lists = search.kmers, search.lists
-    start, end, step = runs_of_warp(lists.cursors, lists.crowded)
+    owner, pattern, begin, last = run_at(lists.crowded, entry)
+    query, strand = owner >> int64(1), owner & int64(1)
+    first_word = oriented_word(kmers, query, strand, int64(0))
+    bases = oriented_bases(kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
+    look_up = window_look_up(search, owner, first_word, pattern, bases)
+    others = _method_for(search, look_up, last - begin) != method
+    if cuda.any_sync(0xFFFFFFFF, others or is_dropped(search, query)):
+        last = begin
+    return look_up, (begin, last), pattern
+
+
+@bounded_kernel(72)
+def read_crowded(search):
+    """The rows of the pieces set aside that are read: a warp takes pieces of a part of the list in turn."""
+    _, nest = new_shared()
+    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
     for entry in range(start, end, step):
-        owner, pattern, begin, last = run_at(lists.crowded, entry)
-        query = owner >> int64(1)
-        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
-            continue
-        strand = owner & int64(1)
-        first_word = oriented_word(kmers, query, strand, int64(0))
-        bases = oriented_bases(kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
-        look_up = window_look_up(search, owner, first_word, pattern, bases)
-        method = _method_for(search, look_up, last - begin)
-        if method == int64(_PROBE):
-            _probe(search, nest, dealt, look_up, (begin, last))
-        elif method == int64(_DEEPER):
-            mismatches = _deeper_mismatches(search, look_up, int64(kmers.lengths[query]))
-            _look_deeper(search, nest, dealt, look_up, pattern, mismatches)
-        else:
-            _read(search, nest, look_up, (begin, last))
-    flush(lists, nest, int64(1))
+        look_up, rows, _ = _piece_at(search, entry, int64(_READ))
+        if rows[0] < rows[1]:
+            _read(search, nest, look_up, rows)
+    flush(search.lists, nest, int64(1))
+
+
+@bounded_kernel(80)
+def probe_crowded(search):
+    """As `read_crowded`, where strings are searched for in the tags of a piece."""
+    dealt, nest = new_shared()
+    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
+    for entry in range(start, end, step):
+        look_up, rows, _ = _piece_at(search, entry, int64(_PROBE))
+        if rows[0] < rows[1]:
+            _probe(search, nest, dealt, look_up, rows)
+    flush(search.lists, nest, int64(1))
+
+
+@bounded_kernel(80)
+def look_deeper(search):
+    """As `read_crowded`, where strings of the window before are looked up in the place of a piece."""
+    dealt, nest = new_shared()
+    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
+    for entry in range(start, end, step):
+        look_up, rows, pattern = _piece_at(search, entry, int64(_DEEPER))
+        if rows[0] < rows[1]:
+            length = int64(search.kmers.lengths[look_up.owner >> int64(1)])
+            _look_deeper(search, nest, dealt, look_up, pattern, _deeper_mismatches(search, look_up, length))
+    flush(search.lists, nest, int64(1))

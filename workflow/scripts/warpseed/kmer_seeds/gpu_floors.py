@@ -10,6 +10,7 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     is_dropped,
     is_whole,
     look_up_bucket,
+    oriented_bases,
     sure_bases,
     window_look_up,
     window_of,
@@ -31,7 +32,8 @@ def _look_up_of(search, t):
     pattern = scheme.pattern_first[length, 0] + t % scheme.look_ups[length]
     query, strand = owner >> int64(1), owner & int64(1)
     first_word = oriented_word(kmers, query, strand, int64(0))
-    low, high, bases = look_up_bucket(search.tagged, kmers, scheme, query, strand, first_word, pattern)
+    low, high = look_up_bucket(search, query, strand, first_word, pattern)
+    bases = oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
     look_up = window_look_up(search, owner, first_word, pattern, bases)
     rows = exact_tag_range(search.tagged, low, high, bases, sure_bases(look_up.way), high)
     shown = exact_tag_range(search.tagged, low, high, bases, bases_behind(look_up.way), high)

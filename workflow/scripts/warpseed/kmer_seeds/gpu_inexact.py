@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from warpseed.compute.appended import SEGMENTS, set_aside
-from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
 from warpseed.fm_index.tagged import exact_tag_range, position_of
 from warpseed.fm_index.text import inside_segment
@@ -16,6 +21,7 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     is_whole,
     look_up_bucket,
     new_shared,
+    oriented_bases,
     sure_bases,
     try_rows,
     window_look_up,
@@ -30,11 +36,85 @@ _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
 _CROWDED = 64
 """A bucket with more rows is narrowed, and if it has more then, left to whole warps."""
+_STACK = 64
+_BLOCK_WAITING = 2 * _STACK * WARPS
+"""Buckets that wait on a stack, and on all of a block."""
 _ROUNDS = 4
 """Look-ups of a lane after which it asks whether the k-mer is dropped."""
 CLOSING_BLOCKS = 32 * SEGMENTS
 KEPT = 2 * SEGMENTS
 """Place of the cursor of what `close_ranks` keeps; dropped k-mers are counted behind it."""
+
+
+class Waiting(NamedTuple):
+    """Buckets that wait until there are as many as a warp has lanes: two stacks for each of a block's warps in shared
+    memory, of buckets with few rows or many, and of those that are known to have many."""
+
+    items: np.ndarray
+    """uint32[_BLOCK_WAITING], pattern << 5 | the lane that looked it up"""
+    lows: np.ndarray
+    """uint32[_BLOCK_WAITING], first row"""
+    highs: np.ndarray
+    """uint32[_BLOCK_WAITING], row behind the last"""
+
+
+@scalar
+def _new_waiting():
+    """Shared memory of a block for its stacks: 48 bytes a thread."""
+    return Waiting(
+        cuda.shared.array(_BLOCK_WAITING, uint32),
+        cuda.shared.array(_BLOCK_WAITING, uint32),
+        cuda.shared.array(_BLOCK_WAITING, uint32),
+    )
+
+
+@scalar
+def _place(crowded, number):
+    """The place of an item of one of a warp's stacks."""
+    warp = int64(cuda.threadIdx.x) >> int64(5)
+    return (int64(2) * warp + crowded) * int64(_STACK) + number
+
+
+@scalar
+def _put(waiting, crowded, filled, item, rows):
+    """Put every lane's bucket that has rows on a stack; returns how many are there, int32. All lanes take part."""
+    low, high = rows
+    votes = uint32(cuda.ballot_sync(0xFFFFFFFF, low < high))
+    if votes == uint32(0):
+        return filled
+    if low < high:
+        lane = int64(cuda.threadIdx.x) & int64(31)
+        before = uint32(votes & ((uint32(1) << uint32(lane)) - uint32(1)))
+        at = _place(crowded, int64(filled) + popcount(uint64(before)))
+        waiting.items[at] = uint32(item)
+        waiting.lows[at] = uint32(low)
+        waiting.highs[at] = uint32(high)
+    cuda.syncwarp()
+    return int32(filled + popcount(uint64(votes)))
+
+
+@scalar
+def _take(waiting, crowded, first, filled):
+    """A bucket for every lane, of those on a stack from `first` on: (item, first row, row behind the last); no rows for
+    lanes that there is none for. All lanes take part."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    item, low, high = int64(0), int64(0), int64(0)
+    if first + lane < filled:
+        at = _place(crowded, first + lane)
+        item, low, high = int64(waiting.items[at]), int64(waiting.lows[at]), int64(waiting.highs[at])
+    cuda.syncwarp()
+    return item, low, high
+
+
+@scalar
+def _look_up_of(search, item):
+    """The look-up of an item of this warp, and 32 bases of its k-mer from the window on."""
+    of_thread = (int64(cuda.grid(1)) & int64(-32)) + (item & int64(31))
+    owner, pattern = of_thread >> int64(LANES_SHIFT), item >> int64(5)
+    query, strand = owner >> int64(1), owner & int64(1)
+    first_word = oriented_word(search.kmers, query, strand, int64(0))
+    bases = oriented_bases(search.kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
+    return window_look_up(search, owner, first_word, pattern, bases), bases
 
 
 @scalar
@@ -56,47 +136,86 @@ def _narrowed(search, look_up, rows, bases):
     return exact_tag_range(index, low, high, bases, sure_bases(way), high)
 
 
-@kernel
+@scalar
+def _few_rows(search, item, rows):
+    """A crowded bucket's rows that are tried here: those that are left, if they are few. Else they are set aside."""
+    look_up, bases = _look_up_of(search, item)
+    if is_dropped(search, look_up.owner >> int64(1)):
+        return rows[0], rows[0]
+    low, high = _narrowed(search, look_up, rows, bases)
+    if high - low <= int64(_CROWDED):
+        return low, high
+    run = piece_rows(search, look_up, high - low)
+    set_aside(search.lists.cursors, search.lists.crowded, (look_up.owner, item >> int64(5)), (low, high), run)
+    return low, low
+
+
+@scalar
+def _try_waiting(search, shared, filled, crowded, least):
+    """Try the buckets on a warp's stacks, 32 at a time, until each has fewer than `least`; all lanes take part.
+
+    Returns
+    -------
+    (filled, crowded) : how many are left on the stacks
+    """
+    dealt, nest, waiting = shared
+    while filled >= least or crowded >= least:
+        narrows = int64(crowded >= int32(32) or filled < least)
+        there = crowded if narrows else filled
+        left = max(int32(there - int32(32)), int32(0))
+        item, low, high = _take(waiting, narrows, int64(left), int64(there))
+        if narrows:
+            crowded = left
+            if low < high:
+                low, high = _few_rows(search, item, (low, high))
+        else:
+            filled = left
+            many = high if high - low > int64(_CROWDED) else low
+            crowded = _put(waiting, int64(1), crowded, item, (low, many))
+            high = low if many > low else high
+        look_up = window_look_up(search, int64(0), uint64(0), int64(0), uint64(0))
+        if low < high:
+            look_up, _ = _look_up_of(search, item)
+        try_rows(search, nest, dealt, look_up, (low, high))
+    return filled, crowded
+
+
+@bounded_kernel(80)
 def append_inexact(search, rounds):
     """Matches with mismatches: 2 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
 
-    The rows of a warp's 32 buckets are dealt out to its lanes one by one (binary search in shared memory), so that one
-    full bucket does not keep 31 lanes waiting. What is crowded is left to `append_crowded`. A k-mer that has a hit too
-    many is not looked up any more.
+    Most buckets are empty. Those that are not wait in shared memory until all lanes of the warp have one; so do those
+    that are crowded, whose rows are searched. The rows of a warp's 32 buckets are dealt out to its lanes one by one, so
+    that one full bucket does not keep 31 lanes waiting. What is crowded still is left to the kernels of gpu_crowded.py.
+    A k-mer that has a hit too many is not looked up any more.
     """
+    waiting = _new_waiting()
     dealt, nest = new_shared()
-    index, kmers, scheme, lists = search.tagged, search.kmers, search.scheme, search.lists
+    kmers, scheme = search.kmers, search.scheme
     t = int64(cuda.grid(1))
     owner = t >> int64(LANES_SHIFT)
     query = owner >> int64(1)
     strand = owner & int64(1)
-    pattern = int64(0)
-    end = int64(0)
-    first_word = uint64(0)
+    pattern, left, first_word = int32(0), int32(0), uint64(0)
     if query < int64(kmers.lengths.shape[0]):
         length = int64(kmers.lengths[query])
         first_word = oriented_word(kmers, query, strand, int64(0))
-        pattern = scheme.pattern_first[length, 0] + (t & int64(_LANES - 1))
-        end = scheme.pattern_first[length, 0] + scheme.look_ups[length]
-    look_up = window_look_up(search, int64(0), uint64(0), int64(0), uint64(0))
-    for done in range(rounds):
-        low = int64(0)
-        high = int64(0)
-        if int64(done) & int64(_ROUNDS - 1) == int64(0) and pattern < end and is_dropped(search, query):
-            end = pattern
-        if pattern < end:
-            low, high, bases = look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern)
-            if low < high:
-                look_up = window_look_up(search, owner, first_word, pattern, bases)
-            if high - low > int64(_CROWDED):
-                low, high = _narrowed(search, look_up, (low, high), bases)
-                if high - low > int64(_CROWDED):
-                    run = piece_rows(search, look_up, high - low)
-                    set_aside(lists.cursors, lists.crowded, (owner, pattern), (low, high), run)
-                    high = low
-        try_rows(search, nest, dealt, look_up, (low, high))
-        pattern += int64(_LANES)
-    flush(lists, nest, int64(1))
+        lane = t & int64(_LANES - 1)
+        pattern = int32(scheme.pattern_first[length, 0] + lane)
+        left = int32((scheme.look_ups[length] - lane + int64(_LANES - 1)) >> int64(LANES_SHIFT))
+    filled, crowded = int32(0), int32(0)
+    for done in range(int32(rounds) + int32(1)):
+        low, high = int64(0), int64(0)
+        if int32(done) & int32(_ROUNDS - 1) == int32(0) and int32(done) < left and is_dropped(search, query):
+            left = int32(0)
+        if int32(done) < left:
+            low, high = look_up_bucket(search, query, strand, first_word, int64(pattern))
+        item = (int64(pattern) << int64(5)) | (t & int64(31))
+        filled = _put(waiting, int64(0), filled, item, (low, high))
+        least = int32(1) if int32(done) == int32(rounds) else int32(32)
+        filled, crowded = _try_waiting(search, (dealt, nest, waiting), filled, crowded, least)
+        pattern = int32(pattern + int32(_LANES))
+    flush(search.lists, nest, int64(1))
 
 
 @kernel

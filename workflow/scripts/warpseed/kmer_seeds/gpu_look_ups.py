@@ -17,7 +17,7 @@ from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
-from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex, bucket_rows
+from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words, changed_bases
 from warpseed.kmer_seeds.kmers import keyed_hit
@@ -44,6 +44,7 @@ __all__ = [
     "offset_of",
     "oriented_bases",
     "spare_of",
+    "strings_of",
     "sure_bases",
     "tag_of",
     "try_row",
@@ -73,17 +74,35 @@ def oriented_bases(kmers, query, strand, first_word, offset):
     return bases
 
 
-@scalar
-def look_up_bucket(index, kmers, scheme, query, strand, first_word, pattern):
-    """One look-up of a k-mer in one orientation.
+_UNSEEN, _FROM = 32, 40
+"""Bits of a string below those of the table's strings that are behind its own bases, and below those of the k-mer that
+are before it, two for each base; what changes the string is at the bottom."""
 
-    Returns
-    -------
-    (low, high, bases) : the rows of the pattern's bucket, and 32 bases of the k-mer from its window on
+
+def strings_of(scheme: Scheme) -> np.ndarray:
+    """What is looked up for every pattern of a scheme, each as one word: uint64[patterns]."""
+    unseen = (2 * (scheme.table_length - scheme.pattern_length.astype(np.int64))).astype(np.uint64)
+    before = 2 * scheme.pattern_offset.astype(np.uint64)
+    return scheme.patterns << unseen | unseen << np.uint64(_UNSEEN) | before << np.uint64(_FROM)
+
+
+@scalar
+def look_up_bucket(search, query, strand, first_word, pattern):
+    """One look-up of a k-mer in one orientation: the rows of the pattern's bucket.
+
+    This is what a search does most: so numbers are short, and indices not below 0 by their types.
     """
-    bases = oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
-    low, high = bucket_rows(index, bases, int64(scheme.pattern_length[pattern]), scheme.patterns[pattern])
-    return low, high, bases
+    string = search.strings[uint64(pattern)]
+    before, unseen = string >> uint64(_FROM), uint32(string >> uint64(_UNSEEN)) & uint32(0xFF)
+    if one_word_each(search.kmers):
+        bases = first_word << before
+    else:
+        bases = oriented_bases(search.kmers, query, strand, first_word, int64(before >> uint64(1)))
+    code = uint32(bases >> uint64(32)) >> uint32(int64(32) - int64(2) * int64(search.tagged.table_length))
+    entry = uint32(((code >> unseen) << unseen) ^ uint32(string))
+    table = search.tagged.table
+    low, high = table[uint64(entry)], table[uint64(entry) + (uint64(1) << uint64(unseen))]
+    return int64(low), int64(max(low, high))
 
 
 class Lists(NamedTuple):
@@ -162,6 +181,8 @@ class InexactSearch(NamedTuple):
     tagged: TaggedIndex
     kmers: Packed
     scheme: Scheme
+    strings: np.ndarray
+    """uint64[patterns of the scheme], of `strings_of`"""
     ways: np.ndarray
     """uint32[patterns of the scheme], of `ways_of`"""
     neighbours: Neighbours
