@@ -17,7 +17,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 from warpseed.compute import device_marks, gpu
-from warpseed.compute.device_marks import marked_on_device
+from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, InputError, MemoryLimitError
 
@@ -315,9 +315,14 @@ def test_stages_are_marked_and_waited_for_once(made_up: SimpleNamespace) -> None
         mark("order")
         assert len(done) == 4 and "waited" not in done
     assert done[4:] == ["waited"] and watch.seconds == pytest.approx({"order": 0.204, "device_to_host": 0.102})
+    done.clear()
+    with time_on_device(watch, "kernel"):
+        assert len(done) == 1
+    assert done[2:] == ["waited"] and watch.seconds["kernel"] == pytest.approx(0.001)
     watch = Stopwatch()
-    with pytest.raises(ZeroDivisionError), marked_on_device(watch):
-        raise ZeroDivisionError
+    for failing in (marked_on_device(watch), time_on_device(watch, "kernel")):
+        with pytest.raises(ZeroDivisionError), failing:
+            raise ZeroDivisionError
     assert watch.seconds == {}
 
 

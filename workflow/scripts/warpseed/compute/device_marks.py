@@ -1,4 +1,4 @@
-"""Times of several stages on a device, none of which the host waits for before all of them are given to it."""
+"""Times of stages on a device; of several in a row the host waits once, when all of them are given to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warpseed.compute.gpu import cupy
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["marked_on_device"]
+__all__ = ["marked_on_device", "time_on_device"]
 
 
 @contextmanager
@@ -36,3 +36,11 @@ def marked_on_device(watch: Stopwatch) -> Iterator[Callable[[str], None]]:
     marks[-1][1].synchronize()
     for (_, began), (stage, ended) in pairwise(marks):
         watch.add(stage, package.cuda.get_elapsed_time(began, ended) / 1e3)
+
+
+@contextmanager
+def time_on_device(watch: Stopwatch, stage: str) -> Iterator[None]:
+    """As `marked_on_device`, where the block is one stage."""
+    with marked_on_device(watch) as mark:
+        yield
+        mark(stage)

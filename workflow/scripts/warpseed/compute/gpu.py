@@ -63,7 +63,6 @@ __all__ = [
     "resident",
     "sort",
     "synchronize",
-    "time_on_device",
     "to_device",
     "view",
     "visible_devices",
@@ -132,18 +131,6 @@ def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
         finally:
             config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
         configured(*arguments)
-
-
-@contextmanager
-def time_on_device(watch: Stopwatch, stage: str) -> Iterator[None]:
-    """Time what the block puts on this thread's stream, with CUDA events."""
-    package = cupy()
-    begin, end = package.cuda.Event(), package.cuda.Event()
-    begin.record()
-    yield
-    end.record()
-    end.synchronize()
-    watch.add(stage, package.cuda.get_elapsed_time(begin, end) / 1e3)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpseed.compute.gpu import free_memory, on_device, on_own_stream, time_on_device
+from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.gpu import free_memory, on_device, on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_order
 from warpseed.ebwt.gpu_few_words import Found, are_few, find_few

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.compiled import int64, uint32
+from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import (
     argsort,
     cuda,
@@ -17,7 +18,6 @@ from warpseed.compute.gpu import (
     launch,
     on_device,
     synchronize,
-    time_on_device,
     to_device,
     view,
 )

@@ -15,6 +15,7 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import BatchRun, run_batches
+from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
     copied_to_device,
@@ -23,7 +24,6 @@ from warpseed.compute.gpu import (
     resident,
     sort,
     synchronize,
-    time_on_device,
     to_device,
     view,
     with_room,

@@ -30,7 +30,7 @@ _THREADS = 1 << 21
 
 def kernel_seconds(run: Callable[[], Any], repeats: int) -> list[float]:
     """Seconds of each repeat by CUDA events, after a warm-up; what `run` returns is kept until the clock stops."""
-    from warpseed.compute.gpu import time_on_device
+    from warpseed.compute.device_marks import time_on_device
 
     run()
     seconds = []

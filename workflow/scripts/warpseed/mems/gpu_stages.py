@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import copied_to_device, cupy, free_memory, launch, time_on_device, to_device, view
+from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.gpu import copied_to_device, cupy, free_memory, launch, to_device, view
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK

@@ -14,6 +14,7 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar
 from warpseed.compute.device_batches import run_batches
+from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import (
     cuda,
     cupy,
@@ -22,7 +23,6 @@ from warpseed.compute.gpu import (
     launch,
     on_stream,
     synchronize,
-    time_on_device,
     view,
 )
 from warpseed.compute.owners import owner_of

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
+from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import (
     cuda,
     cupy,
@@ -23,7 +24,6 @@ from warpseed.compute.gpu import (
     launch,
     pinned,
     resident,
-    time_on_device,
     to_device,
     view,
 )

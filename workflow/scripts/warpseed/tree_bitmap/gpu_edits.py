@@ -10,7 +10,8 @@ import numpy as np
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_batches import serve_devices
-from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_own_stream, time_on_device, view
+from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_own_stream, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_edits import room_for

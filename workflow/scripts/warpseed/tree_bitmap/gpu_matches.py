@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from warpseed.batches import check_source, lies_on_device
-from warpseed.compute.gpu import cupy, on_device, synchronize, time_on_device, view
+from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.gpu import cupy, on_device, synchronize, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_columns import refuse_results, room_on_device
 from warpseed.sequences.device_queries import codes_on_device
