@@ -126,6 +126,9 @@ class _Cuda:
         lane = self.here.thread % WARP
         return self._of_warp(value)[max(lane - delta, 0) if lane >= delta else lane]
 
+    def ldcg(self, array: np.ndarray, place: Any) -> Any:
+        return array[place]
+
     def popc(self, value: Any) -> int:
         return int(value).bit_count()
 

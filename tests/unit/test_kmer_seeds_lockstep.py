@@ -1,0 +1,160 @@
+"""The kernels of k-mers with mismatches, run as they are written, against the CPU's search."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.lockstep import run_kernel
+from warpseed import build_index
+from warpseed.compute import appended, warp
+from warpseed.compute.compiled import Compiled
+from warpseed.compute.intrinsics import popcount
+from warpseed.compute.sink import NO_LIMIT
+from warpseed.fm_index import tagged
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_inexact, gpu_look_ups
+from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
+from warpseed.kmer_seeds.kmers import QUERY_SHIFT, pack_kmers
+from warpseed.sequences.packed import Packed
+from warpseed.sequences.queries import Queries
+
+MODULES = (gpu_inexact, gpu_crowded, gpu_look_ups, appended, warp)
+SEGMENTS = 2
+ROOM = 20_000
+BASES = "ACGT"
+
+
+def tag(index: SeedIndex) -> tagged.TaggedIndex:
+    """Tagged rows as the kernel makes them, around the CPU's table."""
+    fast, rows = index.fast, np.empty(index.rows, np.uint64)
+    for row in range(index.rows):
+        position = tagged._position(fast.suffix_array, row)
+        behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
+        rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
+    return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length)
+
+
+def mutated(draw: random.Random, bases: str, rate: float) -> str:
+    return "".join(draw.choice(BASES) if draw.random() < rate else base for base in bases)
+
+
+def repetitive(draw: random.Random) -> list[str]:
+    """A contig of copies of a few bases, some of them changed, and of random bases; and short ones."""
+    unit = "".join(draw.choices(BASES, k=draw.choice([7, 25, 40])))
+    copies = [mutated(draw, unit, draw.choice([0, 0.05])) + "".join(draw.choices(BASES, k=3)) for _ in range(40)]
+    text = "".join(copies) + "".join(draw.choices(BASES, k=200))
+    return [text, text[:60], text[100:109]]
+
+
+def drawn_kmers(draw: random.Random, text: str, lengths: list[int], unknown: bool) -> Packed:
+    kmers: list[str] = []
+    for k in lengths:
+        first = draw.randrange(len(text) - k + 1)
+        bases = mutated(draw, text[first : first + k], 0.03 if kmers else 0)
+        if unknown:
+            bases = "N" + bases[1:]
+        kmers.append(bases if draw.random() < 0.5 else bases[::-1].translate(str.maketrans(BASES, BASES[::-1])))
+    return pack_kmers(Queries.from_sequences(kmers))
+
+
+def bits_of(intrinsic: Any, word: np.uint64) -> np.int64:
+    """The one intrinsic that these kernels use."""
+    assert intrinsic is popcount and isinstance(word, np.uint64)
+    return np.int64(int(word).bit_count())
+
+
+def search(index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int) -> tuple[gpu_look_ups.Lists, list[int]]:
+    """What the kernels append, and how many hits there were before each."""
+    scheme = make_scheme(kmers.lengths, mismatches, 100 * index.rows, index.table_length, gpu.COSTS)
+    described = gpu_look_ups.strings_of(scheme), gpu_look_ups.ways_of(scheme), exact_neighbours(index.table_length)
+    lists = gpu_look_ups.Lists(
+        np.zeros(2 * SEGMENTS + 2, np.uint64),
+        np.zeros(SEGMENTS * ROOM, np.uint64),
+        np.zeros((SEGMENTS * ROOM, 4), np.uint32),
+        np.zeros(len(kmers.lengths), np.uint64),
+    )
+    shared = gpu_look_ups.InexactSearch(tag(index), kmers, scheme, *described, max_hits, lists)
+    rounds = -(-int(scheme.look_ups.max()) // (1 << gpu_inexact.LANES_SHIFT))
+    threads = 2 * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
+    launches: list[tuple[Any, int, tuple[Any, ...]]] = [(gpu_inexact.append_inexact, threads, (shared, rounds))]
+    launches += [
+        (kernel, warp.BLOCK, (shared,))
+        for kernel in (gpu_crowded.read_crowded, gpu_crowded.probe_crowded, gpu_crowded.look_deeper)
+    ]
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+        patch.setattr(type(popcount), "__call__", bits_of, raising=False)
+        for kernel, count, arguments in launches:
+            found.append(int(lists.cursors[:SEGMENTS].sum()))
+            run_kernel(MODULES, (), (kernel, count, warp.BLOCK), *arguments)
+    assert lists.cursors[: 2 * SEGMENTS].max() <= ROOM
+    return lists, found
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are many, and lists have few parts."""
+    for module in (appended, gpu_look_ups, gpu_inexact):
+        monkeypatch.setattr(module, "SEGMENTS", SEGMENTS)
+    monkeypatch.setattr(gpu_inexact, "_CROWDED", 3)
+    for name, rows in (("_RUN", 8), ("_LONG_RUN", 16), ("_SLICE", 32)):
+        monkeypatch.setattr(gpu_crowded, name, rows)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("max_hits", [NO_LIMIT, 5])
+@pytest.mark.parametrize(
+    ("lengths", "mismatches", "table_length", "unknown"),
+    [
+        ([12, 12, 12], 1, 4, False),
+        ([8, 8], 2, 4, False),
+        ([9, 14, 4], 2, 4, True),
+        ([40, 33], 1, 5, False),
+        ([20, 20], 3, 4, False),
+        ([3, 15, 2], 1, 4, True),
+    ],
+)
+def test_kernels_find_what_the_cpu_does(
+    write_reference: Callable[..., Path], lengths: list[int], mismatches: int, table_length: int, unknown: bool,
+    max_hits: int,
+) -> None:  # fmt: skip
+    draw = random.Random(f"{lengths} {mismatches}")
+    contigs = repetitive(draw)
+    index = build_index(write_reference(contigs), table_length=table_length)
+    kmers = drawn_kmers(draw, contigs[0], lengths, unknown)
+    lists, _ = search(index, kmers, mismatches, max_hits)
+
+    expected = cpu.find_fast(index, kmers, mismatches)
+    kept = expected.counts <= max_hits
+    assert (lists.counts <= max_hits).tolist() == kept.tolist()
+    assert lists.counts[kept].tolist() == expected.counts[kept].tolist()
+    of_query = np.repeat(np.arange(len(lengths), dtype=np.uint64), expected.counts)
+    keyed = (of_query << np.uint64(QUERY_SHIFT)) | expected.hits
+    ours = np.concatenate([lists.hits[s * ROOM :][: int(lists.cursors[s])] for s in range(SEGMENTS)])
+    ours = ours[kept[(ours >> np.uint64(QUERY_SHIFT)).astype(np.int64)]]
+    assert np.sort(ours).tolist() == keyed[np.repeat(kept, expected.counts)].tolist()
+    assert expected.counts[0] > 0
+
+
+@pytest.mark.usefixtures("small")
+def test_crowded_buckets_are_taken_in_each_way(write_reference: Callable[..., Path]) -> None:
+    """Rows are read, strings searched for in tags, and strings of the window before looked up."""
+    draw = random.Random(3)
+    unit = "".join(draw.choices(BASES, k=14))
+    copies = [mutated(draw, unit[:4], 0.5) + unit[4:] + "".join(draw.choices(BASES, k=2)) for _ in range(120)]
+    text = "".join(copies)
+    index = build_index(write_reference([text]), table_length=4)
+    kmers = pack_kmers(Queries.from_sequences([unit[:8]]))
+    lists, before = search(index, kmers, 2, NO_LIMIT)
+    after = [*before[1:], int(lists.cursors[:SEGMENTS].sum())]
+    assert all(more > fewer for fewer, more in zip(before, after, strict=True)), (before, after)
+    assert lists.counts.tolist() == cpu.find_fast(index, kmers, 2).counts.tolist()
