@@ -13,12 +13,12 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.lockstep import run_kernel
+from oracles.tagged import tagged_rows
 from warpseed import build_index
 from warpseed.compute import appended, warp
 from warpseed.compute.compiled import Compiled
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.sink import NO_LIMIT
-from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_inexact, gpu_look_ups
 from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
@@ -30,16 +30,6 @@ MODULES = (gpu_inexact, gpu_crowded, gpu_look_ups, appended, warp)
 SEGMENTS = 2
 ROOM = 20_000
 BASES = "ACGT"
-
-
-def tag(index: SeedIndex) -> tagged.TaggedIndex:
-    """Tagged rows as the kernel makes them, around the CPU's table."""
-    fast, rows = index.fast, np.empty(index.rows, np.uint64)
-    for row in range(index.rows):
-        position = tagged._position(fast.suffix_array, row)
-        behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
-        rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
-    return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length)
 
 
 def mutated(draw: random.Random, bases: str, rate: float) -> str:
@@ -81,7 +71,7 @@ def search(index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int) -> t
         np.zeros((SEGMENTS * ROOM, 4), np.uint32),
         np.zeros(len(kmers.lengths), np.uint64),
     )
-    shared = gpu_look_ups.InexactSearch(tag(index), kmers, scheme, *described, max_hits, lists)
+    shared = gpu_look_ups.InexactSearch(tagged_rows(index), kmers, scheme, *described, max_hits, lists)
     rounds = -(-int(scheme.look_ups.max()) // (1 << gpu_inexact.LANES_SHIFT))
     threads = 2 * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
     launches: list[tuple[Any, int, tuple[Any, ...]]] = [(gpu_inexact.append_inexact, threads, (shared, rounds))]

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from oracles.tagged import tagged_rows
 from warpseed import build_index
 from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
@@ -25,14 +26,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> SeedIndex:
 
 
 def tag(index: SeedIndex, table: np.ndarray) -> TaggedIndex:
-    """Tagged rows as the kernel makes them, around a table of one's own."""
-    fast = index.fast
-    rows = np.empty(index.rows, np.uint64)
-    for row in range(index.rows):
-        position = tagged._position(fast.suffix_array, row)
-        behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
-        rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
-    return TaggedIndex(fast.text, rows, table, fast.segments, index.table_length)
+    """Tagged rows around a table of one's own."""
+    return tagged_rows(index)._replace(table=table)
 
 
 def word(bases: str) -> np.uint64:

@@ -19,17 +19,16 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     deeper_way,
     flush,
     is_dropped,
+    look_up_of,
     new_shared,
     offset_of,
-    oriented_bases,
     spare_of,
     tag_of,
     try_row,
     try_rows,
-    window_look_up,
     window_of,
 )
-from warpseed.sequences.packed import all_known, oriented_word
+from warpseed.sequences.packed import all_known
 
 __all__ = ["look_deeper", "piece_rows", "probe_crowded", "read_crowded"]
 
@@ -152,14 +151,10 @@ def _read(search, nest, look_up, rows):
 def _piece_at(search, entry, method):
     """The look-up and the rows of a piece that was set aside, (int64 first, int64 behind the last), and its pattern; no
     rows where they are another kernel's work, or the k-mer is dropped."""
-    kmers, lists = search.kmers, search.lists
-    owner, pattern, begin, last = run_at(lists.crowded, entry)
-    query, strand = owner >> int64(1), owner & int64(1)
-    first_word = oriented_word(kmers, query, strand, int64(0))
-    bases = oriented_bases(kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
-    look_up = window_look_up(search, owner, first_word, pattern, bases)
+    owner, pattern, begin, last = run_at(search.lists.crowded, entry)
+    look_up, _ = look_up_of(search, owner, pattern)
     others = _method_for(search, look_up, last - begin) != method
-    if cuda.any_sync(0xFFFFFFFF, others or is_dropped(search, query)):
+    if cuda.any_sync(0xFFFFFFFF, others or is_dropped(search, owner >> int64(1))):
         last = begin
     return look_up, (begin, last), pattern
 

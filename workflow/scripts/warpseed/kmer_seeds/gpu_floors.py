@@ -10,12 +10,10 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     is_dropped,
     is_whole,
     look_up_bucket,
-    oriented_bases,
+    look_up_of,
     sure_bases,
-    window_look_up,
     window_of,
 )
-from warpseed.sequences.packed import oriented_word
 
 __all__ = ["count_hits_shown", "count_sectors"]
 
@@ -26,15 +24,13 @@ _MOST_SECTORS = 16
 @scalar
 def _look_up_of(search, t):
     """Look-up t of a set of k-mers of one length: (its k-mer, its pattern, first row, row behind the last, LookUp)."""
-    kmers, scheme = search.kmers, search.scheme
-    length = int64(kmers.lengths[0])
+    scheme = search.scheme
+    length = int64(search.kmers.lengths[0])
     owner = t // scheme.look_ups[length]
     pattern = scheme.pattern_first[length, 0] + t % scheme.look_ups[length]
     query, strand = owner >> int64(1), owner & int64(1)
-    first_word = oriented_word(kmers, query, strand, int64(0))
-    low, high = look_up_bucket(search, query, strand, first_word, pattern)
-    bases = oriented_bases(kmers, query, strand, first_word, int64(scheme.pattern_offset[pattern]))
-    look_up = window_look_up(search, owner, first_word, pattern, bases)
+    look_up, bases = look_up_of(search, owner, pattern)
+    low, high = look_up_bucket(search, query, strand, look_up.first_word, pattern)
     rows = exact_tag_range(search.tagged, low, high, bases, sure_bases(look_up.way), high)
     shown = exact_tag_range(search.tagged, low, high, bases, bases_behind(look_up.way), high)
     return query, pattern, rows, shown, look_up

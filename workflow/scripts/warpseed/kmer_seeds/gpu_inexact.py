@@ -20,8 +20,8 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     is_dropped,
     is_whole,
     look_up_bucket,
+    look_up_of,
     new_shared,
-    oriented_bases,
     sure_bases,
     try_rows,
     window_look_up,
@@ -107,14 +107,10 @@ def _take(waiting, crowded, first, filled):
 
 
 @scalar
-def _look_up_of(search, item):
+def _look_up_of_item(search, item):
     """The look-up of an item of this warp, and 32 bases of its k-mer from the window on."""
     of_thread = (int64(cuda.grid(1)) & int64(-32)) + (item & int64(31))
-    owner, pattern = of_thread >> int64(LANES_SHIFT), item >> int64(5)
-    query, strand = owner >> int64(1), owner & int64(1)
-    first_word = oriented_word(search.kmers, query, strand, int64(0))
-    bases = oriented_bases(search.kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
-    return window_look_up(search, owner, first_word, pattern, bases), bases
+    return look_up_of(search, of_thread >> int64(LANES_SHIFT), item >> int64(5))
 
 
 @scalar
@@ -139,7 +135,7 @@ def _narrowed(search, look_up, rows, bases):
 @scalar
 def _few_rows(search, item, rows):
     """A crowded bucket's rows that are tried here: those that are left, if they are few. Else they are set aside."""
-    look_up, bases = _look_up_of(search, item)
+    look_up, bases = _look_up_of_item(search, item)
     if is_dropped(search, look_up.owner >> int64(1)):
         return rows[0], rows[0]
     low, high = _narrowed(search, look_up, rows, bases)
@@ -175,7 +171,7 @@ def _try_waiting(search, shared, filled, crowded, least):
             high = low if many > low else high
         look_up = window_look_up(search, int64(0), uint64(0), int64(0), uint64(0))
         if low < high:
-            look_up, _ = _look_up_of(search, item)
+            look_up, _ = _look_up_of_item(search, item)
         try_rows(search, nest, dealt, look_up, (low, high))
     return filled, crowded
 

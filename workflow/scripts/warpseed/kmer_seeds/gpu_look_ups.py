@@ -40,6 +40,7 @@ __all__ = [
     "is_dropped",
     "is_whole",
     "look_up_bucket",
+    "look_up_of",
     "new_shared",
     "offset_of",
     "oriented_bases",
@@ -294,6 +295,15 @@ def window_look_up(search, owner, first_word, pattern, bases):
     length = int64(search.kmers.lengths[owner >> int64(1)])
     tag, mask = tag_of(search.tagged, length, offset_of(way), bases)
     return LookUp(owner, first_word, tag, mask, way)
+
+
+@scalar
+def look_up_of(search, owner, pattern):
+    """As `window_look_up`, of a k-mer in one orientation whose words are read here; with these 32 bases."""
+    query, strand = owner >> int64(1), owner & int64(1)
+    first_word = oriented_word(search.kmers, query, strand, int64(0))
+    bases = oriented_bases(search.kmers, query, strand, first_word, int64(search.scheme.pattern_offset[pattern]))
+    return window_look_up(search, owner, first_word, pattern, bases), bases
 
 
 @scalar

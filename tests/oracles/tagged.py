@@ -1,0 +1,19 @@
+"""Tagged rows as the kernel makes them, made on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+from warpseed.fm_index import tagged
+from warpseed.fm_index.layout import SeedIndex
+
+__all__ = ["tagged_rows"]
+
+
+def tagged_rows(index: SeedIndex) -> tagged.TaggedIndex:
+    """The rows of an index with their tags, around the CPU's table."""
+    fast, rows = index.fast, np.empty(index.rows, np.uint64)
+    for row in range(index.rows):
+        position = tagged._position(fast.suffix_array, row)
+        behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
+        rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
+    return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length)
