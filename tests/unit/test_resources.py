@@ -71,6 +71,12 @@ def test_more_data_and_another_attempt_ask_for_more() -> None:
     assert request.runtime(100, 3) == 21
 
 
+def test_each_device_runs_a_data_set_once_more() -> None:
+    dataset = {"items": ["whole", "search"], "threads": [1, "all"], "devices": ["cpu"]}
+    assert resources.timed_runs(dataset, 3) == 4 * 2 * 2
+    assert resources.timed_runs(dataset | {"devices": ["cpu", "gpu", "gpu:0,1"]}, 3) == 4 * 2 * 4
+
+
 def test_the_bases_of_a_reference_are_known_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plain.fa").write_text(">a\n" + "ACGT" * 1000 + "\n")

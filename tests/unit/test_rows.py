@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 import pytest
-from warpseed.output.rows import HIT_ORDER, HIT_ROW, Found, digest_rows, join_found, order_rows
+from warpseed.output.rows import HIT_ORDER, HIT_ROW, Found, digest_rows, join_found, joined_parts, order_rows
 
 MATCHES = np.dtype([("read", "<u4"), ("length", "<u2"), ("place", "<i8")])
 """A type that no system has: another set of fields, of other sizes."""
@@ -58,3 +58,13 @@ def test_joined_parts_are_one_search() -> None:
     assert join_found([one]) is one
     nothing = join_found([])
     assert (len(nothing.hits), len(nothing.counts), nothing.dropped_queries, nothing.dropped_hits) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.uint64), HIT_ROW])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_large_parts_are_joined_by_threads(dtype: np.dtype, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpseed.output.rows._PIECE", 100)
+    draw = np.random.default_rng(threads)
+    parts = [draw.integers(0, 256, size * dtype.itemsize, np.uint8).view(dtype) for size in (0, 1, 40, 7, 300, 0)]
+    joined = joined_parts(parts, dtype, threads)
+    assert joined.dtype == dtype and joined.tobytes() == b"".join(part.tobytes() for part in parts)

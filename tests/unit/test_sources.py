@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from warpseed.batches import Options
 from warpseed.errors import ConfigError
 from warpseed.workflow import available
-from warpseed.workflow.available import devices_to_measure, is_peer_measured
+from warpseed.workflow.available import devices_to_measure, is_peer_measured, measured_part, one_gpu
 from warpseed.workflow.download import CatalogueEntry
 from warpseed.workflow.kmer_seeds_cases import (
     beside_bowtie,
@@ -197,6 +198,31 @@ def test_a_data_set_may_be_for_one_device_or_tier() -> None:
         "scaling-S20-fast": (["fast"], ["cpu", "gpu"]),
     }
     assert timed_datasets(block, MEASURED | {"tiers": ["paper"]}, ["cpu"]) == {}
+
+
+def test_several_gpus_may_share_the_queries() -> None:
+    measured = MEASURED | {"gpus": [1, 2, 4]}
+    shared = ["gpu", "gpu:0,1", "gpu:0,1,2,3"]
+    assert all(
+        wanted["devices"] == ["cpu", *shared] for wanted in timed_datasets(BLOCK, measured, ["cpu", "gpu"]).values()
+    )
+    assert measured_part({"tiers": ["fast"], "devices": ["gpu"]}, measured, ["cpu", "gpu"])["devices"] == shared
+    assert measured_part({"tiers": ["fast"], "devices": ["cpu"]}, measured, ["cpu", "gpu"])["devices"] == ["cpu"]
+    of_one = one_gpu(measured)
+    assert measured_part({"tiers": ["fast"], "devices": None}, of_one, ["gpu"])["devices"] == ["gpu"]
+    assert measured["gpus"] == [1, 2, 4]
+
+
+def test_what_is_timed_on_one_gpu_alone() -> None:
+    from warpseed.kmer_seeds import timing as kmers
+    from warpseed.mems import timing as mems
+    from warpseed.one_error import timing as reads
+
+    for device, expected in (("cpu", False), ("gpu", True), ("gpu:0,1", False)):
+        paper, fast = (Options(tier, device) for tier in ("paper", "fast"))
+        assert kmers._applies("locate_on_cpu", paper, 0) is expected
+        assert reads._applies("on_device", fast, 1) is expected and reads._applies("block_sizes", paper, 1) is expected
+        assert mems._applies("on_device", fast, 1) is expected
 
 
 def test_a_data_set_may_have_items_of_its_own() -> None:

@@ -20,14 +20,14 @@ MEASUREMENTS["ebwt"] = [f"results/measurements/{REFERENCE}/ebwt/{name}.tsv" for 
 TIME_WEIGHTED = needs.Request(
     lambda wildcards: needs.time_weighted(
         sizes_of_weighted(WEIGHTED_SETS[wildcards.weighted_set]),
-        needs.timed_runs(WEIGHTED_SETS[wildcards.weighted_set], REPEATS, DEVICES),
+        needs.timed_runs(WEIGHTED_SETS[wildcards.weighted_set], REPEATS),
     )
 )
 
 TIME_COLLECTIONS = needs.Request(
     lambda wildcards: needs.time_collections(
         COLLECTIONS[wildcards.collection]["words"],
-        needs.timed_runs(COLLECTIONS[wildcards.collection], REPEATS, DEVICES),
+        needs.timed_runs(COLLECTIONS[wildcards.collection], REPEATS),
     )
 )
 

@@ -53,7 +53,7 @@ TIME_DATASET = needs.Request(
     lambda wildcards: needs.time_searches(
         index_size(wildcards.reference),
         DATASETS[wildcards.dataset]["count"],
-        needs.timed_runs(DATASETS[wildcards.dataset], REPEATS, DATASETS[wildcards.dataset]["devices"]),
+        needs.timed_runs(DATASETS[wildcards.dataset], REPEATS),
     )
 )
 TIME_GPU_LIMITS = needs.Request(

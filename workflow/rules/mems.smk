@@ -45,7 +45,7 @@ TIME_MEMS = needs.Request(
     lambda wildcards: needs.time_matches(
         index_size(wildcards.reference),
         timed_long_bases(wildcards),
-        needs.timed_runs(LONG_SETS[wildcards.long_set], REPEATS, DEVICES)
+        needs.timed_runs(LONG_SETS[wildcards.long_set], REPEATS)
         * len(LONG_SETS[wildcards.long_set]["min_lengths"])
         * (1 + len(paper_settings(MEMS)) * ("settings" in LONG_SETS[wildcards.long_set]["items"])),
     )

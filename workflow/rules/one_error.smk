@@ -46,7 +46,7 @@ TIME_READS = needs.Request(
     lambda wildcards: needs.time_searches(
         index_size(wildcards.reference),
         timed_read_count(wildcards),
-        needs.timed_runs(READ_SETS[wildcards.read_set], REPEATS, DEVICES) + REPEATS * len(ONE_ERROR["block_sizes"]),
+        needs.timed_runs(READ_SETS[wildcards.read_set], REPEATS) + REPEATS * len(ONE_ERROR["block_sizes"]),
     )
 )
 

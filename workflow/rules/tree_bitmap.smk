@@ -27,7 +27,7 @@ TIME_STREAMS = needs.Request(
     lambda wildcards: needs.time_streams(
         STREAM_SETS[wildcards.stream_set],
         0 if is_drawn(wildcards) else bases_of(wildcards.reference),
-        needs.timed_runs(STREAM_SETS[wildcards.stream_set], REPEATS, DEVICES),
+        needs.timed_runs(STREAM_SETS[wildcards.stream_set], REPEATS),
     )
 )
 

@@ -75,6 +75,11 @@ class Options(NamedTuple):
     max_hits: int | None = None
     """a query with more hits loses them all; None keeps every hit"""
 
+    @property
+    def gpus(self) -> int:
+        """How many GPUs share the queries; 0 on the CPU."""
+        return len(devices_of(self.device))
+
     def checked(self) -> Options:
         """The same options as plain values.
 

@@ -231,7 +231,7 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
 
 def find_fast(index: SeedIndex, kmers: Packed, max_mismatches: int, **options: Unpack[DeviceArguments]) -> Found:
     """All hits of packed k-mers, or their numbers; see `warpseed.kmer_seeds.find_kmers`, and for options
-    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     request = given.request(max_mismatches)
     return find_results(kmers, partial(fast_batch, index, request), bytes_each(kmers, request), given)

@@ -128,7 +128,7 @@ def _applies(item: str, options: Options, max_mismatches: int) -> bool:
     if options.tier == "paper" and max_mismatches > paper.MAX_MISMATCHES:
         return False
     if item == "locate_on_cpu":
-        return options.tier == "paper" and options.device != "cpu"
+        return options.tier == "paper" and options.gpus == 1
     return item != "scaling" or options.device == "cpu"
 
 

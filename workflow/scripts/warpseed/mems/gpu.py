@@ -274,7 +274,7 @@ def fast_batch(
 
 def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Unpack[DeviceArguments]) -> Found:
     """All wanted matches of packed reads, or their numbers; see `warpseed.mems.find_mems`, and for options
-    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     return find_results(reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given)
 

@@ -137,7 +137,7 @@ do, and what the kernels of a GPU do with reads that lie there."""
 def _applies(item: str, options: Options, most: int) -> bool:
     """What is counted is counted once; the paper's index is the paper tier's; a fast tier goes from file to file."""
     if item == "on_device":
-        return options.device != "cpu"
+        return options.gpus == 1
     if item in ("kinds", "parts"):
         tier = "fast" if item == "kinds" else "paper"
         return options.tier == tier and options.device == "cpu" and options.threads == most

@@ -163,7 +163,7 @@ def find_fast(
     index: SeedIndex, reads: Packed, criteria: Criteria = EVERY_PLACEMENT, **options: Unpack[DeviceArguments]
 ) -> Found:
     """All placements of packed reads, or their numbers; see `warpseed.one_error.find_reads`, and for options
-    `warpseed.output.from_device.DeviceOptions`: no threads are needed."""
+    `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     return find_results(reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given)
 

@@ -226,7 +226,7 @@ _OF_THE_PAPER = ("fixed_slots", "block_sizes", "profile", "results")
 
 def _applies(item: str, options: Options, fewest: int) -> bool:
     """The paper has one CPU thread; from file to file, and beside its limits, the fast tier goes its own way."""
-    if item in ("block_sizes", "on_device") and options.device == "cpu":
+    if item in ("block_sizes", "on_device") and options.gpus != 1:
         return False
     if item in _OF_THE_PAPER:
         return options.tier == "paper" and (options.device != "cpu" or options.threads == fewest)

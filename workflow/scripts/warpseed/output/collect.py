@@ -56,8 +56,8 @@ def _collect_found(
 
     results = run_ranges(count, threads, task)
     return Found(
-        joined_parts([part for parts, _, _ in results for part in parts], hit_type),
-        joined_parts([counts for _, counts, _ in results], np.int64),
+        joined_parts([part for parts, _, _ in results for part in parts], hit_type, threads),
+        joined_parts([counts for _, counts, _ in results], np.int64, threads),
         int(sum(dropped[0] for _, _, dropped in results)),
         int(sum(dropped[1] for _, _, dropped in results)),
     )

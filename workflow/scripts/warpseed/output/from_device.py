@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches
+from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import is_out_of_memory, pinned
 from warpseed.compute.sink import limit_of
@@ -64,7 +65,7 @@ class DeviceOptions(NamedTuple):
     """How any system is to search on GPUs, whatever its criteria."""
 
     threads: int = 1
-    """CPU threads of a tier that leaves something to the CPU"""
+    """CPU threads, that bring results to the host's memory, and of a tier that leaves something to the CPU"""
     max_hits: int | None = None
     """a query with more hits loses them all; None keeps every hit"""
     count_only: bool = False
@@ -97,10 +98,11 @@ class DeviceHits(NamedTuple):
         words = self.hit_type.itemsize // 8
         return self.hits[words * low : words * high]
 
-    def found(self) -> Found:
-        """The same on the host."""
-        hits = self.hits.get().view(self.hit_type)
-        return Found(hits, self.counts.get().astype(np.int64), self.dropped_queries, self.dropped_hits)
+    def found(self, threads: int = 1) -> Found:
+        """The same on the host, brought there by so many threads."""
+        hits = copied_to_host(self.hits, threads).view(self.hit_type)
+        counts = copied_to_host(self.counts.astype(np.int64), threads)
+        return Found(hits, counts, self.dropped_queries, self.dropped_hits)
 
 
 class _Cut(NamedTuple):
@@ -230,12 +232,16 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
             if not isinstance(found, DeviceHits):
                 return _joined([part.found() for part in found])
             with watch.stage("device_to_host"):
-                return found.found()
+                return found.found(copying)
 
         return run
 
-    watch = options.watch or Stopwatch()
-    return join_found(run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=options.devices))
+    watch, copying = options.watch or Stopwatch(), max(1, options.threads // len(options.devices))
+    parts = run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=options.devices)
+    if len(parts) == 1:
+        return parts[0]
+    with watch.stage("join"):
+        return join_found(parts, options.threads)
 
 
 def _joined(parts: list[Found]) -> Found:

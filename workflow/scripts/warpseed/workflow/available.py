@@ -9,7 +9,14 @@ from typing import Any
 
 from warpseed.compute.machine import gpu_description
 
-__all__ = ["devices_to_measure", "is_package_measured", "is_peer_measured", "measured_part", "measured_parts"]
+__all__ = [
+    "devices_to_measure",
+    "is_package_measured",
+    "is_peer_measured",
+    "measured_part",
+    "measured_parts",
+    "one_gpu",
+]
 
 
 def devices_to_measure(wanted: list[str] | str) -> list[str]:
@@ -47,7 +54,7 @@ def measured_part(
     wanted : mapping
         Its `tiers`, `devices` (or None for all), and `peers` and `threads` where it has some.
     measured : mapping
-        `measure` of a checked configuration.
+        `measure` of a checked configuration; without `gpus` one GPU is measured.
     devices : sequence of str
         What is measured on.
     programs : mapping
@@ -58,16 +65,32 @@ def measured_part(
     Returns
     -------
     dict or None
-        The keys of the data set; `tiers`, `devices` and `peers` are those that are measured, `threads` the CPU threads.
+        The keys of the data set; `tiers` and `peers` are those that are measured, `threads` the CPU threads, `devices`
+        what is searched on: 'cpu', 'gpu', and as 'gpu:0,1' the first of several GPUs.
     """
     chosen = {
         "tiers": [tier for tier in wanted["tiers"] if tier in measured["tiers"]],
-        "devices": [device for device in devices if device in (wanted["devices"] or devices)],
+        "devices": [
+            name
+            for device in devices
+            if device in (wanted["devices"] or devices)
+            for name in (_gpu_names(measured.get("gpus", [1])) if device == "gpu" else [device])
+        ],
         "peers": [peer for peer in wanted.get("peers", ()) if is_measured((programs or {})[peer])],
     }
     if not chosen["tiers"] or not chosen["devices"]:
         return None
     return {"threads": measured["threads"], **wanted, **chosen}
+
+
+def _gpu_names(counts: Iterable[int]) -> list[str]:
+    """Return the devices that so many GPUs are, as `warpseed.compute.devices` takes them."""
+    return ["gpu" if count == 1 else f"gpu:{','.join(map(str, range(count)))}" for count in counts]
+
+
+def one_gpu(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is measured of a system whose searches are not timed on several GPUs."""
+    return {**measured, "gpus": [1]}
 
 
 def measured_parts(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpseed.errors import ConfigError
-from warpseed.workflow.available import measured_parts
+from warpseed.workflow.available import measured_parts, one_gpu
 
 __all__ = ["MOST_WEIGHTED", "sizes_of", "timed_collections", "timed_datasets"]
 
@@ -58,7 +58,7 @@ def timed_datasets(
                     "solid sequences."
                 )
     without_peers = {name: {**wanted, "peers": []} for name, wanted in block["datasets"].items()}
-    return measured_parts(without_peers, measured, devices, {}, lambda programs: False)
+    return measured_parts(without_peers, one_gpu(measured), devices, {}, lambda programs: False)
 
 
 def timed_collections(
@@ -78,4 +78,4 @@ def timed_collections(
                 "files are named after both; give it another one."
             )
     complete = {name: {**wanted, "tiers": ["fast"], "peers": []} for name, wanted in block["collections"].items()}
-    return measured_parts(complete, measured, devices, {}, lambda programs: False)
+    return measured_parts(complete, one_gpu(measured), devices, {}, lambda programs: False)

@@ -248,9 +248,10 @@ def merge_seeds(queries: int) -> Needs:
     return _needs(_BATCHES, 3_600 + queries * _SECONDS_A_MERGED_QUERY)
 
 
-def timed_runs(dataset: Mapping[str, Any], repeats: int, devices: Iterable[str]) -> int:
-    """How often a timed data set is searched: a warm-up and the repeats of each item, number of threads and GPU."""
-    return (1 + repeats) * len(dataset["items"]) * (len(dataset["threads"]) + ("gpu" in devices))
+def timed_runs(dataset: Mapping[str, Any], repeats: int) -> int:
+    """How often a timed data set is searched: a warm-up and the repeats of each item, number of threads and of GPUs."""
+    on_gpus = sum(device != "cpu" for device in dataset["devices"])
+    return (1 + repeats) * len(dataset["items"]) * (len(dataset["threads"]) + on_gpus)
 
 
 def time_searches(index: IndexSize, queries: int, runs: int) -> Needs:
