@@ -85,12 +85,13 @@ def test_hits_of_most_kinds_of_buckets_are_looked_for(index: Any) -> None:
     """Otherwise the test above would not be about them: strings in tags, and those of the window before."""
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.device import tagged_on_device
-    from warpseed.kmer_seeds import gpu_look_ups as look_ups
+    from warpseed.kmer_seeds import gpu_ways
 
     table_length = tagged_on_device(index, Stopwatch()).table_length
     for k, mismatches in ((20, 1), (20, 2), (18, 2)):
         scheme = gpu.make_scheme(np.array([k], np.uint32), mismatches, index.rows, table_length, gpu.COSTS)
-        ways = look_ups.ways_of(scheme).tolist()
-        assert any(look_ups.spare_of(way) == 1 and look_ups.bases_behind(way) > 0 for way in ways)
+        ways = gpu_ways.ways_of(scheme, True).tolist()
+        assert any(gpu_ways.is_framed(way) for way in ways) == (mismatches == 2)
+        assert any(gpu_ways.spare_of(way) == 1 and gpu_ways.bases_behind(way) > 0 for way in ways)
         assert scheme.length[k, 0] == table_length == scheme.offset[k, 1]
-        assert any(look_ups.spare_of(way) == 0 and look_ups.window_of(way) == 1 for way in ways)
+        assert any(gpu_ways.spare_of(way) == 0 and gpu_ways.window_of(way) == 1 for way in ways)

@@ -63,6 +63,9 @@ class PretendGpu(PaperKernels):
     def fill_tagged_rows(self, text, segments, suffix_array, table_length, rows) -> None:
         rows[...] = suffix_array
 
+    def fill_bases_before(self, text, rows, before) -> None:
+        before[...] = 0
+
     def _found(self, kmers: Any, mismatches: int) -> tuple[np.ndarray, np.ndarray]:
         """Every hit with its k-mer above it, and the hits of each k-mer, whatever their limit."""
         plain = type(kmers)(*(np.array(array) for array in kmers))

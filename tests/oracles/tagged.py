@@ -6,7 +6,7 @@ import numpy as np
 from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
 
-__all__ = ["tagged_rows"]
+__all__ = ["bases_before", "tagged_rows"]
 
 
 def tagged_rows(index: SeedIndex) -> tagged.TaggedIndex:
@@ -17,3 +17,13 @@ def tagged_rows(index: SeedIndex) -> tagged.TaggedIndex:
         behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
         rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
     return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length)
+
+
+def bases_before(index: SeedIndex) -> np.ndarray:
+    """The bases before each of them, read one by one."""
+    fast, before = index.fast, np.zeros(index.rows, np.uint32)
+    for row, position in enumerate(fast.suffix_array.tolist()):
+        for place in range(max(position - tagged.BASES_BEFORE, 0), position):
+            base = int(fast.text[place // 32]) >> (62 - 2 * (place % 32)) & 3
+            before[row] |= np.uint32(base << 2 * (position - 1 - place))
+    return before

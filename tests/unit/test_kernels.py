@@ -68,12 +68,13 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.compute.appended import Appended
     from warpseed.ebwt.paper import Written
     from warpseed.fm_index.binned import binned_index
-    from warpseed.fm_index.tagged import TaggedIndex
+    from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
     from warpseed.fm_index.text import PackedText
     from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
-    from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of, ways_of
+    from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of
     from warpseed.kmer_seeds.gpu_paper import IntervalLists
+    from warpseed.kmer_seeds.gpu_ways import ways_of
     from warpseed.kmer_seeds.kmers import pack_kmers
     from warpseed.mems.fast import how_for
     from warpseed.mems.gpu_fast import AppendedMatches, MatchSearch, OrientedReads
@@ -103,7 +104,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, words)
-    search = InexactSearch(tagged, kmers, scheme, strings_of(scheme), ways_of(scheme), exact_neighbours(2), 128, lists)
+    patterns = strings_of(scheme), ways_of(scheme, True), exact_neighbours(TAG_BASES, 2)
+    search = InexactSearch(tagged, kmers, scheme, *patterns, rows, 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
     found = Appended(words, words, rows, rows, words)
     look_ups = ReadLookUps(tagged, kmers, Oriented(words, words), 2, 1, 128, found, quadruples)
@@ -203,6 +205,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "sort_most": (borders, words, words, rows),
         "search_reads": (paper, kmers, 2, 25, borders, Results(rows, rows, rows), rows),
         "fill_device_table": (fast.text, fast.segments, fast.suffix_array, 4, rows, words),
+        "fill_bases_before": (fast.text, words, rows),
         "fill_tagged_rows": (fast.text, fast.segments, fast.suffix_array, 4, words),
         "append_exact": (tagged, kmers, 128, True, words, rows, words),
         "append_inexact": (search, 1),

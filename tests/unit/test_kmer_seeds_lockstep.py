@@ -13,14 +13,16 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.lockstep import run_kernel
-from oracles.tagged import tagged_rows
+from oracles.tagged import bases_before, tagged_rows
 from warpseed import build_index
 from warpseed.compute import appended, warp
 from warpseed.compute.compiled import Compiled
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.sink import NO_LIMIT
+from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_inexact, gpu_look_ups
+from warpseed.fm_index.tagged import TAG_BASES
+from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_inexact, gpu_look_ups, gpu_ways
 from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, pack_kmers
 from warpseed.sequences.packed import Packed
@@ -61,23 +63,26 @@ def bits_of(intrinsic: Any, word: np.uint64) -> np.int64:
     return np.int64(int(word).bit_count())
 
 
-def search(index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int) -> tuple[gpu_look_ups.Lists, list[int]]:
+def search(
+    index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool
+) -> tuple[gpu_look_ups.Lists, list[int]]:
     """What the kernels append, and how many hits there were before each."""
     scheme = make_scheme(kmers.lengths, mismatches, 100 * index.rows, index.table_length, gpu.COSTS)
-    described = gpu_look_ups.strings_of(scheme), gpu_look_ups.ways_of(scheme), exact_neighbours(index.table_length)
+    described = gpu_look_ups.strings_of(scheme), gpu_ways.ways_of(scheme, framed)
+    near, before = exact_neighbours(TAG_BASES, mismatches), bases_before(index) if framed else np.empty(0, np.uint32)
     lists = gpu_look_ups.Lists(
         np.zeros(2 * SEGMENTS + 2, np.uint64),
         np.zeros(SEGMENTS * ROOM, np.uint64),
         np.zeros((SEGMENTS * ROOM, 4), np.uint32),
         np.zeros(len(kmers.lengths), np.uint64),
     )
-    shared = gpu_look_ups.InexactSearch(tagged_rows(index), kmers, scheme, *described, max_hits, lists)
+    shared = gpu_look_ups.InexactSearch(tagged_rows(index), kmers, scheme, *described, near, before, max_hits, lists)
     rounds = -(-int(scheme.look_ups.max()) // (1 << gpu_inexact.LANES_SHIFT))
     threads = 2 * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
     launches: list[tuple[Any, int, tuple[Any, ...]]] = [(gpu_inexact.append_inexact, threads, (shared, rounds))]
     launches += [
         (kernel, warp.BLOCK, (shared,))
-        for kernel in (gpu_crowded.read_crowded, gpu_crowded.probe_crowded, gpu_crowded.look_deeper)
+        for kernel in (gpu_crowded.probe_crowded, gpu_crowded.look_deeper, gpu_crowded.read_crowded)
     ]
     found = []
     with pytest.MonkeyPatch.context() as patch:
@@ -96,12 +101,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (appended, gpu_look_ups, gpu_inexact):
         monkeypatch.setattr(module, "SEGMENTS", SEGMENTS)
     monkeypatch.setattr(gpu_inexact, "_CROWDED", 3)
-    for name, rows in (("_RUN", 8), ("_LONG_RUN", 16), ("_SLICE", 32)):
+    for name, rows in (("_RUN", 8), ("_LONG_RUN", 16), ("_SLICE", 32), ("_ROWS_A_PROBE", 0)):
         monkeypatch.setattr(gpu_crowded, name, rows)
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("max_hits", [NO_LIMIT, 5])
+@pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize(
     ("lengths", "mismatches", "table_length", "unknown"),
     [
@@ -110,18 +116,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         ([9, 14, 4], 2, 4, True),
         ([40, 33], 1, 5, False),
         ([20, 20], 3, 4, False),
+        ([12] * 6, 3, 5, False),
         ([3, 15, 2], 1, 4, True),
     ],
 )
 def test_kernels_find_what_the_cpu_does(
     write_reference: Callable[..., Path], lengths: list[int], mismatches: int, table_length: int, unknown: bool,
-    max_hits: int,
+    framed: bool, max_hits: int,
 ) -> None:  # fmt: skip
     draw = random.Random(f"{lengths} {mismatches}")
     contigs = repetitive(draw)
     index = build_index(write_reference(contigs), table_length=table_length)
     kmers = drawn_kmers(draw, contigs[0], lengths, unknown)
-    lists, _ = search(index, kmers, mismatches, max_hits)
+    lists, _ = search(index, kmers, mismatches, max_hits, framed)
 
     expected = cpu.find_fast(index, kmers, mismatches)
     kept = expected.counts <= max_hits
@@ -136,15 +143,32 @@ def test_kernels_find_what_the_cpu_does(
 
 
 @pytest.mark.usefixtures("small")
-def test_crowded_buckets_are_taken_in_each_way(write_reference: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("framed", [False, True])
+def test_crowded_buckets_are_taken_in_each_way(
+    write_reference: Callable[..., Path], framed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows are read, strings searched for in tags, and strings of the window before looked up."""
+    monkeypatch.setattr(gpu_crowded, "_ROWS_A_STRING", 1)
+    monkeypatch.setattr(gpu_crowded, "_ROWS_A_PROBE", 1)
     draw = random.Random(3)
     unit = "".join(draw.choices(BASES, k=14))
-    copies = [mutated(draw, unit[:4], 0.5) + unit[4:] + "".join(draw.choices(BASES, k=2)) for _ in range(120)]
+    copies = [mutated(draw, unit[:4], 0.5) + unit[4:] + "".join(draw.choices(BASES, k=2)) for _ in range(70)]
+    copies += [unit[:4] + mutated(draw, unit[4:8], 0.2) + "".join(draw.choices(BASES, k=1)) for _ in range(90)]
     text = "".join(copies)
     index = build_index(write_reference([text]), table_length=4)
     kmers = pack_kmers(Queries.from_sequences([unit[:8]]))
-    lists, before = search(index, kmers, 2, NO_LIMIT)
+    lists, before = search(index, kmers, 2, NO_LIMIT, framed)
     after = [*before[1:], int(lists.cursors[:SEGMENTS].sum())]
     assert all(more > fewer for fewer, more in zip(before, after, strict=True)), (before, after)
+    assert (lists.crowded[:, 1] >= gpu_crowded._TO_BE_READ).any()
     assert lists.counts.tolist() == cpu.find_fast(index, kmers, 2).counts.tolist()
+
+
+def test_the_bases_before_each_row(write_reference: Callable[..., Path]) -> None:
+    index = build_index(write_reference(repetitive(random.Random(5))), table_length=4)
+    before = np.full(index.rows, 7, np.uint32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+        launched = tagged.fill_bases_before, index.rows, warp.BLOCK
+        run_kernel((tagged,), (), launched, index.text, tagged_rows(index).rows, before)
+    assert before.tolist() == bases_before(index).tolist() and before.any()

@@ -27,10 +27,11 @@ from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
 from warpseed.fm_index.layout import PaperIndex, SeedIndex, Segments
-from warpseed.fm_index.tagged import TaggedIndex, fill_device_table, fill_tagged_rows
+from warpseed.fm_index.tagged import TaggedIndex, fill_bases_before, fill_device_table, fill_tagged_rows
 from warpseed.fm_index.text import PackedText
 
 __all__ = [
+    "bases_before_on_device",
     "binned_on_device",
     "bwt_on_device",
     "leave_on_device",
@@ -100,6 +101,21 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     tagged = _bring(index, "tagged rows", make, 12 * index.rows + 4 * 4**length, watch, shares=("text", _SUFFIX_ARRAY))
     release(index, _SUFFIX_ARRAY)
     return tagged
+
+
+def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:
+    """The bases before each tagged row, uint32[n], where a quarter of the free memory holds them; stage
+    index_to_device."""
+    part, needed = "bases before", 4 * index.rows
+    if current_device() not in copies_of(index, part) and needed > free_memory() // 4:
+        return None
+
+    def make() -> Any:
+        before = view(cupy().empty(index.rows, np.uint32))
+        launch(fill_bases_before, index.rows, BLOCK, tagged.text, tagged.rows, before)
+        return before
+
+    return _bring(index, part, make, needed, watch, shares=("text", "tagged rows"))
 
 
 def leave_on_device(index: SeedIndex, text: PackedText, suffix_array: Any) -> None:

@@ -20,12 +20,14 @@ from warpseed.fm_index.layout import Segments
 from warpseed.fm_index.text import inside_segment, segment_of
 
 __all__ = [
+    "BASES_BEFORE",
     "TAG_BASES",
     "TaggedIndex",
     "bucket_rows",
     "decided_bases",
     "exact_rows",
     "exact_tag_range",
+    "fill_bases_before",
     "fill_device_table",
     "fill_tagged_rows",
     "position_of",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 TAG_BASES = 16
+BASES_BEFORE = 16
 _FEW_ROWS = 8
 """Rows above which a search for a tag reads three of them side by side."""
 _LONG_GAP = 1024
@@ -107,6 +110,18 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
         position = _position(suffix_array, t)
         tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(32)
         rows[t] = (tag << uint64(32)) | uint64(position)
+
+
+@kernel
+def fill_bases_before(text, rows, before):
+    """The BASES_BEFORE bases before the position of each tagged row, the last one at the bottom; one thread a row.
+    Before the text there are as many A."""
+    t = int64(cuda.grid(1))
+    if t < int64(rows.shape[0]):
+        position = int64(rows[t] & uint64(0xFFFFFFFF))
+        missing = max(int64(BASES_BEFORE) - position, int64(0))
+        bases = fetch_word(text, position - int64(BASES_BEFORE) + missing) >> uint64(int64(2) * missing)
+        before[t] = uint32(bases >> uint64(32))
 
 
 @scalar

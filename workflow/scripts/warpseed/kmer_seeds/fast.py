@@ -140,18 +140,18 @@ class Neighbours(NamedTuple):
     """XOR masks that change some bases of a packed string, by how many they change."""
 
     masks: np.ndarray
-    """uint64[…]"""
-    first: np.ndarray
-    """int64[MAX_MISMATCHES + 2], those that change e bases are masks[first[e] : first[e + 1]]"""
+    """uint64[…]; of those that change as many bases, the ones that change only the last bases come first"""
+    fewer: np.ndarray
+    """int32[length + 1, most + 2], how many change fewer than e of the last l bases, and no others; those
+    that change e of them are the first of masks[fewer[length, e] : fewer[length, e + 1]]"""
 
 
 @lru_cache(maxsize=16)
-def exact_neighbours(length: int) -> Neighbours:
-    """XOR masks that change up to MAX_MISMATCHES bases of a packed string; ascending where they change as many."""
-    masks = neighbour_patterns(length, MAX_MISMATCHES)
-    changed = changed_bases(masks)
-    order = np.argsort(changed, kind="stable")
-    return Neighbours(masks[order], np.searchsorted(changed[order], np.arange(MAX_MISMATCHES + 2)).astype(np.int64))
+def exact_neighbours(length: int, most: int) -> Neighbours:
+    """XOR masks that change at most so many bases of a packed string; ascending where they change as many."""
+    masks = neighbour_patterns(length, most)
+    fewer = [[neighbours(last, e - 1) for e in range(most + 2)] for last in range(length + 1)]
+    return Neighbours(masks[np.argsort(changed_bases(masks), kind="stable")], np.array(fewer, np.int32))
 
 
 def error_splits(total: int) -> list[tuple[int, ...]]:

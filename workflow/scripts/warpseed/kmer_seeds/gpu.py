@@ -33,9 +33,9 @@ from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.fm_index.device import bwt_on_device, tagged_on_device
+from warpseed.fm_index.device import bases_before_on_device, bwt_on_device, tagged_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex
-from warpseed.fm_index.tagged import TaggedIndex
+from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
 from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.cpu_paper import look_up_pairs
 from warpseed.kmer_seeds.fast import Costs, Neighbours, Scheme, exact_neighbours, make_scheme
@@ -49,9 +49,10 @@ from warpseed.kmer_seeds.gpu_inexact import (
     close_ranks,
     settle_counts,
 )
-from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of, ways_of
+from warpseed.kmer_seeds.gpu_look_ups import InexactSearch, Lists, strings_of
 from warpseed.kmer_seeds.gpu_output import make_hit_columns, make_hit_rows
 from warpseed.kmer_seeds.gpu_paper import DeviceIntervals, locate_pairs, search_intervals
+from warpseed.kmer_seeds.gpu_ways import has_framed, ways_of
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.output.columns import DeviceColumns
 from warpseed.output.device_columns import ColumnsWanted, HitColumns, search_columns
@@ -119,25 +120,39 @@ class DeviceScheme(NamedTuple):
     ways: Any
     """uint32[patterns], of `ways_of`"""
     neighbours: Neighbours
-    """of the strings of the table"""
+    """of a string of TAG_BASES bases"""
+    before: Any
+    """uint32[n], the bases before each tagged row, or none where no look-up needs them"""
     rounds: int
     on_host: Scheme
 
     def search(self, tagged: TaggedIndex, kmers: Packed, max_hits: int, lists: Lists) -> InexactSearch:
         """What the threads of a search share that goes by this scheme."""
-        return InexactSearch(tagged, kmers, self.arrays, self.strings, self.ways, self.neighbours, max_hits, lists)
+        patterns = self.strings, self.ways, self.neighbours
+        return InexactSearch(tagged, kmers, self.arrays, *patterns, self.before, max_hits, lists)
 
 
 def device_scheme(
-    tagged: TaggedIndex, lengths: np.ndarray, max_mismatches: int, before: DeviceScheme | None = None
+    tagged: TaggedIndex,
+    lengths: np.ndarray,
+    max_mismatches: int,
+    last: DeviceScheme | None = None,
+    before: Callable[[], Any | None] = lambda: None,
 ) -> DeviceScheme:
-    """Choose the windows for a batch, and copy them to the device, unless they are those of the batch before."""
+    """Choose the windows for a batch, and copy them to the device, unless they are those of the last batch.
+
+    before : brings the bases before the tagged rows, where there is room for them; called where look-ups need them
+    """
     scheme = make_scheme(lengths, max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)
-    if before is not None and before.on_host is scheme:
-        return before
+    if last is not None and last.on_host is scheme:
+        return last
     rounds = -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT))
-    strings, ways, near = map(to_device, (strings_of(scheme), ways_of(scheme), exact_neighbours(tagged.table_length)))
-    return DeviceScheme(to_device(scheme), strings, ways, near, rounds, scheme)
+    ways = ways_of(scheme, True)
+    rows_before = before() if has_framed(ways) else None
+    if rows_before is None:
+        ways, rows_before = ways_of(scheme, False), to_device(np.empty(0, np.uint32))
+    strings, there, near = map(to_device, (strings_of(scheme), ways, exact_neighbours(TAG_BASES, max_mismatches)))
+    return DeviceScheme(to_device(scheme), strings, there, near, rows_before, rounds, scheme)
 
 
 def _known_hits(dropped: int, request: KmerRequest) -> int:
@@ -175,7 +190,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
         inexact = scheme.search(tagged, kmers, limit, lists)
         launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
-        for crowded_kernel in (read_crowded, probe_crowded, look_deeper):
+        for crowded_kernel in (probe_crowded, look_deeper, read_crowded):
             launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact)
         launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
         launch(settle_counts, count, BLOCK, lists, limit)
@@ -207,13 +222,14 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
     tagged = tagged_on_device(index, watch)
     # The scheme that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
     last: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])
+    before = partial(bases_before_on_device, index, tagged, watch)
 
     def run(kmers: Packed) -> DeviceHits:
         scheme = None
         with watch.stage("host_to_device", synchronise=synchronize):
             on_device = to_device(kmers)
             if not _in_one_pass(tagged, kmers.lengths, request):
-                scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0])
+                scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0], before)
         with time_on_device(watch, "kernel"):
             if scheme is not None:
                 last[0] = scheme

@@ -8,26 +8,24 @@ the window behind it, of which each would have to be compared in the text.
 
 from __future__ import annotations
 
-from warpseed.compute.appended import run_at, runs_of_warp
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.appended import run_at, runs_of_warp, set_aside
+from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.fm_index.tagged import TAG_BASES, bucket_rows, decided_bases, exact_tag_range, tag_range
 from warpseed.kmer_seeds.gpu_look_ups import (
     LookUp,
-    bases_behind,
-    deeper_way,
+    change_of,
     flush,
     is_dropped,
     look_up_of,
     new_shared,
-    offset_of,
-    spare_of,
+    strings_within,
     tag_of,
     try_row,
     try_rows,
-    window_of,
 )
+from warpseed.kmer_seeds.gpu_ways import bases_behind, deeper_way, is_framed, offset_of, spare_of, window_of
 from warpseed.sequences.packed import all_known
 
 __all__ = ["look_deeper", "piece_rows", "probe_crowded", "read_crowded"]
@@ -38,8 +36,14 @@ _LONG_RUN = 1 << 14
 """As many, where max_hits is given: a k-mer is soon known to have too many, or has few hits in many rows."""
 _SLICE = 256
 """Rows of a run after which a warp asks whether the k-mer is dropped."""
+_ROWS_A_STRING = 8
+"""Rows that are read in the time in which one string is looked up, where the bases before them decide."""
+_ROWS_A_PROBE = 16
+"""Rows that are read in the time in which one string is searched for."""
 _PROBED = 1 << 29
 """Rows among which strings are searched for at a time; a warp counts what it finds in 32 bits."""
+_TO_BE_READ = 1 << 31
+"""Marks the pattern of a piece whose rows are read, however many they are: strings were searched for already."""
 _READ, _PROBE, _DEEPER = 0, 1, 2
 """What is done with the rows of a bucket: read, strings in their tags searched for, the window before looked up."""
 
@@ -56,18 +60,31 @@ def _deeper_mismatches(search, look_up, length):
 
 
 @scalar
+def _strings_with(search, length, changed):
+    """Strings of so many bases that differ in just so many, int32."""
+    return int32(strings_within(search, length, changed) - strings_within(search, length, changed - int64(1)))
+
+
+@scalar
 def _method_for(search, look_up, rows):
     """What is done with so many rows of a look-up's bucket."""
+    spare, behind = spare_of(look_up.way), bases_behind(look_up.way)
+    strings = strings_within(search, min(behind, _probed_bases(spare)), spare)
+    if spare > int64(0) and behind > int64(0) and rows > int64(_ROWS_A_PROBE) * strings:
+        return int64(_PROBE)
     if rows <= int64(_RUN):
         return int64(_READ)
-    if spare_of(look_up.way) == int64(1) and bases_behind(look_up.way) > int64(0):
-        return int64(_PROBE)
     deeper = _deeper_mismatches(search, look_up, int64(search.kmers.lengths[look_up.owner >> int64(1)]))
     if deeper > int64(0):
-        first = search.neighbours.first
-        if rows > first[deeper + int64(1)] - first[deeper]:
+        strings = _strings_with(search, int64(search.tagged.table_length), deeper)
+        if rows > (int64(_ROWS_A_STRING) * strings if is_framed(look_up.way) else strings):
             return int64(_DEEPER)
     return int64(_READ)
+
+
+@scalar
+def _run_length(search):
+    return int64(_RUN) if search.max_hits == int64(NO_LIMIT) else int64(_LONG_RUN)
 
 
 @scalar
@@ -78,27 +95,38 @@ def piece_rows(search, look_up, rows):
         return int64(_PROBED)
     if method == int64(_DEEPER):
         return rows
-    return int64(_RUN) if search.max_hits == int64(NO_LIMIT) else int64(_LONG_RUN)
+    return _run_length(search)
 
 
 @scalar
-def _probe(search, nest, dealt, look_up, rows):
-    """The rows of a bucket whose tags have at most one mismatch, found string by string; all lanes take part."""
-    query = look_up.owner >> int64(1)
-    strings = int64(3) * bases_behind(look_up.way) + int64(1)
-    for first in range(0, strings, 32):
-        string = int64(first) + (int64(cuda.threadIdx.x) & int64(31))
-        low, high = rows[0], rows[0]
+def _probed_bases(spare):
+    """Bases of a tag, at most, whose strings are searched for: with one mismatch a warp's lanes have one each."""
+    return int64(10) if spare == int64(1) else int64(7)
+
+
+@scalar
+def _probe(search, nest, dealt, look_up, rows, pattern):
+    """The rows of a bucket that agree with the k-mer in the first bases of their tags, but for the mismatches that may
+    be there, found string by string; where they are many, most are set aside once more. All lanes take part."""
+    spare = spare_of(look_up.way)
+    bases = min(bases_behind(look_up.way), _probed_bases(spare))
+    unseen = uint64(int64(2) * (int64(TAG_BASES) - bases))
+    mask = (uint64(0xFFFFFFFF) >> unseen) << unseen
+    strings = strings_within(search, bases, spare)
+    for first in range(int32(0), strings, int32(32)):
+        string = int32(int32(first) + (int32(cuda.threadIdx.x) & int32(31)))
+        low, high, tag = rows[0], rows[0], uint64(0)
         if string < strings:
-            change = uint64(0)
-            if string > int64(0):
-                place = (string - int64(1)) // int64(3)
-                change = uint64(string - int64(3) * place) << uint64(int64(2) * (int64(TAG_BASES - 1) - place))
-            tag = look_up.tag ^ change
-            low, high = tag_range(search.tagged.rows, rows[0], rows[1], tag, look_up.mask, rows[1])
-        try_rows(search, nest, dealt, look_up, (low, high))
-        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+            tag = (look_up.tag & mask) ^ (change_of(search, bases, string) << unseen)
+            low, high = tag_range(search.tagged.rows, rows[0], rows[1], tag, mask, int64(_SLICE))
+        last = min(low + int64(_SLICE), high)
+        try_rows(search, nest, dealt, look_up, (low, last))
+        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, look_up.owner >> int64(1))):
             return
+        if last < high:
+            _, high = tag_range(search.tagged.rows, last, rows[1], tag, mask, rows[1])
+        lists, item = search.lists, (look_up.owner, pattern | int64(_TO_BE_READ))
+        set_aside(lists.cursors, lists.crowded, item, (last, high), _run_length(search))
 
 
 @scalar
@@ -121,12 +149,13 @@ def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
     tag, mask = tag_of(index, length, int64(0), word)
     way = deeper_way(look_up.way, mismatches, int64(length <= decided_bases(index)))
     from_first = LookUp(look_up.owner, look_up.first_word, tag, mask, way)
-    masks, borders = search.neighbours.masks, search.neighbours.first
-    for first in range(borders[mismatches], borders[mismatches + int64(1)], 32):
-        string = int64(first) + (int64(cuda.threadIdx.x) & int64(31))
+    strings = _strings_with(search, table_length, mismatches)
+    begin = strings_within(search, int64(TAG_BASES), mismatches - int64(1))
+    for first in range(int32(0), strings, int32(32)):
+        string = int32(int32(first) + (int32(cuda.threadIdx.x) & int32(31)))
         low, high = int64(0), int64(0)
-        if string < borders[mismatches + int64(1)]:
-            low, high = bucket_rows(index, word, table_length, masks[string])
+        if string < strings:
+            low, high = bucket_rows(index, word, table_length, search.neighbours.masks[begin + string])
             if low < high:
                 low, high = exact_tag_range(index, low, high, word, length - table_length, high)
         try_rows(search, nest, dealt, from_first, (low, high))
@@ -151,9 +180,11 @@ def _read(search, nest, look_up, rows):
 def _piece_at(search, entry, method):
     """The look-up and the rows of a piece that was set aside, (int64 first, int64 behind the last), and its pattern; no
     rows where they are another kernel's work, or the k-mer is dropped."""
-    owner, pattern, begin, last = run_at(search.lists.crowded, entry)
+    owner, item, begin, last = run_at(search.lists.crowded, entry)
+    pattern = item & ~int64(_TO_BE_READ)
     look_up, _ = look_up_of(search, owner, pattern)
-    others = _method_for(search, look_up, last - begin) != method
+    chosen = int64(_READ) if pattern < item else _method_for(search, look_up, last - begin)
+    others = chosen != method
     if cuda.any_sync(0xFFFFFFFF, others or is_dropped(search, owner >> int64(1))):
         last = begin
     return look_up, (begin, last), pattern
@@ -171,15 +202,16 @@ def read_crowded(search):
     flush(search.lists, nest, int64(1))
 
 
-@bounded_kernel(80)
+@bounded_kernel(88)
 def probe_crowded(search):
-    """As `read_crowded`, where strings are searched for in the tags of a piece."""
+    """As `read_crowded`, where strings are searched for in the tags of a piece. It comes first, as it sets some rows
+    aside for that."""
     dealt, nest = new_shared()
     start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
     for entry in range(start, end, step):
-        look_up, rows, _ = _piece_at(search, entry, int64(_PROBE))
+        look_up, rows, pattern = _piece_at(search, entry, int64(_PROBE))
         if rows[0] < rows[1]:
-            _probe(search, nest, dealt, look_up, rows)
+            _probe(search, nest, dealt, look_up, rows, pattern)
     flush(search.lists, nest, int64(1))
 
 

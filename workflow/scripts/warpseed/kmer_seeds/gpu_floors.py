@@ -5,15 +5,8 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.tagged import exact_tag_range
-from warpseed.kmer_seeds.gpu_look_ups import (
-    bases_behind,
-    is_dropped,
-    is_whole,
-    look_up_bucket,
-    look_up_of,
-    sure_bases,
-    window_of,
-)
+from warpseed.kmer_seeds.gpu_look_ups import is_dropped, look_up_bucket, look_up_of
+from warpseed.kmer_seeds.gpu_ways import bases_behind, is_whole, sure_bases, window_of
 
 __all__ = ["count_hits_shown", "count_sectors"]
 

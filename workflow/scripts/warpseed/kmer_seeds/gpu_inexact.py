@@ -15,17 +15,15 @@ from warpseed.fm_index.tagged import exact_tag_range, position_of
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.gpu_crowded import piece_rows
 from warpseed.kmer_seeds.gpu_look_ups import (
-    bases_behind,
     flush,
     is_dropped,
-    is_whole,
     look_up_bucket,
     look_up_of,
     new_shared,
-    sure_bases,
     try_rows,
     window_look_up,
 )
+from warpseed.kmer_seeds.gpu_ways import bases_behind, is_whole, sure_bases
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.sequences.packed import all_known, oriented_word
 
@@ -34,7 +32,7 @@ __all__ = ["CLOSING_BLOCKS", "KEPT", "LANES_SHIFT", "append_inexact", "close_ran
 LANES_SHIFT = 1
 _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
-_CROWDED = 64
+_CROWDED = 128
 """A bucket with more rows is narrowed, and if it has more then, left to whole warps."""
 _STACK = 64
 _BLOCK_WAITING = 2 * _STACK * WARPS

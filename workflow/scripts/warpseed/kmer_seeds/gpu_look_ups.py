@@ -7,22 +7,29 @@ to lists by one addition for many of them; their order is settled by a sort afte
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
 from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
 from warpseed.fm_index.text import inside_segment
-from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words, changed_bases
+from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words
+from warpseed.kmer_seeds.gpu_ways import (
+    is_framed,
+    is_whole,
+    offset_of,
+    spare_of,
+    spent_of,
+    window_of,
+)
 from warpseed.kmer_seeds.kmers import keyed_hit
 from warpseed.sequences.packed import (
-    BASES_A_WORD,
     Packed,
     all_known,
     one_word_each,
@@ -34,26 +41,19 @@ __all__ = [
     "InexactSearch",
     "Lists",
     "LookUp",
-    "bases_behind",
-    "deeper_way",
+    "change_of",
     "flush",
     "is_dropped",
-    "is_whole",
     "look_up_bucket",
     "look_up_of",
     "new_shared",
-    "offset_of",
     "oriented_bases",
-    "spare_of",
     "strings_of",
-    "sure_bases",
+    "strings_within",
     "tag_of",
     "try_row",
     "try_rows",
-    "way_of",
-    "ways_of",
     "window_look_up",
-    "window_of",
 ]
 
 _NEST = 64
@@ -187,9 +187,27 @@ class InexactSearch(NamedTuple):
     ways: np.ndarray
     """uint32[patterns of the scheme], of `ways_of`"""
     neighbours: Neighbours
-    """of a string of K bases"""
+    """of a string of TAG_BASES bases: those of a shorter one are the first of them, see `strings_with`"""
+    before: np.ndarray
+    """uint32[n], of `warpseed.fm_index.tagged.fill_bases_before`; empty where no way leads to it"""
     max_hits: int
     lists: Lists
+
+
+@scalar
+def strings_within(search, length, changed):
+    """Strings of so many bases, at most TAG_BASES, that differ from a given one in at most `changed`, int32."""
+    return int32(search.neighbours.fewer[length, changed + int64(1)])
+
+
+@scalar
+def change_of(search, length, string):
+    """How one of these strings differs, as an XOR mask; those with fewer changes come first."""
+    masks, fewer = search.neighbours
+    changed = int64(0)
+    while string >= fewer[length, changed + int64(1)]:
+        changed += int64(1)
+    return masks[fewer[int64(TAG_BASES), changed] + string - fewer[length, changed]]
 
 
 class LookUp(NamedTuple):
@@ -205,87 +223,6 @@ class LookUp(NamedTuple):
     """uint64, the bases of the tag that lie in the k-mer"""
     way: int
     """its small numbers, of `way_of`"""
-
-
-_SPENT, _WINDOW, _WHOLE, _BEHIND, _SURE, _OFFSET = 2, 4, 6, 7, 12, 17
-"""Bits of a way below each of its numbers; the first one, the spare mismatches, is at the bottom."""
-
-
-def ways_of(scheme: Scheme) -> np.ndarray:
-    """The small numbers of every look-up of a scheme, each as one word: uint32[patterns]; see `way_of`."""
-    ways = np.zeros(len(scheme.patterns), np.uint32)
-    table_length = scheme.table_length
-    for k in np.flatnonzero(scheme.windows).tolist():
-        first, last = scheme.pattern_first[k, [0, scheme.windows[k]]].tolist()
-        seen, offset = (each[first:last].astype(np.int64) for each in (scheme.pattern_length, scheme.pattern_offset))
-        window, spare = (each[first:last].astype(np.int64) for each in (scheme.pattern_window, scheme.pattern_spare))
-        behind = np.where(seen == table_length, np.minimum(k - offset - table_length, TAG_BASES), 0)
-        whole = (offset == 0) & (seen == table_length) & (scheme.length[k, 0] == table_length)
-        whole &= k <= min(table_length + TAG_BASES, BASES_A_WORD)
-        spent = changed_bases(scheme.patterns[first:last])
-        sure = np.clip(scheme.pattern_exact[first:last].astype(np.int64) - table_length, 0, behind)
-        ways[first:last] = way_of(spare, spent, window, whole.astype(np.int64), behind, sure, offset)
-    return ways
-
-
-def way_of(spare: Any, spent: Any, window: Any, whole: Any, behind: Any, sure: Any, offset: Any) -> Any:
-    """The small numbers of a look-up as one, of 32 bits.
-
-    Parameters
-    ----------
-    spare : mismatches that the bases in a tag may have, `Scheme.pattern_spare`
-    spent : mismatches of what is looked up
-    window : the number of the window that reports what is found
-    whole : 1 where the tag decides, as it holds all other bases of the k-mer, else 0
-    behind : bases of the k-mer that a tag shows behind the K that are looked up; 0 where these are fewer than K
-    sure : those of them that a match has as the k-mer, of `Scheme.pattern_exact`
-    offset : of what is looked up, from the k-mer's first base on
-    """
-    small = spare | (spent << _SPENT) | (window << _WINDOW) | (whole << _WHOLE)
-    return small | (behind << _BEHIND) | (sure << _SURE) | (offset << _OFFSET)
-
-
-@scalar
-def spare_of(way):
-    return way & int64(3)
-
-
-@scalar
-def _spent(way):
-    return (way >> int64(_SPENT)) & int64(3)
-
-
-@scalar
-def window_of(way):
-    return (way >> int64(_WINDOW)) & int64(3)
-
-
-@scalar
-def is_whole(way):
-    return (way >> int64(_WHOLE)) & int64(1) == int64(1)
-
-
-@scalar
-def bases_behind(way):
-    return (way >> int64(_BEHIND)) & int64(31)
-
-
-@scalar
-def sure_bases(way):
-    return (way >> int64(_SURE)) & int64(31)
-
-
-@scalar
-def offset_of(way):
-    return way >> int64(_OFFSET)
-
-
-@scalar
-def deeper_way(way, mismatches, whole):
-    """The way of a look-up of the K bases that a k-mer begins with, with so many mismatches, in the place of one behind
-    them; it spends all, and what it finds is reported by that one's window."""
-    spent = _spent(way) + mismatches
-    return (spent << int64(_SPENT)) | (window_of(way) << int64(_WINDOW)) | (whole << int64(_WHOLE))
 
 
 @scalar
@@ -328,20 +265,37 @@ def _distance_at(search, look_up, position):
 
 
 @scalar
+def _mismatches_before(search, look_up, row):
+    """A bit for each base before a look-up's window in which a row of its bucket is not as the k-mer."""
+    offset = offset_of(look_up.way)
+    bases = look_up.first_word >> uint64(int64(64) - int64(2) * offset)
+    shown = (uint64(1) << uint64(int64(2) * offset)) - uint64(1)
+    return mismatch_bits(uint64(search.before[row]), bases) & shown
+
+
+@scalar
 def try_row(search, nest, look_up, row):
-    """Decide on one row of a bucket by its tag and, where that does not hold the whole k-mer, by the text."""
+    """Decide on one row of a bucket by its tag, by the bases before it, and where these do not hold the whole k-mer, by
+    the text."""
     index, kmers, lists = search.tagged, search.kmers, search.lists
     query = look_up.owner >> int64(1)
+    most, spare = int64(search.scheme.max_mismatches), spare_of(look_up.way)
+    distance, framed = spent_of(look_up.way), is_framed(look_up.way) and all_known(kmers)
+    if framed:
+        # The first window has more than it allows, or it would have reported what this one finds.
+        distance += popcount(_mismatches_before(search, look_up, row))
+        if distance > most or distance < most - spare:
+            return
     tagged = index.rows[row]
-    distance = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
+    in_tag = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
+    distance += in_tag
     # (A base that is none is packed as one: it makes as many mismatches, or more.)
-    if distance > spare_of(look_up.way):
+    if in_tag > spare or distance > most:
         return
-    distance += _spent(look_up.way)
     position = int64(tagged & uint64(0xFFFFFFFF)) - offset_of(look_up.way)
     if position < int64(0) or position >= int64(index.rows.shape[0]):
         return
-    if is_whole(look_up.way) and all_known(kmers):
+    if framed or (is_whole(look_up.way) and all_known(kmers)):
         if not inside_segment(index.segments, position, int64(kmers.lengths[query])):
             return
     else:
