@@ -91,7 +91,7 @@ def test_hits_of_most_kinds_of_buckets_are_looked_for(index: Any) -> None:
     for k, mismatches in ((20, 1), (20, 2), (18, 2)):
         scheme = gpu.make_scheme(np.array([k], np.uint32), mismatches, index.rows, table_length, gpu.COSTS)
         ways = gpu_ways.ways_of(scheme, True).tolist()
-        assert any(gpu_ways.is_framed(way) for way in ways) == (mismatches == 2)
+        assert any(gpu_ways.is_framed(way) for way in ways)
         assert any(gpu_ways.spare_of(way) == 1 and gpu_ways.bases_behind(way) > 0 for way in ways)
         assert scheme.length[k, 0] == table_length == scheme.offset[k, 1]
         assert any(gpu_ways.spare_of(way) == 0 and gpu_ways.window_of(way) == 1 for way in ways)
