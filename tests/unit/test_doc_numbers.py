@@ -158,8 +158,16 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
     ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
-    ("docs/kmer_seeds.md", r"Up to ([\d,]+) rows are read, a lane", gpu_crowded._RUN),
-    ("docs/kmer_seeds.md", r"are read, in runs of ([\d,]+) rows", gpu_crowded._LONG_RUN),
+    (
+        "docs/kmer_seeds.md",
+        r"the rest, a row of the second window's bucket is tried by the (\d+)\s",
+        tagged.BASES_BEFORE,
+    ),
+    ("docs/kmer_seeds.md", r"where there are more than (\d+) rows a string", gpu_crowded._ROWS_A_PROBE),
+    ("docs/kmer_seeds.md", r"behind the first (\d+) rows of a string it is set aside", gpu_crowded._SLICE),
+    ("docs/kmer_seeds.md", r"More than ([\d,]+) rows in a window behind one of K", gpu_crowded._RUN),
+    ("docs/kmer_seeds.md", r"than it allows, or (\d+) for\s+each string where the bases", gpu_crowded._ROWS_A_STRING),
+    ("docs/kmer_seeds.md", r"a lane every 32nd, in runs of ([\d,]+) rows", gpu_crowded._LONG_RUN),
     ("docs/kmer_seeds.md", r"rows, or of ([\d,]+) without max_hits", gpu_crowded._RUN),
     (
         "docs/kmer_seeds.md",
