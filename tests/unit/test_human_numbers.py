@@ -117,3 +117,14 @@ def test_what_the_gpu_reaches_there() -> None:
     front = " ".join(README.split())
     told = re.search(r"it finds (\S+) G exact 20-mers a second, and a million 30-mers .*? in (\S+) ms", front)
     assert told and list(told.groups()) == [f"{32e6 / limits[exact, 'fast'] / 1e9:.2g}", f"{1e3 * seconds[3]:.2g}"]
+
+
+def test_how_a_saved_index_comes_there() -> None:
+    told = re.search(r"A saved index comes to the GPU in (\S+) to (\S+) s: (\S+) GB from the page cache", PAGE)
+    assert told
+    millions = SEEDS[(SEEDS["item"] == "whole") & SEEDS["case"].str.endswith("_1M") & (SEEDS["tier"] == "fast")]
+    came = millions[millions["stage"] == "index_to_device"].groupby("case")["value"].median()
+    sizes = INDEX[INDEX["metric"] == "size"].groupby("case")["value"].first()
+    brought = sizes["part=text (fast)"] + sizes["part=suffix array (fast)"]
+    assert len(came) == 5
+    assert list(told.groups()) == [*(f"{value:.2g}" for value in (came.min(), came.max())), f"{brought / 1e9:.3g}"]
