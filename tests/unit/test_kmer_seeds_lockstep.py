@@ -63,6 +63,16 @@ def bits_of(intrinsic: Any, word: np.uint64) -> np.int64:
     return np.int64(int(word).bit_count())
 
 
+def room_taken(lists: gpu_look_ups.Lists) -> list[int]:
+    """Take room for a piece in each part of the list, where something else stands as yet; places of these."""
+    taken = []
+    for segment in range(SEGMENTS):
+        taken.append(segment * ROOM + int(lists.cursors[SEGMENTS + segment]))
+        lists.crowded[taken[-1]] = lists.crowded[segment * ROOM]
+        lists.cursors[SEGMENTS + segment] += np.uint64(1)
+    return taken
+
+
 def search(
     index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool
 ) -> tuple[gpu_look_ups.Lists, list[int]]:
@@ -79,18 +89,21 @@ def search(
     shared = gpu_look_ups.InexactSearch(tagged_rows(index), kmers, scheme, *described, near, before, max_hits, lists)
     rounds = -(-int(scheme.look_ups.max()) // (1 << gpu_inexact.LANES_SHIFT))
     threads = 2 * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
-    launches: list[tuple[Any, int, tuple[Any, ...]]] = [(gpu_inexact.append_inexact, threads, (shared, rounds))]
+    launches: list[tuple[Any, int, Any]] = [(gpu_inexact.append_inexact, threads, lambda: rounds)]
     launches += [
-        (kernel, warp.BLOCK, (shared,))
+        (kernel, warp.BLOCK, lists.cursors.copy)
         for kernel in (gpu_crowded.probe_crowded, gpu_crowded.look_deeper, gpu_crowded.read_crowded)
     ]
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
         patch.setattr(type(popcount), "__call__", bits_of, raising=False)
-        for kernel, count, arguments in launches:
+        for kernel, count, argument in launches:
             found.append(int(lists.cursors[:SEGMENTS].sum()))
+            arguments = shared, argument()
+            taken = room_taken(lists) if found[1:] else []
             run_kernel(MODULES, (), (kernel, count, warp.BLOCK), *arguments)
+            lists.crowded[taken] = 0
     assert lists.cursors[: 2 * SEGMENTS].max() <= ROOM
     return lists, found
 

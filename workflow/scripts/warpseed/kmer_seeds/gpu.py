@@ -191,7 +191,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         inexact = scheme.search(tagged, kmers, limit, lists)
         launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
         for crowded_kernel in (probe_crowded, look_deeper, read_crowded):
-            launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact)
+            launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact, view(cursors.copy()))
         launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
         launch(settle_counts, count, BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)

@@ -191,10 +191,14 @@ def _piece_at(search, entry, method):
 
 
 @bounded_kernel(72)
-def read_crowded(search):
-    """The rows of the pieces set aside that are read: a warp takes pieces of a part of the list in turn."""
+def read_crowded(search, cursors):
+    """The rows of the pieces set aside that are read: a warp takes pieces of a part of the list in turn.
+
+    ``cursors``, uint64[…], is a copy of those of the lists from before this kernel: what is set aside meanwhile may not
+    be written yet.
+    """
     _, nest = new_shared()
-    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
+    start, end, step = runs_of_warp(cursors, search.lists.crowded)
     for entry in range(start, end, step):
         look_up, rows, _ = _piece_at(search, entry, int64(_READ))
         if rows[0] < rows[1]:
@@ -203,11 +207,11 @@ def read_crowded(search):
 
 
 @bounded_kernel(88)
-def probe_crowded(search):
+def probe_crowded(search, cursors):
     """As `read_crowded`, where strings are searched for in the tags of a piece. It comes first, as it sets some rows
     aside for that."""
     dealt, nest = new_shared()
-    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
+    start, end, step = runs_of_warp(cursors, search.lists.crowded)
     for entry in range(start, end, step):
         look_up, rows, pattern = _piece_at(search, entry, int64(_PROBE))
         if rows[0] < rows[1]:
@@ -216,10 +220,10 @@ def probe_crowded(search):
 
 
 @bounded_kernel(80)
-def look_deeper(search):
+def look_deeper(search, cursors):
     """As `read_crowded`, where strings of the window before are looked up in the place of a piece."""
     dealt, nest = new_shared()
-    start, end, step = runs_of_warp(search.lists.cursors, search.lists.crowded)
+    start, end, step = runs_of_warp(cursors, search.lists.crowded)
     for entry in range(start, end, step):
         look_up, rows, pattern = _piece_at(search, entry, int64(_DEEPER))
         if rows[0] < rows[1]:
