@@ -187,7 +187,7 @@ class InexactSearch(NamedTuple):
     ways: np.ndarray
     """uint32[patterns of the scheme], of `ways_of`"""
     neighbours: Neighbours
-    """of a string of TAG_BASES bases: those of a shorter one are the first of them, see `strings_with`"""
+    """of a string of TAG_BASES bases: those of a shorter one are the first of them, see `change_of`"""
     before: np.ndarray
     """uint32[n], of `warpseed.fm_index.tagged.fill_bases_before`; empty where no way leads to it"""
     max_hits: int
