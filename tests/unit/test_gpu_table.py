@@ -48,6 +48,34 @@ def test_kmers_on_a_gpu(row: list[str]) -> None:
     assert shown == {what: rounded(cell, values[what]) for what, cell in shown.items()}
 
 
+TIMES = re.findall(r"^\| (S\d\d), D=\d \| ([\d,]+) \|(.*(?:\|.*){8})\|$", ABOVE + TABLE, re.M)
+"""Of Table I on that machine, each row's data set, k-mers and other cells."""
+
+
+def three_digits(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:.1f}"
+
+
+def two_digits(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}"
+
+
+@pytest.mark.parametrize("case, kmers, others", TIMES, ids=[row[0] for row in TIMES])
+def test_table_i_of_a_worm(case: str, kmers: str, others: str) -> None:
+    own = RECORDS[(RECORDS["item"] == "whole") & (RECORDS["case"] == case) & (RECORDS["stage"] == "total")]
+    assert len(set(own["digest"])) == 1 and set(own["queries"]) == {int(kmers.replace(",", ""))}
+    took = 1e3 * own.groupby(["tier", "device", "threads"])["value"].median()
+    sides = [(device, threads) for device, threads in (("cpu", 1), ("cpu", 16), ("gpu", 16))]
+    paper, fast = ([took[tier, device, threads] for device, threads in sides] for tier in ("paper", "fast"))
+    cells = [cell.strip() for cell in others.split("|")]
+    times = [three_digits(each) for each in (*paper, *fast)]
+    assert cells[:7] + cells[8:] == [*times, *(two_digits(each[0] / each[2]) for each in (paper, fast))]
+
+
+def test_all_rows_of_table_i_are_there() -> None:
+    assert [row[0] for row in TIMES] == ["S11", "S15", "S20", "S24", "S30"]
+
+
 def test_the_machine_of_these_kmers() -> None:
     paragraph = " ".join(ABOVE.split("\n\n")[-2].split())
     told = re.search(
