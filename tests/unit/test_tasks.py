@@ -53,12 +53,21 @@ def test_kmers_without_room_are_not_tried_again_and_again(
 
 @pytest.mark.parametrize(("count", "threads", "searches"), [(1000, 1, 1), (1000, 2, 8), (1000, 4, 16), (100, 4, 2)])
 def test_threads_share_a_piece_where_there_are_few(
-    poly_a: SeedIndex, tried: list[int], count: int, threads: int, searches: int
+    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tried: list[int], count: int, threads: int, searches: int
 ) -> None:
     """A small set of k-mers is one piece, and its search may take long: each thread has some of it."""
+    monkeypatch.setattr("warpseed.tasks._TURN", 0.0)
     kmers = ["C" * 20] * (count - 1) + [KMER]
     assert len(find_kmers(poly_a, kmers, threads=threads)) == HITS
     assert sum(tried) == count and len(tried) == searches
+
+
+def test_threads_do_not_wait_for_turns_at_small_parts(
+    poly_a: SeedIndex, monkeypatch: pytest.MonkeyPatch, tried: list[int]
+) -> None:
+    monkeypatch.setattr("warpseed.tasks._TURN", 1.0)
+    assert len(find_kmers(poly_a, ["C" * 20] * 999 + [KMER], threads=4)) == HITS
+    assert sum(tried) == 1000 and sorted(tried) == [64, 64, 128, 256, 488]
 
 
 def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:

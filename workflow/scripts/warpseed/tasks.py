@@ -8,6 +8,7 @@ of the text after the other.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
@@ -42,6 +43,9 @@ _SHARES = 4
 """Parts for each thread that the queries of a source are searched in, at least, so that none idles long."""
 _LEAST_QUERIES, _LEAST_BASES = 64, 1 << 16
 """Queries that are not worth being dealt out, nor that many bases."""
+_TURN = 0.15e-3
+"""Seconds of the interpreter that a part takes, which threads have one after the other: a part that takes them less
+than that many times the threads waits for its turn longer than it works."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -183,12 +187,14 @@ class Tasks:
         done, ready = self._prepare(task)
         if ready is None:
             return done, None
+        begun = time.perf_counter()
         found = self._search.find(ready.packed, ready.part.room, done.watch)
+        took = time.perf_counter() - begun
         settled = len(found.counts)
         if settled:
             queries = ready.queries.slice(0, settled)
             done = done._replace(batch=self._batch(queries, found, ready.part.continues, done.watch))
-        return done, self._rest(ready.part, settled, len(found.hits))
+        return done, self._rest(ready.part, settled, len(found.hits), took)
 
     def _prepare(self, task: Piece | _Part) -> tuple[Done, _Ready | None]:
         """From text to the first queries that are ready to be searched; none where there are none, or a mistake."""
@@ -230,14 +236,17 @@ class Tasks:
     def _explain(self, piece: Piece, records: int, lines: int, queries: int) -> None:
         self._pieces.explain(piece, records, lines)
 
-    def _rest(self, part: _Part, settled: int, results: int) -> Iterator[_Part] | None:
-        """What is left of a part, as parts that should have room for their results."""
+    def _rest(self, part: _Part, settled: int, results: int, took: float = 0.0) -> Iterator[_Part] | None:
+        """What is left of a part, as parts that should have room for their results, and be worth a turn each; `took`
+        is how many seconds were spent on what is settled."""
         begin, end, room = part.begin + settled, part.end, part.room
         if begin == end:
             return None
         if settled or end - begin > 1 or room.results < _LARGE_ROOM:
+            worth = int(settled * _TURN * self.threads / took) if took else 0
+            part = part._replace(begin=begin, most=min(max(part.most, worth), _QUERIES_AT_ONCE))
             most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
-            return _parts(part._replace(begin=begin), max(1, settled), max(1, min(most, part.most)))
+            return _parts(part, max(1, settled), max(1, min(most, part.most)))
         low, high = room.text[0], min(room.text[1], self._search.text_length)
         if high - low == 1:  # what begins at one place of the text is no more than the query has places
             return iter([part._replace(room=Room(2 * room.results, room.text))])

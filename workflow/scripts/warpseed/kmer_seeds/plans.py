@@ -12,10 +12,11 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import comb
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.fm_index.crowding import crowding_of
+from warpseed.fm_index.crowding import Crowding, crowding_of
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds.fast import (
     Costs,
@@ -95,8 +96,18 @@ def _choose(task: _Task, costs: Costs, buckets: _BucketCosts) -> list[Window]:
     return min(options, key=lambda windows: _cost(windows, task, costs, buckets))
 
 
+_known: WeakKeyDictionary[SeedIndex, dict[Costs, _BucketCosts]] = WeakKeyDictionary()
+
+
 def _bucket_costs(index: SeedIndex, costs: Costs) -> _BucketCosts:
-    sampled = crowding_of(index)
+    """Worked out once: each part of a set of k-mers asks for them."""
+    known = _known.setdefault(index, {})
+    if costs not in known:
+        known[costs] = _costs_of(crowding_of(index), costs)
+    return known[costs]
+
+
+def _costs_of(sampled: Crowding, costs: Costs) -> _BucketCosts:
     tuples = []
     for rows in sampled:
         steps = costs.narrowing * np.log2(np.maximum(rows, 2)) + costs.row
