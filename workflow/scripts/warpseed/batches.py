@@ -281,7 +281,7 @@ def find_all(source: Source, search: Search, *, watch: Stopwatch) -> tuple[Queri
         parts.append(_joined_to(parts.pop(), batch.found) if goes_on else batch.found)
         queries.append(batch.queries.slice(int(goes_on), len(batch.queries)))
         goes_on = batch.continues
-    return Queries.concatenate(queries), join_found(parts)
+    return Queries.concatenate(queries), join_found(parts, search.options.threads)
 
 
 def _joined_to(before: Found, more: Found) -> Found:
