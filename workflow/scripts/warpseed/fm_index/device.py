@@ -104,7 +104,7 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
 
 def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:
-    """The bases before each tagged row, uint32[n], where a quarter of the free memory holds them; stage
+    """The bases before each tagged row, uint32[n]; None where a quarter of the free memory does not hold them. Stage
     index_to_device."""
     part, needed = "bases before", 4 * index.rows
     if current_device() not in copies_of(index, part) and needed > free_memory() // 4:

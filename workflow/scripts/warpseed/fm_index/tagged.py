@@ -1,7 +1,8 @@
 """Tagged rows: a text's suffix array as kernels read it, and how a short string is found in it.
 
 A *tagged row* holds the position of a row of the suffix array and the 16 bases behind the K of the table, so that most
-candidates are decided in the one sector that has to be read anyway.
+candidates are decided in the one sector that has to be read anyway. The 16 bases before a row's position, where a
+search needs them, are kept beside the rows, in their order.
 
 Whatever a damaged suffix array holds, the rows and the table that are made of it here lead nowhere outside the arrays:
 positions are cut to the text, the table holds numbers of rows, and a bucket never ends before it begins.
@@ -35,7 +36,9 @@ __all__ = [
 ]
 
 TAG_BASES = 16
+"""Bases of a tag, the upper half of a row."""
 BASES_BEFORE = 16
+"""Bases before a row's position, 32 bits."""
 _FEW_ROWS = 8
 """Rows above which a search for a tag reads three of them side by side."""
 _LONG_GAP = 1024
@@ -114,8 +117,8 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
 
 @kernel
 def fill_bases_before(text, rows, before):
-    """The BASES_BEFORE bases before the position of each tagged row, the last one at the bottom; one thread a row.
-    Before the text there are as many A."""
+    """The BASES_BEFORE bases before the position of each tagged row, uint32[n], the nearest in the lowest bits; A
+    before the text's first base. One thread a row."""
     t = int64(cuda.grid(1))
     if t < int64(rows.shape[0]):
         position = int64(rows[t] & uint64(0xFFFFFFFF))

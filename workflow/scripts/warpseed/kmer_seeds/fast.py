@@ -137,18 +137,21 @@ def neighbour_patterns(length: int, errors: int) -> np.ndarray:
 
 
 class Neighbours(NamedTuple):
-    """XOR masks that change some bases of a packed string, by how many they change."""
+    """XOR masks that change some bases of a packed string: by how many they change, and ascending where as many.
+
+    So masks that change just e bases begin at fewer[length, e], and the first fewer[l, e + 1] - fewer[l, e] of them
+    change only the last l.
+    """
 
     masks: np.ndarray
-    """uint64[…]; of those that change as many bases, the ones that change only the last bases come first"""
+    """uint64[…]"""
     fewer: np.ndarray
-    """int32[length + 1, most + 2], how many change fewer than e of the last l bases, and no others; those
-    that change e of them are the first of masks[fewer[length, e] : fewer[length, e + 1]]"""
+    """int32[length + 1, most + 2], at [l, e] how many change fewer than e bases, and only of the last l"""
 
 
 @lru_cache(maxsize=16)
 def exact_neighbours(length: int, most: int) -> Neighbours:
-    """XOR masks that change at most so many bases of a packed string; ascending where they change as many."""
+    """The masks that change at most so many bases of a packed string of `length` bases."""
     masks = neighbour_patterns(length, most)
     fewer = [[neighbours(last, e - 1) for e in range(most + 2)] for last in range(length + 1)]
     return Neighbours(masks[np.argsort(changed_bases(masks), kind="stable")], np.array(fewer, np.int32))

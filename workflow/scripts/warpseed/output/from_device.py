@@ -65,7 +65,7 @@ class DeviceOptions(NamedTuple):
     """How any system is to search on GPUs, whatever its criteria."""
 
     threads: int = 1
-    """CPU threads, that bring results to the host's memory, and of a tier that leaves something to the CPU"""
+    """CPU threads: they bring results to the host's memory, and do what a tier leaves to the CPU"""
     max_hits: int | None = None
     """a query with more hits loses them all; None keeps every hit"""
     count_only: bool = False
@@ -221,9 +221,10 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
     bytes_each : device memory that a query and its results take, about
     options : whose watch takes the seconds of each stage (see `run_batches`)
     """
+    watch, threads_each = options.watch or Stopwatch(), max(1, options.threads // len(options.devices))
 
-    def begin(watch: Stopwatch) -> Callable[[int, int], Found]:
-        search = start(watch)
+    def begin(mine: Stopwatch) -> Callable[[int, int], Found]:
+        search = start(mine)
 
         def run(first: int, last: int) -> Found:
             found = search(part_of(queries, first, last))
@@ -231,12 +232,11 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
                 return found
             if not isinstance(found, DeviceHits):
                 return _joined([part.found() for part in found])
-            with watch.stage("device_to_host"):
-                return found.found(copying)
+            with mine.stage("device_to_host"):
+                return found.found(threads_each)
 
         return run
 
-    watch, copying = options.watch or Stopwatch(), max(1, options.threads // len(options.devices))
     parts = run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=options.devices)
     if len(parts) == 1:
         return parts[0]
