@@ -25,7 +25,7 @@ from warpseed.workflow.sources import OwnFile, References, reads_of, samples_of
 SCHEMAS = Path(__file__).resolve().parents[2] / "workflow" / "schemas"
 CATALOGUE = {"tiny": CatalogueEntry("tiny", "https://x/t.fa.gz", "words", {"c": 5}, other_contigs=False)}
 READ_SET = {"source": "simulated", "length": 100, "qualities": False}
-MEASURED: dict[str, Any] = {"threads": [1, "all"], "tiers": ["paper", "fast"]}
+MEASURED: dict[str, Any] = {"threads": [1, "all"], "tiers": ["paper", "fast"], "gpus": [1]}
 BLOCK: dict[str, Any] = {
     "count": 100,
     "items": ["whole", "file_to_file"],

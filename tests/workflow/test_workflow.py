@@ -57,7 +57,19 @@ def records(folder: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize(
     "configuration",
-    ["config", "paper", "h200", "smoke", "bench_cpu", "bench_gpu", "bench_reads", "bench_mems", "h200_tree_bitmap"],
+    [
+        "config",
+        "paper",
+        "h200",
+        "h200_reads",
+        "h200_two",
+        "smoke",
+        "bench_cpu",
+        "bench_gpu",
+        "bench_reads",
+        "bench_mems",
+        "h200_tree_bitmap",
+    ],
 )
 @pytest.mark.thorough
 def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
@@ -412,7 +424,7 @@ def test_the_slurm_profile_names_rules_that_there_are_and_every_timed_one() -> N
     assert {name for name, _ in entries} <= set(bodies)
     # Of one run, every timed job runs on the same kind of machine.
     for name in timed:
-        assert "gpu=GPU_JOBS" in bodies[name], name
+        assert "gpu=GPUS_A_JOB" in bodies[name], name
 
 
 def test_environments_have_the_pins_of_the_requirements() -> None:

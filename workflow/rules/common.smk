@@ -122,9 +122,9 @@ def sample_runs(wildcards):
 # ------------------------------------------------------------------------------------- devices and publishing
 
 DEVICES = devices_to_measure(config["measure"]["devices"])
-GPU_JOBS = max(config["measure"]["gpus"]) if "gpu" in DEVICES else 0
+GPUS_A_JOB = max(config["measure"]["gpus"]) if "gpu" in DEVICES else 0
 """GPUs that each timed job of this run asks for, on the CPU too: so they all run on one kind of machine."""
-DEVICE_ENV = "../../envs/gpu.yaml" if GPU_JOBS else "../../envs/cpu.yaml"
+DEVICE_ENV = "../../envs/gpu.yaml" if GPUS_A_JOB else "../../envs/cpu.yaml"
 
 MACHINES = SOURCE / "resources" / "measurements"
 MACHINE = config["machine"]

@@ -95,7 +95,7 @@ rule time_ebwt:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_WEIGHTED.mem_mb,
         runtime=TIME_WEIGHTED.runtime,
     params:
@@ -120,7 +120,7 @@ rule time_collections:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_COLLECTIONS.mem_mb,
         runtime=TIME_COLLECTIONS.runtime,
     params:

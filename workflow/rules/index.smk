@@ -25,12 +25,12 @@ rule build_fm_index:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=BUILD_INDEX.mem_mb,
         runtime=BUILD_INDEX.runtime,
     params:
         parts=lambda wildcards: sorted(INDEX_PARTS),
-        device="gpu" if GPU_JOBS else "cpu",
+        device="gpu" if GPUS_A_JOB else "cpu",
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

@@ -20,7 +20,7 @@ DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"], DEVICES)
 BOWTIE_ITEM, BOWTIE_DATASETS = beside_bowtie(DATASETS)
 INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 BUILT_ON = build_devices(KMER_SEEDS["index_builds"], DEVICES)
-GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPU_JOBS else []
+GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPUS_A_JOB else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 SEARCHES |= checked(sample_searches, SAMPLES, PLACES)
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(
@@ -28,7 +28,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     ["bowtie-build", "bowtie-align-s"],
     by_conda=conda_in_use(),
 )
-BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPU_JOBS)
+BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPUS_A_JOB)
 
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
@@ -151,7 +151,7 @@ rule time_kmer_seeds:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_DATASET.mem_mb,
         runtime=TIME_DATASET.runtime,
     params:
@@ -185,7 +185,7 @@ rule time_gpu_limits:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_GPU_LIMITS.mem_mb,
         runtime=TIME_GPU_LIMITS.runtime,
     params:
@@ -217,7 +217,7 @@ rule time_bowtie:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_BOWTIE.mem_mb,
         runtime=TIME_BOWTIE.runtime,
     params:
@@ -250,11 +250,11 @@ rule time_index:
     benchmark:
         "benchmarks/measurements/{reference}/kmer_seeds/index-builds.tsv"
     conda:
-        DEVICE_ENV if GPU_JOBS else "../../envs/peers.yaml"
+        DEVICE_ENV if GPUS_A_JOB else "../../envs/peers.yaml"
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_INDEX.mem_mb,
         runtime=TIME_INDEX.runtime,
     params:

@@ -82,7 +82,7 @@ rule time_mems:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_MEMS.mem_mb,
         runtime=TIME_MEMS.runtime,
     params:
@@ -115,7 +115,7 @@ rule time_mems_peers:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_MEM_PEERS.mem_mb,
         runtime=TIME_MEM_PEERS.runtime,
     params:

@@ -81,7 +81,7 @@ rule time_one_error:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_READS.mem_mb,
         runtime=TIME_READS.runtime,
     params:
@@ -115,7 +115,7 @@ rule time_one_error_peers:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_READ_PEERS.mem_mb,
         runtime=TIME_READ_PEERS.runtime,
     params:

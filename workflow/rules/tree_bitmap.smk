@@ -85,7 +85,7 @@ rule time_tree_bitmap:
     threads: CORES
     resources:
         bench=1,
-        gpu=GPU_JOBS,
+        gpu=GPUS_A_JOB,
         mem_mb=TIME_STREAMS.mem_mb,
         runtime=TIME_STREAMS.runtime,
     params:

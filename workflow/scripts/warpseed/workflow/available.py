@@ -54,7 +54,7 @@ def measured_part(
     wanted : mapping
         Its `tiers`, `devices` (or None for all), and `peers` and `threads` where it has some.
     measured : mapping
-        `measure` of a checked configuration; without `gpus` one GPU is measured.
+        `measure` of a checked configuration.
     devices : sequence of str
         What is measured on.
     programs : mapping
@@ -74,7 +74,7 @@ def measured_part(
             name
             for device in devices
             if device in (wanted["devices"] or devices)
-            for name in (_gpu_names(measured.get("gpus", [1])) if device == "gpu" else [device])
+            for name in _searched_on(device, measured["gpus"])
         ],
         "peers": [peer for peer in wanted.get("peers", ()) if is_measured((programs or {})[peer])],
     }
@@ -83,9 +83,11 @@ def measured_part(
     return {"threads": measured["threads"], **wanted, **chosen}
 
 
-def _gpu_names(counts: Iterable[int]) -> list[str]:
-    """Return the devices that so many GPUs are, as `warpseed.compute.devices` takes them."""
-    return ["gpu" if count == 1 else f"gpu:{','.join(map(str, range(count)))}" for count in counts]
+def _searched_on(device: str, gpus: Iterable[int]) -> list[str]:
+    """Return what `warpseed.compute.devices` calls a device; of 'gpu' each number of GPUs, the first ones."""
+    if device != "gpu":
+        return [device]
+    return ["gpu" if count == 1 else f"gpu:{','.join(map(str, range(count)))}" for count in gpus]
 
 
 def one_gpu(measured: Mapping[str, Any]) -> dict[str, Any]:
