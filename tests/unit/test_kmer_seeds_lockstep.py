@@ -108,6 +108,20 @@ def search(
     return lists, found
 
 
+def compare(lists: gpu_look_ups.Lists, index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int) -> np.ndarray:
+    """Hold what the kernels appended to what the CPU finds; returns how many hits each k-mer has."""
+    expected = cpu.find_fast(index, kmers, mismatches)
+    kept = expected.counts <= max_hits
+    assert (lists.counts <= max_hits).tolist() == kept.tolist()
+    assert lists.counts[kept].tolist() == expected.counts[kept].tolist()
+    of_query = np.repeat(np.arange(len(kmers.lengths), dtype=np.uint64), expected.counts)
+    keyed = (of_query << np.uint64(QUERY_SHIFT)) | expected.hits
+    ours = np.concatenate([lists.hits[s * ROOM :][: int(lists.cursors[s])] for s in range(SEGMENTS)])
+    ours = ours[kept[(ours >> np.uint64(QUERY_SHIFT)).astype(np.int64)]]
+    assert np.sort(ours).tolist() == keyed[np.repeat(kept, expected.counts)].tolist()
+    return expected.counts
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many, and lists have few parts."""
@@ -143,16 +157,26 @@ def test_kernels_find_what_the_cpu_does(
     kmers = drawn_kmers(draw, contigs[0], lengths, unknown)
     lists, _ = search(index, kmers, mismatches, max_hits, framed)
 
-    expected = cpu.find_fast(index, kmers, mismatches)
-    kept = expected.counts <= max_hits
-    assert (lists.counts <= max_hits).tolist() == kept.tolist()
-    assert lists.counts[kept].tolist() == expected.counts[kept].tolist()
-    of_query = np.repeat(np.arange(len(lengths), dtype=np.uint64), expected.counts)
-    keyed = (of_query << np.uint64(QUERY_SHIFT)) | expected.hits
-    ours = np.concatenate([lists.hits[s * ROOM :][: int(lists.cursors[s])] for s in range(SEGMENTS)])
-    ours = ours[kept[(ours >> np.uint64(QUERY_SHIFT)).astype(np.int64)]]
-    assert np.sort(ours).tolist() == keyed[np.repeat(kept, expected.counts)].tolist()
-    assert expected.counts[0] > 0
+    assert compare(lists, index, kmers, mismatches, max_hits)[0] > 0
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("max_hits", [2, 5, 30, NO_LIMIT])
+@pytest.mark.parametrize("place", range(3))
+def test_rows_on_either_side_of_a_kmer_in_its_crowded_bucket(
+    write_reference: Callable[..., Path], max_hits: int, place: int
+) -> None:
+    """Rows that are most like it lie around it; others with one mismatch in the first of those bases do not."""
+    draw = random.Random(place)
+    first, last = "GATC", "CCGTACGA"
+    tails = ["".join(draw.choices(BASES, k=8)) for _ in range(60)]
+    tails += [base + last[1:] for base in BASES for _ in range(3 if place else 1)] + place * [last[:7] + "T"]
+    draw.shuffle(tails)
+    text = "".join(first + tail + "".join(draw.choices(BASES, k=2)) for tail in tails)
+    index = build_index(write_reference([text]), table_length=4)
+    kmers = pack_kmers(Queries.from_sequences([first + last, first + tails[0]]))
+    lists, _ = search(index, kmers, 2, max_hits, framed=True)
+    assert compare(lists, index, kmers, 2, max_hits)[0] >= (4, 12, 12)[place]
 
 
 @pytest.mark.usefixtures("small")

@@ -23,7 +23,7 @@ from warpseed.kmer_seeds.gpu_look_ups import (
     try_rows,
     window_look_up,
 )
-from warpseed.kmer_seeds.gpu_ways import bases_behind, is_whole, sure_bases
+from warpseed.kmer_seeds.gpu_ways import bases_behind, is_whole, spent_of, sure_bases
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.sequences.packed import all_known, oriented_word
 
@@ -34,6 +34,8 @@ _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
 _CROWDED = 128
 """A bucket with more rows is narrowed, and if it has more then, left to whole warps."""
+_NEAREST = 512
+"""Rows on either side of where a k-mer would lie in its own crowded bucket that are tried at once, at most."""
 _STACK = 64
 _BLOCK_WAITING = 2 * _STACK * WARPS
 """Buckets that wait on a stack, and on all of a block."""
@@ -46,7 +48,7 @@ KEPT = 2 * SEGMENTS
 
 class Waiting(NamedTuple):
     """Buckets that wait until there are as many as a warp has lanes: two stacks for each of a block's warps in shared
-    memory, of buckets with few rows or many, and of those that are known to have many."""
+    memory, of buckets with few rows, and of those with many."""
 
     items: np.ndarray
     """uint32[_BLOCK_WAITING], pattern << 5 | the lane that looked it up"""
@@ -131,29 +133,45 @@ def _narrowed(search, look_up, rows, bases):
 
 
 @scalar
+def _nearest(search, look_up, rows, bases):
+    """Rows of a crowded bucket that are tried at once: where it is that of the k-mer's own bases, those that are most
+    like it, as a k-mer of a repeat has too many hits among them, and is looked up no more. None of other buckets."""
+    low, high = rows
+    way, most = look_up.way, int64(search.max_hits)
+    if spent_of(way) > int64(0) or not is_whole(way) or most > int64(_NEAREST):
+        return low, low
+    place, _ = exact_tag_range(search.tagged, low, high, bases, bases_behind(way), int64(0))
+    return max(low, place - most), min(place + most, high)
+
+
+@scalar
 def _few_rows(search, item, rows):
-    """A crowded bucket's rows that are tried here: those that are left, if they are few. Else they are set aside."""
+    """A crowded bucket's rows that are tried here: those that are left, if they are few. Else most are set aside."""
     look_up, bases = _look_up_of_item(search, item)
     if is_dropped(search, look_up.owner >> int64(1)):
         return rows[0], rows[0]
     low, high = _narrowed(search, look_up, rows, bases)
     if high - low <= int64(_CROWDED):
         return low, high
+    first, last = _nearest(search, look_up, (low, high), bases)
+    lists, named = search.lists, (look_up.owner, item >> int64(5))
     run = piece_rows(search, look_up, high - low)
-    set_aside(search.lists.cursors, search.lists.crowded, (look_up.owner, item >> int64(5)), (low, high), run)
-    return low, low
+    set_aside(lists.cursors, lists.crowded, named, (low, first), run)
+    set_aside(lists.cursors, lists.crowded, named, (last, high), run)
+    return first, last
 
 
 @scalar
-def _try_waiting(search, shared, filled, crowded, least):
-    """Try the buckets on a warp's stacks, 32 at a time, until each has fewer than `least`; all lanes take part.
+def _try_waiting(search, shared, filled, crowded, least, soon):
+    """Try the buckets on a warp's stacks, 32 at a time, until there are fewer than `least`, and than `soon` of crowded
+    ones; all lanes take part.
 
     Returns
     -------
     (filled, crowded) : how many are left on the stacks
     """
     dealt, nest, waiting = shared
-    while filled >= least or crowded >= least:
+    while filled >= least or crowded >= soon:
         narrows = int64(crowded >= int32(32) or filled < least)
         there = crowded if narrows else filled
         left = max(int32(there - int32(32)), int32(0))
@@ -164,9 +182,6 @@ def _try_waiting(search, shared, filled, crowded, least):
                 low, high = _few_rows(search, item, (low, high))
         else:
             filled = left
-            many = high if high - low > int64(_CROWDED) else low
-            crowded = _put(waiting, int64(1), crowded, item, (low, many))
-            high = low if many > low else high
         look_up = window_look_up(search, int64(0), uint64(0), int64(0), uint64(0))
         if low < high:
             look_up, _ = _look_up_of_item(search, item)
@@ -181,7 +196,7 @@ def append_inexact(search, rounds):
     Most buckets are empty. Those that are not wait in shared memory until all lanes of the warp have one; so do those
     that are crowded, whose rows are searched. The rows of a warp's 32 buckets are dealt out to its lanes one by one, so
     that one full bucket does not keep 31 lanes waiting. What is crowded still is left to the kernels of gpu_crowded.py.
-    A k-mer that has a hit too many is not looked up any more.
+    A k-mer that has a hit too many is not looked up any more; its own bucket comes first, and shows that of most.
     """
     waiting = _new_waiting()
     dealt, nest = new_shared()
@@ -200,14 +215,17 @@ def append_inexact(search, rounds):
     filled, crowded = int32(0), int32(0)
     for done in range(int32(rounds) + int32(1)):
         low, high = int64(0), int64(0)
-        if int32(done) & int32(_ROUNDS - 1) == int32(0) and int32(done) < left and is_dropped(search, query):
+        if int32(done) & int32(_ROUNDS - 1) == int32(1) and int32(done) < left and is_dropped(search, query):
             left = int32(0)
         if int32(done) < left:
             low, high = look_up_bucket(search, query, strand, first_word, int64(pattern))
         item = (int64(pattern) << int64(5)) | (t & int64(31))
-        filled = _put(waiting, int64(0), filled, item, (low, high))
+        many = high - low > int64(_CROWDED)
+        filled = _put(waiting, int64(0), filled, item, (low, low if many else high))
+        crowded = _put(waiting, int64(1), crowded, item, (low, high if many else low))
         least = int32(1) if int32(done) == int32(rounds) else int32(32)
-        filled, crowded = _try_waiting(search, (dealt, nest, waiting), filled, crowded, least)
+        soon = int32(1) if int32(done) == int32(0) else least  # of a k-mer in a repeat nothing else need be looked up
+        filled, crowded = _try_waiting(search, (dealt, nest, waiting), filled, crowded, least, soon)
         pattern = int32(pattern + int32(_LANES))
     flush(search.lists, nest, int64(1))
 
