@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from warpseed.kmer_seeds import cpu, find_kmers, kmer_search
 from warpseed.kmer_seeds.search import KmerSearch
 from warpseed.sequences.packed import pack
 from warpseed.sequences.queries import Queries
-from warpseed.tasks import Room
+from warpseed.tasks import Room, Tasks, _Part
 
 KMER = "A" * 20
 HITS = 2000 - len(KMER) + 1
@@ -68,6 +68,22 @@ def test_threads_do_not_wait_for_turns_at_small_parts(
     monkeypatch.setattr("warpseed.tasks._TURN", 1.0)
     assert len(find_kmers(poly_a, ["C" * 20] * 999 + [KMER], threads=4)) == HITS
     assert sum(tried) == 1000 and sorted(tried) == [64, 64, 128, 256, 488]
+
+
+def test_what_is_left_is_shared_again_where_it_turns_out_to_take_long(poly_a: SeedIndex) -> None:
+    """Queries that find nothing come first: many are then searched at once, until some take a second."""
+    tasks = Tasks(cast(Any, None), kmer_search(poly_a, threads=4), None)
+    part = _Part(Queries.from_sequences(1000 * [KMER]), 0, 1000, Room(1 << 17), False, 64, 64)
+
+    def sizes(part: _Part, took: float) -> list[int]:
+        rest = list(tasks._rest(part, 64, 64, took) or [])
+        assert [each.begin for each in rest] == [64 + part.begin, *(each.end for each in rest[:-1])]
+        assert all(each.end - each.begin <= each.most for each in rest) and rest[-1].end == part.end
+        return [each.end - each.begin for each in rest]
+
+    assert sizes(part, 1e-5) == [64, 128, 256, 488]
+    slow = list(tasks._rest(part, 64, 64, 1e-5) or [])[-1]
+    assert sizes(slow, 1.0) == 6 * [64] + [40]
 
 
 def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:

@@ -126,6 +126,8 @@ class _Part(NamedTuple):
     """whether more results of the last query are searched for elsewhere"""
     most: int
     """queries that are searched together, at most"""
+    shared: int
+    """as many, where threads share a piece, unless so few are not worth a turn"""
 
 
 class Done(NamedTuple):
@@ -219,9 +221,8 @@ class Tasks:
         watch.share = self._pieces.share_until(piece)
         sequences = self._search.queries(parsed.queries, watch)
         done = Done(watch, piece=piece.number, records=len(parsed.queries), lines=parsed.lines)
-        return done, _Part(
-            sequences, 0, len(sequences), Room(_ROOM), False, self._most(piece, parsed.queries, len(sequences))
-        )
+        most = self._most(piece, parsed.queries, len(sequences))
+        return done, _Part(sequences, 0, len(sequences), Room(_ROOM), False, most, most)
 
     def _most(self, piece: Piece, records: Queries, queries: int) -> int:
         """Queries of a piece to search together: where a source has few pieces, threads share each of them."""
@@ -244,7 +245,7 @@ class Tasks:
             return None
         if settled or end - begin > 1 or room.results < _LARGE_ROOM:
             worth = int(settled * _TURN * self.threads / took) if took else 0
-            part = part._replace(begin=begin, most=min(max(part.most, worth), _QUERIES_AT_ONCE))
+            part = part._replace(begin=begin, most=min(max(part.shared, worth), _QUERIES_AT_ONCE))
             most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
             return _parts(part, max(1, settled), max(1, min(most, part.most)))
         low, high = room.text[0], min(room.text[1], self._search.text_length)
