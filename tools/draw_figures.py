@@ -16,21 +16,22 @@ from warpseed.report.systems import draw_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = {
-    "h200_times.svg": ("kmer_seeds", "times"),
-    "h200_figure_5.svg": ("kmer_seeds", "figure_5"),
-    "h200_reads_figure_5.svg": ("one_error", "figure_5"),
-    "h200_reads_figure_6.svg": ("one_error", "figure_6"),
-    "h200_reads_figure_7.svg": ("one_error", "figure_7"),
+    "h200_times.svg": ("nvidia-h200", "kmer_seeds", "times"),
+    "h200_figure_5.svg": ("nvidia-h200", "kmer_seeds", "figure_5"),
+    "h200_reads_figure_5.svg": ("nvidia-h200-reads", "one_error", "figure_5"),
+    "h200_reads_figure_6.svg": ("nvidia-h200-reads", "one_error", "figure_6"),
+    "h200_reads_figure_7.svg": ("nvidia-h200-reads", "one_error", "figure_7"),
 }
-"""File in docs/figures to the system and the figure of the report."""
+"""File in docs/figures to the machine, the system and the figure of the report."""
 
 
 def drawn(folder: Path) -> dict[str, bytes]:
     """Draw every figure below `folder`; return file name and content."""
     resources = ROOT / "resources"
-    records = sorted((resources / "measurements" / "nvidia-h200").glob("*.tsv"))
+    machines = {machine for machine, _, _ in FIGURES.values()}
+    records = sorted(path for machine in machines for path in (resources / "measurements" / machine).glob("*.tsv"))
     published, papers = sorted((resources / "published").glob("*.tsv")), sorted((resources / "papers").glob("*.yaml"))
-    paths = {name: folder / system / f"{figure}.svg" for name, (system, figure) in FIGURES.items()}
+    paths = {name: folder / system / f"{figure}.svg" for name, (_, system, figure) in FIGURES.items()}
     draw_figures(load_measurements([], records, published, papers), paths.values())
     return {name: path.read_bytes() for name, path in paths.items()}
 
