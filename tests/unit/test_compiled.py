@@ -305,7 +305,8 @@ def test_code_for_another_processor_is_not_used(filled: Path) -> None:
 def test_code_of_other_sources_is_not_used(tmp_path: Path) -> None:
     shutil.copytree(LIBRARY / "warpseed", tmp_path / "warpseed", ignore=shutil.ignore_patterns("__pycache__"))
     path = tmp_path / "warpseed" / "compute" / "sorting.py"
-    for line, printed in (("if counts[i] > 1:", "1 2 3 8 9 True"), ("if counts[i] > 2:", "1 2 3 9 8 True")):
+    # (Not of equal length: within a second Python tells a module's states apart by that alone.)
+    for line, printed in (("if counts[i] > 1:", "1 2 3 8 9 True"), ("if counts[i] >= 3:", "1 2 3 9 8 True")):
         path.write_text(path.read_text().replace("if counts[i] > 1:", line))
         assert output_of(start(SORT, tmp_path / "cache", PYTHONPATH=str(tmp_path))) == printed
 
