@@ -207,7 +207,7 @@ def rows_of(page: Path) -> list[list[str]]:
 
 def test_every_file_of_an_index_is_described(in_a_folder_with_files: Path) -> None:
     described = {row[0].strip("`"): row[1] for row in rows_of(FORMATS) if len(row) == 3}
-    index: SeedIndex = warpseed.build_index("genome.fa.gz", parts=("fast", "paper"))
+    index: SeedIndex = warpseed.build_index("genome.fa.gz", parts=("tags", "paper"))
     for name, array in index.arrays().items():
         # One row stands for both directions.
         file = f"{name}.npy".replace("reverse.", "forward.")

@@ -27,7 +27,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(5)
     first, second = ("".join(rng.choice(list("ACGT"), size)) for size in (66_000, 3_000))
     (folder / "genome.fa").write_text(f">chr1\n{first[:4000]}NN{first[4000:]}\n>chr2\n{second}\n")
-    build_index(folder / "genome.fa", parts=("fast", "paper"), sa_interval=7).save(folder / "index")
+    build_index(folder / "genome.fa", parts=("tags", "paper"), sa_interval=7).save(folder / "index")
     (folder / "kmers.txt").write_text(
         "\n".join([*(first[i : i + 20] for i in range(0, 60_000, 3_000)), second[:18], "A"])
     )

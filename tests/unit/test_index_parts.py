@@ -65,7 +65,9 @@ def test_the_fast_tier_s_part_is_made_unless_more_is_asked_for(genome: Path, mon
     ("given", "parts"),
     [
         ("fast", ("fast",)),
-        ("paper,fast", ALL_PARTS),
+        ("paper,fast", ("fast", "forward", "reverse")),
+        ("paper,tags", ALL_PARTS),
+        (["tags"], ("fast", "tags")),
         (" paper , forward", ("forward", "reverse")),
         (["reverse", "reverse"], ("reverse",)),
         (("fast", "forward"), ("fast", "forward")),
@@ -100,8 +102,8 @@ def test_every_array_is_as_it_is_declared(whole: SeedIndex) -> None:
 def test_stages_are_named_by_what_is_done(genome: Path) -> None:
     assert set(build_index(genome).seconds) == {"read", "text", "suffix_array", "total"}
     for threads in (1, 2):
-        seconds = build_index(genome, parts="fast,paper", threads=threads).seconds
-        assert set(seconds) == {"read", "text", "suffix_array", "bwt", "total"}
+        seconds = build_index(genome, parts=ALL_PARTS, threads=threads).seconds
+        assert set(seconds) == {"read", "text", "suffix_array", "tags", "bwt", "total"}
         assert all(value > 0 for value in seconds.values())
 
 
@@ -139,7 +141,7 @@ def test_threads_of_an_addition_are_checked_before_any_work(tmp_path: Path, geno
 
 def test_more_threads_than_cores_are_no_error(genome: Path, whole: SeedIndex) -> None:
     # Beyond what the sorter's C interface takes, and of which it would start as many as it is told to.
-    assert equal(build_index(genome, parts=("fast", "paper"), threads=10**20, **LAYOUT), whole)
+    assert equal(build_index(genome, parts=ALL_PARTS, threads=10**20, **LAYOUT), whole)
 
 
 @pytest.mark.parametrize("reference", [None, ["ACGT"], np.zeros(3), 5])
@@ -200,12 +202,12 @@ def test_a_search_that_misses_a_part_says_how_to_add_it(tmp_path: Path, genome: 
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("first", ["fast", "forward", "reverse", "paper", "fast,reverse"])
+@pytest.mark.parametrize("first", ["fast", "tags", "forward", "reverse", "paper", "fast,reverse"])
 def test_added_parts_are_what_would_have_been_built(tmp_path: Path, genome: Path, whole: SeedIndex, first: str) -> None:
     folder = tmp_path / "index"
     save_index(build_index(genome, parts=first, **LAYOUT), folder)
     genome.unlink()
-    added = add_parts(folder, ["fast", "paper"], threads=2)
+    added = add_parts(folder, ["tags", "paper"], threads=2)
     assert equal(added, whole) and equal(open_index(folder), whole)
     assert {path.name for path in folder.iterdir()} == {"index.json", *(f"{name}.npy" for name in whole.arrays())}
     assert verify_index(folder) > 0
@@ -241,7 +243,7 @@ def test_a_failed_addition_leaves_the_index(
         assert re.search(r"cannot be added \(No space left on device\), which take [\d,]+ bytes", str(raised.value))
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     monkeypatch.undo()
-    assert add_parts(folder, "paper").parts == ALL_PARTS
+    assert add_parts(folder, "paper").parts == ("fast", "forward", "reverse")
 
 
 def test_too_little_memory_for_an_addition_is_said_before_it_sorts(
@@ -270,7 +272,7 @@ def test_an_addition_that_is_interrupted_when_it_is_done_stays(
 
     monkeypatch.setattr(store.os, "replace", replace_and_stop)
     with pytest.raises(KeyboardInterrupt):
-        add_parts(folder, "paper")
+        add_parts(folder, "tags,paper")
     assert equal(open_index(folder), whole)
 
 
@@ -286,13 +288,13 @@ def die(name, *arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return write(name, *arguments)
 store.write_array = die
-store.add_parts({str(folder)!r}, "paper")
+store.add_parts({str(folder)!r}, "tags,paper")
 """
     library = str(Path(warpseed.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", kill], env=os.environ | {"PYTHONPATH": library}, check=False)
     assert done.returncode == -9 and (folder / "reverse.bwt.npy").exists()
     assert open_index(folder).parts == ("fast",) and verify_index(folder) > 0
-    assert equal(add_parts(folder, "paper"), whole) and equal(open_index(folder), whole)
+    assert equal(add_parts(folder, "tags,paper"), whole) and equal(open_index(folder), whole)
     save_index(whole, folder)
 
 
@@ -302,7 +304,7 @@ def test_two_additions_at_once(tmp_path: Path, genome: Path) -> None:
     busy = pytest.raises(IndexFormatError, match="another process adds parts to it; wait until that has ended")
     with store._folder(folder) as (path, number), store._sole_writer(path, number), busy:
         add_parts(folder, "paper")
-    assert add_parts(folder, "paper").parts == ALL_PARTS
+    assert add_parts(folder, "paper").parts == ("fast", "forward", "reverse")
 
 
 @pytest.mark.parametrize("option", ["--parts", "--occ-interval", "--sa-interval", "--table-length"])

@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     result = index.add_mutually_exclusive_group(required=True)
     result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
     result.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
-    index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), paper, or fast,paper")
+    index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), tags, paper, or several")
     index.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")

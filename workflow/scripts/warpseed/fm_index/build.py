@@ -24,6 +24,7 @@ from warpseed.fm_index.layout import Parameters, SeedIndex
 from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, Work, choose_parts, part_bytes
 from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES
 from warpseed.fm_index.table import choose_table_length
+from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.text import PackedText, find_segments, pack_text
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "PartMaker",
     "build_index",
     "check_memory",
+    "make_parts",
     "maker_on",
     "needed_memory",
     "one_device",
@@ -85,7 +87,7 @@ class PartMaker(Protocol):
 
         Parameters
         ----------
-        parts : names in the order of ALL_PARTS
+        parts : names in the order of ALL_PARTS, without `tags`
         suffix_array : uint32[n] of the text, where it is known already
 
         Returns
@@ -114,6 +116,32 @@ def maker_on(device: int | None, work: Work) -> Iterator[PartMaker]:
         yield DeviceParts(work)
 
 
+@contextmanager
+def make_parts(
+    device: int | None, work: Work, parts: tuple[str, ...], suffix_array: np.ndarray | None = None
+) -> Iterator[tuple[PartMaker, dict[str, Arrays]]]:
+    """Make parts on a GPU, by its number, or on the CPU, and beside them tags, which the CPU's threads gather.
+
+    Parameters
+    ----------
+    parts : names in the order of ALL_PARTS; with `tags`, `fast` is among them or `suffix_array` is given
+    suffix_array : uint32[n] of the text, where it is known already
+
+    Yields
+    ------
+    (PartMaker, dict from part to its arrays by name, on the host)
+    """
+    with maker_on(device, work) as maker:
+        made = maker.make(tuple(part for part in parts if part != "tags"), suffix_array)
+        if "tags" in parts:
+            rows = made["fast"]["suffix_array"] if "fast" in made else suffix_array
+            assert rows is not None
+            with work.watch.stage("tags"):
+                tags = make_tags(work.text, rows, work.sizes.parameters.table_length, work.threads)
+            made["tags"] = {"bases_behind": tags}
+        yield maker, {part: made[part] for part in parts}
+
+
 def build_index(
     reference: str | os.PathLike[str] | Reference,
     *,
@@ -129,8 +157,9 @@ def build_index(
     Parameters
     ----------
     reference : path of a FASTA file (plain or gzip), or a Reference
-    parts : names of what to make beside the packed text: 'fast' (suffix array and table, for the fast tier),
-        'paper' (both BWTs, for the paper tier), or one BWT, 'forward' or 'reverse'
+    parts : names of what to make beside the packed text: 'fast' (suffix array and table, for the fast tier), 'tags'
+        (with 'fast', half a byte a base more, for k-mers on the CPU), 'paper' (both BWTs, for the paper tier), or one
+        BWT, 'forward' or 'reverse'
     threads : int, CPU threads; the index is the same for every number
     occ_interval : int, distance of ROcc entries in rows, a power of two from 32 to 65,536 (q; paper 000, section
         III.A: 128)
@@ -164,8 +193,7 @@ def build_index(
     parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(rows))
     require_room(rows, parameters=parameters)
     work = Work(text, Sizes(rows, len(text.segments.contig), parameters), threads, watch)
-    with maker_on(number, work) as maker:
-        arrays = maker.make(chosen)
+    with make_parts(number, work, chosen) as (maker, arrays):
         seconds = watch.seconds | {"total": time.perf_counter() - began}
         index = SeedIndex(
             genome.names, genome.lengths, genome.digest, parameters, text.words, text.segments, arrays, seconds

@@ -100,10 +100,11 @@ class SeedIndex:
     parameters : Parameters
     text : uint64[n // 32 + PAD_WORDS], packed bases, separators stored as A
     segments : Segments
-    arrays_of : dict, the arrays of each part that is there: `fast`, `forward`, `reverse`
+    arrays_of : dict, the arrays of each part that is there: `fast`, `tags`, `forward`, `reverse`
     seconds : dict, seconds of each build stage (empty where the index was opened)
     folder : str, where it was opened; empty for one that was built
     fast : FastIndex, what the fast tier reads
+    tags : uint64[n // 16 + 2], the tags of its rows (`tags.py`); uint64[0] where the index was made without them
     forward, reverse : PaperIndex, bwt and rbwt of paper 000
     """
 
@@ -142,6 +143,11 @@ class SeedIndex:
         """What the fast tier reads; IndexFormatError where the index was made without it."""
         part = self._part("fast", "fast")
         return FastIndex(self.text, part["suffix_array"], part["table"], self.segments)
+
+    @cached_property
+    def tags(self) -> np.ndarray:
+        """Tags of the rows, uint64[n // 16 + 2]; uint64[0] where the index was made without them, and none are read."""
+        return self.arrays_of["tags"]["bases_behind"] if "tags" in self.arrays_of else np.empty(0, np.uint64)
 
     @cached_property
     def forward(self) -> PaperIndex:
@@ -207,6 +213,8 @@ class SeedIndex:
             if part == "fast":
                 rows.append(("suffix array (fast)", [arrays["suffix_array"]], None))
                 rows.append((f"table of {self.table_length} bases (fast)", [arrays["table"]], None))
+            elif part == "tags":
+                rows.append(("tags of rows (fast)", [arrays["bases_behind"]], None))
             else:
                 name = {"forward": "bwt", "reverse": "rbwt"}[part]
                 bwt = [array for key, array in arrays.items() if key != "rsa"]

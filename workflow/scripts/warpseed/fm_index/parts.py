@@ -93,21 +93,23 @@ PARTS: dict[str, dict[str, ArraySpec]] = {
         "suffix_array": ArraySpec(np.uint32, lambda of: of.rows),
         "table": ArraySpec(np.uint32, lambda of: 4**of.parameters.table_length + 1),
     },
+    "tags": {"bases_behind": ArraySpec(np.uint64, lambda of: of.rows // 16 + 2)},
     "forward": _BWT,
     "reverse": _BWT,
 }
-"""Every part's arrays. `fast` is what the fast tier reads beside the core; `forward` and `reverse` are the BWTs of the
-text and of the reversed text, in the layout of paper 000, section III."""
+"""Every part's arrays. `fast` is what the fast tier reads beside the core, and `tags` what saves the
+CPU's search of k-mers time where it is there (`tags.py`); `forward` and `reverse` are the BWTs of the text and of the
+reversed text, in the layout of paper 000, section III."""
 
-GROUPS = {"paper": ("forward", "reverse")}
-"""Names for several parts at once: what a tier needs."""
+GROUPS = {"paper": ("forward", "reverse"), "tags": ("fast", "tags")}
+"""Names that stand for several parts: what a tier needs, and what a part is of use with."""
 
 DEFAULT_PARTS = ("fast",)
-ALL_PARTS = ("fast", "forward", "reverse")
+ALL_PARTS = ("fast", "tags", "forward", "reverse")
 
 
 def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
-    """Part names in their fixed order, without repetition; 'paper' stands for both BWTs.
+    """Part names in their fixed order, without repetition; 'paper' stands for both BWTs, 'tags' for 'fast', too.
 
     Raises
     ------
@@ -118,7 +120,7 @@ def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
         names = [word.strip() for word in words]
     except (TypeError, AttributeError):
         raise InputError(f"parts is {parts!r}, but names such as 'fast' and 'paper' were expected.") from None
-    known = [*GROUPS, *ALL_PARTS]
+    known = list(dict.fromkeys([*GROUPS, *ALL_PARTS]))
     for name in names:
         if name not in known:
             raise InputError(f"{name!r} is no part of an index; the parts are {', '.join(known)}.")

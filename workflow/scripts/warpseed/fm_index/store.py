@@ -86,7 +86,7 @@ def add_parts(
     InputError : names that are no parts, or `threads` that is no whole number
     MemoryLimitError : less memory is available than is needed, on the host or on the GPU
     """
-    from warpseed.fm_index.build import check_memory, maker_on, one_device
+    from warpseed.fm_index.build import check_memory, make_parts, one_device
 
     chosen, gpu = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
@@ -102,8 +102,8 @@ def add_parts(
         known = index.fast.suffix_array if "fast" in index.parts else None
         if known is None or "reverse" in missing:
             check_memory(index.rows, missing, manifest.sizes.parameters, device=device)
-        with maker_on(gpu, Work(text, manifest.sizes, threads, watch)) as maker:
-            made = maker.make(missing, known)
+        with make_parts(gpu, Work(text, manifest.sizes, threads, watch), missing, known) as (_, made):
+            pass
         grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}
         result = replace(index, arrays_of=grown)
         with watch.stage("save"):

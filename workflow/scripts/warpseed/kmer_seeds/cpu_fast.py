@@ -18,6 +18,7 @@ from warpseed.fm_index.buckets import (
     prefetch_rows,
     prefetch_text,
 )
+from warpseed.fm_index.tags import MOST_TAGGED, TAG_BASES, tag_mask, tagged_rows
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -136,6 +137,43 @@ def _look_up_items(fast, block, items):
         block.filled[filled] = item
         filled += uint64(low < high)
     return int64(filled)
+
+
+@scalar
+def _known_behind(scheme, pattern):
+    """How many bases behind the K of the table a match of a look-up has as the k-mer; 0, or less, for none."""
+    return int64(scheme.pattern_exact[pattern]) - int64(scheme.table_length)
+
+
+@scalar
+def _leave_tagged(tags, scheme, block, filled):
+    """Beside the second pass: of small buckets whose next bases are known, leave the rows whose tags have them.
+
+    Returns
+    -------
+    int64, how many items have rows; they are listed in `filled`
+    """
+    for i in range(uint64(filled)):
+        item = uint64(block.filled[i])
+        if _known_behind(scheme, uint64(block.item_pattern[item])) > int64(0):
+            prefetch(tags, block.item_low[item] >> int64(4))
+    kept = uint64(0)
+    for i in range(uint64(filled)):
+        item = uint64(block.filled[i])
+        low = block.item_low[item]
+        high = block.item_high[item]
+        pattern = uint64(block.item_pattern[item])
+        known = _known_behind(scheme, pattern)
+        block.filled[kept] = item
+        if known > int64(0) and high - low <= int64(MOST_TAGGED):
+            start = int64(block.item_owner[item]) * int64(block.stride) * int64(32) + int64(scheme.table_length)
+            word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
+            wanted = word >> uint64(64 - 2 * TAG_BASES)
+            low, high = tagged_rows(tags, low, high, wanted, tag_mask(known))
+            block.item_low[item] = low
+            block.item_high[item] = high
+        kept += uint64(low < high)
+    return int64(kept)
 
 
 @scalar
@@ -314,8 +352,12 @@ def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
 
 
 @scalar
-def search_range(fast, kmers, scheme, block, first, last, sink):
-    """Hits of the k-mers [first, last), in passes: table, crowded buckets, suffix array, text, compare.
+def search_range(fast, tags, kmers, scheme, block, first, last, sink):
+    """Hits of the k-mers [first, last), in passes: table, tags, crowded buckets, suffix array, text, compare.
+
+    Parameters
+    ----------
+    tags : uint64[n // 16 + 2], of the rows; uint64[0] to search without them
 
     Returns
     -------
@@ -328,6 +370,8 @@ def search_range(fast, kmers, scheme, block, first, last, sink):
     while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
         filled = _look_up_items(fast, block, items)
+        if tags.shape[0] > int64(0):
+            filled = _leave_tagged(tags, scheme, block, filled)
         crowded = _begin_rows(fast, scheme, block, filled, int64(sink.max_hits))
         narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
         stop, work = _gather(fast, kmers, scheme, block, begin, filled, sink, (used, work + items))
