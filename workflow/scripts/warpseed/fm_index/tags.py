@@ -10,7 +10,7 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
-from warpseed.compute.intrinsics import leading_zeros, trailing_zeros
+from warpseed.compute.intrinsics import leading_zeros, prefetch, trailing_zeros
 from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.text import PackedText
 
@@ -20,12 +20,20 @@ TAG_BASES = 2
 MOST_TAGGED = 256
 """Rows up to which all tags of a bucket are read; a larger one is narrowed in fewer steps."""
 _ROWS_A_WORD = 16
+_AHEAD = 48
+"""Rows whose text is prefetched before it is read."""
 _ONES = np.uint64(0x1111111111111111)
+
+
+@inlined
+def _place_behind(suffix_array, row, table_length):
+    """Where the bases of a row's tag lie; no entry of a damaged suffix array leads outside the text."""
+    return min(int64(suffix_array[row]), int64(suffix_array.shape[0])) + int64(table_length)
 
 
 @scalar
 def _fill_tags(words, suffix_array, table_length, span, tags):
-    """The words [first, last) of tags; no entry of a damaged suffix array leads outside the text."""
+    """The words [first, last) of tags."""
     rows = int64(suffix_array.shape[0])
     first, last = span
     for at in range(first, last):
@@ -33,7 +41,9 @@ def _fill_tags(words, suffix_array, table_length, span, tags):
         begin = int64(_ROWS_A_WORD) * at
         end = min(begin + int64(_ROWS_A_WORD), rows)
         for row in range(begin, end):
-            place = min(int64(suffix_array[row]), rows) + int64(table_length)
+            ahead = min(row + int64(_AHEAD), rows - int64(1))
+            prefetch(words, _place_behind(suffix_array, ahead, table_length) >> int64(5))
+            place = _place_behind(suffix_array, row, table_length)
             tag = (tag << uint64(4)) | (fetch_word(words, place) >> uint64(60))
         if begin < end:
             tags[at] = tag << uint64(int64(4) * (begin + int64(_ROWS_A_WORD) - end))
