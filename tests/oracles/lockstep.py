@@ -122,6 +122,9 @@ class _Cuda:
     def shfl_sync(self, mask: int, value: Any, lane: int) -> Any:
         return self._of_warp(value)[int(lane)]
 
+    def shfl_xor_sync(self, mask: int, value: Any, bits: int) -> Any:
+        return self._of_warp(value)[(self.here.thread % WARP) ^ bits]
+
     def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
         lane = self.here.thread % WARP
         return self._of_warp(value)[max(lane - delta, 0) if lane >= delta else lane]

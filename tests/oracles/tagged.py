@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
 
-__all__ = ["bases_before", "tagged_rows"]
+from oracles.kmers import reverse_complement
+
+__all__ = ["bases_before", "rows_of_both", "tagged_rows", "with_opposites"]
 
 
 def tagged_rows(index: SeedIndex) -> tagged.TaggedIndex:
@@ -16,7 +20,17 @@ def tagged_rows(index: SeedIndex) -> tagged.TaggedIndex:
         position = tagged._position(fast.suffix_array, row)
         behind = tagged._suffix_word(fast.text, fast.segments, position, index.table_length)
         rows[row] = (behind >> np.uint64(32)) << np.uint64(32) | np.uint64(position)
-    return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length)
+    return tagged.TaggedIndex(fast.text, rows, fast.table, fast.segments, index.table_length, index.rows, 2)
+
+
+def with_opposites(contigs: Sequence[str]) -> list[str]:
+    """Contigs whose text is that of the given ones and, behind it, its reverse complement."""
+    return [*contigs, *(reverse_complement(contig) for contig in reversed(contigs))]
+
+
+def rows_of_both(both: SeedIndex) -> tagged.TaggedIndex:
+    """The tagged rows of both strands of contigs, of the index of those and their opposites."""
+    return tagged_rows(both)._replace(forward=both.rows // 2, orientations=1)
 
 
 def bases_before(index: SeedIndex) -> np.ndarray:

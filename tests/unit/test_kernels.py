@@ -101,7 +101,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     fast, paper = index.fast, index.forward
     kmers = pack_kmers(Queries.from_sequences(["ACGTNACGTACGATTACA" * 3]))
     words, rows, quadruples = np.zeros(8, np.uint64), np.zeros(8, np.uint32), np.zeros((8, 4), np.uint32)
-    tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length)
+    tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length, index.rows, 2)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, words)
     patterns = strings_of(scheme), ways_of(scheme, True), exact_neighbours(TAG_BASES, 2)
@@ -227,7 +227,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "deeper_keys": (17, rows, rows, rows, words),
         "fill_bwt": (PackedText(fast.text, fast.segments), rows, 128, words, quadruples, words, rows),
         "fill_rocc": (quadruples, rows),
-        "reverse_words": (words, 99, words),
+        "reverse_words": (words, 99, words[0], words),
+        "join_strands": (words, words, 99, words),
         "gather_sectors": (rows, 64, rows),
         "touch_sectors": (rows, 64, 128),
         "count_hits_shown": (search,),

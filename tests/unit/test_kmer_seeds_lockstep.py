@@ -12,8 +12,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from oracles.kmers import reverse_complement
 from oracles.lockstep import run_kernel
-from oracles.tagged import bases_before, tagged_rows
+from oracles.tagged import bases_before, rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
 from warpseed.compute import appended, warp
 from warpseed.compute.compiled import Compiled
@@ -22,13 +23,13 @@ from warpseed.compute.sink import NO_LIMIT
 from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TAG_BASES
-from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_inexact, gpu_look_ups, gpu_ways
+from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_exact, gpu_inexact, gpu_look_ups, gpu_ways
 from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, pack_kmers
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
 
-MODULES = (gpu_inexact, gpu_crowded, gpu_look_ups, appended, warp)
+MODULES = (gpu_inexact, gpu_crowded, gpu_look_ups, gpu_exact, appended, warp)
 SEGMENTS = 2
 ROOM = 20_000
 BASES = "ACGT"
@@ -74,9 +75,13 @@ def room_taken(lists: gpu_look_ups.Lists) -> list[int]:
 
 
 def search(
-    index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool
+    index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool, both: bool = False
 ) -> tuple[gpu_look_ups.Lists, list[int]]:
-    """What the kernels append, and how many hits there were before each."""
+    """What the kernels append, and how many hits there were before each.
+
+    both : `index` is that of contigs and their opposites, and its rows are those of both strands
+    """
+    rows = rows_of_both(index) if both else tagged_rows(index)
     scheme = make_scheme(kmers.lengths, mismatches, 100 * index.rows, index.table_length, gpu.COSTS)
     described = gpu_look_ups.strings_of(scheme), gpu_ways.ways_of(scheme, framed)
     near, before = exact_neighbours(TAG_BASES, mismatches), bases_before(index) if framed else np.empty(0, np.uint32)
@@ -86,9 +91,9 @@ def search(
         np.zeros((SEGMENTS * ROOM, 4), np.uint32),
         np.zeros(len(kmers.lengths), np.uint64),
     )
-    shared = gpu_look_ups.InexactSearch(tagged_rows(index), kmers, scheme, *described, near, before, max_hits, lists)
+    shared = gpu_look_ups.InexactSearch(rows, kmers, scheme, *described, near, before, max_hits, lists)
     rounds = -(-int(scheme.look_ups.max()) // (1 << gpu_inexact.LANES_SHIFT))
-    threads = 2 * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
+    threads = rows.orientations * len(kmers.lengths) << gpu_inexact.LANES_SHIFT
     launches: list[tuple[Any, int, Any]] = [(gpu_inexact.append_inexact, threads, lambda: rounds)]
     launches += [
         (kernel, warp.BLOCK, lists.cursors.copy)
@@ -134,6 +139,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("max_hits", [NO_LIMIT, 5])
+@pytest.mark.parametrize("both", [False, True], ids=["one strand", "both strands"])
 @pytest.mark.parametrize("framed", [False, True])
 @pytest.mark.parametrize(
     ("lengths", "mismatches", "table_length", "unknown"),
@@ -149,13 +155,14 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_kernels_find_what_the_cpu_does(
     write_reference: Callable[..., Path], lengths: list[int], mismatches: int, table_length: int, unknown: bool,
-    framed: bool, max_hits: int,
+    framed: bool, both: bool, max_hits: int,
 ) -> None:  # fmt: skip
     draw = random.Random(f"{lengths} {mismatches}")
     contigs = repetitive(draw)
     index = build_index(write_reference(contigs), table_length=table_length)
     kmers = drawn_kmers(draw, contigs[0], lengths, unknown)
-    lists, _ = search(index, kmers, mismatches, max_hits, framed)
+    searched = build_index(write_reference(with_opposites(contigs)), table_length=table_length) if both else index
+    lists, _ = search(searched, kmers, mismatches, max_hits, framed, both)
 
     assert compare(lists, index, kmers, mismatches, max_hits)[0] > 0
 
@@ -199,6 +206,35 @@ def test_crowded_buckets_are_taken_in_each_way(
     assert all(more > fewer for fewer, more in zip(before, after, strict=True)), (before, after)
     assert (lists.crowded[:, 1] >= gpu_crowded._TO_BE_READ).any()
     assert lists.counts.tolist() == cpu.find_fast(index, kmers, 2).counts.tolist()
+
+
+@pytest.mark.parametrize("both", [False, True], ids=["one strand", "both strands"])
+@pytest.mark.parametrize("max_hits", [NO_LIMIT, 5])
+@pytest.mark.parametrize("lengths", [[7, 5, 12], [3, 20, 30], [4, 40, 70]])
+def test_exact_kmers(write_reference: Callable[..., Path], lengths: list[int], max_hits: int, both: bool) -> None:
+    """Of fewer bases than the table's, of those a row decides, and of more; one of them has an N."""
+    draw = random.Random(f"{lengths}")
+    contigs = repetitive(draw)
+    index = build_index(write_reference(contigs), table_length=4)
+    firsts = [(draw.randrange(200), k) for k in lengths for _ in range(4)]
+    drawn = [contigs[0][first : first + k] for first, k in firsts]
+    drawn += [reverse_complement(each) for each in drawn[::2]]
+    kmers = pack_kmers(Queries.from_sequences(["AT", "GAATTC", "GATTNC", "A" * 60, *drawn]))
+    rows = tagged_rows(index)
+    if both:
+        rows = rows_of_both(build_index(write_reference(with_opposites(contigs)), table_length=4))
+    count = len(kmers.lengths)
+    cursor, counts, hits = np.zeros(2, np.uint64), np.zeros(count, np.uint32), np.zeros(ROOM, np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+        launched = gpu_exact.append_exact, rows.orientations * count, warp.BLOCK
+        run_kernel(MODULES, (), launched, rows, kmers, max_hits, True, cursor, counts, hits)
+    expected = cpu.find_fast(index, kmers, 0, max_hits=None if max_hits == NO_LIMIT else max_hits)
+    assert counts.tolist() == expected.counts.tolist()
+    of_query = np.repeat(np.arange(count, dtype=np.uint64), expected.counts)
+    keyed = (of_query << np.uint64(QUERY_SHIFT)) | expected.hits
+    assert np.sort(hits[: int(cursor[0])]).tolist() == keyed.tolist() and len(keyed) >= 12
+    assert int(cursor[1]) == expected.dropped_queries
 
 
 def test_the_bases_before_each_row(write_reference: Callable[..., Path]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,13 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles.tagged import tagged_rows
+from oracles.lockstep import run_kernel
+from oracles.pretend_index import play_build
+from oracles.tagged import rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
-from warpseed.fm_index import tagged
+from warpseed.compute.gpu import on_device
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.fm_index import device, tagged
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
 
@@ -32,6 +38,40 @@ def tag(index: SeedIndex, table: np.ndarray) -> TaggedIndex:
 
 def word(bases: str) -> np.uint64:
     return np.uint64(sum("ACGT".index(base) << (62 - 2 * i) for i, base in enumerate(bases)))
+
+
+@pytest.mark.parametrize("lengths", [(1,), (30, 1), (32, 31), (63,), (64, 70, 1), (95, 40)])
+def test_rows_of_both_strands(
+    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path], lengths: tuple[int, ...]
+) -> None:
+    """They are those of an index of the contigs and, behind them, of their reverse complements."""
+    draw = random.Random(f"{lengths}")
+    contigs = ["".join(draw.choices("ACGT", k=length)) for length in lengths]
+    index = build_index(write_reference(contigs))
+    play_build(monkeypatch, index)
+    monkeypatch.setattr(device, "_ROWS_OF_BOTH", 1 << 32)
+    monkeypatch.setattr(
+        device, "launch", lambda function, *given: run_kernel((tagged,), (), (function, *given[:2]), *given[2:])
+    )
+    with on_device(0):
+        made = device.kmer_rows_on_device(index, Stopwatch())
+    expected = build_index(write_reference(with_opposites(contigs)), table_length=made.table_length)
+    assert made.orientations == 1
+    assert made.rows.tolist() == rows_of_both(expected).rows.tolist()
+    assert made.table.tolist() == expected.fast.table.tolist()
+    assert [each.tolist() for each in made.segments[:1]] == [expected.segments.text_start.tolist()]
+    for number, contig in enumerate(with_opposites(contigs)):
+        begin = int(expected.segments.text_start[number])
+        bases = [int(made.text[i // 32]) >> (62 - 2 * (i % 32)) & 3 for i in range(begin, begin + len(contig))]
+        assert "".join("ACGT"[base] for base in bases) == contig
+
+
+def test_rows_of_the_text_alone_where_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:
+    package = play_build(monkeypatch, index)
+    monkeypatch.setattr(device, "_ROWS_OF_BOTH", 1 << 32)
+    package.free = 2 * (device._BYTES_A_ROW * 2 * index.rows + 4 * 4**4) - 1
+    with on_device(0):
+        assert device.kmer_rows_on_device(index, Stopwatch()).orientations == 2
 
 
 @pytest.mark.parametrize("most", [100, 3, 1, 0])

@@ -24,8 +24,10 @@ from warpseed.compute.gpu import (
 from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.errors import IndexFormatError
+from warpseed.errors import IndexFormatError, MemoryLimitError
 from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
+from warpseed.fm_index.gpu_suffix_array import sort_suffixes_on_device
+from warpseed.fm_index.gpu_text import both_strands_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex, Segments
 from warpseed.fm_index.tagged import TaggedIndex, fill_bases_before, fill_device_table, fill_tagged_rows
 from warpseed.fm_index.text import PackedText
@@ -34,6 +36,7 @@ __all__ = [
     "bases_before_on_device",
     "binned_on_device",
     "bwt_on_device",
+    "kmer_rows_on_device",
     "leave_on_device",
     "table_length_for",
     "tagged_on_device",
@@ -43,6 +46,11 @@ __all__ = [
 _Part = TypeVar("_Part")
 _SUFFIX_ARRAY = "suffix array"
 """The part that a build leaves, until tagged rows are made of it."""
+_BOTH = "rows of both strands"
+_ROWS_OF_BOTH = 1 << 32
+"""More rows than there may be of both strands: a position has 32 bits."""
+_BYTES_A_ROW = 16
+"""Of memory that a row of both strands takes, about, while they are sorted."""
 _bringing: WeakKeyDictionary[SeedIndex, dict[str, threading.Lock]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -103,19 +111,50 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     return tagged
 
 
+def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
+    """The index of the k-mers' fast tier: tagged rows of both strands, so that a string is looked up once; those of the
+    text alone where half of the free memory does not hold them, or where they are too many. Stage index_to_device.
+
+    They are sorted on the device, of the text: its suffix array need not come there.
+    """
+    text = text_on_device(index, watch)
+    both = _bring(index, _BOTH, lambda: _tag_both(index, text), 0, watch, shares=("text",))
+    if both is None:
+        return tagged_on_device(index, watch)
+    release(index, _SUFFIX_ARRAY)
+    return both
+
+
+def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
+    xp = cupy()
+    count, half = 2 * index.rows, free_memory() // 2
+    length = table_length_for(count, 2 * half)
+    if count >= _ROWS_OF_BOTH or _BYTES_A_ROW * count + 4 * 4**length > half:
+        return None
+    words, segments = both = both_strands_on_device(text, index.segments)
+    try:
+        suffix_array, tables = sort_suffixes_on_device(both, [length])
+    except MemoryLimitError:  # of a text of few different strings, it takes more
+        return None
+    rows = view(xp.empty(count, xp.uint64))
+    launch(fill_tagged_rows, count, BLOCK, words, segments, view(suffix_array), length, rows)
+    return TaggedIndex(words, rows, view(tables[0]), segments, length, index.rows, 1)
+
+
 def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:
-    """The bases before each tagged row, uint32[n]; None where a quarter of the free memory does not hold them. Stage
+    """The bases before each tagged row, uint32[rows]; None where a quarter of the free memory does not hold them. Stage
     index_to_device."""
-    part, needed = "bases before", 4 * index.rows
+    count = len(tagged.rows)
+    part, needed = f"bases before {count} rows", 4 * count
     if current_device() not in copies_of(index, part) and needed > free_memory() // 4:
         return None
 
     def make() -> Any:
-        before = view(cupy().empty(index.rows, np.uint32))
-        launch(fill_bases_before, index.rows, BLOCK, tagged.text, tagged.rows, before)
+        before = view(cupy().empty(count, np.uint32))
+        launch(fill_bases_before, count, BLOCK, tagged.text, tagged.rows, before)
         return before
 
-    return _bring(index, part, make, needed, watch, shares=("text", "tagged rows"))
+    return _bring(index, part, make, needed, watch, shares=("text", "tagged rows", _BOTH))
 
 
 def leave_on_device(index: SeedIndex, text: PackedText, suffix_array: Any) -> None:
@@ -132,7 +171,7 @@ def _tag(suffix_array: Any, text: Any, segments: Segments, table_length: int) ->
     xp = cupy()
     rows = suffix_array.shape[0]
     table, disorder = xp.zeros(4**table_length + 1, xp.uint32), xp.zeros(2, xp.uint64)
-    tagged = TaggedIndex(text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length)
+    tagged = TaggedIndex(text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length, rows, 2)
     read = (text, segments, suffix_array, table_length)
     launch(fill_device_table, rows + 1, BLOCK, *read, tagged.table, view(disorder))
     launch(fill_tagged_rows, rows, BLOCK, *read, tagged.rows)

@@ -31,7 +31,9 @@ __all__ = [
     "fill_bases_before",
     "fill_device_table",
     "fill_tagged_rows",
+    "owner_of",
     "position_of",
+    "strand_place",
     "tag_range",
 ]
 
@@ -56,6 +58,27 @@ class TaggedIndex(NamedTuple):
     """uint32[4**K + 1], as FastIndex.table"""
     segments: Segments
     table_length: int
+    forward: int
+    """positions of the reference's text; those of its reverse complement come behind them, where the rows are of both
+    strands"""
+    orientations: int
+    """in which a string has to be looked up: 2, or 1 where the rows are of both strands"""
+
+
+@scalar
+def owner_of(index, number):
+    """Which string is looked up, and in which orientation, as 2·q + s, int64; they are numbered string by string."""
+    return number << (int64(2) - int64(index.orientations))
+
+
+@scalar
+def strand_place(index, position, strand, length):
+    """Where a match of so many bases that begins at a position of the rows' text lies in the reference's: (int64 its
+    first position, int64 strand), for a string that was looked up in the orientation `strand`."""
+    ahead = position - int64(index.forward)
+    if ahead < int64(0):
+        return position, strand
+    return int64(index.forward) - int64(1) - ahead - length, int64(1)
 
 
 @scalar

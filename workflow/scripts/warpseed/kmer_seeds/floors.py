@@ -115,10 +115,10 @@ def measure_limits(
 def _limits(
     opened: SeedIndex, cases: Iterable[Mapping[str, Any]], repeats: int, seed: int, max_hits: int | None
 ) -> list[dict[str, Any]]:
-    from warpseed.fm_index.device import tagged_on_device
+    from warpseed.fm_index.device import kmer_rows_on_device
     from warpseed.kmer_seeds import gpu
 
-    tagged = tagged_on_device(opened, Stopwatch())
+    tagged = kmer_rows_on_device(opened, Stopwatch())
     fields = {"item": "limits", **side_fields("kmer_seeds", tier="-", device="gpu", threads=1)}
     arrays = {name: getattr(tagged, name) for name in ("table", "rows", "text")}
     rates, rows = gather_rates(arrays, repeats, fields)
@@ -211,7 +211,7 @@ def _sectors(tagged: TaggedIndex, kmers: Packed, mismatches: int, max_hits: int 
     lists = Lists(nothing, nothing, view(cupy().empty((0, 4), np.uint32)), shown)
     search = scheme.search(tagged, to_device(kmers), limit_of(max_hits), lists)
     sectors = view(cupy().zeros(2, np.uint64))
-    look_ups = 2 * len(kmers.lengths) * int(scheme.on_host.look_ups[int(kmers.lengths[0])])
+    look_ups = tagged.orientations * len(kmers.lengths) * int(scheme.on_host.look_ups[int(kmers.lengths[0])])
     launch(count_hits_shown, look_ups, 256, search)
     launch(count_sectors, look_ups, 256, search, sectors)
     table, rows = map(int, sectors.copy_to_host())

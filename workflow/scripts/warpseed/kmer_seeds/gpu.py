@@ -1,7 +1,7 @@
 """Both tiers on the GPU: k-mers go in batches to the kernels of gpu_exact, gpu_inexact and gpu_paper; hits come back.
 
-Fast tier: a longer table than the CPU's and tagged rows, made on the device when the index arrives there. Paper tier:
-search and pairs (j, t) on the device, RSA looked up on the host (paper 000, section III.C).
+Fast tier: a longer table than the CPU's and tagged rows of both strands, made on the device when the text arrives
+there. Paper tier: search and pairs (j, t) on the device, RSA looked up on the host (paper 000, section III.C).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.fm_index.device import bases_before_on_device, bwt_on_device, tagged_on_device
+from warpseed.fm_index.device import bases_before_on_device, bwt_on_device, kmer_rows_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex
 from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
 from warpseed.kmer_seeds.cpu import Intervals
@@ -122,7 +122,7 @@ class DeviceScheme(NamedTuple):
     neighbours: Neighbours
     """of a string of TAG_BASES bases"""
     before: Any
-    """uint32[n], the bases before each tagged row, or none where no look-up needs them"""
+    """uint32[rows], the bases before each tagged row, or none where no look-up needs them"""
     rounds: int
     on_host: Scheme
 
@@ -170,7 +170,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> Devi
     def append(room: int) -> tuple[tuple[int, ...], DeviceHits]:
         hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(2, xp.uint64)
         outputs = (view(cursor), view(counts), view(hits))
-        launch(append_exact, 2 * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
+        launch(append_exact, tagged.orientations * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
         total, dropped = map(int, cursor.get())
         stored = total if store else 0
         return (stored,), DeviceHits(hits[:stored], counts, total, dropped, _known_hits(dropped, request))
@@ -189,7 +189,7 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         hits = xp.empty(max(room, 1), xp.uint64)
         lists = Lists(view(cursors), view(found), view(crowded), view(counts))
         inexact = scheme.search(tagged, kmers, limit, lists)
-        launch(append_inexact, 2 * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
+        launch(append_inexact, tagged.orientations * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
         for crowded_kernel in (probe_crowded, look_deeper, read_crowded):
             launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact, view(cursors.copy()))
         launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
@@ -219,7 +219,7 @@ def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> boo
 def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
     """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
     output order, without their k-mers above them."""
-    tagged = tagged_on_device(index, watch)
+    tagged = kmer_rows_on_device(index, watch)
     # The scheme that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
     last: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])
     before = partial(bases_before_on_device, index, tagged, watch)
@@ -422,8 +422,9 @@ def device_run(
             return len(locate_pairs(bwts[1], found, max_mismatches)[0])
 
         return paper_run
-    tagged = tagged_on_device(index, watch)
+    tagged = kmer_rows_on_device(index, watch)
     if _in_one_pass(tagged, kmers.lengths, request):
         return lambda: exact_hits(tagged, on_device, request).results
-    scheme = device_scheme(tagged, kmers.lengths, max_mismatches)
+    before = partial(bases_before_on_device, index, tagged, watch)
+    scheme = device_scheme(tagged, kmers.lengths, max_mismatches, before=before)
     return lambda: inexact_hits(tagged, on_device, scheme, request).results

@@ -9,7 +9,7 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
-from warpseed.fm_index.tagged import decided_bases, exact_rows, position_of
+from warpseed.fm_index.tagged import decided_bases, exact_rows, owner_of, position_of, strand_place
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.kmers import keyed_hit
 from warpseed.sequences.packed import oriented_marks, oriented_word
@@ -43,7 +43,8 @@ def _matches(index, kmers, query, strand, position, length):
 
 @bounded_kernel(40)
 def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
-    """Exact matches of a k-mer in one orientation: thread 2·q + s; the two of a k-mer are lanes side by side.
+    """Exact matches of a k-mer, a thread each; of one of its orientations where a string has to be looked up in both:
+    thread 2·q + s, so that the two of a k-mer are lanes side by side.
 
     A block reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no
     room too. The lanes of a warp write its hits in turn, each finding by binary search whose hit it is (shared
@@ -56,8 +57,9 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     warp_totals = cuda.shared.array(WARPS, uint64)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
-    query = t >> int64(1)
-    strand = t & int64(1)
+    owner = owner_of(index, t)
+    query = owner >> int64(1)
+    strand = owner & int64(1)
     there = query < int64(kmers.lengths.shape[0])
     count = int64(0)
     row = int64(0)
@@ -74,7 +76,9 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
                     count += int64(1)
                     if count > max_hits:
                         break
-    total = count + int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1))
+    total = count + (
+        int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1)) if int64(index.orientations) > int64(1) else int64(0)
+    )
     if total > max_hits:
         if strand == int64(0):
             cuda.atomic.add(cursor, 1, uint64(1))
@@ -94,18 +98,21 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
         return
     first_lane = me - (me & int64(31))
     for i in range(me & int64(31), warp_total, 32):
-        owner = lane_of(places, first_lane, int64(i))
-        if kinds[owner] != uint8(_SCATTERED):
-            position = int64(rows[owner])
-            if kinds[owner] == uint8(_SIDE_BY_SIDE):
-                position = position_of(index, position + int64(i) - int64(places[owner]))
-            of_query = (t - me + owner) >> int64(1)
-            hits[begin + int64(i)] = keyed_hit(of_query, position, owner & int64(1), int64(0))
+        lane = lane_of(places, first_lane, int64(i))
+        if kinds[lane] != uint8(_SCATTERED):
+            position = int64(rows[lane])
+            if kinds[lane] == uint8(_SIDE_BY_SIDE):
+                position = position_of(index, position + int64(i) - int64(places[lane]))
+            owner = owner_of(index, t - me + lane)
+            of_query = owner >> int64(1)
+            position, on_strand = strand_place(index, position, owner & int64(1), int64(kmers.lengths[of_query]))
+            hits[begin + int64(i)] = keyed_hit(of_query, position, on_strand, int64(0))
     if kinds[me] == uint8(_SCATTERED):
         while count > int64(0):
             position = position_of(index, row)
             if _matches(index, kmers, query, strand, position, length):
-                hits[begin + place] = keyed_hit(query, position, strand, int64(0))
+                position, on_strand = strand_place(index, position, strand, length)
+                hits[begin + place] = keyed_hit(query, position, on_strand, int64(0))
                 place += int64(1)
                 count -= int64(1)
             row += int64(1)

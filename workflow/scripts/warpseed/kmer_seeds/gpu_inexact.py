@@ -11,7 +11,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
-from warpseed.fm_index.tagged import exact_tag_range, position_of
+from warpseed.fm_index.tagged import exact_tag_range, owner_of, position_of
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.gpu_crowded import piece_rows
 from warpseed.kmer_seeds.gpu_look_ups import (
@@ -33,7 +33,7 @@ LANES_SHIFT = 1
 _LANES = 1 << LANES_SHIFT
 """Lanes that share the look-ups of one k-mer in one orientation."""
 _CROWDED = 128
-"""A bucket with more rows is narrowed, and if it has more then, left to whole warps."""
+"""A bucket with more rows of a strand is narrowed, and if it has more then, left to whole warps."""
 _NEAREST = 512
 """Rows on either side of where a k-mer would lie in its own crowded bucket that are tried at once, at most."""
 _STACK = 64
@@ -110,7 +110,13 @@ def _take(waiting, crowded, first, filled):
 def _look_up_of_item(search, item):
     """The look-up of an item of this warp, and 32 bases of its k-mer from the window on."""
     of_thread = (int64(cuda.grid(1)) & int64(-32)) + (item & int64(31))
-    return look_up_of(search, of_thread >> int64(LANES_SHIFT), item >> int64(5))
+    return look_up_of(search, owner_of(search.tagged, of_thread >> int64(LANES_SHIFT)), item >> int64(5))
+
+
+@scalar
+def _crowded_from(search):
+    """Rows of a bucket above which it is crowded, int64."""
+    return int64(_CROWDED) << (int64(2) - int64(search.tagged.orientations))
 
 
 @scalar
@@ -151,7 +157,7 @@ def _few_rows(search, item, rows):
     if is_dropped(search, look_up.owner >> int64(1)):
         return rows[0], rows[0]
     low, high = _narrowed(search, look_up, rows, bases)
-    if high - low <= int64(_CROWDED):
+    if high - low <= _crowded_from(search):
         return low, high
     first, last = _nearest(search, look_up, (low, high), bases)
     lists, named = search.lists, (look_up.owner, item >> int64(5))
@@ -191,7 +197,8 @@ def _try_waiting(search, shared, filled, crowded, least, soon):
 
 @bounded_kernel(80)
 def append_inexact(search, rounds):
-    """Matches with mismatches: 2 lanes a k-mer and orientation take its look-ups in turn, in `rounds` rounds.
+    """Matches with mismatches: 2 lanes a k-mer, and orientation that it is looked up in, take its look-ups in turn, in
+    `rounds` rounds.
 
     Most buckets are empty. Those that are not wait in shared memory until all lanes of the warp have one; so do those
     that are crowded, whose rows are searched. The rows of a warp's 32 buckets are dealt out to its lanes one by one, so
@@ -202,7 +209,7 @@ def append_inexact(search, rounds):
     dealt, nest = new_shared()
     kmers, scheme = search.kmers, search.scheme
     t = int64(cuda.grid(1))
-    owner = t >> int64(LANES_SHIFT)
+    owner = owner_of(search.tagged, t >> int64(LANES_SHIFT))
     query = owner >> int64(1)
     strand = owner & int64(1)
     pattern, left, first_word = int32(0), int32(0), uint64(0)
@@ -220,7 +227,7 @@ def append_inexact(search, rounds):
         if int32(done) < left:
             low, high = look_up_bucket(search, query, strand, first_word, int64(pattern))
         item = (int64(pattern) << int64(5)) | (t & int64(31))
-        many = high - low > int64(_CROWDED)
+        many = high - low > _crowded_from(search)
         filled = _put(waiting, int64(0), filled, item, (low, low if many else high))
         crowded = _put(waiting, int64(1), crowded, item, (low, high if many else low))
         least = int32(1) if int32(done) == int32(rounds) else int32(32)

@@ -17,7 +17,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
-from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
+from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex, strand_place
 from warpseed.fm_index.text import inside_segment
 from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words
 from warpseed.kmer_seeds.gpu_ways import (
@@ -189,7 +189,7 @@ class InexactSearch(NamedTuple):
     neighbours: Neighbours
     """of a string of TAG_BASES bases: those of a shorter one are the first of them, see `change_of`"""
     before: np.ndarray
-    """uint32[n], of `warpseed.fm_index.tagged.fill_bases_before`; empty where no way leads to it"""
+    """uint32[rows], of `warpseed.fm_index.tagged.fill_bases_before`; empty where no way leads to it"""
     max_hits: int
     lists: Lists
 
@@ -307,7 +307,8 @@ def try_row(search, nest, look_up, row):
     if known > search.max_hits:
         return
     warp = int64(cuda.threadIdx.x) >> int64(5)
-    hit = keyed_hit(query, position, look_up.owner & int64(1), distance)
+    position, strand = strand_place(index, position, look_up.owner & int64(1), int64(kmers.lengths[query]))
+    hit = keyed_hit(query, position, strand, distance)
     slot = int64(cuda.atomic.add(nest.filled, warp, uint32(1)))
     if slot < int64(_NEST):
         nest.hits[warp * int64(_NEST) + slot] = hit

@@ -41,11 +41,11 @@ def _on_device(fasta: str, device: str, threads: int) -> Run:
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         from warpseed.compute.gpu import on_device, release
-        from warpseed.fm_index.device import tagged_on_device
+        from warpseed.fm_index.device import kmer_rows_on_device
 
         index, bringing = build_index(fasta, threads=threads, device=device), Stopwatch()
         with on_device(devices_of(device)[0]):
-            tagged_on_device(index, bringing)
+            kmer_rows_on_device(index, bringing)
             release(index)
         for stage, seconds in index.seconds.items():
             watch.add(stage, seconds)
