@@ -28,7 +28,7 @@ from warpseed.sequences import bgzf, pieces
 from warpseed.workflow import configuration
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from warpseed.compute import appended  # noqa: E402
+from warpseed.compute import device_sorting  # noqa: E402
 from warpseed.fm_index import tagged  # noqa: E402
 from warpseed.kmer_seeds import gpu_crowded, gpu_inexact, gpu_paper  # noqa: E402
 from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
@@ -97,7 +97,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/one_error.md", r"piece with more than (\d+) rows is looked up", gpu_fast._MANY_ROWS),
     ("docs/one_error.md", r"more than (\d+) rows is left to a second kernel", gpu_fast._CROWDED),
     ("docs/one_error.md", r"whose warps take runs of (\d+)", gpu_fast._RUN),
-    ("docs/one_error.md", r"a thread up to (\d+), by a warp up to (\d+)", (appended._FEW, appended._BY_WARP)),
+    ("docs/one_error.md", r"a thread up to (\d+), by a warp up to (\d+)", (device_sorting.FEW, device_sorting.BY_WARP)),
     ("docs/one_error.md", r"a thread a read, launches of ([\d,]+) reads", paper.READS_A_LAUNCH),
     ("docs/one_error.md", r"hits we have within (\d) bases", peers.NEAR),
     ("docs/formats.md", r"gzip in blocks of ([\d,]+) bytes", bgzf.BLOCK_BYTES),

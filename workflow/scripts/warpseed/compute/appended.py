@@ -12,8 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.device_sorting import (
+    BLOCK_BY_WARPS,
+    BY_BLOCK,
+    BY_WARP,
+    FEW,
+    LARGE_BLOCK,
+    SORTING_BLOCKS,
+    sort_by_block,
+    sort_by_thread,
+    sort_by_warp,
+)
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
-from warpseed.compute.warp import BLOCK, WARPS, warp_places
+from warpseed.compute.warp import BLOCK, warp_places
 from warpseed.errors import MemoryLimitError
 
 __all__ = [
@@ -37,15 +48,8 @@ SEGMENTS = 64
 _MOST_RANKED = 0xFFFF_FFFF
 """Words of a query that have ranks."""
 _PLACING_BLOCKS = 32 * SEGMENTS
-_FEW = 12
-"""Words of a query that one thread sorts."""
-_BY_WARP = 256
-"""Words that a warp sorts, in shared memory."""
-_BLOCK_BY_WARPS = _BY_WARP * WARPS
-_BY_BLOCK = 4096
-"""Words that a block sorts in shared memory; more of them lie where they are."""
-_LARGE_BLOCK = 512
-_SORTING_BLOCKS = 4096
+_FAR = 1 << 30
+"""Marks the second word of an item that is set aside."""
 
 
 class Appended(NamedTuple):
@@ -121,8 +125,9 @@ def set_aside(cursors, crowded, item, rows, run):
     Parameters
     ----------
     cursors : uint64[2·SEGMENTS or more]; behind SEGMENTS those of `crowded`
-    crowded : uint32[…, 4], cut into SEGMENTS parts: two words of an item, first row, row behind the last
-    item : (int64, int64), these two words
+    crowded : uint32[…, 4], cut into SEGMENTS parts: two words of an item, first row, row behind the last, both modulo
+        2^32; _FAR marks the second word where the first row is not below 2^32
+    item : (int64, int64), these two words, the second without _FAR
     rows : (int64 first, int64 behind the last)
     run : int64, rows of a run at most
     """
@@ -133,7 +138,7 @@ def set_aside(cursors, crowded, item, rows, run):
         if slot < room:
             entry = segment * room + slot
             crowded[entry, 0] = uint32(item[0])
-            crowded[entry, 1] = uint32(item[1])
+            crowded[entry, 1] = uint32(item[1] | (int64(first) >> int64(32)) * int64(_FAR))
             crowded[entry, 2] = uint32(first)
             crowded[entry, 3] = uint32(min(int64(first) + run, rows[1]))
 
@@ -152,7 +157,11 @@ def runs_of_warp(cursors, crowded):
 @scalar
 def run_at(crowded, entry):
     """A run set aside: the two words of its item, first row, row behind the last; int64 each."""
-    return int64(crowded[entry, 0]), int64(crowded[entry, 1]), int64(crowded[entry, 2]), int64(crowded[entry, 3])
+    second, first = int64(crowded[entry, 1]), int64(crowded[entry, 2])
+    rows = int64(uint32(crowded[entry, 3] - crowded[entry, 2]))
+    if second & int64(_FAR):
+        second, first = second ^ int64(_FAR), first + (int64(1) << int64(32))
+    return int64(crowded[entry, 0]), second, first, first + rows
 
 
 @kernel
@@ -184,131 +193,36 @@ def sort_few(borders, grouped, cursors, many):
         return
     begin = borders[query]
     end = borders[query + int64(1)]
-    if end - begin > int64(_FEW):
+    if end - begin > int64(FEW):
         many[int64(cuda.atomic.add(cursors, 0, uint64(1)))] = uint32(query)
         return
-    for i in range(begin + int64(1), end):
-        word = grouped[i]
-        to = int64(i)
-        while to > begin and grouped[to - int64(1)] > word:
-            grouped[to] = grouped[to - int64(1)]
-            to -= int64(1)
-        grouped[to] = word
-
-
-@scalar
-def _wait(lanes):
-    """Wait for the other lanes of the warp, or the other threads of the block."""
-    if lanes == int64(32):
-        cuda.syncwarp()
-    else:
-        cuda.syncthreads()
-
-
-@scalar
-def _exchange(words, first, count, step, mirrored, sorters):
-    """Compare the pairs of one step of a bitonic network of which no comparison turns round, so that what lies behind
-    the last of the `count` words never moves, and need not be there.
-
-    Parameters
-    ----------
-    mirrored : whether the first of 2·step words is compared with the last of them, not with the one `step` behind
-    sorters : (int64, int64), number of this thread, and of all that sort: 32 for a warp, else the whole block
-    """
-    pair, lanes = sorters
-    last = int64(2) * step - int64(1)  # a power of two less one: no division
-    pairs = ((count + last) & ~last) >> int64(1)
-    while pair < pairs:
-        inside = pair & (step - int64(1))
-        low = int64(2) * (pair - inside) + inside
-        high = low + int64(2) * (step - inside) - int64(1) if mirrored else low + step
-        if high < count and words[first + low] > words[first + high]:
-            word = words[first + low]
-            words[first + low] = words[first + high]
-            words[first + high] = word
-        pair += lanes
-    _wait(lanes)
-
-
-@scalar
-def _sort_together(words, first, count, sorters):
-    """Sort words[first : first + count]."""
-    reach = int64(1)
-    while reach < count:
-        _exchange(words, first, count, reach, True, sorters)
-        step = reach >> int64(1)
-        while step > int64(0):
-            _exchange(words, first, count, step, False, sorters)
-            step >>= int64(1)
-        reach <<= int64(1)
-
-
-@scalar
-def _sort_in(shared, room, grouped, part, merging, sorters):
-    """Sort grouped[begin : begin + count], (begin, count), in shared memory from place `room` on; with `merging`, only
-    by the steps that are shorter than _BY_BLOCK, behind those that were made where the words lie."""
-    begin, count = part
-    me, lanes = sorters
-    for i in range(me, count, lanes):
-        shared[room + int64(i)] = grouped[begin + int64(i)]
-    _wait(lanes)
-    if merging:
-        step = int64(_BY_BLOCK >> 1)
-        while step > int64(0):
-            _exchange(shared, room, count, step, False, sorters)
-            step >>= int64(1)
-    else:
-        _sort_together(shared, room, count, sorters)
-    for i in range(me, count, lanes):
-        grouped[begin + int64(i)] = shared[room + int64(i)]
-    _wait(lanes)
-
-
-@scalar
-def _sort_parts(shared, grouped, begin, count, merging, sorters):
-    """`_sort_in` for one part of _BY_BLOCK words after the other."""
-    for first in range(0, count, _BY_BLOCK):
-        part = (begin + int64(first), min(count - int64(first), int64(_BY_BLOCK)))
-        _sort_in(shared, int64(0), grouped, part, merging, sorters)
+    sort_by_thread(grouped, begin, end)
 
 
 @kernel
 def sort_many(borders, grouped, cursors, many, most):
-    """Sort the words of the queries that `sort_few` listed, a warp each in turn; those of more than _BY_WARP go to
+    """Sort the words of the queries that `sort_few` listed, a warp each in turn; those of more than BY_WARP go to
     ``most``, uint32[…], which ``cursors[1]`` counts."""
-    shared = cuda.shared.array(_BLOCK_BY_WARPS, uint64)
-    lane = int64(cuda.threadIdx.x) & int64(31)
+    shared = cuda.shared.array(BLOCK_BY_WARPS, uint64)
     warp = int64(cuda.grid(1)) >> int64(5)
-    room = (int64(cuda.threadIdx.x) >> int64(5)) * int64(_BY_WARP)
     for number in range(warp, int64(cursors[0]), int64(cuda.gridsize(1)) >> int64(5)):
         query = int64(many[number])
         begin = borders[query]
         count = borders[query + int64(1)] - begin
-        if count <= int64(_BY_WARP):
-            _sort_in(shared, room, grouped, (begin, count), False, (lane, int64(32)))
-        elif lane == int64(0):
+        if count <= int64(BY_WARP):
+            sort_by_warp(shared, grouped, begin, count)
+        elif int64(cuda.threadIdx.x) & int64(31) == int64(0):
             most[int64(cuda.atomic.add(cursors, 1, uint64(1)))] = uint32(query)
 
 
 @kernel
 def sort_most(borders, grouped, cursors, most):
     """Sort the words of the queries that `sort_many` listed, a block each in turn."""
-    shared = cuda.shared.array(_BY_BLOCK, uint64)
-    sorters = (int64(cuda.threadIdx.x), int64(cuda.blockDim.x))
+    shared = cuda.shared.array(BY_BLOCK, uint64)
     for number in range(int64(cuda.blockIdx.x), int64(cursors[1]), int64(cuda.gridDim.x)):
         query = int64(most[number])
         begin = borders[query]
-        count = borders[query + int64(1)] - begin
-        _sort_parts(shared, grouped, begin, count, False, sorters)
-        reach = int64(_BY_BLOCK)
-        while reach < count:
-            _exchange(grouped, begin, count, reach, True, sorters)
-            step = reach >> int64(1)
-            while step >= int64(_BY_BLOCK):
-                _exchange(grouped, begin, count, step, False, sorters)
-                step >>= int64(1)
-            _sort_parts(shared, grouped, begin, count, True, sorters)
-            reach <<= int64(1)
+        sort_by_block(shared, grouped, begin, borders[query + int64(1)] - begin)
 
 
 def group_words(lists: Appended, max_words: int) -> Grouped:
@@ -340,11 +254,11 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
             "device='cpu'."
         )
     grouped, cursors = xp.empty(total, xp.uint64), xp.zeros(2, xp.uint64)
-    many, most = (view(xp.empty(total // (least + 1) + 1, xp.uint32)) for least in (_FEW, _BY_WARP))
+    many, most = (view(xp.empty(total // (least + 1) + 1, xp.uint32)) for least in (FEW, BY_WARP))
     if total:
         read = view(borders), view(grouped)
         launch(place_words, _PLACING_BLOCKS * BLOCK, BLOCK, lists, *read)
         launch(sort_few, len(counts), BLOCK, *read, view(cursors), many)
-        launch(sort_many, _SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursors), many, most)
-        launch(sort_most, _SORTING_BLOCKS * _LARGE_BLOCK, _LARGE_BLOCK, *read, view(cursors), most)
+        launch(sort_many, SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursors), many, most)
+        launch(sort_most, SORTING_BLOCKS * LARGE_BLOCK, LARGE_BLOCK, *read, view(cursors), most)
     return Grouped(grouped, counts, dropped, dropped_words)
