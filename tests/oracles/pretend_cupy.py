@@ -134,6 +134,9 @@ class PretendCupy:
     def searchsorted(self, array: Array, values: Array) -> Array:
         return np.searchsorted(array, values).view(Array)
 
+    def argmax(self, array: Array) -> Any:
+        return np.argmax(array)
+
     def bincount(self, array: Array, minlength: int) -> Array:
         return np.bincount(array, minlength=minlength).view(Array)
 

@@ -371,7 +371,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
         "as_cuda_array": lambda array, sync: array,
     }.items():
         monkeypatch.setattr(cuda, name, value)
-    monkeypatch.setattr(device, "_ROWS_OF_BOTH", 0)  # these would be sorted; kernels that are played know none
+    monkeypatch.setattr(device, "MOST_SEGMENTS", 0)  # no rows of both strands: kernels that are played know none
     monkeypatch.setattr(compute_gpu, "_defer_cleanup_at_exit", lambda number: None)  # there is no context
     for module in (
         appended,

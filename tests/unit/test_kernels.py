@@ -68,7 +68,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.compute.appended import Appended
     from warpseed.ebwt.paper import Written
     from warpseed.fm_index.binned import binned_index
-    from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
+    from warpseed.fm_index.gpu_rows import Wrap
+    from warpseed.fm_index.tagged import MOST_TABLE_LENGTH, TaggedIndex
     from warpseed.fm_index.text import PackedText
     from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
     from warpseed.kmer_seeds.gpu import COSTS
@@ -101,10 +102,11 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     fast, paper = index.fast, index.forward
     kmers = pack_kmers(Queries.from_sequences(["ACGTNACGTACGATTACA" * 3]))
     words, rows, quadruples = np.zeros(8, np.uint64), np.zeros(8, np.uint32), np.zeros((8, 4), np.uint32)
-    tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length, index.rows, 2)
+    tagged = TaggedIndex(fast.text, words, fast.table, fast.segments, index.table_length, index.rows, 2, 99)
+    text = PackedText(fast.text, fast.segments)
     scheme = make_scheme(kmers.lengths, 2, index.rows, index.table_length, COSTS)
     lists = Lists(words, words, quadruples, words)
-    patterns = strings_of(scheme), ways_of(scheme, True), exact_neighbours(TAG_BASES, 2)
+    patterns = strings_of(scheme), ways_of(scheme, True), exact_neighbours(MOST_TABLE_LENGTH, 2)
     search = InexactSearch(tagged, kmers, scheme, *patterns, rows, 128, lists)
     inexact = (paper, paper, kmers, 2, 128, IntervalLists(words, rows, rows, words, words))
     found = Appended(words, words, rows, rows, words)
@@ -218,17 +220,23 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "paper_inexact_32": inexact,
         "paper_inexact_255": inexact,
         "paper_locate": (paper, rows, words, rows, rows),
-        "deal_out_suffixes": (PackedText(fast.text, fast.segments), 2, words, rows),
-        "make_elements": (PackedText(fast.text, fast.segments), 2, rows, words),
+        "deal_out_suffixes": (text, 2, words, rows),
+        "make_elements": (text, 2, rows, words),
         "take_rows": (words, rows, rows, np.zeros(8, np.bool_)),
-        "ended_keys": (PackedText(fast.text, fast.segments), words, borders, words),
+        "ended_keys": (text, words, borders, words),
         "fill_table": (words, 3, 2, 9, 4, rows),
-        "settle_few": (PackedText(fast.text, fast.segments), 17, rows, rows, rows),
+        "settle_few": (text, 17, rows, rows, rows),
         "deeper_keys": (17, rows, rows, rows, words),
-        "fill_bwt": (PackedText(fast.text, fast.segments), rows, 128, words, quadruples, words, rows),
+        "fill_bwt": (text, rows, 128, words, quadruples, words, rows),
         "fill_rocc": (quadruples, rows),
         "reverse_words": (words, 99, words[0], words),
         "join_strands": (words, words, 99, words),
+        "count_strings": (text, 4, rows),
+        "place_rows": (text, 4, Wrap(99, 0), rows, words),
+        "sort_buckets": (tagged, words, rows),
+        "sort_long_buckets": (tagged, words, rows, rows),
+        "sort_longer_buckets": (tagged, words, rows, borders.reshape(4, 2)),
+        "place_ended": (tagged,),
         "gather_sectors": (rows, 64, rows),
         "touch_sectors": (rows, 64, 128),
         "count_hits_shown": (search,),

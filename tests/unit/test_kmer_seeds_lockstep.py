@@ -22,7 +22,7 @@ from warpseed.compute.intrinsics import popcount
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.fm_index import tagged
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.fm_index.tagged import TAG_BASES
+from warpseed.fm_index.tagged import MOST_TABLE_LENGTH
 from warpseed.kmer_seeds import cpu, gpu, gpu_crowded, gpu_exact, gpu_inexact, gpu_look_ups, gpu_ways
 from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT, pack_kmers
@@ -75,16 +75,15 @@ def room_taken(lists: gpu_look_ups.Lists) -> list[int]:
 
 
 def search(
-    index: SeedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool, both: bool = False
+    rows: tagged.TaggedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool
 ) -> tuple[gpu_look_ups.Lists, list[int]]:
-    """What the kernels append, and how many hits there were before each.
-
-    both : `index` is that of contigs and their opposites, and its rows are those of both strands
-    """
-    rows = rows_of_both(index) if both else tagged_rows(index)
-    scheme = make_scheme(kmers.lengths, mismatches, 100 * index.rows, index.table_length, gpu.COSTS)
+    """What the kernels append, and how many hits there were before each."""
+    scheme = make_scheme(kmers.lengths, mismatches, 100 * len(rows.rows), rows.table_length, gpu.COSTS)
     described = gpu_look_ups.strings_of(scheme), gpu_ways.ways_of(scheme, framed)
-    near, before = exact_neighbours(TAG_BASES, mismatches), bases_before(index) if framed else np.empty(0, np.uint32)
+    near, before = (
+        exact_neighbours(MOST_TABLE_LENGTH, mismatches),
+        bases_before(rows) if framed else np.empty(0, np.uint32),
+    )
     lists = gpu_look_ups.Lists(
         np.zeros(2 * SEGMENTS + 2, np.uint64),
         np.zeros(SEGMENTS * ROOM, np.uint64),
@@ -161,10 +160,30 @@ def test_kernels_find_what_the_cpu_does(
     contigs = repetitive(draw)
     index = build_index(write_reference(contigs), table_length=table_length)
     kmers = drawn_kmers(draw, contigs[0], lengths, unknown)
-    searched = build_index(write_reference(with_opposites(contigs)), table_length=table_length) if both else index
-    lists, _ = search(searched, kmers, mismatches, max_hits, framed, both)
+    opposites = build_index(write_reference(with_opposites(contigs)), table_length=table_length)
+    rows = rows_of_both(index, opposites) if both else tagged_rows(index)
+    lists, _ = search(rows, kmers, mismatches, max_hits, framed)
 
     assert compare(lists, index, kmers, mismatches, max_hits)[0] > 0
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("k", "mismatches"), [(8, 2), (10, 2), (12, 3)])
+def test_tags_of_fewer_bases_than_the_tables_strings(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, k: int, mismatches: int
+) -> None:
+    """As they are where a table has strings of 16 bases; strings of the window before are looked up."""
+    for module in (tagged, gpu_ways):
+        monkeypatch.setattr(module, "TAG_BASES", 3)
+    monkeypatch.setattr(gpu_crowded, "_ROWS_A_STRING", 0)
+    draw = random.Random(k)
+    contigs = repetitive(draw)
+    index = build_index(write_reference(contigs), table_length=4)
+    kmers = drawn_kmers(draw, contigs[0], [k] * 4, False)
+    rows = rows_of_both(index, build_index(write_reference(with_opposites(contigs)), table_length=4))
+    for framed in (False, True):
+        lists, _ = search(rows, kmers, mismatches, NO_LIMIT, framed)
+        assert compare(lists, index, kmers, mismatches, NO_LIMIT)[0] > 0
 
 
 @pytest.mark.usefixtures("small")
@@ -182,7 +201,7 @@ def test_rows_on_either_side_of_a_kmer_in_its_crowded_bucket(
     text = "".join(first + tail + "".join(draw.choices(BASES, k=2)) for tail in tails)
     index = build_index(write_reference([text]), table_length=4)
     kmers = pack_kmers(Queries.from_sequences([first + last, first + tails[0]]))
-    lists, _ = search(index, kmers, 2, max_hits, framed=True)
+    lists, _ = search(tagged_rows(index), kmers, 2, max_hits, framed=True)
     assert compare(lists, index, kmers, 2, max_hits)[0] >= (4, 12, 12)[place]
 
 
@@ -201,7 +220,7 @@ def test_crowded_buckets_are_taken_in_each_way(
     text = "".join(copies)
     index = build_index(write_reference([text]), table_length=4)
     kmers = pack_kmers(Queries.from_sequences([unit[:8]]))
-    lists, before = search(index, kmers, 2, NO_LIMIT, framed)
+    lists, before = search(tagged_rows(index), kmers, 2, NO_LIMIT, framed)
     after = [*before[1:], int(lists.cursors[:SEGMENTS].sum())]
     assert all(more > fewer for fewer, more in zip(before, after, strict=True)), (before, after)
     assert (lists.crowded[:, 1] >= gpu_crowded._TO_BE_READ).any()
@@ -222,7 +241,7 @@ def test_exact_kmers(write_reference: Callable[..., Path], lengths: list[int], m
     kmers = pack_kmers(Queries.from_sequences(["AT", "GAATTC", "GATTNC", "A" * 60, *drawn]))
     rows = tagged_rows(index)
     if both:
-        rows = rows_of_both(build_index(write_reference(with_opposites(contigs)), table_length=4))
+        rows = rows_of_both(index, build_index(write_reference(with_opposites(contigs)), table_length=4))
     count = len(kmers.lengths)
     cursor, counts, hits = np.zeros(2, np.uint64), np.zeros(count, np.uint32), np.zeros(ROOM, np.uint64)
     with pytest.MonkeyPatch.context() as patch:
@@ -244,4 +263,4 @@ def test_the_bases_before_each_row(write_reference: Callable[..., Path]) -> None
         patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
         launched = tagged.fill_bases_before, index.rows, warp.BLOCK
         run_kernel((tagged,), (), launched, index.text, tagged_rows(index).rows, before)
-    assert before.tolist() == bases_before(index).tolist() and before.any()
+    assert before.tolist() == bases_before(tagged_rows(index)).tolist() and before.any()

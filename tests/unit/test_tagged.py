@@ -5,19 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles.lockstep import run_kernel
+from oracles.pretend_cupy import Array
 from oracles.pretend_index import play_build
 from oracles.tagged import rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
+from warpseed.compute.compiled import Compiled
 from warpseed.compute.gpu import on_device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index import device, tagged
+from warpseed.fm_index import device, gpu_rows, tagged
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
 
@@ -40,36 +42,126 @@ def word(bases: str) -> np.uint64:
     return np.uint64(sum("ACGT".index(base) << (62 - 2 * i) for i, base in enumerate(bases)))
 
 
-@pytest.mark.parametrize("lengths", [(1,), (30, 1), (32, 31), (63,), (64, 70, 1), (95, 40)])
+class Far:
+    """Rows whose numbers begin at `first`; counted from 0 on they are the same."""
+
+    def __init__(self, rows: np.ndarray, first: int) -> None:
+        self.rows, self.first, self.shape = rows, first, rows.shape
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.rows
+
+    def _at(self, row: Any) -> int:
+        assert int(row) - self.first < len(self.rows)
+        return int(row) - self.first if row >= self.first else int(row)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.rows[self._at(row)]
+
+    def __setitem__(self, row: Any, value: Any) -> None:
+        self.rows[self._at(row)] = value
+
+
+def made_of_both(
+    monkeypatch: pytest.MonkeyPatch, index: SeedIndex, table_length: int, first: int | None = None
+) -> TaggedIndex:
+    """The rows of both strands that the kernels make, run as they are written, of which the first one has a number."""
+    play_build(monkeypatch, index)
+    for name, few in (("FEW", 1), ("BY_WARP", 4), ("_LONG_BUCKET", 40), ("SORTING_BLOCKS", 2), ("LARGE_BLOCK", 64)):
+        monkeypatch.setattr(gpu_rows, name, few)
+    monkeypatch.setattr(device, "table_length_for", lambda rows, free: table_length)
+    monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
+    if first is not None:
+        count, sum_up = 2 * (index.rows - len(index.segments.contig)), gpu_rows._sum_up
+
+        def from_first(table: np.ndarray, entries: int) -> gpu_rows.Wrap:
+            sum_up(table, entries)
+            begins = table[1:].astype(np.int64) + first
+            table += np.uint32(first % (1 << 32))
+            entry = int(np.searchsorted(begins, 1 << 32))
+            return gpu_rows.Wrap(entry, int(begins[entry - 1]) if entry else 0)
+
+        monkeypatch.setattr(gpu_rows, "_sum_up", from_first)
+        monkeypatch.setattr(gpu_rows, "view", lambda array: Far(array, first) if array.shape == (count,) else array)
+    with on_device(0), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+        return device.kmer_rows_on_device(index, Stopwatch())
+
+
+@pytest.mark.parametrize("table_length", [4, 5])
+@pytest.mark.parametrize("lengths", [(1,), (30, 1), (32, 31), (63,), (64, 70, 1), (95, 40), (9,) * 20])
 def test_rows_of_both_strands(
-    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path], lengths: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path], lengths: tuple[int, ...], table_length: int
 ) -> None:
-    """They are those of an index of the contigs and, behind them, of their reverse complements."""
+    """They are those of the contigs and of their reverse complements, sorted as strings; where repeats are, too."""
     draw = random.Random(f"{lengths}")
     contigs = ["".join(draw.choices("ACGT", k=length)) for length in lengths]
+    contigs += ["A" * 45, "CA" * 30, "GATTACA" * 9, "GATTACAAAA", "TTTTTTTT"] if len(lengths) > 1 else []
     index = build_index(write_reference(contigs))
-    play_build(monkeypatch, index)
-    monkeypatch.setattr(device, "_ROWS_OF_BOTH", 1 << 32)
-    monkeypatch.setattr(
-        device, "launch", lambda function, *given: run_kernel((tagged,), (), (function, *given[:2]), *given[2:])
-    )
+    made = made_of_both(monkeypatch, index, table_length)
+    both = build_index(write_reference(with_opposites(contigs)))
+    expected = rows_of_both(index, both, table_length)
+    assert (made.orientations, made.forward, made.wrap) == (1, index.rows, expected.wrap)
+    assert made.rows.tolist() == expected.rows.tolist()
+    assert made.table.tolist() == expected.table.tolist()
+    for start, end in zip(both.segments.text_start[:-1].tolist(), both.segments.text_start[1:].tolist(), strict=True):
+        ours, theirs = (
+            [int(text[i // 32]) >> (62 - 2 * (i % 32)) & 3 for i in range(start, end - 1)]
+            for text in (made.text, both.fast.text)
+        )
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.75, 1.0])
+def test_rows_of_both_strands_whose_numbers_reach_beyond_32_bits(
+    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path], share: float
+) -> None:
+    """So many of them are below 2^32; the bucket in which that is reached, too, is as it was."""
+    draw = random.Random(f"{share}")
+    contigs = ["".join(draw.choices("ACGT", k=90)) + "ACGT" * 12, "CCGA" * 8]
+    index = build_index(write_reference(contigs))
+    near = made_of_both(monkeypatch, index, 4)
+    first = (1 << 32) - int(share * len(near.rows))
+    monkeypatch.undo()
+    again = build_index(write_reference(contigs))
+    far = made_of_both(monkeypatch, again, 4, first)
+    assert np.asarray(far.rows).tolist() == near.rows.tolist()
+    for code in range(4**4):
+        bases = np.uint64(code << 56)
+        low, high = (row + first for row in tagged.bucket_rows(near, bases, 4, np.uint64(0)))
+        assert tagged.bucket_rows(as_scalars(far), bases, 4, np.uint64(0)) == (low, high)
+
+
+def as_scalars(index: TaggedIndex) -> TaggedIndex:
+    """Without what compiled code knows no type of."""
+    return index._replace(rows=np.asarray(index.rows))
+
+
+@pytest.mark.parametrize("entries", [4, 1 << 28])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_counts_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, entries: int, seed: int) -> None:
+    play_build(monkeypatch)
+    most = (1 << 32) // 17 if entries > 4 else 1 << 29
+    counts = np.random.default_rng(seed).integers(0, most, 18, np.uint32)
+    counts[:2] = 0
+    table = counts.copy().view(Array)
     with on_device(0):
-        made = device.kmer_rows_on_device(index, Stopwatch())
-    expected = build_index(write_reference(with_opposites(contigs)), table_length=made.table_length)
-    assert made.orientations == 1
-    assert made.rows.tolist() == rows_of_both(expected).rows.tolist()
-    assert made.table.tolist() == expected.fast.table.tolist()
-    assert [each.tolist() for each in made.segments[:1]] == [expected.segments.text_start.tolist()]
-    for number, contig in enumerate(with_opposites(contigs)):
-        begin = int(expected.segments.text_start[number])
-        bases = [int(made.text[i // 32]) >> (62 - 2 * (i % 32)) & 3 for i in range(begin, begin + len(contig))]
-        assert "".join("ACGT"[base] for base in bases) == contig
+        wrap = gpu_rows._sum_up(table, entries)
+    ends = np.cumsum(counts.astype(np.int64))
+    assert table.tolist() == (ends % (1 << 32)).tolist()
+    if (there := np.flatnonzero(ends >= 1 << 32)).size:
+        assert wrap == (there[0] - 1, ends[there[0] - 1])
+    else:
+        assert wrap.entry == len(table) - 1
 
 
 def test_rows_of_the_text_alone_where_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:
     package = play_build(monkeypatch, index)
-    monkeypatch.setattr(device, "_ROWS_OF_BOTH", 1 << 32)
-    package.free = 2 * (device._BYTES_A_ROW * 2 * index.rows + 4 * 4**4) - 1
+    monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
+    package.free = 3 * gpu_rows.bytes_for_rows(index.segments, 4) // 2 - 2
     with on_device(0):
         assert device.kmer_rows_on_device(index, Stopwatch()).orientations == 2
 
@@ -101,8 +193,8 @@ def test_rows_that_end_early_are_no_matches_where_others_are_cut_off(tmp_path: P
 @pytest.mark.parametrize("rows", [0, 1, 2, 8, 9, 10, 40, 1000])
 def test_a_range_of_tags_is_where_they_are_equal(rows: int) -> None:
     chance = np.random.default_rng(rows)
-    for mask in (0xFFFFFFFF, 0xFFFFF000, 0xC0000000, 0):
-        tags = np.sort(chance.integers(0, 1 << 32, rows, np.uint64) & np.uint64(0xC0100003))
+    for mask in (0xFFFFFFFC, 0xFFFFF000, 0xC0000000, 0):
+        tags = np.sort(chance.integers(0, 1 << 32, rows, np.uint64) & np.uint64(0xC010000C))
         words = (tags << np.uint64(32)) | np.arange(rows, dtype=np.uint64)
         masked = tags & np.uint64(mask)
         for wanted in np.unique(np.concatenate([masked, [np.uint64(mask), np.uint64(0)]])):

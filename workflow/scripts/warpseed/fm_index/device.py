@@ -24,12 +24,17 @@ from warpseed.compute.gpu import (
 from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
-from warpseed.errors import IndexFormatError, MemoryLimitError
+from warpseed.errors import IndexFormatError
 from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
-from warpseed.fm_index.gpu_suffix_array import sort_suffixes_on_device
-from warpseed.fm_index.gpu_text import both_strands_on_device
+from warpseed.fm_index.gpu_rows import MOST_SEGMENTS, bytes_for_rows, rows_of_both_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex, Segments
-from warpseed.fm_index.tagged import TaggedIndex, fill_bases_before, fill_device_table, fill_tagged_rows
+from warpseed.fm_index.tagged import (
+    MOST_TABLE_LENGTH,
+    TaggedIndex,
+    fill_bases_before,
+    fill_device_table,
+    fill_tagged_rows,
+)
 from warpseed.fm_index.text import PackedText
 
 __all__ = [
@@ -47,10 +52,6 @@ _Part = TypeVar("_Part")
 _SUFFIX_ARRAY = "suffix array"
 """The part that a build leaves, until tagged rows are made of it."""
 _BOTH = "rows of both strands"
-_ROWS_OF_BOTH = 1 << 32
-"""More rows than there may be of both strands: a position has 32 bits."""
-_BYTES_A_ROW = 16
-"""Of memory that a row of both strands takes, about, while they are sorted."""
 _bringing: WeakKeyDictionary[SeedIndex, dict[str, threading.Lock]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -59,7 +60,7 @@ def table_length_for(rows: int, free: int) -> int:
     """K of the device's table, 4 to 16: up to 4 entries a base, 64 where no table fits a cache; a quarter of memory."""
     by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
     by_memory = (max(free // 16, 2).bit_length() - 1) // 2
-    return max(4, min(16, by_size, by_memory))
+    return max(4, min(MOST_TABLE_LENGTH, by_size, by_memory))
 
 
 def _bytes(*arrays: Any) -> int:
@@ -113,9 +114,10 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
 def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     """The index of the k-mers' fast tier: tagged rows of both strands, so that a string is looked up once; those of the
-    text alone where half of the free memory does not hold them, or where they are too many. Stage index_to_device.
+    text alone where two thirds of the free memory do not hold them, or where segments are too many. Stage
+    index_to_device.
 
-    They are sorted on the device, of the text: its suffix array need not come there.
+    They are made on the device, of the text: its suffix array need not come there.
     """
     text = text_on_device(index, watch)
     both = _bring(index, _BOTH, lambda: _tag_both(index, text), 0, watch, shares=("text",))
@@ -126,27 +128,19 @@ def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
 
 def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
-    xp = cupy()
-    count, half = 2 * index.rows, free_memory() // 2
-    length = table_length_for(count, 2 * half)
-    if count >= _ROWS_OF_BOTH or _BYTES_A_ROW * count + 4 * 4**length > half:
+    free = free_memory()
+    length = table_length_for(2 * index.rows, free)
+    if bytes_for_rows(index.segments, length) > 2 * free // 3 or len(index.segments.contig) > MOST_SEGMENTS:
         return None
-    words, segments = both = both_strands_on_device(text, index.segments)
-    try:
-        suffix_array, tables = sort_suffixes_on_device(both, [length])
-    except MemoryLimitError:  # of a text of few different strings, it takes more
-        return None
-    rows = view(xp.empty(count, xp.uint64))
-    launch(fill_tagged_rows, count, BLOCK, words, segments, view(suffix_array), length, rows)
-    return TaggedIndex(words, rows, view(tables[0]), segments, length, index.rows, 1)
+    return rows_of_both_on_device(text, index.segments, length)
 
 
 def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:
-    """The bases before each tagged row, uint32[rows]; None where a quarter of the free memory does not hold them. Stage
+    """The bases before each tagged row, uint32[rows]; None where half of the free memory does not hold them. Stage
     index_to_device."""
     count = len(tagged.rows)
     part, needed = f"bases before {count} rows", 4 * count
-    if current_device() not in copies_of(index, part) and needed > free_memory() // 4:
+    if current_device() not in copies_of(index, part) and needed > free_memory() // 2:
         return None
 
     def make() -> Any:
@@ -171,7 +165,9 @@ def _tag(suffix_array: Any, text: Any, segments: Segments, table_length: int) ->
     xp = cupy()
     rows = suffix_array.shape[0]
     table, disorder = xp.zeros(4**table_length + 1, xp.uint32), xp.zeros(2, xp.uint64)
-    tagged = TaggedIndex(text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length, rows, 2)
+    tagged = TaggedIndex(
+        text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length, rows, 2, len(table)
+    )
     read = (text, segments, suffix_array, table_length)
     launch(fill_device_table, rows + 1, BLOCK, *read, tagged.table, view(disorder))
     launch(fill_tagged_rows, rows, BLOCK, *read, tagged.rows)

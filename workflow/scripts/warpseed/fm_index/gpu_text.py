@@ -10,7 +10,7 @@ from warpseed.compute.bits import fetch_word, reverse_complement_word
 from warpseed.compute.compiled import int64, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, to_device, view
 from warpseed.fm_index.layout import PAD_WORDS, Segments
-from warpseed.fm_index.text import PackedText, both_segments, reverse_segments
+from warpseed.fm_index.text import PackedText, reverse_segments
 
 __all__ = ["both_strands_on_device", "join_strands", "reverse_text_on_device", "reverse_words"]
 
@@ -57,14 +57,15 @@ def _reversed(text: PackedText, segments: Segments, complement: np.uint64) -> An
     return words
 
 
-def both_strands_on_device(text: PackedText, segments: Segments) -> PackedText:
-    """A text of n positions and its reverse complement behind it, of which position n + i is opposite n - 2 - i.
+def both_strands_on_device(text: PackedText, segments: Segments) -> Any:
+    """A text of n positions and its reverse complement behind it, of which position n + i is opposite n - 2 - i: packed
+    words, uint64[2·n // 32 + PAD_WORDS], on the device.
 
     Parameters
     ----------
-    text, segments : as in `reverse_text_on_device`; 2·n must be below 2^32
+    text, segments : as in `reverse_text_on_device`
     """
     n = int(segments.text_start[-1])
     words = view(cupy().zeros(2 * n // 32 + PAD_WORDS, np.uint64))
     launch(join_strands, -(-n // 16), _BLOCK, text.words, _reversed(text, segments, ~np.uint64(0)), n, words)
-    return PackedText(words, to_device(both_segments(segments)))
+    return words

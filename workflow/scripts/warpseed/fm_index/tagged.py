@@ -1,8 +1,9 @@
 """Tagged rows: a text's suffix array as kernels read it, and how a short string is found in it.
 
-A *tagged row* holds the position of a row of the suffix array and the 16 bases behind the K of the table, so that most
+A *tagged row* holds the position of a row of the suffix array and the 15 bases behind the K of the table, so that most
 candidates are decided in the one sector that has to be read anyway. The 16 bases before a row's position, where a
-search needs them, are kept beside the rows, in their order.
+search needs them, are kept beside the rows, in their order. The rows are those of the text, and a string is looked up
+as it is and as its reverse complement; or those of both strands (`gpu_rows.py`), and it is looked up once.
 
 Whatever a damaged suffix array holds, the rows and the table that are made of it here lead nowhere outside the arrays:
 positions are cut to the text, the table holds numbers of rows, and a bucket never ends before it begins.
@@ -22,7 +23,11 @@ from warpseed.fm_index.text import inside_segment, segment_of
 
 __all__ = [
     "BASES_BEFORE",
+    "MOST_TABLE_LENGTH",
+    "POSITION_BITS",
     "TAG_BASES",
+    "TAG_SHIFT",
+    "WHOLE",
     "TaggedIndex",
     "bucket_rows",
     "decided_bases",
@@ -31,14 +36,30 @@ __all__ = [
     "fill_bases_before",
     "fill_device_table",
     "fill_tagged_rows",
+    "holds",
+    "is_inside",
+    "lower_tag",
     "owner_of",
     "position_of",
+    "row_position",
     "strand_place",
+    "table_row",
+    "tag_at",
+    "tag_mask",
     "tag_range",
+    "tags_from",
 ]
 
-TAG_BASES = 16
-"""Bases of a tag, the upper half of a row."""
+TAG_BASES = 15
+"""Bases of a tag, the upper bits of a row."""
+POSITION_BITS = 33
+"""Bits of a position, the lowest of a row: both strands of a text may have more than 2^32."""
+TAG_SHIFT = 34
+"""Bits of a row below its tag."""
+WHOLE = POSITION_BITS
+"""The bit between a row's tag and its position: its segment has all K + TAG_BASES bases from there on."""
+MOST_TABLE_LENGTH = 16
+"""Bases of the table's strings, at most: as many as 32 bits hold, and more than a tag's."""
 BASES_BEFORE = 16
 """Bases before a row's position, 32 bits."""
 _FEW_ROWS = 8
@@ -53,16 +74,19 @@ class TaggedIndex(NamedTuple):
     text: np.ndarray
     """uint64[…], packed bases"""
     rows: np.ndarray
-    """uint64[n], the 16 bases behind a suffix's first K in the upper half, its text position in the lower"""
+    """uint64[rows], the 15 bases behind a suffix's first K above its text position, and WHOLE between them"""
     table: np.ndarray
-    """uint32[4**K + 1], as FastIndex.table"""
+    """uint32[4**K + 1], as FastIndex.table, modulo 2^32"""
     segments: Segments
+    """of the reference's text"""
     table_length: int
     forward: int
-    """positions of the reference's text; those of its reverse complement come behind them, where the rows are of both
-    strands"""
+    """positions n of the reference's text; those of its reverse complement come behind them, where the rows are of both
+    strands: n + i is opposite n - 2 - i"""
     orientations: int
     """in which a string has to be looked up: 2, or 1 where the rows are of both strands"""
+    wrap: int
+    """the table's first entry from 2^32 on, and its length where there is none"""
 
 
 @scalar
@@ -79,6 +103,34 @@ def strand_place(index, position, strand, length):
     if ahead < int64(0):
         return position, strand
     return int64(index.forward) - int64(1) - ahead - length, int64(1)
+
+
+@scalar
+def is_inside(index, position, length):
+    """Whether so many bases from a position of the rows' text on lie in one segment."""
+    ahead = position - int64(index.forward)
+    if ahead >= int64(0):
+        position = int64(index.forward) - int64(1) - ahead - length
+    return inside_segment(index.segments, position, length)
+
+
+@scalar
+def table_row(index, entry):
+    """The row that an entry of the table says, int64."""
+    row = int64(index.table[entry])
+    return row if int64(entry) < int64(index.wrap) else row + (int64(1) << int64(32))
+
+
+@scalar
+def row_position(row):
+    """The position that a tagged row holds, int64."""
+    return int64(row & ((uint64(1) << uint64(POSITION_BITS)) - uint64(1)))
+
+
+@scalar
+def holds(index, row, position, length):
+    """Whether so many bases, at most K + TAG_BASES, from the position of a tagged row on lie in one segment."""
+    return (row >> uint64(WHOLE)) & uint64(1) != uint64(0) or is_inside(index, position, length)
 
 
 @scalar
@@ -130,33 +182,41 @@ def fill_device_table(text, segments, suffix_array, table_length, table, disorde
 
 @kernel
 def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
-    """A row's position with the 16 bases behind its first K; one thread a row."""
+    """A row's position with the TAG_BASES bases behind its first K; one thread a row."""
     t = int64(cuda.grid(1))
     if t < int64(suffix_array.shape[0]):
         position = _position(suffix_array, t)
-        tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(32)
-        rows[t] = (tag << uint64(32)) | uint64(position)
+        tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(TAG_SHIFT)
+        whole = inside_segment(segments, position, int64(table_length) + int64(TAG_BASES))
+        rows[t] = (tag << uint64(TAG_SHIFT)) | (uint64(whole) << uint64(WHOLE)) | uint64(position)
 
 
 @kernel
 def fill_bases_before(text, rows, before):
-    """The BASES_BEFORE bases before the position of each tagged row, uint32[n], the nearest in the lowest bits; A
+    """The BASES_BEFORE bases before the position of each tagged row, uint32[rows], the nearest in the lowest bits; A
     before the text's first base. One thread a row."""
     t = int64(cuda.grid(1))
     if t < int64(rows.shape[0]):
-        position = int64(rows[t] & uint64(0xFFFFFFFF))
+        position = row_position(rows[t])
         missing = max(int64(BASES_BEFORE) - position, int64(0))
         bases = fetch_word(text, position - int64(BASES_BEFORE) + missing) >> uint64(int64(2) * missing)
         before[t] = uint32(bases >> uint64(32))
 
 
 @scalar
-def _tag(rows, row, mask):
+def tag_mask(bases):
+    """The first so many bases of a tag, TAG_BASES of them at most, in the upper bits of 32: uint64."""
+    return prefix_mask(min(bases, int64(TAG_BASES))) >> uint64(32)
+
+
+@scalar
+def tag_at(rows, row, mask):
+    """The tag of a row under a mask, in the upper bits of 32: uint64."""
     return (rows[row] >> uint64(32)) & mask
 
 
 @scalar
-def _lower_tag(rows, low, high, tag, mask):
+def lower_tag(rows, low, high, tag, mask):
     """First row of [low, high) whose tag under `mask` is at least `tag`.
 
     Where there are many, three are read side by side: one waits for memory half as often.
@@ -164,8 +224,8 @@ def _lower_tag(rows, low, high, tag, mask):
     while high - low > int64(_FEW_ROWS):
         quarter = (high - low) >> int64(2)
         middle = low + int64(2) * quarter
-        left, right = _tag(rows, low + quarter, mask), _tag(rows, middle + quarter, mask)
-        if _tag(rows, middle, mask) < tag:
+        left, right = tag_at(rows, low + quarter, mask), tag_at(rows, middle + quarter, mask)
+        if tag_at(rows, middle, mask) < tag:
             low = middle + quarter + int64(1) if right < tag else middle + int64(1)
             high = high if right < tag else middle + quarter
         else:
@@ -173,7 +233,7 @@ def _lower_tag(rows, low, high, tag, mask):
             low = low + quarter + int64(1) if left < tag else low
     while low < high:
         middle = (low + high) >> int64(1)
-        if _tag(rows, middle, mask) < tag:
+        if tag_at(rows, middle, mask) < tag:
             low = middle + int64(1)
         else:
             high = middle
@@ -182,26 +242,37 @@ def _lower_tag(rows, low, high, tag, mask):
 
 @scalar
 def tag_range(rows, low, high, tag, mask, most):
-    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases); the
-    first most + 1 of them where there are more. (`high` for `most` is no limit.)"""
-    low = _lower_tag(rows, low, high, tag, mask)
-    if low >= high or _tag(rows, low, mask) != tag:
+    """Rows of a bucket, which are in the order of their tags, whose tags equal `tag` under `mask` (leading bases), both
+    in the upper bits of 32; the first most + 1 of them where there are more. (`high` for `most` is no limit.)"""
+    return tags_from(rows, lower_tag(rows, low, high, tag, mask), high, tag, mask, most)
+
+
+@scalar
+def tags_from(rows, low, high, tag, mask, most):
+    """As `tag_range`, where `low` is the first row whose tag is not below `tag`."""
+    if low >= high or tag_at(rows, low, mask) != tag:
         return low, low
-    if low + int64(1) >= high or _tag(rows, low + int64(1), mask) != tag:
+    if low + int64(1) >= high or tag_at(rows, low + int64(1), mask) != tag:
         return low, low + int64(1)
     if most < high - low:
         high = low + most + int64(1)
-        if _tag(rows, high - int64(1), mask) == tag:
+        if tag_at(rows, high - int64(1), mask) == tag:
             return low, high
     if tag == mask:
         return low, high
     step = (mask & (~mask + uint64(1))) if mask != uint64(0) else uint64(1)
-    return low, _lower_tag(rows, low, high, tag + step, mask)
+    return low, lower_tag(rows, low, high, tag + step, mask)
 
 
 @scalar
 def position_of(index, row):
-    return int64(index.rows[row] & uint64(0xFFFFFFFF))
+    return row_position(index.rows[row])
+
+
+@scalar
+def _row_holds(index, row, length):
+    tagged = index.rows[row]
+    return holds(index, tagged, row_position(tagged), length)
 
 
 @scalar
@@ -212,11 +283,11 @@ def _skip_short(index, low, high, length):
     suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
     none.)
     """
-    if low < high and not inside_segment(index.segments, position_of(index, low), length):
+    if low < high and not _row_holds(index, low, length):
         low += int64(1)
         while low < high:
             middle = (low + high) >> int64(1)
-            if inside_segment(index.segments, position_of(index, middle), length):
+            if _row_holds(index, middle, length):
                 high = middle
             else:
                 low = middle + int64(1)
@@ -228,8 +299,8 @@ def bucket_rows(index, bases, seen, change):
     """Rows of the bucket of the first `seen` (at most K) bases, changed by a pattern; low <= high."""
     bucket = (bases >> uint64(int64(64) - int64(2) * seen)) ^ change
     shift = uint64(int64(2) * (int64(index.table_length) - seen))
-    low = int64(index.table[int64(bucket << shift)])
-    return low, max(low, int64(index.table[int64((bucket + uint64(1)) << shift)]))
+    low = table_row(index, int64(bucket << shift))
+    return low, max(low, table_row(index, int64((bucket + uint64(1)) << shift)))
 
 
 @scalar
@@ -238,15 +309,15 @@ def exact_tag_range(index, low, high, bases, exact, most):
     most + 1 of them where there are more."""
     if exact <= int64(0):
         return low, high
-    mask = prefix_mask(min(exact, int64(TAG_BASES))) >> uint64(32)
+    mask = tag_mask(exact)
     tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
     return tag_range(index.rows, low, high, tag, mask, most)
 
 
 @scalar
 def exact_rows(index, word, length, most):
-    """Rows that begin with the first min(length, K + 16, 32) bases of a word; for a longer k-mer, candidates. Of more
-    than `most` matches some may be left out, but more than `most` are there."""
+    """Rows that begin with the first min(length, K + TAG_BASES, 32) bases of a word; for a longer k-mer, candidates. Of
+    more than `most` matches some may be left out, but more than `most` are there."""
     table_length = int64(index.table_length)
     first, last = bucket_rows(index, word, min(length, table_length), uint64(0))
     if first == last:

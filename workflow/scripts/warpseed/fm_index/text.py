@@ -18,7 +18,6 @@ from warpseed.sequences.packed import eight_bases
 
 __all__ = [
     "PackedText",
-    "both_segments",
     "contig_place",
     "find_segments",
     "inside_segment",
@@ -257,14 +256,6 @@ def reverse_segments(segments: Segments) -> Segments:
     n = int(segments.text_start[-1])
     starts = n - segments.text_start[::-1].astype(np.int64)
     return segments._replace(text_start=starts.astype(np.uint32), hint=make_hint(starts))
-
-
-def both_segments(segments: Segments) -> Segments:
-    """Those of a text that its reverse complement follows, each with its last separator, but for their contigs."""
-    n, backwards = int(segments.text_start[-1]), reverse_segments(segments).text_start[1:].astype(np.int64)
-    starts = np.concatenate([segments.text_start.astype(np.int64), n + backwards])
-    contig, contig_start = (np.concatenate([each, each[::-1]]) for each in (segments.contig, segments.contig_start))
-    return Segments(starts.astype(np.uint32), contig, contig_start, make_hint(starts))
 
 
 @scalar

@@ -49,6 +49,8 @@ __all__ = [
     "seen_bases",
     "spare_mismatches",
     "spent_in",
+    "word_distance",
+    "words_distance",
 ]
 
 MAX_MISMATCHES = 3
@@ -364,6 +366,16 @@ def first_window(scheme, length, differ, window):
 
 
 @scalar
+def word_distance(scheme, length, window, differ):
+    """The Hamming distance of a k-mer of at most 32 bases to where a window led, int64; -1 as for `accept_word`, which
+    looks at segments, too."""
+    distance = popcount(differ)
+    if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
+        return int64(-1)
+    return distance
+
+
+@scalar
 def accept_word(fast, scheme, length, position, window, differ):
     """Decide on one candidate for a k-mer of at most 32 bases.
 
@@ -377,19 +389,17 @@ def accept_word(fast, scheme, length, position, window, differ):
     -------
     int64, the Hamming distance, or -1: too far, across a segment's border, or another window reports it.
     """
-    distance = popcount(differ)
-    if distance > int64(scheme.max_mismatches) or not first_window(scheme, length, differ, window):
-        return int64(-1)
+    distance = word_distance(scheme, length, window, differ)
     return distance if inside_segment(fast.segments, position, length) else int64(-1)
 
 
 @scalar
-def accept_words(fast, kmers, scheme, query, strand, position, window):
-    """As `accept_word`, for a k-mer of any length in one orientation."""
+def words_distance(index, kmers, scheme, query, strand, position, window):
+    """As `word_distance`, for a k-mer of any length in one orientation, at a position of the index's text."""
     length = int64(kmers.lengths[query])
     distance = int64(0)
     for w in range((length + int64(31)) >> int64(5)):
-        distance += _window_mismatches(fast, kmers, query, strand, position, int64(0), length, int64(w))
+        distance += _window_mismatches(index, kmers, query, strand, position, int64(0), length, int64(w))
         if distance > scheme.max_mismatches:
             return int64(-1)
     for i in range(window + int64(1)):
@@ -397,10 +407,17 @@ def accept_words(fast, kmers, scheme, query, strand, position, window):
         end = begin + scheme.length[length, i]
         found = int64(0)
         for w in range(begin >> int64(5), (end + int64(31)) >> int64(5)):
-            found += _window_mismatches(fast, kmers, query, strand, position, begin, end, int64(w))
+            found += _window_mismatches(index, kmers, query, strand, position, begin, end, int64(w))
         if (found <= scheme.errors[length, i]) != (i == window):
             return int64(-1)
-    return distance if inside_segment(fast.segments, position, length) else int64(-1)
+    return distance
+
+
+@scalar
+def accept_words(fast, kmers, scheme, query, strand, position, window):
+    """As `accept_word`, for a k-mer of any length in one orientation."""
+    distance = words_distance(fast, kmers, scheme, query, strand, position, window)
+    return distance if inside_segment(fast.segments, position, int64(kmers.lengths[query])) else int64(-1)
 
 
 @scalar

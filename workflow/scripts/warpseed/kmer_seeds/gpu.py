@@ -35,7 +35,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.device import bases_before_on_device, bwt_on_device, kmer_rows_on_device
 from warpseed.fm_index.layout import PaperIndex, SeedIndex
-from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex
+from warpseed.fm_index.tagged import MOST_TABLE_LENGTH, TaggedIndex
 from warpseed.kmer_seeds.cpu import Intervals
 from warpseed.kmer_seeds.cpu_paper import look_up_pairs
 from warpseed.kmer_seeds.fast import Costs, Neighbours, Scheme, exact_neighbours, make_scheme
@@ -120,7 +120,7 @@ class DeviceScheme(NamedTuple):
     ways: Any
     """uint32[patterns], of `ways_of`"""
     neighbours: Neighbours
-    """of a string of TAG_BASES bases"""
+    """of a string of MOST_TABLE_LENGTH bases"""
     before: Any
     """uint32[rows], the bases before each tagged row, or none where no look-up needs them"""
     rounds: int
@@ -151,8 +151,9 @@ def device_scheme(
     rows_before = before() if has_framed(ways) else None
     if rows_before is None:
         ways, rows_before = ways_of(scheme, False), to_device(np.empty(0, np.uint32))
-    strings, there, near = map(to_device, (strings_of(scheme), ways, exact_neighbours(TAG_BASES, max_mismatches)))
-    return DeviceScheme(to_device(scheme), strings, there, near, rows_before, rounds, scheme)
+    near = exact_neighbours(MOST_TABLE_LENGTH, max_mismatches)
+    arrays, strings, there, near = map(to_device, (scheme, strings_of(scheme), ways, near))
+    return DeviceScheme(arrays, strings, there, near, rows_before, rounds, scheme)
 
 
 def _known_hits(dropped: int, request: KmerRequest) -> int:

@@ -9,16 +9,27 @@ the window behind it, of which each would have to be compared in the text.
 from __future__ import annotations
 
 from warpseed.compute.appended import run_at, runs_of_warp, set_aside
-from warpseed.compute.compiled import int32, int64, scalar, uint64
-from warpseed.compute.gpu import bounded_kernel, cuda
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.sink import NO_LIMIT
-from warpseed.fm_index.tagged import TAG_BASES, bucket_rows, decided_bases, exact_tag_range, tag_range
+from warpseed.fm_index.tagged import (
+    MOST_TABLE_LENGTH,
+    bucket_rows,
+    decided_bases,
+    exact_tag_range,
+    lower_tag,
+    tag_at,
+    tag_mask,
+    tag_range,
+    tags_from,
+)
 from warpseed.kmer_seeds.gpu_look_ups import (
     LookUp,
     change_of,
     flush,
     is_dropped,
     look_up_of,
+    may_match,
     new_shared,
     strings_within,
     tag_of,
@@ -34,6 +45,8 @@ _RUN = 1024
 """Rows that are read one by one rather than searched, and that a warp reads before it takes others."""
 _LONG_RUN = 1 << 14
 """As many, where max_hits is given: a k-mer is soon known to have too many, or has few hits in many rows."""
+_SIDE_BY_SIDE = 4
+"""Rows that a lane looks at together."""
 _SLICE = 256
 """Rows of a run after which a warp asks whether the k-mer is dropped."""
 _ROWS_A_STRING = 8
@@ -105,20 +118,48 @@ def _probed_bases(spare):
 
 
 @scalar
+def _pivot_row(rows, number):
+    """Of a bucket's rows the one that is so many 33rds behind the first, int64."""
+    return rows[0] + ((rows[1] - rows[0]) * number) // int64(33)
+
+
+@scalar
+def _pivots(tagged_rows, rows, mask):
+    """The tags, under a mask, of 32 rows of a bucket that share it out: each lane has one, int64."""
+    lane = int64(cuda.threadIdx.x) & int64(31)
+    return int64(tag_at(tagged_rows, _pivot_row(rows, lane + int64(1)), mask))
+
+
+@scalar
+def _between_pivots(rows, pivots, tag):
+    """Rows of a bucket, (first, behind the last), the first of whose tags that is not below `tag`, or the one behind
+    them, is that of the whole bucket; told by what the lanes have of `_pivots`. All lanes take part."""
+    below = int64(0)
+    for step in (16, 8, 4, 2, 1):
+        if cuda.shfl_sync(0xFFFFFFFF, pivots, int32(below + int64(step) - int64(1))) < int64(tag):
+            below += int64(step)
+    begin = _pivot_row(rows, below) + int64(1) if below > int64(0) else rows[0]
+    return begin, _pivot_row(rows, below + int64(1)) if below < int64(31) else rows[1]
+
+
+@scalar
 def _probe(search, nest, dealt, look_up, rows, pattern):
     """The rows of a bucket that agree with the k-mer in the first bases of their tags, but for the mismatches that may
     be there, found string by string; where they are many, most are set aside once more. All lanes take part."""
     spare = spare_of(look_up.way)
     bases = min(bases_behind(look_up.way), _probed_bases(spare))
-    unseen = uint64(int64(2) * (int64(TAG_BASES) - bases))
-    mask = (uint64(0xFFFFFFFF) >> unseen) << unseen
+    mask, unseen = tag_mask(bases), uint64(int64(32) - int64(2) * bases)
     strings = strings_within(search, bases, spare)
+    pivots = _pivots(search.tagged.rows, rows, mask)
     for first in range(int32(0), strings, int32(32)):
         string = int32(int32(first) + (int32(cuda.threadIdx.x) & int32(31)))
         low, high, tag = rows[0], rows[0], uint64(0)
         if string < strings:
             tag = (look_up.tag & mask) ^ (change_of(search, bases, string) << unseen)
-            low, high = tag_range(search.tagged.rows, rows[0], rows[1], tag, mask, int64(_SLICE))
+        begin, end = _between_pivots(rows, pivots, tag)
+        if string < strings:
+            low = lower_tag(search.tagged.rows, begin, end, tag, mask)
+            low, high = tags_from(search.tagged.rows, low, rows[1], tag, mask, int64(_SLICE))
         last = min(low + int64(_SLICE), high)
         try_rows(search, nest, dealt, look_up, (low, last))
         if cuda.any_sync(0xFFFFFFFF, is_dropped(search, look_up.owner >> int64(1))):
@@ -150,7 +191,7 @@ def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
     way = deeper_way(look_up.way, mismatches, int64(length <= decided_bases(index)))
     from_first = LookUp(look_up.owner, look_up.first_word, tag, mask, way)
     strings = _strings_with(search, table_length, mismatches)
-    begin = strings_within(search, int64(TAG_BASES), mismatches - int64(1))
+    begin = strings_within(search, int64(MOST_TABLE_LENGTH), mismatches - int64(1))
     for first in range(int32(0), strings, int32(32)):
         string = int32(int32(first) + (int32(cuda.threadIdx.x) & int32(31)))
         low, high = int64(0), int64(0)
@@ -165,12 +206,22 @@ def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
 
 @scalar
 def _read(search, nest, look_up, rows):
-    """The rows of a run, one by one, a lane every 32nd; all lanes take part."""
+    """The rows of a run, a lane every 32nd; all lanes take part.
+
+    A lane looks at some of them before it tries those that may be matches: so it waits for memory once.
+    """
     query = look_up.owner >> int64(1)
     for first in range(rows[0], rows[1], _SLICE):
         last = min(int64(first) + int64(_SLICE), rows[1])
-        for row in range(int64(first) + (int64(cuda.threadIdx.x) & int64(31)), last, 32):
-            try_row(search, nest, look_up, int64(row))
+        for row in range(int64(first) + (int64(cuda.threadIdx.x) & int64(31)), last, 32 * _SIDE_BY_SIDE):
+            left = uint32(0)
+            for number in range(_SIDE_BY_SIDE):
+                here = int64(row) + int64(32) * int64(number)
+                if may_match(search, look_up, min(here, last - int64(1))) and here < last:
+                    left |= uint32(1) << uint32(number)
+            for number in range(_SIDE_BY_SIDE):
+                if (left >> uint32(number)) & uint32(1) != uint32(0):
+                    try_row(search, nest, look_up, int64(row) + int64(32) * int64(number))
         flush(search.lists, nest, int64(32))
         if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
             return
@@ -190,7 +241,7 @@ def _piece_at(search, entry, method):
     return look_up, (begin, last), pattern
 
 
-@bounded_kernel(72)
+@bounded_kernel(96)
 def read_crowded(search, cursors):
     """The rows of the pieces set aside that are read: a warp takes pieces of a part of the list in turn.
 
@@ -206,7 +257,7 @@ def read_crowded(search, cursors):
     flush(search.lists, nest, int64(1))
 
 
-@bounded_kernel(88)
+@kernel
 def probe_crowded(search, cursors):
     """As `read_crowded`, where strings are searched for in the tags of a piece. It comes first, as it sets some rows
     aside for that."""
@@ -219,7 +270,7 @@ def probe_crowded(search, cursors):
     flush(search.lists, nest, int64(1))
 
 
-@bounded_kernel(80)
+@bounded_kernel(96)
 def look_deeper(search, cursors):
     """As `read_crowded`, where strings of the window before are looked up in the place of a piece."""
     dealt, nest = new_shared()

@@ -8,9 +8,8 @@ from __future__ import annotations
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
-from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
-from warpseed.fm_index.tagged import decided_bases, exact_rows, owner_of, position_of, strand_place
-from warpseed.fm_index.text import inside_segment
+from warpseed.compute.warp import BLOCK, lane_of, warp_places
+from warpseed.fm_index.tagged import decided_bases, exact_rows, is_inside, owner_of, position_of, strand_place
 from warpseed.kmer_seeds.kmers import keyed_hit
 from warpseed.sequences.packed import oriented_marks, oriented_word
 
@@ -31,7 +30,7 @@ def _all_bases(kmers, query):
 @scalar
 def _matches(index, kmers, query, strand, position, length):
     """Whether a candidate of a k-mer that is longer than what its row decides is a match."""
-    if not inside_segment(index.segments, position, length):
+    if not is_inside(index, position, length):
         return False
     for w in range((length + int64(31)) >> int64(5)):
         text = fetch_word(index.text, position + int64(32) * int64(w))
@@ -41,20 +40,19 @@ def _matches(index, kmers, query, strand, position, length):
     return True
 
 
-@bounded_kernel(40)
+@bounded_kernel(48)
 def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     """Exact matches of a k-mer, a thread each; of one of its orientations where a string has to be looked up in both:
     thread 2·q + s, so that the two of a k-mer are lanes side by side.
 
-    A block reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no
-    room too. The lanes of a warp write its hits in turn, each finding by binary search whose hit it is (shared
-    memory, 10 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is
-    the number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` counts those.
+    A warp reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no room
+    too: it waits for no other. Its lanes write them in turn, each finding by binary search whose hit it is (shared
+    memory, 14 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is the
+    number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` counts those.
     """
     places = cuda.shared.array(BLOCK, uint32)
-    rows = cuda.shared.array(BLOCK, uint32)
+    rows = cuda.shared.array(BLOCK, uint64)
     kinds = cuda.shared.array(BLOCK, uint8)
-    warp_totals = cuda.shared.array(WARPS, uint64)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
     owner = owner_of(index, t)
@@ -89,11 +87,15 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     place, warp_total = warp_places(count)
     places[me] = uint32(place)
     kinds[me] = uint8(_SIDE_BY_SIDE if length <= decided_bases(index) else _SCATTERED)
-    rows[me] = uint32(row)
+    rows[me] = uint64(row)
     if count == int64(1) and length <= decided_bases(index):
-        rows[me] = uint32(position_of(index, row))
+        rows[me] = uint64(position_of(index, row))
         kinds[me] = uint8(_SINGLE)
-    begin = reserve(warp_totals, warp_total, cursor, 0)
+    begin = int64(0)
+    if me & int64(31) == int64(0) and warp_total > int64(0):
+        begin = int64(cuda.atomic.add(cursor, 0, uint64(warp_total)))
+    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    cuda.syncwarp()
     if not store or begin + warp_total > int64(hits.shape[0]):
         return
     first_lane = me - (me & int64(31))

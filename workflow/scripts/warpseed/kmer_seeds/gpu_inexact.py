@@ -11,8 +11,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
-from warpseed.fm_index.tagged import exact_tag_range, owner_of, position_of
-from warpseed.fm_index.text import inside_segment
+from warpseed.fm_index.tagged import exact_tag_range, is_inside, owner_of, position_of
 from warpseed.kmer_seeds.gpu_crowded import piece_rows
 from warpseed.kmer_seeds.gpu_look_ups import (
     flush,
@@ -53,17 +52,17 @@ class Waiting(NamedTuple):
     items: np.ndarray
     """uint32[_BLOCK_WAITING], pattern << 5 | the lane that looked it up"""
     lows: np.ndarray
-    """uint32[_BLOCK_WAITING], first row"""
-    highs: np.ndarray
-    """uint32[_BLOCK_WAITING], row behind the last"""
+    """uint64[_BLOCK_WAITING], first row"""
+    counts: np.ndarray
+    """uint32[_BLOCK_WAITING], rows"""
 
 
 @scalar
 def _new_waiting():
-    """Shared memory of a block for its stacks: 48 bytes a thread."""
+    """Shared memory of a block for its stacks: 64 bytes a thread."""
     return Waiting(
         cuda.shared.array(_BLOCK_WAITING, uint32),
-        cuda.shared.array(_BLOCK_WAITING, uint32),
+        cuda.shared.array(_BLOCK_WAITING, uint64),
         cuda.shared.array(_BLOCK_WAITING, uint32),
     )
 
@@ -87,8 +86,8 @@ def _put(waiting, crowded, filled, item, rows):
         before = uint32(votes & ((uint32(1) << uint32(lane)) - uint32(1)))
         at = _place(crowded, int64(filled) + popcount(uint64(before)))
         waiting.items[at] = uint32(item)
-        waiting.lows[at] = uint32(low)
-        waiting.highs[at] = uint32(high)
+        waiting.lows[at] = uint64(low)
+        waiting.counts[at] = uint32(high - low)
     cuda.syncwarp()
     return int32(filled + popcount(uint64(votes)))
 
@@ -101,7 +100,8 @@ def _take(waiting, crowded, first, filled):
     item, low, high = int64(0), int64(0), int64(0)
     if first + lane < filled:
         at = _place(crowded, first + lane)
-        item, low, high = int64(waiting.items[at]), int64(waiting.lows[at]), int64(waiting.highs[at])
+        item, low = int64(waiting.items[at]), int64(waiting.lows[at])
+        high = low + int64(waiting.counts[at])
     cuda.syncwarp()
     return item, low, high
 
@@ -132,7 +132,7 @@ def _narrowed(search, look_up, rows, bases):
     if is_whole(way) and all_known(search.kmers) and high - low > search.max_hits:
         length = int64(search.kmers.lengths[query])
         first, last = exact_tag_range(index, low, high, bases, bases_behind(way), int64(search.max_hits))
-        if last - first > search.max_hits and inside_segment(index.segments, position_of(index, first), length):
+        if last - first > search.max_hits and is_inside(index, position_of(index, first), length):
             cuda.atomic.add(search.lists.counts, query, uint64(last - first))
             return low, low
     return exact_tag_range(index, low, high, bases, sure_bases(way), high)
@@ -195,7 +195,7 @@ def _try_waiting(search, shared, filled, crowded, least, soon):
     return filled, crowded
 
 
-@bounded_kernel(80)
+@bounded_kernel(88)
 def append_inexact(search, rounds):
     """Matches with mismatches: 2 lanes a k-mer, and orientation that it is looked up in, take its look-ups in turn, in
     `rounds` rounds.

@@ -17,9 +17,17 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
-from warpseed.fm_index.tagged import TAG_BASES, TaggedIndex, strand_place
-from warpseed.fm_index.text import inside_segment
-from warpseed.kmer_seeds.fast import Neighbours, Scheme, accept_word, accept_words
+from warpseed.fm_index.tagged import (
+    MOST_TABLE_LENGTH,
+    TaggedIndex,
+    holds,
+    is_inside,
+    row_position,
+    strand_place,
+    table_row,
+    tag_mask,
+)
+from warpseed.kmer_seeds.fast import Neighbours, Scheme, word_distance, words_distance
 from warpseed.kmer_seeds.gpu_ways import (
     is_framed,
     is_whole,
@@ -101,9 +109,9 @@ def look_up_bucket(search, query, strand, first_word, pattern):
         bases = oriented_bases(search.kmers, query, strand, first_word, int64(before >> uint64(1)))
     code = uint32(bases >> uint64(32)) >> uint32(int64(32) - int64(2) * int64(search.tagged.table_length))
     entry = uint32(((code >> unseen) << unseen) ^ uint32(string))
-    table = search.tagged.table
-    low, high = table[uint64(entry)], table[uint64(entry) + (uint64(1) << uint64(unseen))]
-    return int64(low), int64(max(low, high))
+    behind = uint64(entry) + (uint64(1) << uint64(unseen))
+    low, high = table_row(search.tagged, uint64(entry)), table_row(search.tagged, behind)
+    return low, max(low, high)
 
 
 class Lists(NamedTuple):
@@ -128,7 +136,7 @@ class Lists(NamedTuple):
 def tag_of(index, length, offset, bases):
     """What a row's tag should be for a window at `offset`, and the mask of its bases that lie in the k-mer."""
     table_length = int64(index.table_length)
-    mask = prefix_mask(min(length - offset, int64(32)) - table_length) >> uint64(32)
+    mask = tag_mask(min(length - offset, int64(32)) - table_length)
     return ((bases << uint64(int64(2) * table_length)) >> uint64(32)) & mask, mask
 
 
@@ -187,7 +195,7 @@ class InexactSearch(NamedTuple):
     ways: np.ndarray
     """uint32[patterns of the scheme], of `ways_of`"""
     neighbours: Neighbours
-    """of a string of TAG_BASES bases: those of a shorter one are the first of them, see `change_of`"""
+    """of a string of MOST_TABLE_LENGTH bases: those of a shorter one are the first of them, see `change_of`"""
     before: np.ndarray
     """uint32[rows], of `warpseed.fm_index.tagged.fill_bases_before`; empty where no way leads to it"""
     max_hits: int
@@ -196,7 +204,7 @@ class InexactSearch(NamedTuple):
 
 @scalar
 def strings_within(search, length, changed):
-    """Strings of so many bases, at most TAG_BASES, that differ from a given one in at most `changed`, int32."""
+    """Strings of so many bases, at most MOST_TABLE_LENGTH, that differ from a given one in at most `changed`, int32."""
     return int32(search.neighbours.fewer[length, changed + int64(1)])
 
 
@@ -207,7 +215,7 @@ def change_of(search, length, string):
     changed = int64(0)
     while string >= fewer[length, changed + int64(1)]:
         changed += int64(1)
-    return masks[fewer[int64(TAG_BASES), changed] + string - fewer[length, changed]]
+    return masks[fewer[int64(MOST_TABLE_LENGTH), changed] + string - fewer[length, changed]]
 
 
 class LookUp(NamedTuple):
@@ -256,12 +264,14 @@ def _distance_at(search, look_up, position):
     query = look_up.owner >> int64(1)
     strand = look_up.owner & int64(1)
     window = window_of(look_up.way)
-    if not one_word_each(kmers):
-        return accept_words(tagged, kmers, scheme, query, strand, position, window)
     length = int64(kmers.lengths[query])
-    differ = mismatch_bits(fetch_word(tagged.text, position), look_up.first_word)
-    differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
-    return accept_word(tagged, scheme, length, position, window, differ)
+    if one_word_each(kmers):
+        differ = mismatch_bits(fetch_word(tagged.text, position), look_up.first_word)
+        differ = (differ | oriented_marks(kmers, query, strand, int64(0))) & prefix_mask(length)
+        distance = word_distance(scheme, length, window, differ)
+    else:
+        distance = words_distance(tagged, kmers, scheme, query, strand, position, window)
+    return distance if is_inside(tagged, position, length) else int64(-1)
 
 
 @scalar
@@ -274,6 +284,24 @@ def _mismatches_before(search, look_up, row):
 
 
 @scalar
+def _distance_framed(search, look_up, row):
+    """Mismatches of a k-mer to a row whose tag and the bases before it hold the whole k-mer, in what is looked up and
+    before that; one too many where its first window reports it, as that has no more than it allows."""
+    most = int64(search.scheme.max_mismatches)
+    distance = spent_of(look_up.way) + popcount(_mismatches_before(search, look_up, row))
+    return distance if distance >= most - spare_of(look_up.way) else most + int64(1)
+
+
+@scalar
+def may_match(search, look_up, row):
+    """Whether `try_row` goes on behind what it reads of a row first."""
+    if is_framed(look_up.way) and all_known(search.kmers):
+        return _distance_framed(search, look_up, row) <= int64(search.scheme.max_mismatches)
+    tag = (search.tagged.rows[row] >> uint64(32)) & look_up.mask
+    return popcount(mismatch_bits(tag, look_up.tag)) <= spare_of(look_up.way)
+
+
+@scalar
 def try_row(search, nest, look_up, row):
     """Decide on one row of a bucket by its tag, by the bases before it, and where these do not hold the whole k-mer, by
     the text."""
@@ -282,9 +310,8 @@ def try_row(search, nest, look_up, row):
     most, spare = int64(search.scheme.max_mismatches), spare_of(look_up.way)
     distance, framed = spent_of(look_up.way), is_framed(look_up.way) and all_known(kmers)
     if framed:
-        # The first window has more than it allows, or it would have reported what this one finds.
-        distance += popcount(_mismatches_before(search, look_up, row))
-        if distance > most or distance < most - spare:
+        distance = _distance_framed(search, look_up, row)
+        if distance > most:
             return
     tagged = index.rows[row]
     in_tag = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
@@ -292,11 +319,14 @@ def try_row(search, nest, look_up, row):
     # (A base that is none is packed as one: it makes as many mismatches, or more.)
     if in_tag > spare or distance > most:
         return
-    position = int64(tagged & uint64(0xFFFFFFFF)) - offset_of(look_up.way)
-    if position < int64(0) or position >= int64(index.rows.shape[0]):
+    position = row_position(tagged) - offset_of(look_up.way)
+    if position < int64(0):
         return
-    if framed or (is_whole(look_up.way) and all_known(kmers)):
-        if not inside_segment(index.segments, position, int64(kmers.lengths[query])):
+    if is_whole(look_up.way) and all_known(kmers):
+        if not holds(index, tagged, position, int64(kmers.lengths[query])):
+            return
+    elif framed:
+        if not is_inside(index, position, int64(kmers.lengths[query])):
             return
     else:
         distance = _distance_at(search, look_up, position)
@@ -320,20 +350,20 @@ class Dealt(NamedTuple):
     """The look-ups of a block's threads in shared memory, and where the rows of each begin among its warp's."""
 
     places: np.ndarray
-    lows: np.ndarray
     owners: np.ndarray
     ways: np.ndarray
     tags: np.ndarray
     masks: np.ndarray
     """uint32[BLOCK] each"""
+    lows: np.ndarray
     words: np.ndarray
-    """uint64[BLOCK]"""
+    """uint64[BLOCK] each"""
 
 
 @scalar
 def new_shared():
-    """Shared memory of a block of an inexact search: 49 bytes a thread, its hits included."""
-    rows = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
+    """Shared memory of a block of an inexact search: 53 bytes a thread, its hits included."""
+    places, lows = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint64)
     look_ups = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
     tags = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
     nest = Nest(cuda.shared.array(_BLOCK_NEST, uint64), cuda.shared.array(WARPS, uint32))
@@ -342,7 +372,7 @@ def new_shared():
         nest.filled[me >> int64(5)] = uint32(0)
     cuda.syncwarp()
     words = cuda.shared.array(BLOCK, uint64)
-    return Dealt(rows[0], rows[1], look_ups[0], look_ups[1], tags[0], tags[1], words), nest
+    return Dealt(places, look_ups[0], look_ups[1], tags[0], tags[1], lows, words), nest
 
 
 @scalar
@@ -354,7 +384,7 @@ def try_rows(search, nest, dealt, look_up, rows):
     me = int64(cuda.threadIdx.x)
     place, total = warp_places(high - low)
     dealt.places[me] = uint32(place)
-    dealt.lows[me] = uint32(low)
+    dealt.lows[me] = uint64(low)
     dealt.owners[me] = uint32(look_up.owner)
     dealt.ways[me] = uint32(look_up.way)
     dealt.tags[me] = uint32(look_up.tag)
