@@ -16,8 +16,9 @@ import numpy as np
 from warpseed.compute.gpu import cupy, current_device, on_device, pinned, synchronize, to_device, view
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import on_threads
+from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["copied_from_host", "copied_to_host", "from_device"]
+__all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
 
 _PIECE = 1 << 25
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
@@ -42,13 +43,25 @@ def copied_from_host(value: Any, threads: int = 1) -> Any:
     return view(there)
 
 
-def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
-    """Copy a CuPy array to the host, a large one by several threads; an array of the host stays."""
+def copied_to_device(value: Any, watch: Stopwatch, threads: int = 1) -> Any:
+    """As `to_device`, by several threads as `copied_from_host` where there are; stage host_to_device."""
+    with watch.stage("host_to_device", synchronise=synchronize):
+        return copied_from_host(value, threads) if threads > 1 else to_device(value)
+
+
+def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) -> np.ndarray:
+    """Copy a CuPy array to the host, a large one by several threads; an array of the host stays.
+
+    out : of the same shape and type, to be filled with either; else there is a new one for what lies on the device
+    """
     if isinstance(value, np.ndarray):
-        return value
+        if out is None:
+            return value
+        out[...] = value
+        return out
     if value.nbytes <= _PIECE:
-        return np.asarray(value.get())
-    host = np.empty(value.shape, value.dtype)
+        return np.asarray(value.get(out=out))
+    host = np.empty(value.shape, value.dtype) if out is None else out
     target, source = host.reshape(-1), value.reshape(-1)
 
     def begin(piece: slice, buffer: np.ndarray, stream: Any) -> None:

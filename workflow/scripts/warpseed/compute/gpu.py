@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -34,13 +34,9 @@ except ImportError as error:
 # Its types are those of the host side: threadIdx, shared.array and the like stand for something else in a kernel.
 cuda: Any = numba_cuda_target
 
-if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
-
 __all__ = [
     "argsort",
     "bounded_kernel",
-    "copied_to_device",
     "copies_of",
     "cuda",
     "cupy",
@@ -326,12 +322,6 @@ def to_device(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value)(*(to_device(part) for part in value))
     return value
-
-
-def copied_to_device(value: Any, watch: Stopwatch) -> Any:
-    """As `to_device`; stage host_to_device."""
-    with watch.stage("host_to_device", synchronise=synchronize):
-        return to_device(value)
 
 
 def with_room(room: tuple[int, ...], attempt: Callable[..., tuple[tuple[int, ...], _Result]]) -> _Result:

@@ -15,10 +15,10 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS
 from warpseed.compute.device_batches import BatchRun, run_batches
+from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
-    copied_to_device,
     cupy,
     launch,
     resident,
@@ -226,9 +226,8 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
     before = partial(bases_before_on_device, index, tagged, watch)
 
     def run(kmers: Packed) -> DeviceHits:
-        scheme = None
+        scheme, on_device = None, copied_to_device(kmers, watch, request.threads)
         with watch.stage("host_to_device", synchronise=synchronize):
-            on_device = to_device(kmers)
             if not _in_one_pass(tagged, kmers.lengths, request):
                 scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0], before)
         with time_on_device(watch, "kernel"):
@@ -282,7 +281,7 @@ def _paper_intervals(
     bwts: tuple[PaperIndex, PaperIndex], kmers: Packed, request: KmerRequest, watch: Stopwatch
 ) -> DeviceIntervals:
     """The intervals of one batch, on the device."""
-    on_device = copied_to_device(kmers, watch)
+    on_device = copied_to_device(kmers, watch, request.threads)
     longest = int(kmers.lengths.max(initial=1))
     with time_on_device(watch, "kernel"):
         return search_intervals(bwts, on_device, longest, request.criteria, request.max_hits)

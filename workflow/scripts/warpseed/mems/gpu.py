@@ -11,10 +11,10 @@ import numpy as np
 
 from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
-    copied_to_device,
     cupy,
     free_memory,
     launch,
@@ -265,7 +265,7 @@ def fast_batch(
     guess = _guess(index, request)
 
     def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
-        on_device = copied_to_device(reads, watch)
+        on_device = copied_to_device(reads, watch, request.threads)
         with time_on_device(watch, "kernel"):
             return fast_matches(tagged, on_device, request, guess)
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import copied_to_device, cupy, free_memory, launch, to_device, view
+from warpseed.compute.gpu import cupy, free_memory, launch, to_device, view
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -277,7 +278,7 @@ def paper_batch(
     binned = binned_on_device(index, request.criteria.min_length, parameters, watch)
 
     def run(reads: Packed) -> DeviceHits | Iterator[DeviceHits]:
-        return paper_matches(binned, copied_to_device(reads, watch), request, watch)
+        return paper_matches(binned, copied_to_device(reads, watch, request.threads), request, watch)
 
     return run
 

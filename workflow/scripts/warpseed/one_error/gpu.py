@@ -15,10 +15,10 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS, Appended, group_words
 from warpseed.compute.device_batches import BatchRun, run_batches
+from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import (
-    copied_to_device,
     cupy,
     launch,
     resident,
@@ -152,7 +152,7 @@ def fast_batch(index: SeedIndex, request: ReadRequest, watch: Stopwatch) -> Call
     guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
 
     def run(reads: Packed) -> DeviceHits:
-        on_device = copied_to_device(reads, watch)
+        on_device = copied_to_device(reads, watch, request.threads)
         with time_on_device(watch, "kernel"):
             return fast_placements(tagged, on_device, request, guess)
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, uint32
+from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import copied_to_device, cuda, cupy, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.one_error.paper import Results, search_read

@@ -8,10 +8,10 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
-from warpseed.compute.device_batches import run_batches
+from warpseed.compute.device_batches import run_batches, serve_devices
 from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import is_out_of_memory, pinned
+from warpseed.compute.gpu import current_device, is_out_of_memory, pinned
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
@@ -49,6 +49,8 @@ class Request(NamedTuple, Generic[_Criteria]):
     max_hits: int
     """a query with more hits loses them all; NO_LIMIT where none does"""
     count_only: bool = False
+    threads: int = 1
+    """CPU threads that bring the queries of a batch to the device"""
 
 
 class DeviceArguments(TypedDict, total=False):
@@ -75,9 +77,14 @@ class DeviceOptions(NamedTuple):
     devices: Sequence[int] = (0,)
     """numbers of the GPUs that share the queries"""
 
+    @property
+    def threads_each(self) -> int:
+        """CPU threads for each GPU."""
+        return max(1, self.threads // len(self.devices))
+
     def request(self, criteria: _Criteria) -> Request[_Criteria]:
         """What is asked of every query, as kernels take it."""
-        return Request(criteria, limit_of(self.max_hits), self.count_only)
+        return Request(criteria, limit_of(self.max_hits), self.count_only, self.threads_each)
 
 
 class DeviceHits(NamedTuple):
@@ -221,27 +228,61 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
     bytes_each : device memory that a query and its results take, about
     options : whose watch takes the seconds of each stage (see `run_batches`)
     """
-    watch, threads_each = options.watch or Stopwatch(), max(1, options.threads // len(options.devices))
+    watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def begin(mine: Stopwatch) -> Callable[[int, int], Found]:
+    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _Left]:
         search = start(mine)
 
-        def run(first: int, last: int) -> Found:
+        def run(first: int, last: int) -> Found | _Left:
             found = search(part_of(queries, first, last))
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):
                 return _joined([part.found() for part in found])
+            # Where each of several devices has one batch, its hits wait there until it is known how many come before.
+            if devices > 1 and (last == count or last - first == -(-count // devices)):
+                return _Left(current_device(), found)
             with mine.stage("device_to_host"):
-                return found.found(threads_each)
+                return found.found(options.threads_each)
 
         return run
 
-    parts = run_batches(len(queries.lengths), bytes_each, begin, watch=watch, devices=options.devices)
-    if len(parts) == 1:
-        return parts[0]
+    parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
+    left = [part for part in parts if isinstance(part, _Left)]
+    if len(left) == len(parts) > 1:
+        return _brought(left, options, watch)
+    here = [part if isinstance(part, Found) else _brought([part], options, watch) for part in parts]
+    if len(here) == 1:
+        return here[0]
     with watch.stage("join"):
-        return join_found(parts, options.threads)
+        return join_found(here, options.threads)
+
+
+class _Left(NamedTuple):
+    """Hits of a batch that are still on the device that found them."""
+
+    device: int
+    found: DeviceHits
+
+
+def _brought(parts: list[_Left], options: DeviceOptions, watch: Stopwatch) -> Found:
+    """The hits of consecutive batches, from all devices at once into the arrays that hold them together."""
+    found = [part.found for part in parts]
+    words = np.empty(sum(len(each.hits) for each in found), np.uint64)
+    counts = np.empty(sum(len(each.counts) for each in found), np.int64)
+    ends = np.cumsum([(len(each.hits), len(each.counts)) for each in found], axis=0).tolist()
+    dropped = sum(each.dropped_queries for each in found), sum(each.dropped_hits for each in found)
+
+    def bring(number: int, mine: Stopwatch) -> None:
+        with mine.stage("device_to_host"):
+            for (device, each), (words_end, counts_end) in zip(parts, ends, strict=True):
+                if device == options.devices[number]:
+                    copied_to_host(each.hits, options.threads_each, words[words_end - len(each.hits) : words_end])
+                    counted = each.counts.astype(np.int64)
+                    copied_to_host(counted, options.threads_each, counts[counts_end - len(counted) : counts_end])
+
+    serve_devices(options.devices, bring, watch)
+    return Found(words.view(found[0].hit_type), counts, *dropped)
 
 
 def _joined(parts: list[Found]) -> Found:
