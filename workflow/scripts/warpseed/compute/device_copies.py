@@ -20,7 +20,7 @@ from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
 
-_PIECE = 1 << 25
+_PIECE = 1 << 23
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
 _MOST_COPYING = 8
 """Threads that copy."""

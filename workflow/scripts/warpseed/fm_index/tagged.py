@@ -117,7 +117,7 @@ def is_inside(index, position, length):
 @scalar
 def table_row(index, entry):
     """The row that an entry of the table says, int64."""
-    row = int64(index.table[entry])
+    row = int64(index.table[uint64(entry)])
     return row if int64(entry) < int64(index.wrap) else row + (int64(1) << int64(32))
 
 
@@ -212,7 +212,7 @@ def tag_mask(bases):
 @scalar
 def tag_at(rows, row, mask):
     """The tag of a row under a mask, in the upper bits of 32: uint64."""
-    return (rows[row] >> uint64(32)) & mask
+    return (rows[uint64(row)] >> uint64(32)) & mask
 
 
 @scalar
@@ -266,12 +266,12 @@ def tags_from(rows, low, high, tag, mask, most):
 
 @scalar
 def position_of(index, row):
-    return row_position(index.rows[row])
+    return row_position(index.rows[uint64(row)])
 
 
 @scalar
 def _row_holds(index, row, length):
-    tagged = index.rows[row]
+    tagged = index.rows[uint64(row)]
     return holds(index, tagged, row_position(tagged), length)
 
 

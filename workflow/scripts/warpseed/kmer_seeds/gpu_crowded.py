@@ -9,7 +9,7 @@ the window behind it, of which each would have to be compared in the text.
 from __future__ import annotations
 
 from warpseed.compute.appended import run_at, runs_of_warp, set_aside
-from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.fm_index.tagged import (
@@ -25,6 +25,7 @@ from warpseed.fm_index.tagged import (
 )
 from warpseed.kmer_seeds.gpu_look_ups import (
     LookUp,
+    before_of,
     change_of,
     flush,
     is_dropped,
@@ -45,8 +46,6 @@ _RUN = 1024
 """Rows that are read one by one rather than searched, and that a warp reads before it takes others."""
 _LONG_RUN = 1 << 14
 """As many, where max_hits is given: a k-mer is soon known to have too many, or has few hits in many rows."""
-_SIDE_BY_SIDE = 4
-"""Rows that a lane looks at together."""
 _SLICE = 256
 """Rows of a run after which a warp asks whether the k-mer is dropped."""
 _ROWS_A_STRING = 8
@@ -206,22 +205,18 @@ def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
 
 @scalar
 def _read(search, nest, look_up, rows):
-    """The rows of a run, a lane every 32nd; all lanes take part.
+    """The rows of a run, one by one, a lane every 32nd; all lanes take part.
 
-    A lane looks at some of them before it tries those that may be matches: so it waits for memory once.
+    Few rows are matches: where the bases before them tell most others, these alone are looked at, in few instructions.
     """
     query = look_up.owner >> int64(1)
+    framed = is_framed(look_up.way) and all_known(search.kmers)
+    bases, shown = before_of(look_up)
     for first in range(rows[0], rows[1], _SLICE):
         last = min(int64(first) + int64(_SLICE), rows[1])
-        for row in range(int64(first) + (int64(cuda.threadIdx.x) & int64(31)), last, 32 * _SIDE_BY_SIDE):
-            left = uint32(0)
-            for number in range(_SIDE_BY_SIDE):
-                here = int64(row) + int64(32) * int64(number)
-                if may_match(search, look_up, min(here, last - int64(1))) and here < last:
-                    left |= uint32(1) << uint32(number)
-            for number in range(_SIDE_BY_SIDE):
-                if (left >> uint32(number)) & uint32(1) != uint32(0):
-                    try_row(search, nest, look_up, int64(row) + int64(32) * int64(number))
+        for row in range(int64(first) + (int64(cuda.threadIdx.x) & int64(31)), last, 32):
+            if not framed or may_match(search, look_up, search.before[uint64(row)], bases, shown):
+                try_row(search, nest, look_up, int64(row))
         flush(search.lists, nest, int64(32))
         if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
             return
@@ -241,7 +236,7 @@ def _piece_at(search, entry, method):
     return look_up, (begin, last), pattern
 
 
-@bounded_kernel(96)
+@bounded_kernel(72)
 def read_crowded(search, cursors):
     """The rows of the pieces set aside that are read: a warp takes pieces of a part of the list in turn.
 

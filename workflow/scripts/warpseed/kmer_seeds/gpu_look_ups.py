@@ -49,11 +49,13 @@ __all__ = [
     "InexactSearch",
     "Lists",
     "LookUp",
+    "before_of",
     "change_of",
     "flush",
     "is_dropped",
     "look_up_bucket",
     "look_up_of",
+    "may_match",
     "new_shared",
     "oriented_bases",
     "strings_of",
@@ -275,30 +277,31 @@ def _distance_at(search, look_up, position):
 
 
 @scalar
-def _mismatches_before(search, look_up, row):
-    """A bit for each base before a look-up's window in which a row of its bucket is not as the k-mer."""
+def before_of(look_up):
+    """The bases of a k-mer before a look-up's window, at most BASES_BEFORE, as `InexactSearch.before` has those of a
+    row, and the low bit of each: (uint32, uint32)."""
     offset = offset_of(look_up.way)
     bases = look_up.first_word >> uint64(int64(64) - int64(2) * offset)
-    shown = (uint64(1) << uint64(int64(2) * offset)) - uint64(1)
-    return mismatch_bits(uint64(search.before[row]), bases) & shown
+    shown = ((uint64(1) << uint64(int64(2) * offset)) - uint64(1)) & uint64(0x55555555)
+    return uint32(bases), uint32(shown)
 
 
 @scalar
-def _distance_framed(search, look_up, row):
-    """Mismatches of a k-mer to a row whose tag and the bases before it hold the whole k-mer, in what is looked up and
-    before that; one too many where its first window reports it, as that has no more than it allows."""
+def _mismatches_before(before, bases, shown):
+    """Bases before a row in which it is not as the k-mer, int64."""
+    differ = uint32(before ^ bases)
+    return popcount(uint64((differ | (differ >> uint32(1))) & shown))
+
+
+@scalar
+def may_match(search, look_up, before, bases, shown):
+    """Whether a row with these bases before it may be a match of a look-up that `is_framed`.
+
+    The k-mer's first window has more mismatches than it allows there, or it would have reported what this one finds.
+    """
+    distance = spent_of(look_up.way) + _mismatches_before(before, bases, shown)
     most = int64(search.scheme.max_mismatches)
-    distance = spent_of(look_up.way) + popcount(_mismatches_before(search, look_up, row))
-    return distance if distance >= most - spare_of(look_up.way) else most + int64(1)
-
-
-@scalar
-def may_match(search, look_up, row):
-    """Whether `try_row` goes on behind what it reads of a row first."""
-    if is_framed(look_up.way) and all_known(search.kmers):
-        return _distance_framed(search, look_up, row) <= int64(search.scheme.max_mismatches)
-    tag = (search.tagged.rows[row] >> uint64(32)) & look_up.mask
-    return popcount(mismatch_bits(tag, look_up.tag)) <= spare_of(look_up.way)
+    return most - spare_of(look_up.way) <= distance <= most
 
 
 @scalar
@@ -310,10 +313,12 @@ def try_row(search, nest, look_up, row):
     most, spare = int64(search.scheme.max_mismatches), spare_of(look_up.way)
     distance, framed = spent_of(look_up.way), is_framed(look_up.way) and all_known(kmers)
     if framed:
-        distance = _distance_framed(search, look_up, row)
-        if distance > most:
+        bases, shown = before_of(look_up)
+        before = search.before[uint64(row)]
+        if not may_match(search, look_up, before, bases, shown):
             return
-    tagged = index.rows[row]
+        distance += _mismatches_before(before, bases, shown)
+    tagged = index.rows[uint64(row)]
     in_tag = popcount(mismatch_bits((tagged >> uint64(32)) & look_up.mask, look_up.tag))
     distance += in_tag
     # (A base that is none is packed as one: it makes as many mismatches, or more.)
