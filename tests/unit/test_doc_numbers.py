@@ -156,10 +156,10 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/decisions.md", r"for every two places at most, up to k = (\d+)", tree_cpu._MOST_COUNTED_K),
     ("docs/decisions.md", r"of k up to 6 \(([\d,]+) words of 4 bytes", gpu_direct.SHARED_CELLS),
     ("docs/kmer_seeds.md", r"in two sizes: k up to 32, and up to (\d+)", kmers.MAX_LENGTH),
-    ("docs/kmer_seeds.md", r"and the (\d+) bases behind the\s+first K of its suffix", tagged.TAG_BASES),
+    ("docs/kmer_seeds.md", r"and\s+the (\d+) bases behind the first K of its suffix", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"A row thus decides K \+ (\d+) bases", tagged.TAG_BASES),
     ("docs/kmer_seeds.md", r"to one of (\d+)\s+lists with a counter each", gpu_inexact.SEGMENTS),
-    ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows is first narrowed", gpu_inexact._CROWDED),
+    ("docs/kmer_seeds.md", r"A bucket of more than (\d+) rows a strand is first narrowed", gpu_inexact._CROWDED),
     (
         "docs/kmer_seeds.md",
         r"the rest, a row of the second window's bucket is tried by the (\d+)\s",
