@@ -125,6 +125,6 @@ def test_how_a_saved_index_comes_there() -> None:
     millions = SEEDS[(SEEDS["item"] == "whole") & SEEDS["case"].str.endswith("_1M") & (SEEDS["tier"] == "fast")]
     came = millions[millions["stage"] == "index_to_device"].groupby("case")["value"].median()
     sizes = INDEX[INDEX["metric"] == "size"].groupby("case")["value"].first()
-    brought = sizes["part=text (fast)"] + sizes["part=suffix array (fast)"]
+    brought = sizes["part=text (fast)"]
     assert len(came) == 5
     assert list(told.groups()) == [*(f"{value:.2g}" for value in (came.min(), came.max())), f"{brought / 1e9:.3g}"]

@@ -68,7 +68,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     from warpseed.compute.appended import Appended
     from warpseed.ebwt.paper import Written
     from warpseed.fm_index.binned import binned_index
-    from warpseed.fm_index.gpu_rows import Wrap
+    from warpseed.fm_index.gpu_rows import Beyond
     from warpseed.fm_index.tagged import MOST_TABLE_LENGTH, TaggedIndex
     from warpseed.fm_index.text import PackedText
     from warpseed.kmer_seeds.fast import exact_neighbours, make_scheme
@@ -232,7 +232,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "reverse_words": (words, 99, words[0], words),
         "join_strands": (words, words, 99, words),
         "count_strings": (text, 4, rows),
-        "place_rows": (text, 4, Wrap(99, 0), rows, words),
+        "place_rows": (text, 4, Beyond(99, 0), rows, words),
         "sort_buckets": (tagged, words, rows),
         "sort_long_buckets": (tagged, words, rows, rows),
         "sort_longer_buckets": (tagged, words, rows, borders.reshape(4, 2)),

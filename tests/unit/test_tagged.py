@@ -77,12 +77,12 @@ def made_of_both(
     if first is not None:
         count, sum_up = 2 * (index.rows - len(index.segments.contig)), gpu_rows._sum_up
 
-        def from_first(table: np.ndarray, entries: int) -> gpu_rows.Wrap:
+        def from_first(table: np.ndarray, entries: int) -> gpu_rows.Beyond:
             sum_up(table, entries)
             begins = table[1:].astype(np.int64) + first
             table += np.uint32(first % (1 << 32))
             entry = int(np.searchsorted(begins, 1 << 32))
-            return gpu_rows.Wrap(entry, int(begins[entry - 1]) if entry else 0)
+            return gpu_rows.Beyond(entry, int(begins[entry - 1]) if entry else 0)
 
         monkeypatch.setattr(gpu_rows, "_sum_up", from_first)
         monkeypatch.setattr(gpu_rows, "view", lambda array: Far(array, first) if array.shape == (count,) else array)
@@ -104,7 +104,7 @@ def test_rows_of_both_strands(
     made = made_of_both(monkeypatch, index, table_length)
     both = build_index(write_reference(with_opposites(contigs)))
     expected = rows_of_both(index, both, table_length)
-    assert (made.orientations, made.forward, made.wrap) == (1, index.rows, expected.wrap)
+    assert (made.orientations, made.forward, made.first_beyond) == (1, index.rows, expected.first_beyond)
     assert made.rows.tolist() == expected.rows.tolist()
     assert made.table.tolist() == expected.table.tolist()
     for start, end in zip(both.segments.text_start[:-1].tolist(), both.segments.text_start[1:].tolist(), strict=True):
@@ -149,19 +149,19 @@ def test_sums_of_counts_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, entries:
     counts[:2] = 0
     table = counts.copy().view(Array)
     with on_device(0):
-        wrap = gpu_rows._sum_up(table, entries)
+        beyond = gpu_rows._sum_up(table, entries)
     ends = np.cumsum(counts.astype(np.int64))
     assert table.tolist() == (ends % (1 << 32)).tolist()
     if (there := np.flatnonzero(ends >= 1 << 32)).size:
-        assert wrap == (there[0] - 1, ends[there[0] - 1])
+        assert beyond == (there[0] - 1, ends[there[0] - 1])
     else:
-        assert wrap.entry == len(table) - 1
+        assert beyond.entry == len(table) - 1
 
 
 def test_rows_of_the_text_alone_where_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:
     package = play_build(monkeypatch, index)
     monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
-    package.free = 3 * gpu_rows.bytes_for_rows(index.segments, 4) // 2 - 2
+    package.free = 3 * gpu_rows.bytes_for_rows(index.rows, 4) // 2 - 2
     with on_device(0):
         assert device.kmer_rows_on_device(index, Stopwatch()).orientations == 2
 

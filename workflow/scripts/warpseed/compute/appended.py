@@ -49,7 +49,7 @@ _MOST_RANKED = 0xFFFF_FFFF
 """Words of a query that have ranks."""
 _PLACING_BLOCKS = 32 * SEGMENTS
 _FAR = 1 << 30
-"""Marks the second word of an item that is set aside."""
+"""Marks the second word of what is set aside where the run's first row is 2^32 or more."""
 
 
 class Appended(NamedTuple):
@@ -126,8 +126,8 @@ def set_aside(cursors, crowded, item, rows, run):
     ----------
     cursors : uint64[2·SEGMENTS or more]; behind SEGMENTS those of `crowded`
     crowded : uint32[…, 4], cut into SEGMENTS parts: two words of an item, first row, row behind the last, both modulo
-        2^32; _FAR marks the second word where the first row is not below 2^32
-    item : (int64, int64), these two words, the second without _FAR
+        2^32; the bit _FAR of the second word is taken
+    item : (int64, int64), these two words, 32 bits each, the second without _FAR
     rows : (int64 first, int64 behind the last)
     run : int64, rows of a run at most
     """

@@ -12,7 +12,15 @@ from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError, say
 
-__all__ = ["LARGEST_BATCH", "Refuse", "refuse_one_query", "run_batches", "serve_devices", "tell_short_memory"]
+__all__ = [
+    "LARGEST_BATCH",
+    "Refuse",
+    "refuse_one_query",
+    "run_batches",
+    "serve_devices",
+    "share_of",
+    "tell_short_memory",
+]
 
 LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
@@ -142,6 +150,11 @@ def serve_devices(
     return [result for _, result in served]
 
 
+def share_of(count: int, devices: int) -> int:
+    """Queries of a batch of `run_batches`, where there is room for so many."""
+    return -(-count // devices)
+
+
 def run_batches(
     count: int,
     bytes_each: int,
@@ -172,7 +185,7 @@ def run_batches(
     DeviceError : a device does not answer
     """
     deal = _Deal(count)
-    share = -(-count // len(devices))
+    share = share_of(count, len(devices))
 
     def serve(number: int, mine: Stopwatch) -> list[tuple[int, _Result]]:
         results: list[tuple[int, _Result]] = []

@@ -1,5 +1,5 @@
-"""Sorting words where they lie in device memory, by a thread, a warp or a block: what kernels call for each of many
-short lists."""
+"""Sorting words (uint64) where they lie in device memory, by a thread, a warp or a block: what kernels call for each of
+many short lists. Places and numbers of words are int64."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def sort_by_warp(shared, words, begin, count):
 
 @scalar
 def sort_by_block(shared, words, begin, count):
-    """Sort words[begin : begin + count] by all threads of a block.
+    """Sort words[begin : begin + count], however many, by all threads of a block.
 
     shared : uint64[BY_BLOCK], in shared memory
     """

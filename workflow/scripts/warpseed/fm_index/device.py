@@ -26,7 +26,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.binned import BinnedIndex, BinParameters, binned_index
-from warpseed.fm_index.gpu_rows import MOST_SEGMENTS, bytes_for_rows, rows_of_both_on_device
+from warpseed.fm_index.gpu_rows import MOST_SEGMENTS, bytes_for_rows, rows_of_both_strands
 from warpseed.fm_index.layout import PaperIndex, SeedIndex, Segments
 from warpseed.fm_index.tagged import (
     MOST_TABLE_LENGTH,
@@ -57,7 +57,7 @@ _lock = threading.Lock()
 
 
 def table_length_for(rows: int, free: int) -> int:
-    """K of the device's table, 4 to 16: up to 4 entries a base, 64 where no table fits a cache; a quarter of memory."""
+    """K of the device's table, 4 to 16: up to 4 entries a row, 64 where no table fits a cache; a quarter of memory."""
     by_size = (max((64 if rows > 1 << 24 else 4) * rows, 2).bit_length() - 1) // 2
     by_memory = (max(free // 16, 2).bit_length() - 1) // 2
     return max(4, min(MOST_TABLE_LENGTH, by_size, by_memory))
@@ -98,7 +98,8 @@ def text_on_device(index: SeedIndex, watch: Stopwatch) -> PackedText:
 
 
 def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
-    """The fast tier's index: text, tagged rows and a longer table than the CPU's; stage index_to_device."""
+    """Text, its tagged rows and a longer table than the CPU's: the index of reads and matches, and of k-mers where rows
+    of both strands do not fit; stage index_to_device."""
     text, segments = text_on_device(index, watch)
     length = table_length_for(index.rows, free_memory())
 
@@ -128,11 +129,11 @@ def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
 
 def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
-    free = free_memory()
+    free = free_memory()  # a third is left for queries, hits and the bases before rows
     length = table_length_for(2 * index.rows, free)
-    if bytes_for_rows(index.segments, length) > 2 * free // 3 or len(index.segments.contig) > MOST_SEGMENTS:
+    if bytes_for_rows(index.rows, length) > 2 * free // 3 or len(index.segments.contig) > MOST_SEGMENTS:
         return None
-    return rows_of_both_on_device(text, index.segments, length)
+    return rows_of_both_strands(text, index.segments, length)
 
 
 def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:

@@ -30,10 +30,18 @@ from warpseed.compute.device_sorting import (
 )
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort, view
 from warpseed.compute.warp import BLOCK
-from warpseed.fm_index.gpu_text import both_strands_on_device
+from warpseed.fm_index.gpu_text import words_of_both_strands
 from warpseed.fm_index.layout import Segments
-from warpseed.fm_index.tagged import TAG_BASES, TAG_SHIFT, WHOLE, TaggedIndex, table_row
-from warpseed.fm_index.text import PackedText, segment_of
+from warpseed.fm_index.tagged import (
+    TABLE_MODULUS,
+    TAG_BASES,
+    WHOLE,
+    TaggedIndex,
+    is_whole_row,
+    table_row,
+    tagged_row,
+)
+from warpseed.fm_index.text import PackedText, segment_of, text_length
 
 __all__ = [
     "MOST_SEGMENTS",
@@ -41,24 +49,22 @@ __all__ = [
     "count_strings",
     "place_ended",
     "place_rows",
-    "rows_of_both_on_device",
+    "rows_of_both_strands",
     "sort_buckets",
     "sort_long_buckets",
     "sort_longer_buckets",
 ]
 
-MOST_SEGMENTS = 1 << 27
-"""Segments, at most, of which a row can hold one."""
 _LENGTH_SHIFT = 28
 """Bits below the length in a row that is not WHOLE, while it is sorted: its segment, and whether it is of the reverse
 complement."""
+_LENGTH_MASK = (1 << (WHOLE - _LENGTH_SHIFT)) - 1
+MOST_SEGMENTS = 1 << (_LENGTH_SHIFT - 1)
+"""Segments, at most, of which a row can hold one."""
 _LONG_BUCKET = 1 << 17
 """Rows of a bucket that are sorted by a block, at most."""
 _STRINGS = 8
 """Strings whose buckets one thread looks at: most have no row, or one alone."""
-_SUMMED = 1 << 30
-"""Entries of the table that are summed at a time, at most."""
-_HALF = 1 << 32
 
 
 @scalar
@@ -77,11 +83,6 @@ def _starting(text, position, strand):
     return bases & prefix_mask(left), left, segment
 
 
-@scalar
-def _positions(text):
-    return int64(text.segments.text_start[text.segments.contig.shape[0]])
-
-
 @kernel
 def count_strings(text, table_length, table):
     """Count the strings of K bases of both strands: thread 2·position + strand.
@@ -89,51 +90,49 @@ def count_strings(text, table_length, table):
     ``table``, uint32[4**K + 2]: entry c + 2 counts string c.
     """
     t = int64(cuda.grid(1))
-    if t < int64(2) * _positions(text):
+    if t < int64(2) * text_length(text.segments):
         string, left, _ = _starting(text, t >> int64(1), t & int64(1))
         if left > int64(0):
             code = int64(string >> uint64(int64(64) - int64(2) * int64(table_length)))
             cuda.atomic.add(table, code + int64(2), uint32(1))
 
 
-class Wrap(NamedTuple):
-    """Where numbers of rows reach 2^32, modulo which the table holds them."""
+class Beyond(NamedTuple):
+    """Where numbers of rows reach TABLE_MODULUS."""
 
     entry: int
-    """first string whose rows begin there or behind it"""
+    """first string whose rows begin there or behind it; the table's length where there is none"""
     begin: int
     """first row of the string before that"""
 
 
 @kernel
-def place_rows(text, table_length, wrap, table, rows):
+def place_rows(text, table_length, beyond, table, rows):
     """Put every row of both strands into the next place of its bucket: thread 2·position + strand.
 
     Parameters
     ----------
-    wrap : Wrap
+    beyond : Beyond
     table : uint32[4**K + 2], first row of string c at entry c + 1, which moves on to the next string's
     rows : uint64[rows]
     """
     t = int64(cuda.grid(1))
-    length = _positions(text)
+    length = text_length(text.segments)
     if t >= int64(2) * length:
         return
     position, strand = t >> int64(1), t & int64(1)
     string, left, segment = _starting(text, position, strand)
     if left == int64(0):
         return
-    tag = ((string << uint64(int64(2) * int64(table_length))) >> uint64(TAG_SHIFT)) << uint64(TAG_SHIFT)
-    if left < int64(table_length) + int64(TAG_BASES):
-        row = tag | (uint64(left) << uint64(_LENGTH_SHIFT)) | uint64(int64(2) * segment + strand)
-    else:
-        place = position if strand == int64(0) else int64(2) * length - int64(2) - position
-        row = tag | (uint64(1) << uint64(WHOLE)) | uint64(place)
+    tag, whole = string << uint64(int64(2) * int64(table_length)), left >= int64(table_length) + int64(TAG_BASES)
+    place = position if strand == int64(0) else int64(2) * length - int64(2) - position
+    if not whole:
+        place = (left << int64(_LENGTH_SHIFT)) | (int64(2) * segment + strand)
     code = int64(string >> uint64(int64(64) - int64(2) * int64(table_length)))
     at = int64(cuda.atomic.add(table, code + int64(1), uint32(1)))
-    if code >= wrap.entry or (code + int64(1) == wrap.entry and at < wrap.begin):
-        at += int64(_HALF)
-    rows[at] = row
+    if code >= beyond.entry or (code + int64(1) == beyond.entry and at < beyond.begin):
+        at += int64(TABLE_MODULUS)
+    rows[at] = tagged_row(tag, whole, place)
 
 
 @scalar
@@ -199,9 +198,9 @@ def place_ended(index):
     if t >= int64(index.rows.shape[0]):
         return
     row = index.rows[t]
-    if (row >> uint64(WHOLE)) & uint64(1) != uint64(0):
+    if is_whole_row(row):
         return
-    left = int64(row >> uint64(_LENGTH_SHIFT)) & int64(31)
+    left = int64(row >> uint64(_LENGTH_SHIFT)) & int64(_LENGTH_MASK)
     owner = int64(row) & ((int64(1) << int64(_LENGTH_SHIFT)) - int64(1))
     starts = index.segments.text_start
     segment = owner >> int64(1)
@@ -209,56 +208,57 @@ def place_ended(index):
     if owner & int64(1) != int64(0):
         opposite = int64(starts[segment]) + left - int64(1)
         position = int64(2) * int64(index.forward) - int64(2) - opposite
-    index.rows[t] = ((row >> uint64(TAG_SHIFT)) << uint64(TAG_SHIFT)) | uint64(position)
+    index.rows[t] = tagged_row(row, False, position)
 
 
-def bytes_for_rows(segments: Segments, table_length: int) -> int:
-    """Device memory that rows of both strands take, with their table and text, and what lists them."""
-    n = int(segments.text_start[-1])
-    return 2 * n * 8 + 2 * n * 4 // FEW + 4 * 4**table_length + n // 2 + (1 << 20)
+def bytes_for_rows(positions: int, table_length: int) -> int:
+    """Device memory that the rows of both strands of a text take while they are made: rows, table, both texts, and the
+    lists of buckets that a thread does not sort."""
+    listed = 2 * positions // (FEW + 1)
+    return 2 * positions * 8 + 4 * 4**table_length + 3 * positions // 4 + 4 * listed + (1 << 20)
 
 
-def rows_of_both_on_device(text: PackedText, segments: Segments, table_length: int) -> TaggedIndex:
+def rows_of_both_strands(text: PackedText, segments: Segments, table_length: int) -> TaggedIndex:
     """Tagged rows of both strands of a text, and their table.
 
     Parameters
     ----------
     text : on the current device
     segments : its segments on the host, at most MOST_SEGMENTS
-    table_length : K, 1 to 16
+    table_length : K, 2 to MOST_TABLE_LENGTH
     """
     xp = cupy()
     n = int(segments.text_start[-1])
     count, table = 2 * (n - len(segments.contig)), xp.zeros(4**table_length + 2, np.uint32)
     launch(count_strings, 2 * n, BLOCK, text, table_length, view(table))
-    wrap = _sum_up(table, min(_SUMMED, 4 ** (table_length - 1)))
+    beyond = _sum_up(table, 4 ** (table_length - 1))
     rows = view(xp.empty(count, np.uint64))
-    launch(place_rows, 2 * n, BLOCK, text, table_length, wrap, view(table), rows)
-    words = both_strands_on_device(text, segments)
-    index = TaggedIndex(words, rows, view(table[:-1]), text.segments, table_length, n, 1, wrap.entry)
+    launch(place_rows, 2 * n, BLOCK, text, table_length, beyond, view(table), rows)
+    words = words_of_both_strands(text, segments)
+    index = TaggedIndex(words, rows, view(table[:-1]), text.segments, table_length, n, 1, beyond.entry)
     _sort(index)
     launch(place_ended, count, BLOCK, index)
     return index
 
 
-def _sum_up(table: Any, entries: int) -> Wrap:
-    """Make sums of counts where they lie, modulo 2^32; returns where they reach it.
+def _sum_up(table: Any, entries: int) -> Beyond:
+    """Make sums of counts where they lie, modulo TABLE_MODULUS; returns where they reach it.
 
-    entries : those that are summed at a time: of strings that begin with one base, or of fewer. Together they have no
-        more rows than the text has positions, which 32 bits hold
+    entries : those that are summed at a time, a quarter of the table: of strings that begin with one base (but for two
+        strings that belong to the quarter before), which have no more rows than the text has positions
     """
     xp = cupy()
     total, entry, begin = 0, len(table) - 1, 0
     for first in range(0, len(table), entries):
-        piece, before = table[first : first + entries], np.uint32(total % _HALF)
+        piece, before = table[first : first + entries], np.uint32(total % TABLE_MODULUS)
         piece[:1] += before
         xp.cumsum(piece, dtype=np.uint32, out=piece)
-        last = total + (int(piece[-1]) - total) % _HALF
-        if total < _HALF <= last:
+        last = total + (int(piece[-1]) - total) % TABLE_MODULUS
+        if total < TABLE_MODULUS <= last:
             place = int(xp.argmax(piece < before))
             entry, begin = first + place - 1, int(piece[place - 1]) if place else total
         total = last
-    return Wrap(entry, begin)
+    return Beyond(entry, begin)
 
 
 def _sort(index: TaggedIndex) -> None:

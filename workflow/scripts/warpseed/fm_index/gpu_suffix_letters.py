@@ -11,7 +11,7 @@ from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.suffix_letters import sort_few
-from warpseed.fm_index.text import segment_end
+from warpseed.fm_index.text import segment_end, text_length
 
 __all__ = [
     "ELEMENT_BASES",
@@ -57,7 +57,7 @@ def deal_out_suffixes(text, prefix, cursors, rows):
     for bucket in range(me, buckets, size):
         counts[bucket] = uint32(0)
     cuda.syncthreads()
-    length = int64(text.segments.text_start[text.segments.contig.shape[0]])
+    length = text_length(text.segments)
     begin = int64(cuda.grid(1)) << int64(5)
     stop = min(begin + int64(32), length)
     end = segment_end(text.segments, begin) if begin < length else int64(0)

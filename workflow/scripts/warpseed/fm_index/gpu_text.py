@@ -12,7 +12,7 @@ from warpseed.compute.gpu import cuda, cupy, kernel, launch, to_device, view
 from warpseed.fm_index.layout import PAD_WORDS, Segments
 from warpseed.fm_index.text import PackedText, reverse_segments
 
-__all__ = ["both_strands_on_device", "join_strands", "reverse_text_on_device", "reverse_words"]
+__all__ = ["words_of_both_strands", "join_strands", "reverse_text_on_device", "reverse_words"]
 
 _BLOCK = 256
 
@@ -57,7 +57,7 @@ def _reversed(text: PackedText, segments: Segments, complement: np.uint64) -> An
     return words
 
 
-def both_strands_on_device(text: PackedText, segments: Segments) -> Any:
+def words_of_both_strands(text: PackedText, segments: Segments) -> Any:
     """A text of n positions and its reverse complement behind it, of which position n + i is opposite n - 2 - i: packed
     words, uint64[2·n // 32 + PAD_WORDS], on the device.
 

@@ -25,6 +25,7 @@ __all__ = [
     "BASES_BEFORE",
     "MOST_TABLE_LENGTH",
     "POSITION_BITS",
+    "TABLE_MODULUS",
     "TAG_BASES",
     "TAG_SHIFT",
     "WHOLE",
@@ -36,17 +37,19 @@ __all__ = [
     "fill_bases_before",
     "fill_device_table",
     "fill_tagged_rows",
-    "holds",
     "is_inside",
+    "is_whole_row",
     "lower_tag",
     "owner_of",
     "position_of",
+    "row_is_inside",
     "row_position",
     "strand_place",
     "table_row",
     "tag_at",
     "tag_mask",
     "tag_range",
+    "tagged_row",
     "tags_from",
 ]
 
@@ -54,12 +57,15 @@ TAG_BASES = 15
 """Bases of a tag, the upper bits of a row."""
 POSITION_BITS = 33
 """Bits of a position, the lowest of a row: both strands of a text may have more than 2^32."""
-TAG_SHIFT = 34
-"""Bits of a row below its tag."""
 WHOLE = POSITION_BITS
 """The bit between a row's tag and its position: its segment has all K + TAG_BASES bases from there on."""
+TAG_SHIFT = WHOLE + 1
+"""Bits of a row below its tag."""
 MOST_TABLE_LENGTH = 16
-"""Bases of the table's strings, at most: as many as 32 bits hold, and more than a tag's."""
+"""Bases of the table's strings, at most, as many as 32 bits hold; a tag has fewer, so its strings' neighbours are among
+those of a table's."""
+TABLE_MODULUS = 1 << 32
+"""What the table's numbers of rows are counted modulo."""
 BASES_BEFORE = 16
 """Bases before a row's position, 32 bits."""
 _FEW_ROWS = 8
@@ -72,11 +78,12 @@ class TaggedIndex(NamedTuple):
     """Text, tagged rows and table on the device."""
 
     text: np.ndarray
-    """uint64[…], packed bases"""
+    """uint64[…], packed bases of the reference's text, and behind it, where rows are of both strands, of its reverse
+    complement"""
     rows: np.ndarray
-    """uint64[rows], the 15 bases behind a suffix's first K above its text position, and WHOLE between them"""
+    """uint64[rows]: 30 bits, the 15 bases behind a suffix's first K; the bit WHOLE; 33 bits, its text position"""
     table: np.ndarray
-    """uint32[4**K + 1], as FastIndex.table, modulo 2^32"""
+    """uint32[4**K + 1], as FastIndex.table, modulo TABLE_MODULUS"""
     segments: Segments
     """of the reference's text"""
     table_length: int
@@ -85,8 +92,8 @@ class TaggedIndex(NamedTuple):
     strands: n + i is opposite n - 2 - i"""
     orientations: int
     """in which a string has to be looked up: 2, or 1 where the rows are of both strands"""
-    wrap: int
-    """the table's first entry from 2^32 on, and its length where there is none"""
+    first_beyond: int
+    """the table's first entry that stands for TABLE_MODULUS rows or more, and its length where there is none"""
 
 
 @scalar
@@ -108,9 +115,7 @@ def strand_place(index, position, strand, length):
 @scalar
 def is_inside(index, position, length):
     """Whether so many bases from a position of the rows' text on lie in one segment."""
-    ahead = position - int64(index.forward)
-    if ahead >= int64(0):
-        position = int64(index.forward) - int64(1) - ahead - length
+    position, _ = strand_place(index, position, int64(0), length)
     return inside_segment(index.segments, position, length)
 
 
@@ -118,7 +123,7 @@ def is_inside(index, position, length):
 def table_row(index, entry):
     """The row that an entry of the table says, int64."""
     row = int64(index.table[uint64(entry)])
-    return row if int64(entry) < int64(index.wrap) else row + (int64(1) << int64(32))
+    return row if int64(entry) < int64(index.first_beyond) else row + int64(TABLE_MODULUS)
 
 
 @scalar
@@ -128,9 +133,21 @@ def row_position(row):
 
 
 @scalar
-def holds(index, row, position, length):
-    """Whether so many bases, at most K + TAG_BASES, from the position of a tagged row on lie in one segment."""
-    return (row >> uint64(WHOLE)) & uint64(1) != uint64(0) or is_inside(index, position, length)
+def tagged_row(tag, whole, position):
+    """A row: a tag's bases in the upper bits of a word, whether its segment has all of them, and its position."""
+    return ((tag >> uint64(TAG_SHIFT)) << uint64(TAG_SHIFT)) | (uint64(whole) << uint64(WHOLE)) | uint64(position)
+
+
+@scalar
+def is_whole_row(row):
+    """Whether the segment that a tagged row lies in has all K + TAG_BASES bases from its position on."""
+    return (row >> uint64(WHOLE)) & uint64(1) != uint64(0)
+
+
+@scalar
+def row_is_inside(index, row, length):
+    """Whether so many bases, at most K + TAG_BASES, from a tagged row's (uint64) position on are in one segment."""
+    return is_whole_row(row) or is_inside(index, row_position(row), length)
 
 
 @scalar
@@ -186,9 +203,8 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
     t = int64(cuda.grid(1))
     if t < int64(suffix_array.shape[0]):
         position = _position(suffix_array, t)
-        tag = _suffix_word(text, segments, position, int64(table_length)) >> uint64(TAG_SHIFT)
-        whole = inside_segment(segments, position, int64(table_length) + int64(TAG_BASES))
-        rows[t] = (tag << uint64(TAG_SHIFT)) | (uint64(whole) << uint64(WHOLE)) | uint64(position)
+        tag = _suffix_word(text, segments, position, int64(table_length))
+        rows[t] = tagged_row(tag, inside_segment(segments, position, int64(table_length) + int64(TAG_BASES)), position)
 
 
 @kernel
@@ -249,7 +265,8 @@ def tag_range(rows, low, high, tag, mask, most):
 
 @scalar
 def tags_from(rows, low, high, tag, mask, most):
-    """As `tag_range`, where `low` is the first row whose tag is not below `tag`."""
+    """As `tag_range`, where `low` is the first row whose tag is not below `tag`: all that are equal, or the first most
+    + 1 of them."""
     if low >= high or tag_at(rows, low, mask) != tag:
         return low, low
     if low + int64(1) >= high or tag_at(rows, low + int64(1), mask) != tag:
@@ -266,13 +283,8 @@ def tags_from(rows, low, high, tag, mask, most):
 
 @scalar
 def position_of(index, row):
+    """The position of the row with this number in the rows' text, int64."""
     return row_position(index.rows[uint64(row)])
-
-
-@scalar
-def _row_holds(index, row, length):
-    tagged = index.rows[uint64(row)]
-    return holds(index, tagged, row_position(tagged), length)
 
 
 @scalar
@@ -283,11 +295,11 @@ def _skip_short(index, low, high, length):
     suffixes they are smaller than all others in it, so they come first. (With another last base than A there are
     none.)
     """
-    if low < high and not _row_holds(index, low, length):
+    if low < high and not row_is_inside(index, index.rows[uint64(low)], length):
         low += int64(1)
         while low < high:
             middle = (low + high) >> int64(1)
-            if _row_holds(index, middle, length):
+            if row_is_inside(index, index.rows[uint64(middle)], length):
                 high = middle
             else:
                 low = middle + int64(1)
@@ -316,13 +328,13 @@ def exact_tag_range(index, low, high, bases, exact, most):
 
 @scalar
 def exact_rows(index, word, length, most):
-    """Rows that begin with the first min(length, K + TAG_BASES, 32) bases of a word; for a longer k-mer, candidates. Of
+    """Rows that begin with the first min(length, K + TAG_BASES) bases of a word; for a longer k-mer, candidates. Of
     more than `most` matches some may be left out, but more than `most` are there."""
     table_length = int64(index.table_length)
     first, last = bucket_rows(index, word, min(length, table_length), uint64(0))
     if first == last:
         return first, last
-    behind = min(length, int64(32)) - table_length
+    behind = length - table_length
     compared = min(length, decided_bases(index))
     ends_in_a = (word >> uint64(int64(64) - int64(2) * compared)) & uint64(3) == uint64(0)
     # Rows are left out only where all are matches: of candidates, or where some are short, too few might be left.
@@ -334,4 +346,4 @@ def exact_rows(index, word, length, most):
 @scalar
 def decided_bases(index):
     """Bases up to which `exact_rows` gives matches: its rows are then all of them, side by side."""
-    return min(int64(index.table_length) + int64(TAG_BASES), int64(32))
+    return int64(index.table_length) + int64(TAG_BASES)

@@ -28,6 +28,7 @@ __all__ = [
     "reverse_text",
     "segment_end",
     "segment_of",
+    "text_length",
     "unpack_text",
 ]
 
@@ -147,6 +148,12 @@ def segment_of(segments, position):
         else:
             high = middle - int64(1)
     return low
+
+
+@inlined
+def text_length(segments):
+    """Positions of a text, separators among them, int64."""
+    return int64(segments.text_start[segments.contig.shape[0]])
 
 
 @inlined

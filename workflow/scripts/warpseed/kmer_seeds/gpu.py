@@ -214,6 +214,7 @@ def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> boo
         return not request.criteria
     seen = min(int(lengths.min()), tagged.table_length, _COUNTED_BASES)
     borders = cupy().asarray(tagged.table)[:: 4 ** (tagged.table_length - seen)]
+    # Differences of what is counted modulo 2^32 are those of rows.
     return int(cupy().diff(borders).max()) < _MOST_OF_A_LANE
 
 
@@ -226,9 +227,10 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
     before = partial(bases_before_on_device, index, tagged, watch)
 
     def run(kmers: Packed) -> DeviceHits:
-        scheme, on_device = None, copied_to_device(kmers, watch, request.threads)
-        with watch.stage("host_to_device", synchronise=synchronize):
-            if not _in_one_pass(tagged, kmers.lengths, request):
+        on_device = copied_to_device(kmers, watch, request.threads)
+        scheme = None
+        if not _in_one_pass(tagged, kmers.lengths, request):
+            with watch.stage("host_to_device", synchronise=synchronize):
                 scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0], before)
         with time_on_device(watch, "kernel"):
             if scheme is not None:

@@ -46,6 +46,8 @@ _RUN = 1024
 """Rows that are read one by one rather than searched, and that a warp reads before it takes others."""
 _LONG_RUN = 1 << 14
 """As many, where max_hits is given: a k-mer is soon known to have too many, or has few hits in many rows."""
+_PIVOTS = 32
+"""Rows that share a bucket out, whose tags the lanes of a warp have one each."""
 _SLICE = 256
 """Rows of a run after which a warp asks whether the k-mer is dropped."""
 _ROWS_A_STRING = 8
@@ -118,8 +120,8 @@ def _probed_bases(spare):
 
 @scalar
 def _pivot_row(rows, number):
-    """Of a bucket's rows the one that is so many 33rds behind the first, int64."""
-    return rows[0] + ((rows[1] - rows[0]) * number) // int64(33)
+    """The row of a bucket that is pivot `number`, from 1 to 32, int64."""
+    return rows[0] + ((rows[1] - rows[0]) * number) // int64(_PIVOTS + 1)
 
 
 @scalar
@@ -255,7 +257,7 @@ def read_crowded(search, cursors):
 @kernel
 def probe_crowded(search, cursors):
     """As `read_crowded`, where strings are searched for in the tags of a piece. It comes first, as it sets some rows
-    aside for that."""
+    aside for that. (It needs 96 registers; a bound of as many makes the assembler spill some.)"""
     dealt, nest = new_shared()
     start, end, step = runs_of_warp(cursors, search.lists.crowded)
     for entry in range(start, end, step):

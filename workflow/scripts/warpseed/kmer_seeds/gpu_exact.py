@@ -47,7 +47,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
 
     A warp reserves room for its hits by one addition to ``cursor[0]``, which counts all hits, those that found no room
     too: it waits for no other. Its lanes write them in turn, each finding by binary search whose hit it is (shared
-    memory, 14 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is the
+    memory, 13 bytes a thread), so a k-mer with many hits keeps all lanes busy, in whole sectors. ``counts[q]`` is the
     number of a k-mer's hits, 0 where it was dropped; ``cursor[1]`` counts those.
     """
     places = cuda.shared.array(BLOCK, uint32)

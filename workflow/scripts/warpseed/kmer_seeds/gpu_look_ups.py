@@ -20,8 +20,8 @@ from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
 from warpseed.fm_index.tagged import (
     MOST_TABLE_LENGTH,
     TaggedIndex,
-    holds,
     is_inside,
+    row_is_inside,
     row_position,
     strand_place,
     table_row,
@@ -128,7 +128,7 @@ class Lists(NamedTuple):
     hits: np.ndarray
     """uint64[…], k-mer << 35 | packed hit"""
     crowded: np.ndarray
-    """uint32[…, 4], 2·q + s, pattern, first row, row behind the last"""
+    """uint32[…, 4], as `warpseed.compute.appended.set_aside` writes them: 2·q + s, pattern, rows"""
     counts: np.ndarray
     """uint64[n], hits of each k-mer, of one that is dropped some of them: one of a base has more than 2^32 in a large
     text"""
@@ -328,7 +328,7 @@ def try_row(search, nest, look_up, row):
     if position < int64(0):
         return
     if is_whole(look_up.way) and all_known(kmers):
-        if not holds(index, tagged, position, int64(kmers.lengths[query])):
+        if not row_is_inside(index, tagged, int64(kmers.lengths[query])):
             return
     elif framed:
         if not is_inside(index, position, int64(kmers.lengths[query])):

@@ -9,7 +9,6 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.tagged import BASES_BEFORE, TAG_BASES
 from warpseed.kmer_seeds.fast import Scheme, changed_bases
-from warpseed.sequences.packed import BASES_A_WORD
 
 __all__ = [
     "bases_behind",
@@ -43,7 +42,7 @@ def ways_of(scheme: Scheme, framed: bool) -> np.ndarray:
         window, spare = (each[first:last].astype(np.int64) for each in (scheme.pattern_window, scheme.pattern_spare))
         behind = np.where(seen == table_length, np.minimum(k - offset - table_length, TAG_BASES), 0)
         whole = (offset == 0) & (seen == table_length) & (scheme.length[k, 0] == table_length)
-        whole &= k <= min(table_length + TAG_BASES, BASES_A_WORD)
+        whole &= k <= table_length + TAG_BASES
         spent = changed_bases(scheme.patterns[first:last])
         sure = np.clip(scheme.pattern_exact[first:last].astype(np.int64) - table_length, 0, behind)
         ways[first:last] = way_of(spare, spent, window, whole.astype(np.int64), behind, sure, offset)

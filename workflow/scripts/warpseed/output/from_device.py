@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
-from warpseed.compute.device_batches import run_batches, serve_devices
+from warpseed.compute.device_batches import run_batches, serve_devices, share_of
 from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import current_device, is_out_of_memory, pinned
@@ -83,7 +83,7 @@ class DeviceOptions(NamedTuple):
         return max(1, self.threads // len(self.devices))
 
     def request(self, criteria: _Criteria) -> Request[_Criteria]:
-        """What is asked of every query, as kernels take it."""
+        """What is asked of every query."""
         return Request(criteria, limit_of(self.max_hits), self.count_only, self.threads_each)
 
 
@@ -230,42 +230,42 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
     """
     watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _Left]:
+    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _There]:
         search = start(mine)
 
-        def run(first: int, last: int) -> Found | _Left:
+        def run(first: int, last: int) -> Found | _There:
             found = search(part_of(queries, first, last))
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):
                 return _joined([part.found() for part in found])
-            # Where each of several devices has one batch, its hits wait there until it is known how many come before.
-            if devices > 1 and (last == count or last - first == -(-count // devices)):
-                return _Left(current_device(), found)
+            # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
+            if devices > 1 and (last == count or last - first == share_of(count, devices)):
+                return _There(current_device(), found)
             with mine.stage("device_to_host"):
                 return found.found(options.threads_each)
 
         return run
 
     parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
-    left = [part for part in parts if isinstance(part, _Left)]
-    if len(left) == len(parts) > 1:
-        return _brought(left, options, watch)
-    here = [part if isinstance(part, Found) else _brought([part], options, watch) for part in parts]
+    there = [part for part in parts if isinstance(part, _There)]
+    if len(there) == len(parts) > 1:
+        return _to_host(there, options, watch)
+    here = [part if isinstance(part, Found) else _to_host([part], options, watch) for part in parts]
     if len(here) == 1:
         return here[0]
     with watch.stage("join"):
         return join_found(here, options.threads)
 
 
-class _Left(NamedTuple):
+class _There(NamedTuple):
     """Hits of a batch that are still on the device that found them."""
 
     device: int
     found: DeviceHits
 
 
-def _brought(parts: list[_Left], options: DeviceOptions, watch: Stopwatch) -> Found:
+def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> Found:
     """The hits of consecutive batches, from all devices at once into the arrays that hold them together."""
     found = [part.found for part in parts]
     words = np.empty(sum(len(each.hits) for each in found), np.uint64)

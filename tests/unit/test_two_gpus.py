@@ -1,0 +1,44 @@
+"""What README says of two GPUs beside one is what their record says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from warpseed.measure.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200-two"
+ABOVE, TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| queries | results | one GPU | two |")
+ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
+RECORDS = pd.concat([read_records(FOLDER / f"{system}.tsv") for system in ("kmer_seeds", "one_error", "mems")])
+SEARCHES = RECORDS[(RECORDS["item"] == "in_memory") & (RECORDS["metric"] == "time")]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_two_gpus_beside_one(row: list[str]) -> None:
+    name, results, *cells = row
+    own = SEARCHES[SEARCHES["results"] == int(results.replace(",", ""))]
+    [queries] = set(own["queries"])
+    told = re.match(r"([\d.,]+)(M?) ", name)
+    assert told
+    number = float(told[1].replace(",", ""))
+    assert number == (round(queries / 1e6, 1) if told[2] else queries)
+    assert len(set(own["parameters"])) == len(set(own["digest"])) == 1
+    took = 1e3 * own.groupby(["stage", "gpus"])["value"].median()
+    ratio = took["total", 1] / took["total", 2]
+    totals = [f"{took['total', 1]:.1f}", f"{took['total', 2]:.1f}", f"{ratio:.2f}"]
+    assert cells == [*totals, f"{took['kernel', 1]:.1f}", f"{took['kernel', 2]:.1f}"]
+
+
+def test_all_that_was_measured_is_there() -> None:
+    assert {int(row[1].replace(",", "")) for row in ROWS} == set(SEARCHES["results"])
+
+
+def test_the_machine_of_two_gpus() -> None:
+    machine = json.loads((FOLDER / "provenance.json").read_text(encoding="utf-8"))
+    [cores] = re.findall(r"host with (\d+) cores", " ".join(ABOVE.split("\n\n")[-2].split()))
+    assert (machine["gpu_count"], machine["gpu"], machine["cores"]) == (2, "NVIDIA H200", int(cores))
