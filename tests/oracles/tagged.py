@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from warpseed.fm_index import tagged
@@ -10,7 +11,7 @@ from warpseed.fm_index.layout import SeedIndex
 
 from oracles.kmers import reverse_complement
 
-__all__ = ["bases_before", "rows_of_both", "tagged_rows", "with_opposites"]
+__all__ = ["Far", "bases_before", "far_away", "rows_of_both", "tagged_rows", "with_opposites"]
 
 _POSITION = (1 << tagged.POSITION_BITS) - 1
 
@@ -76,3 +77,36 @@ def bases_before(index: tagged.TaggedIndex) -> np.ndarray:
             base = int(index.text[place // 32]) >> (62 - 2 * (place % 32)) & 3
             before[row] |= np.uint32(base << 2 * (position - 1 - place))
     return before
+
+
+class Far:
+    """An array whose places are numbered from `first` on; with `lenient`, from 0 on, too."""
+
+    def __init__(self, rows: np.ndarray, first: int, lenient: bool = True) -> None:
+        self.rows, self.first, self.shape, self.lenient = rows, first, rows.shape, lenient
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.rows
+
+    def _at(self, row: Any) -> int:
+        assert int(row) - self.first < len(self.rows) and (self.lenient or row >= self.first)
+        return int(row) - self.first if row >= self.first else int(row)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.rows[self._at(row)]
+
+    def __setitem__(self, row: Any, value: Any) -> None:
+        self.rows[self._at(row)] = value
+
+
+def far_away(index: tagged.TaggedIndex, first: int) -> tagged.TaggedIndex:
+    """The same rows with numbers from `first` on, some of which may be 2^32 and more."""
+    numbers = index.table.astype(np.int64) + first
+    return index._replace(
+        rows=Far(index.rows, first, lenient=False),
+        table=(numbers % tagged.TABLE_MODULUS).astype(np.uint32),
+        first_beyond=int(np.searchsorted(numbers, tagged.TABLE_MODULUS)),
+    )

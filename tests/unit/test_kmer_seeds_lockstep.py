@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.kmers import reverse_complement
 from oracles.lockstep import run_kernel
-from oracles.tagged import bases_before, rows_of_both, tagged_rows, with_opposites
+from oracles.tagged import Far, bases_before, far_away, rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
 from warpseed.compute import appended, warp
 from warpseed.compute.compiled import Compiled
@@ -75,15 +75,17 @@ def room_taken(lists: gpu_look_ups.Lists) -> list[int]:
 
 
 def search(
-    rows: tagged.TaggedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool
+    rows: tagged.TaggedIndex, kmers: Packed, mismatches: int, max_hits: int, framed: bool, first: int = 0
 ) -> tuple[gpu_look_ups.Lists, list[int]]:
-    """What the kernels append, and how many hits there were before each."""
+    """What the kernels append, and how many hits there were before each; rows have numbers from `first` on."""
     scheme = make_scheme(kmers.lengths, mismatches, 100 * len(rows.rows), rows.table_length, gpu.COSTS)
     described = gpu_look_ups.strings_of(scheme), gpu_ways.ways_of(scheme, framed)
     near, before = (
         exact_neighbours(MOST_TABLE_LENGTH, mismatches),
         bases_before(rows) if framed else np.empty(0, np.uint32),
     )
+    if first:
+        rows, before = far_away(rows, first), Far(before, first, lenient=False)
     lists = gpu_look_ups.Lists(
         np.zeros(2 * SEGMENTS + 2, np.uint64),
         np.zeros(SEGMENTS * ROOM, np.uint64),
@@ -184,6 +186,47 @@ def test_tags_of_fewer_bases_than_the_tables_strings(
     for framed in (False, True):
         lists, _ = search(rows, kmers, mismatches, NO_LIMIT, framed)
         assert compare(lists, index, kmers, mismatches, NO_LIMIT)[0] > 0
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("max_hits", [5, NO_LIMIT])
+def test_rows_whose_numbers_reach_beyond_32_bits(
+    write_reference: Callable[..., Path], max_hits: int, share: float, framed: bool
+) -> None:
+    """In crowded buckets, too, which are set aside."""
+    draw = random.Random(f"{share}")
+    contigs = repetitive(draw)
+    index = build_index(write_reference(contigs), table_length=4)
+    kmers = drawn_kmers(draw, contigs[0], [10, 10, 8, 8], False)
+    rows = rows_of_both(index, build_index(write_reference(with_opposites(contigs)), table_length=4))
+    first = tagged.TABLE_MODULUS - int(share * len(rows.rows))
+    lists, _ = search(rows, kmers, 2, max_hits, framed, first)
+    assert compare(lists, index, kmers, 2, max_hits)[0] > 0
+    assert lists.cursors[SEGMENTS : 2 * SEGMENTS].any()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("k", [8, 9])
+def test_a_second_window_that_no_tag_shows_whole(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, k: int, framed: bool
+) -> None:
+    """Strings of it that differ in its last base alone lead to the same rows of the first window's strings."""
+    for module in (tagged, gpu_ways):
+        monkeypatch.setattr(module, "TAG_BASES", 3)
+    draw = random.Random(k)
+    first, second = "ACGT", "GATC" + "A" * (k - 8)
+    crowd = "".join(draw.choice(BASES) + second[:3] + "G" + second[4:] for _ in range(400))
+    text = crowd + "CCTTA" + "TCGA" + second + "ACCA"
+    index = build_index(write_reference([text]), table_length=4)
+    kmers = pack_kmers(Queries.from_sequences([first + second]))
+    scheme = make_scheme(kmers.lengths, 3, 100 * 2 * index.rows, 4, gpu.COSTS)
+    assert scheme.length[k, :2].tolist() == [4, 4] and scheme.errors[k, :2].tolist() == [1, 1]
+    rows = rows_of_both(index, build_index(write_reference(with_opposites([text])), table_length=4))
+    lists, _ = search(rows, kmers, 3, NO_LIMIT, framed)
+    assert compare(lists, index, kmers, 3, NO_LIMIT)[0] > 0
 
 
 @pytest.mark.usefixtures("small")

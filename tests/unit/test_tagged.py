@@ -5,16 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles.pretend_cupy import Array
+from oracles.pretend_cupy import Array, OutOfMemoryError
 from oracles.pretend_index import play_build
-from oracles.tagged import rows_of_both, tagged_rows, with_opposites
+from oracles.tagged import Far, rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
 from warpseed.compute.compiled import Compiled
 from warpseed.compute.gpu import on_device
@@ -40,29 +39,6 @@ def tag(index: SeedIndex, table: np.ndarray) -> TaggedIndex:
 
 def word(bases: str) -> np.uint64:
     return np.uint64(sum("ACGT".index(base) << (62 - 2 * i) for i, base in enumerate(bases)))
-
-
-class Far:
-    """Rows whose numbers begin at `first`; counted from 0 on they are the same."""
-
-    def __init__(self, rows: np.ndarray, first: int) -> None:
-        self.rows, self.first, self.shape = rows, first, rows.shape
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return self.rows
-
-    def _at(self, row: Any) -> int:
-        assert int(row) - self.first < len(self.rows)
-        return int(row) - self.first if row >= self.first else int(row)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.rows[self._at(row)]
-
-    def __setitem__(self, row: Any, value: Any) -> None:
-        self.rows[self._at(row)] = value
 
 
 def made_of_both(
@@ -156,6 +132,16 @@ def test_sums_of_counts_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, entries:
         assert beyond == (there[0] - 1, ends[there[0] - 1])
     else:
         assert beyond.entry == len(table) - 1
+
+
+def test_rows_of_the_text_alone_where_a_long_bucket_cannot_be_sorted(
+    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path]
+) -> None:
+    def short_of_memory(rows: np.ndarray) -> None:
+        raise OutOfMemoryError
+
+    monkeypatch.setattr(gpu_rows, "sort", short_of_memory)
+    assert made_of_both(monkeypatch, build_index(write_reference(["A" * 90])), 4).orientations == 2
 
 
 def test_rows_of_the_text_alone_where_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:

@@ -139,7 +139,7 @@ def set_aside(cursors, crowded, item, rows, run):
             entry = segment * room + slot
             crowded[entry, 0] = uint32(item[0])
             crowded[entry, 1] = uint32(item[1] | (int64(first) >> int64(32)) * int64(_FAR))
-            crowded[entry, 2] = uint32(first)
+            crowded[entry, 2] = uint32(int64(first))
             crowded[entry, 3] = uint32(min(int64(first) + run, rows[1]))
 
 

@@ -15,6 +15,8 @@ from warpseed.compute.gpu import (
     cupy,
     current_device,
     free_memory,
+    give_back_memory,
+    is_out_of_memory,
     launch,
     release,
     resident,
@@ -133,7 +135,13 @@ def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
     length = table_length_for(2 * index.rows, free)
     if bytes_for_rows(index.rows, length) > 2 * free // 3 or len(index.segments.contig) > MOST_SEGMENTS:
         return None
-    return rows_of_both_strands(text, index.segments, length)
+    try:
+        return rows_of_both_strands(text, index.segments, length)
+    except Exception as error:  # the rows of a text of few strings lie in long buckets, which take more to be sorted
+        if not is_out_of_memory(error):
+            raise
+    give_back_memory()
+    return None
 
 
 def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwatch) -> Any | None:

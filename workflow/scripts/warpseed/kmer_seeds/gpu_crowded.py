@@ -64,11 +64,16 @@ _READ, _PROBE, _DEEPER = 0, 1, 2
 
 @scalar
 def _deeper_mismatches(search, look_up, length):
-    """The mismatches that the window before has exactly, where its strings with so many may be looked up, or 0."""
+    """The mismatches that the window before has exactly, where its strings with so many may be looked up, or 0.
+
+    A tag behind these must show the whole second window, if that may have mismatches: strings of it that differ in a
+    base which is not shown would lead to the same rows.
+    """
     way, scheme = look_up.way, search.scheme
     window_length = scheme.length[length, 0]
     before = window_of(way) == int64(1) and spare_of(way) == int64(0) and offset_of(way) == window_length
-    if before and window_length == int64(search.tagged.table_length) and all_known(search.kmers):
+    shown = scheme.errors[length, 1] == 0 or window_length + scheme.length[length, 1] <= decided_bases(search.tagged)
+    if before and shown and window_length == int64(search.tagged.table_length) and all_known(search.kmers):
         return scheme.errors[length, 0] + int64(1)
     return int64(0)
 
