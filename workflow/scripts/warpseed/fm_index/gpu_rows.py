@@ -70,7 +70,7 @@ _STRINGS = 8
 @scalar
 def _starting(text, position, strand):
     """The string of a strand that begins at a base of the text and at its opposite: (uint64, 32 bases, A behind their
-    segment's end; int64, how many there are; int64, number of the segment).  None for a separator: (0, 0, …)."""
+    segment's end; int64, how many there are; int64, number of the segment). None for a separator: (0, 0, …)."""
     segment = segment_of(text.segments, position)
     start = int64(text.segments.text_start[segment])
     end = int64(text.segments.text_start[segment + int64(1)]) - int64(1)
