@@ -183,6 +183,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "append_crowded_longest": (mems,),
         "bound_ends": (kmers, SUPER, rows),
         "keep_matches": (matches, kmers, SUPER, rows, words, words, words),
+        "count_by_read": (words, words),
         "put_matches": (words, words, borders, words),
         "order_matches": (words, borders, words, words),
         "pack_pattern_words": (kmers, patterns),

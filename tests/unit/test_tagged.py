@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from oracles.pretend_index import play_build
 from oracles.tagged import Far, rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
 from warpseed.compute.compiled import Compiled
+from warpseed.compute.device_sums import TILE
 from warpseed.compute.gpu import on_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index import device, gpu_rows, tagged
@@ -41,6 +43,14 @@ def word(bases: str) -> np.uint64:
     return np.uint64(sum("ACGT".index(base) << (62 - 2 * i) for i, base in enumerate(bases)))
 
 
+@contextmanager
+def as_written() -> Iterator[None]:
+    """On a device, with what kernels call run as it is written."""
+    with on_device(0), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+        yield
+
+
 def made_of_both(
     monkeypatch: pytest.MonkeyPatch, index: SeedIndex, table_length: int, first: int | None = None
 ) -> TaggedIndex:
@@ -53,8 +63,8 @@ def made_of_both(
     if first is not None:
         count, sum_up = 2 * (index.rows - len(index.segments.contig)), gpu_rows._sum_up
 
-        def from_first(table: np.ndarray, entries: int) -> gpu_rows.Beyond:
-            sum_up(table, entries)
+        def from_first(table: np.ndarray, strings: int) -> gpu_rows.Beyond:
+            sum_up(table, strings)
             begins = table[1:].astype(np.int64) + first
             table += np.uint32(first % (1 << 32))
             entry = int(np.searchsorted(begins, 1 << 32))
@@ -62,8 +72,7 @@ def made_of_both(
 
         monkeypatch.setattr(gpu_rows, "_sum_up", from_first)
         monkeypatch.setattr(gpu_rows, "view", lambda array: Far(array, first) if array.shape == (count,) else array)
-    with on_device(0), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compiled, "__call__", lambda self, *given: self.py_func(*given))
+    with as_written():
         return device.kmer_rows_on_device(index, Stopwatch())
 
 
@@ -116,22 +125,33 @@ def as_scalars(index: TaggedIndex) -> TaggedIndex:
     return index._replace(rows=np.asarray(index.rows))
 
 
-@pytest.mark.parametrize("entries", [4, 1 << 28])
-@pytest.mark.parametrize("seed", range(4))
-def test_sums_of_counts_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, entries: int, seed: int) -> None:
+@pytest.mark.parametrize("most", [(1 << 32) // 6145, (1 << 32) // 4500, 1 << 20])
+@pytest.mark.parametrize("seed", range(2))
+def test_sums_of_counts_beyond_32_bits(monkeypatch: pytest.MonkeyPatch, most: int, seed: int) -> None:
     play_build(monkeypatch)
-    most = (1 << 32) // 17 if entries > 4 else 1 << 29
-    counts = np.random.default_rng(seed).integers(0, most, 18, np.uint32)
-    counts[:2] = 0
+    counts = np.random.default_rng(seed).integers(0, 2 * most, 3 * TILE, np.uint32)
+    counts[:2] = counts[-1] = 0
     table = counts.copy().view(Array)
-    with on_device(0):
-        beyond = gpu_rows._sum_up(table, entries)
+    with as_written():
+        beyond = gpu_rows._sum_up(table, len(counts) - 2)
     ends = np.cumsum(counts.astype(np.int64))
     assert table.tolist() == (ends % (1 << 32)).tolist()
     if (there := np.flatnonzero(ends >= 1 << 32)).size:
         assert beyond == (there[0] - 1, ends[there[0] - 1])
     else:
         assert beyond.entry == len(table) - 1
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_sums_that_reach_32_bits_where_a_tile_begins(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    play_build(monkeypatch)
+    counts = np.zeros(3 * TILE, np.uint32)
+    counts[[TILE - 2, TILE - 1, TILE, TILE + 5, 2 * TILE]] = (1 << 31, (1 << 31) - 1 - before, 1, before, 7)
+    table = counts.copy().view(Array)
+    with as_written():
+        beyond = gpu_rows._sum_up(table, len(counts) - 2)
+    assert beyond == ((TILE - 1, (1 << 32) - 1) if not before else (TILE + 4, (1 << 32) - 1))
+    assert int(table[-1]) == 7
 
 
 def test_rows_of_the_text_alone_where_a_long_bucket_cannot_be_sorted(

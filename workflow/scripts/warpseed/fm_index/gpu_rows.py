@@ -28,6 +28,7 @@ from warpseed.compute.device_sorting import (
     sort_by_thread,
     sort_by_warp,
 )
+from warpseed.compute.device_sums import TILE, running_sums
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort, view
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.gpu_text import words_of_both_strands
@@ -228,37 +229,29 @@ def rows_of_both_strands(text: PackedText, segments: Segments, table_length: int
     table_length : K, 2 to MOST_TABLE_LENGTH
     """
     xp = cupy()
-    n = int(segments.text_start[-1])
-    count, table = 2 * (n - len(segments.contig)), xp.zeros(4**table_length + 2, np.uint32)
+    n, strings = int(segments.text_start[-1]), 4**table_length
+    count, table = 2 * (n - len(segments.contig)), xp.zeros(-(-(strings + 2) // TILE) * TILE, np.uint32)
     launch(count_strings, 2 * n, BLOCK, text, table_length, view(table))
-    beyond = _sum_up(table, 4 ** (table_length - 1))
+    beyond = _sum_up(table, strings)
     rows = view(xp.empty(count, np.uint64))
     launch(place_rows, 2 * n, BLOCK, text, table_length, beyond, view(table), rows)
     words = words_of_both_strands(text, segments)
-    index = TaggedIndex(words, rows, view(table[:-1]), text.segments, table_length, n, 1, beyond.entry)
+    index = TaggedIndex(words, rows, view(table[: strings + 1]), text.segments, table_length, n, 1, beyond.entry)
     _sort(index)
     launch(place_ended, count, BLOCK, index)
     return index
 
 
-def _sum_up(table: Any, entries: int) -> Beyond:
-    """Make sums of counts where they lie, modulo TABLE_MODULUS; returns where they reach it.
-
-    entries : those that are summed at a time, a quarter of the table: of strings that begin with one base (but for two
-        strings that belong to the quarter before), which have no more rows than the text has positions
-    """
-    xp = cupy()
-    total, entry, begin = 0, len(table) - 1, 0
-    for first in range(0, len(table), entries):
-        piece, before = table[first : first + entries], np.uint32(total % TABLE_MODULUS)
-        piece[:1] += before
-        xp.cumsum(piece, dtype=np.uint32, out=piece)
-        last = total + (int(piece[-1]) - total) % TABLE_MODULUS
-        if total < TABLE_MODULUS <= last:
-            place = int(xp.argmax(piece < before))
-            entry, begin = first + place - 1, int(piece[place - 1]) if place else total
-        total = last
-    return Beyond(entry, begin)
+def _sum_up(table: Any, strings: int) -> Beyond:
+    """Make sums of the counts of so many strings where they lie, modulo TABLE_MODULUS; returns where they reach it. (No
+    tile has as many: its strings begin with one base, or are few.)"""
+    before = running_sums(table)
+    if int(before[-1]) < TABLE_MODULUS:
+        return Beyond(strings + 1, 0)
+    tile = int((before < TABLE_MODULUS).sum()) - 1
+    begin, sums = int(before[tile]), table[tile * TILE : (tile + 1) * TILE]
+    place = int((sums < np.uint32(begin)).argmax())
+    return Beyond(tile * TILE + place - 1, int(sums[place - 1]) if place else begin)
 
 
 def _sort(index: TaggedIndex) -> None:
