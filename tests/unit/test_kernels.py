@@ -232,6 +232,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "fill_rocc": (quadruples, rows),
         "reverse_words": (words, 99, words[0], words),
         "join_strands": (words, words, 99, words),
+        "total_tiles": (words, borders),
+        "sum_up_tiles": (words, borders),
         "count_strings": (text, 4, rows),
         "place_rows": (text, 4, Beyond(99, 0), rows, words),
         "sort_buckets": (tagged, words, rows),

@@ -45,6 +45,7 @@ __all__ = [
     "device_errors",
     "free_memory",
     "give_back_memory",
+    "is_of_device",
     "is_out_of_memory",
     "kernel",
     "kernels",
@@ -235,10 +236,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, cupy().cuda.memory.OutOfMemoryError):
         return True
     text = str(error)
-    return _of_device(error) and ("OUT_OF_MEMORY" in text or "cudaErrorMemoryAllocation" in text)
+    return is_of_device(error) and ("OUT_OF_MEMORY" in text or "cudaErrorMemoryAllocation" in text)
 
 
-def _of_device(error: BaseException) -> bool:
+def is_of_device(error: BaseException) -> bool:
     """Whether an exception comes from CUDA: the driver, its compiler and linker, or CuPy on top of them."""
     module = type(error).__module__
     return module.startswith("numba.cuda.cudadrv") or module.split(".")[0] in ("cupy", "cupy_backends", "cuda")
@@ -262,7 +263,7 @@ def device_errors() -> Iterator[None]:
             raise MemoryLimitError(
                 f"The GPU's memory does not suffice{_free_in_words()}; use a larger GPU, or device='cpu'."
             ) from error
-        if _of_device(error):
+        if is_of_device(error):
             told = " ".join(str(error).split()) or type(error).__name__
             raise DeviceError(
                 f"The GPU cannot be used ({told[:300]}); run 'python -m warpseed check', or use device='cpu'."
@@ -287,7 +288,7 @@ def _free_in_words() -> str:
     try:
         return f" ({free_memory() / 1e9:.1f} GB are free)"
     except Exception as error:
-        if not _of_device(error):
+        if not is_of_device(error):
             raise
         return ""
 
@@ -414,8 +415,10 @@ def copies_of(owner: Any, part: str) -> dict[int, Any]:
 
 
 def release(owner: Any, part: str | None = None) -> None:
-    """Let a part of `owner`, or all, on the current device go; a search that uses it keeps it until it ends."""
-    _let_go(current_device(), lambda other, name: other is owner and part in (None, name))
+    """Let a part of `owner`, or all, on the current device go, if it is there; a search that uses it keeps it until it
+    ends."""
+    if part is None or current_device() in copies_of(owner, part):
+        _let_go(current_device(), lambda other, name: other is owner and part in (None, name))
 
 
 def _let_go(device: int, which: Callable[[Any, str], bool]) -> None:

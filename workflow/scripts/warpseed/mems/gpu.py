@@ -44,6 +44,7 @@ from warpseed.mems.gpu_fast import (
     orient_words,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
+from warpseed.mems.gpu_order import count_by_read
 from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
@@ -181,7 +182,9 @@ def _settled(
     """The matches that are wanted of so many reads, in output order, without those of reads that have too many, and
     without what has too many occurrences."""
     xp = cupy()
-    counts = xp.bincount((keys >> xp.uint64(PLACE_BITS)).astype(xp.int64), minlength=count)
+    counted = xp.zeros(count, xp.uint64)
+    launch(count_by_read, len(keys), BLOCK, view(keys), view(counted))
+    counts = counted.view(xp.int64)
     over = counts > request.max_hits
     dropped, dropped_hits = int(over.sum()), 0
     if dropped:
@@ -199,7 +202,7 @@ def fast_matches(
 
     Parameters
     ----------
-    guess : one number, the matches of a base that room is made for; changed to those that were appended
+    guess : one number, the matches of a base that room is made for; changed to those that needed room
 
     Returns
     -------
@@ -222,7 +225,7 @@ def fast_matches(
     if needed[0] > room[0] or needed[1] > room[1]:
         del appended
         appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
-    guess[0] = max(_FIRST_GUESS, _appended(appended) / max(1, bases))
+    guess[0] = max(_FIRST_GUESS, needed[0] / max(1, bases))
     keys, spans = _kept(_bound(appended))
     del search, appended
     return _settled(keys, spans, len(reads.lengths), request)

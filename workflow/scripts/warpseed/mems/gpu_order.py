@@ -1,4 +1,4 @@
-"""Kernels that put the matches of both tiers in output order, behind a sort of their keys."""
+"""Kernels that count matches by read, and put those of both tiers in output order, behind a sort of their keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.sorting import sort_range
 from warpseed.mems.matches import PLACE_BITS
 
-__all__ = ["order_matches", "put_matches"]
+__all__ = ["count_by_read", "order_matches", "put_matches"]
+
+
+@kernel
+def count_by_read(keys, counts):
+    """Count the matches of each read, ``counts``, uint64[n]; a thread a match. (CuPy's way of counting takes memory for
+    each read in each of a thousand blocks.)"""
+    i = int64(cuda.grid(1))
+    if i < int64(keys.shape[0]):
+        cuda.atomic.add(counts, int64(keys[i] >> uint64(PLACE_BITS)), uint64(1))
 
 
 @kernel

@@ -46,10 +46,11 @@ def occurrences_together(hits: Any, queries: Any) -> Any:
     order = argsort(hits[1::2])
     order = order[argsort(queries[order])]  # stable
     spans, queries = hits[1::2][order], queries[order]
-    group = xp.zeros(len(order), xp.int64)
-    xp.cumsum((spans[1:] != spans[:-1]) | (queries[1:] != queries[:-1]), out=group[1:])
+    begins = xp.ones(len(order) + 1, np.bool_)
+    begins[1:-1] = (spans[1:] != spans[:-1]) | (queries[1:] != queries[:-1])
+    sizes = xp.diff(xp.flatnonzero(begins))  # (counted one by one, CuPy would take gigabytes)
     occurrences = xp.empty(len(order), xp.int64)
-    occurrences[order] = xp.bincount(group, minlength=1)[group]
+    occurrences[order] = sizes[xp.cumsum(begins[:-1], dtype=xp.int64) - 1]
     return occurrences
 
 
@@ -103,7 +104,7 @@ def hits_of(
         rare = occurrences <= most
         dropped = dropped[0], dropped[1] + len(rare) - int(rare.sum())
         hits, queries, occurrences = hits.reshape(-1, 2)[rare].reshape(-1), queries[rare], occurrences[rare]
-        counts = xp.bincount(queries, minlength=len(counts))
+        counts = xp.diff(xp.searchsorted(queries, xp.arange(len(counts) + 1, dtype=xp.int64)))
     occurrences[occurrences > MOST_OCCURRENCES] = MOST_OCCURRENCES
     hits[::2] |= occurrences.astype(xp.uint64) << xp.uint64(PLACE_BITS)
     return DeviceHits(hits[:0] if request.count_only else hits, counts, len(queries), *dropped, MATCH)

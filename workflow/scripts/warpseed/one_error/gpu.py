@@ -113,7 +113,7 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, gu
 
     Parameters
     ----------
-    guess : one number, the placements of a read that room is made for; changed to those that were appended, of reads
+    guess : one number, the placements of a read that room is made for; changed to those that needed room, of reads
         with too many as well
     """
     xp = cupy()
@@ -135,13 +135,13 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, gu
         launch(append_crowded, _CROWDED_THREADS, BLOCK, shared)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
-        return (needed if store else 0, needed_crowded), (found, int(used[:SEGMENTS].sum()))
+        return (needed if store else 0, needed_crowded), (found, needed)
 
     room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
-    found, appended = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
+    found, needed = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
     grouped = group_words(found, request.max_hits)
     results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
-    guess[0] = max(_FIRST_GUESS, appended / max(1, count))
+    guess[0] = max(_FIRST_GUESS, needed / max(1, count))
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 
