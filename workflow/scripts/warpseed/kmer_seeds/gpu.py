@@ -89,7 +89,7 @@ __all__ = [
 
 COSTS = Costs(look_up=1.0, short_look_up=1.5, row=0.5, narrowing=2.0, narrow_above=8)
 """Measured on an H200 with a genome of 100 Mbp."""
-_CROWDED_THREADS = 1 << 18
+_CROWDED_THREADS = 1 << 20
 _MOST_OF_A_LANE = (1 << 26) - 1
 """Hits of each of a warp's 32 lanes whose sum is below 2^31."""
 _COUNTED_BASES = 8
@@ -134,16 +134,17 @@ class DeviceScheme(NamedTuple):
 
 def device_scheme(
     tagged: TaggedIndex,
-    lengths: np.ndarray,
+    lengths: Any,
     max_mismatches: int,
     last: DeviceScheme | None = None,
     before: Callable[[], Any | None] = lambda: None,
 ) -> DeviceScheme:
     """Choose the windows for a batch, and copy them to the device, unless they are those of the last batch.
 
+    lengths : uint32[n], bases of the k-mers, on the device
     before : brings the bases before the tagged rows, where there is room for them; called where look-ups need them
     """
-    scheme = make_scheme(lengths, max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)
+    scheme = make_scheme(cupy().asarray(lengths), max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)
     if last is not None and last.on_host is scheme:
         return last
     rounds = -(-int(scheme.look_ups.max()) // (1 << LANES_SHIFT))
@@ -231,7 +232,7 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
         scheme = None
         if not _in_one_pass(tagged, kmers.lengths, request):
             with watch.stage("host_to_device", synchronise=synchronize):
-                scheme = device_scheme(tagged, kmers.lengths, request.criteria, last[0], before)
+                scheme = device_scheme(tagged, on_device.lengths, request.criteria, last[0], before)
         with time_on_device(watch, "kernel"):
             if scheme is not None:
                 last[0] = scheme
