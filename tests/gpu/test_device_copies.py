@@ -33,6 +33,11 @@ LARGE = 300_000_000
 DRIVER_ERROR = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
 
 
+def threads_of_others() -> set[threading.Thread]:
+    """All but those that wait for copies."""
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("copying")}
+
+
 class There:
     """A device's array: what the library uses of CuPy's, which is no array of the host."""
 
@@ -42,8 +47,14 @@ class There:
     def __getitem__(self, piece: slice) -> There:
         return There(self.values[piece])
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def reshape(self, size: int) -> There:
         return There(self.values.reshape(size))
+
+    def view(self, dtype: Any) -> There:
+        return There(self.values.view(dtype))
 
     def set(self, values: np.ndarray, stream: LateStream) -> None:
         assert values.shape == self.shape and values.dtype == self.dtype
@@ -65,6 +76,7 @@ class LateStream:
     def __init__(self, non_blocking: bool) -> None:
         assert non_blocking
         self.waiting: list[Callable[[], None]] = []
+        self.doing = threading.RLock()
         self.made.append(self)
 
     def __enter__(self) -> LateStream:
@@ -85,9 +97,10 @@ class LateStream:
             self._do(copy)
 
     def _do(self, copy: Callable[[], None]) -> None:
-        if copy in self.waiting:
-            self.waiting.remove(copy)
-            copy()
+        with self.doing:
+            if copy in self.waiting:
+                self.waiting.remove(copy)
+                copy()
 
 
 class EarlyStream(LateStream):
@@ -193,7 +206,7 @@ def test_tuples_of_arrays_come(pinned: list[int]) -> None:
     assert isinstance(there, Outer) and isinstance(there.inner, Inner) and there.number == 7
     for mine, theirs in zip((*there.inner, there.long), (*values.inner, values.long), strict=True):
         assert np.array_equal(device.cupy().asarray(mine).get(), theirs)
-    assert pinned == 4 * [PIECE] + 4 * [PIECE // 8]
+    assert pinned == 4 * [PIECE]
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -234,12 +247,12 @@ def test_what_fails_in_a_thread_is_one_sentence(
             super().put(copy)
 
     play(monkeypatch, Failing)
-    before = threading.active_count()
+    before = threads_of_others()
     values = drawn(40 * PIECE, np.uint8)
     with pytest.raises(expected) as caught, device.on_device(0):
         direction(values if direction is copied_from_host else There(values), threads)
     assert type(caught.value) is expected and told in str(caught.value) and "\n" not in str(caught.value)
-    assert threading.active_count() == before
+    assert threads_of_others() == before
     assert 1 <= len(Failing.made) <= threads and not any(stream.waiting for stream in Failing.made)
 
 

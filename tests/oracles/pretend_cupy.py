@@ -78,7 +78,10 @@ class PretendCupy:
         self.get_default_memory_pool = lambda: pool
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(
-                getDevice=lambda: getattr(self.current, "number", 0), memGetInfo=lambda: (self.free, 1 << 41)
+                getDevice=lambda: getattr(self.current, "number", 0),
+                memGetInfo=lambda: (self.free, 1 << 41),
+                hostRegister=lambda address, size, flags: None,
+                hostUnregister=lambda address: None,
             ),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=self.device,

@@ -6,16 +6,17 @@ on one piece while the device copies its other one.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, current_device, on_device, pinned, synchronize, to_device, view
-from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import on_threads
+from warpseed.compute.gpu import cupy, current_device, device_count, device_errors, pinned, synchronize, to_device, view
+from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
@@ -26,20 +27,43 @@ _MOST_COPYING = 8
 """Threads that copy."""
 
 
+class _Copy(NamedTuple):
+    """Bytes of the host, and their place on the current device, of one length."""
+
+    here: np.ndarray
+    there: Any
+
+    def pieces(self) -> Iterator[_Copy]:
+        for first in range(0, len(self.here), _PIECE):
+            piece = slice(first, min(first + _PIECE, len(self.here)))
+            yield _Copy(self.here[piece], self.there[piece])
+
+
+def _bytes_of(array: Any) -> Any:
+    return array.reshape(-1).view(np.uint8)
+
+
 def copied_from_host(value: Any, threads: int = 1) -> Any:
-    """As `to_device`, a large array of the host by several threads."""
+    """As `to_device`, large arrays of the host by several threads."""
+    copies: list[_Copy] = []
+    there = _room_for(value, copies)
+
+    def begin(piece: _Copy, buffer: np.ndarray, stream: Any) -> None:
+        buffer[...] = piece.here
+        piece.there.set(buffer, stream=stream)
+
+    _copy_in_pieces(copies, threads, begin)
+    return there
+
+
+def _room_for(value: Any, copies: list[_Copy]) -> Any:
+    """As `to_device`, but that the copies of large arrays are left to be made."""
     if isinstance(value, tuple):
-        return type(value)(*(copied_from_host(part, threads) for part in value))
+        return type(value)(*(_room_for(part, copies) for part in value))
     if not isinstance(value, np.ndarray) or value.nbytes <= _PIECE:
         return to_device(value)
     there = cupy().empty(value.shape, value.dtype)
-    target, source = there.reshape(-1), value.reshape(-1)
-
-    def begin(piece: slice, buffer: np.ndarray, stream: Any) -> None:
-        buffer[...] = source[piece]
-        target[piece].set(buffer, stream=stream)
-
-    _copy_in_pieces(source, threads, begin)
+    copies.append(_Copy(_bytes_of(np.ascontiguousarray(value)), _bytes_of(there)))
     return view(there)
 
 
@@ -49,78 +73,84 @@ def copied_to_device(value: Any, watch: Stopwatch, threads: int = 1) -> Any:
         return copied_from_host(value, threads) if threads > 1 else to_device(value)
 
 
-def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) -> np.ndarray:
-    """Copy a CuPy array to the host, a large one by several threads; an array of the host stays.
-
-    out : of the same shape and type, to be filled with either; else there is a new one for what lies on the device
-    """
+def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
+    """Copy a CuPy array to the host, a large one by several threads; an array of the host stays."""
     if isinstance(value, np.ndarray):
-        if out is None:
-            return value
-        out[...] = value
-        return out
+        return value
     if value.nbytes <= _PIECE:
-        return np.asarray(value.get(out=out))
-    host = np.empty(value.shape, value.dtype) if out is None else out
-    target, source = host.reshape(-1), value.reshape(-1)
+        return np.asarray(value.get())
+    host = np.empty(value.shape, value.dtype)
 
-    def begin(piece: slice, buffer: np.ndarray, stream: Any) -> None:
-        source[piece].get(out=buffer, stream=stream, blocking=False)
+    def begin(piece: _Copy, buffer: np.ndarray, stream: Any) -> None:
+        piece.there.get(out=buffer, stream=stream, blocking=False)
 
-    def end(piece: slice, buffer: np.ndarray) -> None:
-        target[piece] = buffer
+    def end(piece: _Copy, buffer: np.ndarray) -> None:
+        piece.here[...] = buffer
 
-    _copy_in_pieces(target, threads, begin, end)
+    _copy_in_pieces([_Copy(_bytes_of(host), _bytes_of(value))], threads, begin, end)
     return host
 
 
 def _copy_in_pieces(
-    host: np.ndarray,
+    copies: Iterable[_Copy],
     threads: int,
-    begin: Callable[[slice, np.ndarray, Any], None],
-    end: Callable[[slice, np.ndarray], None] = lambda piece, buffer: None,
+    begin: Callable[[_Copy, np.ndarray, Any], None],
+    end: Callable[[_Copy, np.ndarray], None] | None = None,
 ) -> None:
-    """Copy between an array of the host, of one dimension, and one of the current device; all is done on return.
+    """Copy between the host and the current device; all is done on return.
 
     Parameters
     ----------
-    begin : puts the copy between the device's piece and a buffer in pinned memory on a stream
+    begin : puts the copy between a piece's place on the device and a buffer in pinned memory on a stream
     end : called with piece and buffer when that copy is done, before the buffer is used again
     """
-    device, step = current_device(), _PIECE // host.itemsize
-    pieces = [slice(first, min(first + step, len(host))) for first in range(0, len(host), step)]
-    workers = max(1, min(threads, _MOST_COPYING, len(pieces)))
-    synchronize()
+    pieces = [piece for copy in copies for piece in copy.pieces()]
+    if not pieces:
+        return
+    device, workers = current_device(), max(1, min(threads, _MOST_COPYING, len(pieces)))
+    check, stopped = wanted_by_this_thread(), threading.Event()
 
-    def land(piece: slice, buffer: np.ndarray, copied: Any) -> None:
+    def land(piece: _Copy, buffer: np.ndarray, copied: Any) -> None:
         copied.synchronize()
-        end(piece, buffer)
+        if end is not None:
+            end(piece, buffer)
 
     def copy(worker: int) -> None:
         mine = pieces[worker::workers]
-        with _stream_on(device) as stream:
-            buffers, flying = [pinned(step, host.dtype) for _ in mine[:2]], deque[tuple[slice, np.ndarray, Any]]()
+        # (To make the device Numba's, too, takes a thread as long as to copy some megabytes.)
+        with device_errors(), cupy().cuda.Device(device):
+            buffers, flying = [pinned(_PIECE, np.uint8) for _ in mine[:2]], deque[tuple[_Copy, np.ndarray, Any]]()
+            in_use.extend(buffers)
             for number, piece in enumerate(mine):
-                check_wanted()
+                check()
+                if stopped.is_set():
+                    return
                 if len(flying) == len(buffers):
                     land(*flying.popleft())
-                buffer = buffers[number % 2][: piece.stop - piece.start]
+                buffer = buffers[number % 2][: len(piece.here)]
                 begin(piece, buffer, stream)
-                flying.append((piece, buffer, stream.record()))
+                if end is not None or len(mine) > len(buffers):
+                    flying.append((piece, buffer, stream.record()))
             for each in flying:
                 land(*each)
 
-    on_threads(workers, copy, workers)
+    synchronize()
+    in_use: list[np.ndarray] = []  # until all is done
+    stream = cupy().cuda.Stream(non_blocking=True)
+    copying = [_copying_threads().submit(copy, worker) for worker in range(workers)]
+    try:
+        for each in as_completed(copying):
+            each.result()
+    finally:
+        stopped.set()
+        wait(copying)
+        stream.synchronize()
 
 
-@contextmanager
-def _stream_on(device: int) -> Iterator[Any]:
-    """A stream for this thread on a device; what was put on it is done when the block ends, however it does."""
-    with on_device(device), cupy().cuda.Stream(non_blocking=True) as stream:
-        try:
-            yield stream
-        finally:
-            stream.synchronize()
+@cache
+def _copying_threads() -> ThreadPoolExecutor:
+    """Threads that wait for copies of any device: to start some takes as long as to copy a hundred megabytes."""
+    return ThreadPoolExecutor(_MOST_COPYING * device_count(), thread_name_prefix="copying")
 
 
 def from_device(value: Any) -> Any:

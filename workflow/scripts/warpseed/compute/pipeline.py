@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
     from types import TracebackType
 
-__all__ = ["Ahead", "GivenUp", "behind", "check_wanted", "fed", "mapped", "ordered"]
+__all__ = ["Ahead", "GivenUp", "behind", "check_wanted", "fed", "mapped", "ordered", "wanted_by_this_thread"]
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -77,8 +77,18 @@ def check_wanted() -> None:
     ------
     GivenUp
     """
-    if any(stopped.is_set() for stopped in getattr(_mine, "stopped", ())):
-        raise GivenUp
+    wanted_by_this_thread()()
+
+
+def wanted_by_this_thread() -> Callable[[], None]:
+    """`check_wanted` of the task that this thread is at, for other threads that work for it."""
+    belonging = getattr(_mine, "stopped", ())
+
+    def check() -> None:
+        if any(stopped.is_set() for stopped in belonging):
+            raise GivenUp
+
+    return check
 
 
 def _belong_to(stopped: tuple[threading.Event, ...]) -> None:

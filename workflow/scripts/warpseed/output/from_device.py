@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
-from warpseed.compute.device_batches import run_batches, serve_devices, share_of
-from warpseed.compute.device_copies import copied_to_host
+from warpseed.compute.device_batches import run_batches, share_of
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import current_device, is_out_of_memory, pinned
+from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, pinned, synchronize
+from warpseed.compute.locked_memory import locked
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
@@ -107,9 +108,17 @@ class DeviceHits(NamedTuple):
 
     def found(self, threads: int = 1) -> Found:
         """The same on the host, brought there by so many threads."""
-        hits = copied_to_host(self.hits, threads).view(self.hit_type)
-        counts = copied_to_host(self.counts.astype(np.int64), threads)
-        return Found(hits, counts, self.dropped_queries, self.dropped_hits)
+        hits, counts = locked(len(self.hits), np.uint64, threads), locked(len(self.counts), np.int64, threads)
+        self.bring(hits, counts)
+        synchronize()
+        return Found(hits.view(self.hit_type), counts, self.dropped_queries, self.dropped_hits)
+
+    def bring(self, hits: np.ndarray, counts: np.ndarray) -> None:
+        """Begin to copy the words of the hits, uint64[…], and the counts, int64[n], to the host from the current
+        device, on this thread's stream. (What is small, as counts may be, is waited for: it comes first.)"""
+        for there, here in ((self.counts.astype(np.int64), counts), (self.hits, hits)):
+            if len(here):
+                there.get(out=here, blocking=False)
 
 
 class _Cut(NamedTuple):
@@ -268,21 +277,17 @@ class _There(NamedTuple):
 def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> Found:
     """The hits of consecutive batches, from all devices at once into the arrays that hold them together."""
     found = [part.found for part in parts]
-    words = np.empty(sum(len(each.hits) for each in found), np.uint64)
-    counts = np.empty(sum(len(each.counts) for each in found), np.int64)
-    ends = np.cumsum([(len(each.hits), len(each.counts)) for each in found], axis=0).tolist()
+    hit_ends, count_ends = (np.cumsum([*map(len, each)]) for each in zip(*(each[:2] for each in found), strict=True))
+    hits = locked(int(hit_ends[-1]), np.uint64, options.threads)
+    counts = locked(int(count_ends[-1]), np.int64, options.threads)
+    shares = zip(parts, np.split(hits, hit_ends[:-1]), np.split(counts, count_ends[:-1]), strict=True)
+    with device_errors(), watch.stage("device_to_host"), ExitStack() as copying:
+        for (device, each), hits_here, counts_here in shares:
+            with cupy().cuda.Device(device):
+                each.bring(hits_here, counts_here)
+                copying.callback(cupy().cuda.get_current_stream().record().synchronize)
     dropped = sum(each.dropped_queries for each in found), sum(each.dropped_hits for each in found)
-
-    def bring(number: int, mine: Stopwatch) -> None:
-        with mine.stage("device_to_host"):
-            for (device, each), (words_end, counts_end) in zip(parts, ends, strict=True):
-                if device == options.devices[number]:
-                    copied_to_host(each.hits, options.threads_each, words[words_end - len(each.hits) : words_end])
-                    counted = each.counts.astype(np.int64)
-                    copied_to_host(counted, options.threads_each, counts[counts_end - len(counted) : counts_end])
-
-    serve_devices(options.devices, bring, watch)
-    return Found(words.view(found[0].hit_type), counts, *dropped)
+    return Found(hits.view(found[0].hit_type), counts, *dropped)
 
 
 def _joined(parts: list[Found]) -> Found:

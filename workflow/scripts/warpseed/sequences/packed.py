@@ -229,7 +229,7 @@ def part_of(packed: Packed, start: int, stop: int) -> Packed:
     return Packed(
         packed.words[begin:end],
         packed.marks[begin:end],
-        packed.first[start : stop + 1] - begin,
+        packed.first[start : stop + 1] - begin if begin else packed.first[: stop + 1],
         packed.lengths[start:stop],
     )
 

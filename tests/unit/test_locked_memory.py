@@ -1,0 +1,146 @@
+"""Memory for results is locked while somebody holds it or it waits for others, and given back when it suits nobody."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.pretend_gpu import install
+from warpseed.compute import locked_memory
+from warpseed.compute.locked_memory import locked
+
+LEAST = 1 << 20
+DRIVER_ERROR = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
+
+
+class Locks:
+    """What is locked: bytes by address."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, int] = {}
+        self.made = 0
+
+    def hostRegister(self, address: int, size: int, flags: int) -> None:
+        assert flags == 1 and not any(
+            begin < address + size and address < begin + of for begin, of in self.held.items()
+        )
+        self.held[address] = size
+        self.made += 1
+
+    def hostUnregister(self, address: int) -> None:
+        del self.held[address]
+
+    def holds(self, array: np.ndarray) -> bool:
+        address = array.ctypes.data
+        return any(begin <= address and address + array.nbytes <= begin + size for begin, size in self.held.items())
+
+
+@pytest.fixture
+def locks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locks]:
+    package, _ = install(monkeypatch, None)
+    package.cuda.runtime = Locks()
+    monkeypatch.setattr(locked_memory, "_LEAST", LEAST)
+    monkeypatch.setattr(locked_memory, "_told", [])
+    yield package.cuda.runtime
+    gc.collect()
+    locked_memory._waiting.clear()
+    assert not package.cuda.runtime.held
+
+
+def drawn(seed: int, count: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 1 << 62, count, np.uint64)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64, np.dtype([("place", "<u8"), ("span", "<u8")])])
+def test_memory_is_locked_where_it_is_large(locks: Locks, dtype: Any, threads: int) -> None:
+    most = LEAST // np.dtype(dtype).itemsize
+    for count in (0, 1, most, most + 1, 3 * most + 7):
+        array = locked(count, dtype, threads)
+        assert array.shape == (count,) and array.dtype == dtype and array.flags.writeable and type(array) is np.ndarray
+        assert locks.holds(array) == (count > most)
+        array[...] = drawn(1, count).view(array.dtype) if array.dtype.itemsize == 8 else 0
+
+
+def test_memory_is_kept_for_others_when_no_part_of_it_is_held(locks: Locks) -> None:
+    first = locked(LEAST, np.uint64)
+    first[...] = drawn(1, LEAST)
+    part = first[5:9].view(np.int64)
+    second = locked(LEAST, np.uint64)
+    second[...] = 0
+    assert locks.made == 2 and np.array_equal(first, drawn(1, LEAST))
+    address = first.ctypes.data
+    del first
+    gc.collect()
+    third = locked(LEAST, np.uint64)
+    third[...] = 0
+    assert locks.made == 3 and np.array_equal(part, drawn(1, LEAST)[5:9].view(np.int64))
+    del part
+    gc.collect()
+    assert locked(LEAST, np.uint64).ctypes.data == address and locks.made == 3
+
+
+def test_memory_that_waits_serves_what_takes_half_of_it_and_more(locks: Locks) -> None:
+    del_me = locked(2 * LEAST, np.uint8)
+    address = del_me.ctypes.data
+    del del_me
+    for size in (LEAST + 1, 3 * LEAST // 2, 2 * LEAST):
+        array = locked(size, np.uint8)
+        assert array.ctypes.data == address and array.shape == (size,)
+        del array
+    assert locks.made == 1
+
+
+def test_memory_goes_back_when_it_suits_nobody(locks: Locks) -> None:
+    """No more waits than was used at a time."""
+    del_me = [locked(size * LEAST, np.uint8) for size in (2, 3, 9)]
+    del del_me
+    gc.collect()
+    assert sum(locks.held.values()) >= 14 * LEAST
+    large = locked(30 * LEAST, np.uint8)
+    assert len(locks.held) == 1 and locks.holds(large)
+    del large
+    gc.collect()
+    assert len(locks.held) == 1
+
+
+def test_sizes_are_few(locks: Locks) -> None:
+    sizes = set()
+    for size in range(LEAST + 1, 2 * LEAST, LEAST // 50):
+        array = locked(size, np.uint8)
+        sizes |= set(locks.held.values())
+        assert max(locks.held.values()) <= size + size // 8 + 4096
+        del array
+        gc.collect()
+        locked_memory._waiting.clear()
+    assert len(sizes) <= 9
+
+
+def test_memory_that_cannot_be_locked_is_told_of_once(
+    locks: Locks, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(address: int, size: int, flags: int) -> None:
+        raise DRIVER_ERROR("cudaErrorNotSupported: operation\nnot supported")
+
+    monkeypatch.setattr(locks, "hostRegister", refuse, raising=False)
+    for count in (LEAST, 2 * LEAST):
+        array = locked(count, np.uint64)
+        array[...] = 7
+        assert array.shape == (count,)
+    told = capsys.readouterr().err
+    assert told.count("cannot be locked (cudaErrorNotSupported: operation not supported)") == 1 == told.count("\n")
+
+
+def test_what_is_no_error_of_the_device_is_raised(locks: Locks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(address: int, size: int, flags: int) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(locks, "hostRegister", fail, raising=False)
+    with pytest.raises(ZeroDivisionError):
+        locked(LEAST, np.uint64)
