@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import memmove
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -19,6 +20,10 @@ class Array(np.ndarray):
     """A NumPy array that can be asked for the host's copy, and on which device it lies."""
 
     device = SimpleNamespace(id=0)  # type: ignore[assignment]
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return SimpleNamespace(ptr=self.ctypes.data)
 
     def get(self, out: np.ndarray | None = None, blocking: bool = True, stream: Stream | None = None) -> np.ndarray:
         if out is None:
@@ -80,6 +85,9 @@ class PretendCupy:
             runtime=SimpleNamespace(
                 getDevice=lambda: getattr(self.current, "number", 0),
                 memGetInfo=lambda: (self.free, 1 << 41),
+                memcpyHostToDevice=1,
+                memcpyDeviceToHost=2,
+                memcpyAsync=lambda to, of, size, kind, stream: memmove(to, of, size),
                 hostRegister=lambda address, size, flags: None,
                 hostUnregister=lambda address: None,
             ),

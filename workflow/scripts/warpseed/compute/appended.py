@@ -35,6 +35,7 @@ __all__ = [
     "group_words",
     "place_words",
     "reserve_words",
+    "room_next_time",
     "run_at",
     "runs_of_warp",
     "set_aside",
@@ -162,6 +163,12 @@ def run_at(crowded, entry):
     if second & int64(_FAR):
         second, first = second ^ int64(_FAR), first + (int64(1) << int64(32))
     return int64(crowded[entry, 0]), second, first, first + rows
+
+
+def room_next_time(needed: int, appended: int) -> int:
+    """Room for such a list again, given what the fullest of its parts needed in all of them: so much, where parts are
+    nearly even. Those of few queries are not, and tell nothing of many."""
+    return min(needed, appended + appended // 4)
 
 
 @kernel

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from ctypes import memmove
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,49 +22,46 @@ from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
 
-_PIECE = 1 << 23
+_PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
-_MOST_COPYING = 8
-"""Threads that copy."""
+_MOST_COPYING = 16
+"""Threads that copy to or from one device."""
+_Pair: TypeAlias = "tuple[np.ndarray, Any]"
+"""An array of the host and one of the current device, of as many bytes; both hold them in order."""
 
 
-class _Copy(NamedTuple):
-    """Bytes of the host, and their place on the current device, of one length."""
+class _Piece(NamedTuple):
+    """Bytes of the host, and their place on the current device. (By their addresses: pieces that are arrays, and CuPy's
+    calls for them, take the threads longer than to copy what they hold, as they do so one after the other.)"""
 
-    here: np.ndarray
-    there: Any
-
-    def pieces(self) -> Iterator[_Copy]:
-        for first in range(0, len(self.here), _PIECE):
-            piece = slice(first, min(first + _PIECE, len(self.here)))
-            yield _Copy(self.here[piece], self.there[piece])
+    here: int
+    there: int
+    size: int
 
 
-def _bytes_of(array: Any) -> Any:
-    return array.reshape(-1).view(np.uint8)
+def _pieces_of(pair: _Pair) -> Iterator[_Piece]:
+    here, there = pair
+    host, device = here.ctypes.data, there.data.ptr
+    for first in range(0, here.nbytes, _PIECE):
+        yield _Piece(host + first, device + first, min(_PIECE, here.nbytes - first))
 
 
 def copied_from_host(value: Any, threads: int = 1) -> Any:
     """As `to_device`, large arrays of the host by several threads."""
-    copies: list[_Copy] = []
-    there = _room_for(value, copies)
-
-    def begin(piece: _Copy, buffer: np.ndarray, stream: Any) -> None:
-        buffer[...] = piece.here
-        piece.there.set(buffer, stream=stream)
-
-    _copy_in_pieces(copies, threads, begin)
+    pairs: list[_Pair] = []
+    there = _room_for(value, pairs)
+    _copy_in_pieces(pairs, threads, to_device=True)
     return there
 
 
-def _room_for(value: Any, copies: list[_Copy]) -> Any:
+def _room_for(value: Any, pairs: list[_Pair]) -> Any:
     """As `to_device`, but that the copies of large arrays are left to be made."""
     if isinstance(value, tuple):
-        return type(value)(*(_room_for(part, copies) for part in value))
+        return type(value)(*(_room_for(part, pairs) for part in value))
     if not isinstance(value, np.ndarray) or value.nbytes <= _PIECE:
         return to_device(value)
     there = cupy().empty(value.shape, value.dtype)
-    copies.append(_Copy(_bytes_of(np.ascontiguousarray(value)), _bytes_of(there)))
+    pairs.append((np.ascontiguousarray(value), there))
     return view(there)
 
 
@@ -80,57 +78,47 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
     if value.nbytes <= _PIECE:
         return np.asarray(value.get())
     host = np.empty(value.shape, value.dtype)
-
-    def begin(piece: _Copy, buffer: np.ndarray, stream: Any) -> None:
-        piece.there.get(out=buffer, stream=stream, blocking=False)
-
-    def end(piece: _Copy, buffer: np.ndarray) -> None:
-        piece.here[...] = buffer
-
-    _copy_in_pieces([_Copy(_bytes_of(host), _bytes_of(value))], threads, begin, end)
+    _copy_in_pieces([(host, value)], threads, to_device=False)
     return host
 
 
-def _copy_in_pieces(
-    copies: Iterable[_Copy],
-    threads: int,
-    begin: Callable[[_Copy, np.ndarray, Any], None],
-    end: Callable[[_Copy, np.ndarray], None] | None = None,
-) -> None:
-    """Copy between the host and the current device; all is done on return.
-
-    Parameters
-    ----------
-    begin : puts the copy between a piece's place on the device and a buffer in pinned memory on a stream
-    end : called with piece and buffer when that copy is done, before the buffer is used again
-    """
-    pieces = [piece for copy in copies for piece in copy.pieces()]
+def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
+    """Copy between the host and the current device; all is done on return."""
+    pieces = [piece for pair in pairs for piece in _pieces_of(pair)]
     if not pieces:
         return
     device, workers = current_device(), max(1, min(threads, _MOST_COPYING, len(pieces)))
     check, stopped = wanted_by_this_thread(), threading.Event()
+    runtime = cupy().cuda.runtime
 
-    def land(piece: _Copy, buffer: np.ndarray, copied: Any) -> None:
+    def begin(piece: _Piece, buffer: int) -> None:
+        if to_device:
+            memmove(buffer, piece.here, piece.size)
+            runtime.memcpyAsync(piece.there, buffer, piece.size, runtime.memcpyHostToDevice, stream.ptr)
+        else:
+            runtime.memcpyAsync(buffer, piece.there, piece.size, runtime.memcpyDeviceToHost, stream.ptr)
+
+    def land(piece: _Piece, buffer: int, copied: Any) -> None:
         copied.synchronize()
-        if end is not None:
-            end(piece, buffer)
+        if not to_device:
+            memmove(piece.here, buffer, piece.size)
 
     def copy(worker: int) -> None:
         mine = pieces[worker::workers]
         # (To make the device Numba's, too, takes a thread as long as to copy some megabytes.)
         with device_errors(), cupy().cuda.Device(device):
-            buffers, flying = [pinned(_PIECE, np.uint8) for _ in mine[:2]], deque[tuple[_Copy, np.ndarray, Any]]()
+            buffers, flying = [pinned(_PIECE, np.uint8) for _ in mine[:2]], deque[tuple[_Piece, int, Any]]()
             in_use.extend(buffers)
+            addresses, again = [buffer.ctypes.data for buffer in buffers], len(mine) > len(buffers)
             for number, piece in enumerate(mine):
                 check()
                 if stopped.is_set():
                     return
                 if len(flying) == len(buffers):
                     land(*flying.popleft())
-                buffer = buffers[number % 2][: len(piece.here)]
-                begin(piece, buffer, stream)
-                if end is not None or len(mine) > len(buffers):
-                    flying.append((piece, buffer, stream.record()))
+                begin(piece, addresses[number % 2])
+                if again or not to_device:
+                    flying.append((piece, addresses[number % 2], stream.record()))
             for each in flying:
                 land(*each)
 

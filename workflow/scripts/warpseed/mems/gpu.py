@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.appended import SEGMENTS, room_next_time
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
@@ -225,7 +225,7 @@ def fast_matches(
     if needed[0] > room[0] or needed[1] > room[1]:
         del appended
         appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
-    guess[0] = max(_FIRST_GUESS, needed[0] / max(1, bases))
+    guess[0] = max(_FIRST_GUESS, room_next_time(needed[0], _appended(appended)) / max(1, bases))
     keys, spans = _kept(_bound(appended))
     del search, appended
     return _settled(keys, spans, len(reads.lengths), request)

@@ -13,7 +13,7 @@ from typing import TypeAlias, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS, Appended, group_words
+from warpseed.compute.appended import SEGMENTS, Appended, group_words, room_next_time
 from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
@@ -135,13 +135,14 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, gu
         launch(append_crowded, _CROWDED_THREADS, BLOCK, shared)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
-        return (needed if store else 0, needed_crowded), (found, needed)
+        again = room_next_time(needed, int(used[:SEGMENTS].sum()))
+        return (needed if store else 0, needed_crowded), (found, again)
 
     room = SEGMENTS * (64 + int(1.1 * guess[0] * count) // SEGMENTS) if store else 0
-    found, needed = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
+    found, again = with_room((room, SEGMENTS * (64 + count // 64)), attempt)
     grouped = group_words(found, request.max_hits)
     results = len(grouped.words) if store else int(grouped.counts.sum(dtype=xp.int64))
-    guess[0] = max(_FIRST_GUESS, needed / max(1, count))
+    guess[0] = max(_FIRST_GUESS, again / max(1, count))
     return DeviceHits(grouped.words, grouped.counts, results, grouped.dropped_queries, grouped.dropped_words)
 
 

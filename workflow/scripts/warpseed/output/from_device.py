@@ -243,7 +243,7 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
         search = start(mine)
 
         def run(first: int, last: int) -> Found | _There:
-            found = search(part_of(queries, first, last))
+            found = search(part_of(queries, first, last, pinned))
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):

@@ -221,17 +221,18 @@ def pack_bounded(queries: Queries, bounds: Bounds, first: int = 0) -> Packed:
     return pack(queries, measured)
 
 
-def part_of(packed: Packed, start: int, stop: int) -> Packed:
-    """Sequences [start, stop): words, marks and lengths are views."""
+def part_of(packed: Packed, start: int, stop: int, empty: Callable[[int, type], np.ndarray] = np.empty) -> Packed:
+    """Sequences [start, stop): words, marks and lengths are views.
+
+    empty : function of a length and a type that makes an array, for where their words begin
+    """
     if not len(packed.first):
         return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, packed.lengths[start:stop])
     begin, end = int(packed.first[start]), int(packed.first[stop])
-    return Packed(
-        packed.words[begin:end],
-        packed.marks[begin:end],
-        packed.first[start : stop + 1] - begin if begin else packed.first[: stop + 1],
-        packed.lengths[start:stop],
-    )
+    first = packed.first[start : stop + 1]
+    if begin:
+        first = np.subtract(first, np.uint32(begin), out=empty(len(first), np.uint32))
+    return Packed(packed.words[begin:end], packed.marks[begin:end], first, packed.lengths[start:stop])
 
 
 def join_packed(parts: Sequence[Packed], empty: Callable[[int, type], np.ndarray] = np.empty) -> Packed:
