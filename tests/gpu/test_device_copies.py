@@ -202,7 +202,7 @@ def test_tuples_of_arrays_come(pinned: list[int]) -> None:
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize(("pieces", "threads", "buffers"), [(40, 1, 2), (40, 3, 6), (40, 20, 32), (3, 8, 3), (9, 8, 9)])
+@pytest.mark.parametrize(("pieces", "threads", "buffers"), [(40, 1, 2), (40, 3, 6), (40, 20, 16), (3, 8, 3), (9, 8, 9)])
 def test_no_more_memory_is_pinned_than_is_used(
     monkeypatch: pytest.MonkeyPatch, pinned: list[int], pieces: int, threads: int, buffers: int
 ) -> None:

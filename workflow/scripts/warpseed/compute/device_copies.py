@@ -24,7 +24,7 @@ __all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_devic
 
 _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
-_MOST_COPYING = 16
+_MOST_COPYING = 8
 """Threads that copy to or from one device."""
 _Pair: TypeAlias = "tuple[np.ndarray, Any]"
 """An array of the host and one of the current device, of as many bytes; both hold them in order."""
