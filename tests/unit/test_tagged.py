@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles.pretend_cupy import Array, OutOfMemoryError
+from oracles.pretend_cupy import Array, OutOfMemoryError, PretendCupy
 from oracles.pretend_index import play_build
 from oracles.tagged import Far, rows_of_both, tagged_rows, with_opposites
 from warpseed import build_index
@@ -51,15 +51,21 @@ def as_written() -> Iterator[None]:
         yield
 
 
+def play_small_build(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> PretendCupy:
+    """As `play_build`, with few threads, which sort short buckets in each of the ways."""
+    package = play_build(monkeypatch, index)
+    for name, few in (("FEW", 1), ("BY_WARP", 4), ("_LONG_BUCKET", 40), ("SORTING_BLOCKS", 2), ("LARGE_BLOCK", 64)):
+        monkeypatch.setattr(gpu_rows, name, few)
+    monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
+    return package
+
+
 def made_of_both(
     monkeypatch: pytest.MonkeyPatch, index: SeedIndex, table_length: int, first: int | None = None
 ) -> TaggedIndex:
     """The rows of both strands that the kernels make, run as they are written, of which the first one has a number."""
-    play_build(monkeypatch, index)
-    for name, few in (("FEW", 1), ("BY_WARP", 4), ("_LONG_BUCKET", 40), ("SORTING_BLOCKS", 2), ("LARGE_BLOCK", 64)):
-        monkeypatch.setattr(gpu_rows, name, few)
+    play_small_build(monkeypatch, index)
     monkeypatch.setattr(device, "table_length_for", lambda rows, free: table_length)
-    monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
     if first is not None:
         count, sum_up = 2 * (index.rows - len(index.segments.contig)), gpu_rows._sum_up
 
@@ -164,12 +170,15 @@ def test_rows_of_the_text_alone_where_a_long_bucket_cannot_be_sorted(
     assert made_of_both(monkeypatch, build_index(write_reference(["A" * 90])), 4).orientations == 2
 
 
-def test_rows_of_the_text_alone_where_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:
-    package = play_build(monkeypatch, index)
-    monkeypatch.setattr(device, "MOST_SEGMENTS", 1 << 27)
-    package.free = 3 * gpu_rows.bytes_for_rows(index.rows, 4) // 2 - 2
-    with on_device(0):
-        assert device.kmer_rows_on_device(index, Stopwatch()).orientations == 2
+def test_rows_of_the_text_alone_while_memory_is_short(monkeypatch: pytest.MonkeyPatch, index: SeedIndex) -> None:
+    """On each device by itself; what was made once stays."""
+    package = play_small_build(monkeypatch, index)
+    short = 3 * gpu_rows.bytes_for_rows(index.rows, 4) // 2 - 2
+    with as_written():
+        for number, free, orientations in ((0, short, 2), (0, 1 << 40, 1), (0, short, 1), (1, short, 2)):
+            package.free = free
+            with on_device(number):
+                assert device.kmer_rows_on_device(index, Stopwatch()).orientations == orientations
 
 
 @pytest.mark.parametrize("most", [100, 3, 1, 0])

@@ -123,6 +123,8 @@ def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     They are made on the device, of the text: its suffix array need not come there.
     """
     text = text_on_device(index, watch)
+    if current_device() not in copies_of(index, _BOTH) and not _has_room_for_both(index):
+        return tagged_on_device(index, watch)
     both = _bring(index, _BOTH, lambda: _tag_both(index, text), 0, watch, shares=("text",))
     if both is None:
         return tagged_on_device(index, watch)
@@ -130,14 +132,17 @@ def kmer_rows_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
     return both
 
 
-def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
+def _has_room_for_both(index: SeedIndex) -> bool:
     free = free_memory()  # a third is left for queries, hits and the bases before rows
-    length = table_length_for(2 * index.rows, free)
-    if bytes_for_rows(index.rows, length) > 2 * free // 3 or len(index.segments.contig) > MOST_SEGMENTS:
-        return None
+    needed = bytes_for_rows(index.rows, table_length_for(2 * index.rows, free))
+    return needed <= 2 * free // 3 and len(index.segments.contig) <= MOST_SEGMENTS
+
+
+def _tag_both(index: SeedIndex, text: PackedText) -> TaggedIndex | None:
+    """None where they cannot be sorted: those of a text of few strings lie in long buckets, which take more memory."""
     try:
-        return rows_of_both_strands(text, index.segments, length)
-    except Exception as error:  # the rows of a text of few strings lie in long buckets, which take more to be sorted
+        return rows_of_both_strands(text, index.segments, table_length_for(2 * index.rows, free_memory()))
+    except Exception as error:
         if not is_out_of_memory(error):
             raise
     give_back_memory()
