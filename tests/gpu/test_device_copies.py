@@ -248,6 +248,24 @@ def test_what_fails_in_a_thread_is_one_sentence(
     assert 1 <= len(Failing.made) <= threads and not any(stream.waiting for stream in Failing.made)
 
 
+@pytest.mark.usefixtures("small_pieces")
+def test_arrays_stay_while_threads_copy_them_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C comes while work is handed to the threads: those that have some end before the arrays go."""
+    play(monkeypatch, EarlyStream)
+    threads, submit, begun = device_copies._copying_threads(), device_copies._copying_threads().submit, []
+
+    def interrupted(task: Any, worker: int) -> Any:
+        if begun:
+            raise KeyboardInterrupt
+        begun.append(submit(task, worker))
+        return begun[0]
+
+    monkeypatch.setattr(threads, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt), device.on_device(0):
+        copied_from_host(drawn(4000 * PIECE, np.uint8), 4)
+    assert begun[0].done()
+
+
 def test_the_parts_of_an_index_come_in_pieces(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small_pieces: None, pinned: list[int]
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
-from warpseed.sequences.packed import pack
+import numpy as np
+import pytest
+from warpseed.sequences.packed import Packed, pack, part_of
 from warpseed.sequences.queries import Queries
 
 
@@ -32,3 +35,33 @@ def test_every_base_has_its_place() -> None:
             assert unpacked(words[begin:end], marks[begin:end], len(sequence)) == sequence
             spare = 2 * (32 * (end - begin) - len(sequence))
             assert words[end - 1] % (1 << spare) == 0 and (not marks or marks[end - 1] % (1 << spare) == 0)
+
+
+class There(np.ndarray):
+    """An array as CuPy's, which computes nothing into one of the host."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        assert not options
+        return getattr(ufunc, method)(*(np.asarray(each) for each in inputs)).view(There)
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_part_begins_where_its_words_do(on_device: bool) -> None:
+    draw = random.Random(3)
+    packed = pack(
+        Queries.from_sequences(["".join(draw.choices("ACGTN", k=length)) for length in (70, 3, 32, 33, 90, 1)])
+    )
+    given = Packed(*(array.view(There) for array in packed)) if on_device else packed
+    for start in range(7):
+        for stop in range(start, 7):
+            parts = [part_of(given, start, stop)]
+            if not on_device:
+                parts.append(part_of(given, start, stop, np.empty))
+            for part in parts:
+                assert len(part.first) == stop - start + 1 and part.first[0] == 0
+                for i in range(stop - start):
+                    mine, whole = (
+                        [column[each.first[at] : each.first[at + 1]].tolist() for column in (each.words, each.marks)]
+                        for each, at in ((part, i), (packed, start + i))
+                    )
+                    assert mine == whole and part.lengths[i] == packed.lengths[start + i]

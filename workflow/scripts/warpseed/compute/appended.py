@@ -166,8 +166,14 @@ def run_at(crowded, entry):
 
 
 def room_next_time(needed: int, appended: int) -> int:
-    """Room for such a list again, given what the fullest of its parts needed in all of them: so much, where parts are
-    nearly even. Those of few queries are not, and tell nothing of many."""
+    """Words that such a list should have room for again.
+
+    Parameters
+    ----------
+    needed : what the fullest of its parts took, in each part; no more than 5/4 of `appended` count, as parts of few
+        queries are not even, and tell nothing of many
+    appended : words of all parts
+    """
     return min(needed, appended + appended // 4)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from ctypes import memmove
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -72,7 +72,7 @@ def copied_to_device(value: Any, watch: Stopwatch, threads: int = 1) -> Any:
 
 
 def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
-    """Copy a CuPy array to the host, a large one by several threads; an array of the host stays."""
+    """Copy a CuPy array, C-contiguous, to the host, a large one by several threads; an array of the host stays."""
     if isinstance(value, np.ndarray):
         return value
     if value.nbytes <= _PIECE:
@@ -84,7 +84,8 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
     """Copy between the host and the current device; all is done on return."""
-    pieces = [piece for pair in pairs for piece in _pieces_of(pair)]
+    in_use: list[Any] = [*pairs]  # as long as any thread is at work
+    pieces = [piece for pair in in_use for piece in _pieces_of(pair)]
     if not pieces:
         return
     device, workers = current_device(), max(1, min(threads, _MOST_COPYING, len(pieces)))
@@ -123,10 +124,13 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
                 land(*each)
 
     synchronize()
-    in_use: list[np.ndarray] = []  # until all is done
     stream = cupy().cuda.Stream(non_blocking=True)
-    copying = [_copying_threads().submit(copy, worker) for worker in range(workers)]
+    copying: list[Future[None]] = []
     try:
+        if workers == 1:
+            copy(0)
+        for worker in range(workers if workers > 1 else 0):
+            copying.append(_copying_threads().submit(copy, worker))
         for each in as_completed(copying):
             each.result()
     finally:

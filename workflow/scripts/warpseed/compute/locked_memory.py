@@ -2,19 +2,22 @@
 
 New memory costs more than to copy to it: the system clears it page by page when it is touched, and a device copies
 to memory that is not locked through some that is. So several threads touch it, it is locked at once, and when nobody
-holds it any more it waits for the next results. What waits when none of it suits is given back: no more is kept than
-was used at a time.
+holds it any more it waits for the next results. Where none that waits suits, as much is given back as is taken, and no
+more waits than a quarter of the memory that was free at first.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
+from functools import cache
 from typing import Any
 from weakref import finalize
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, is_of_device
+from warpseed.compute.gpu import cupy, current_device, is_of_device
+from warpseed.compute.machine import available_memory
 from warpseed.compute.ranges import on_threads
 from warpseed.errors import say
 
@@ -24,6 +27,8 @@ _LEAST = 1 << 25
 """Bytes up to which memory is the system's, which then has it at hand; what is larger has pages of its own."""
 _STEPS = 8
 """Sizes between a power of two and the next."""
+_SPARE = 4
+"""Memory that waits serves what takes this part of it less."""
 _PAGE = 4096
 _PORTABLE = 1
 """For all devices (cudaHostRegisterPortable)."""
@@ -41,7 +46,7 @@ class _Block:
         on_threads(threads, lambda number: memory[borders[number] : borders[number + 1] : _PAGE].fill(0), threads)
         self.size, self.address = size, memory.ctypes.data
         if _lock(self.address, size):
-            finalize(self, _unlock, self.address, memory).atexit = False
+            finalize(self, _unlock, current_device(), self.address, memory).atexit = False
         else:
             self._memory = memory
 
@@ -60,9 +65,15 @@ def _lock(address: int, size: int) -> bool:
     return True
 
 
-def _unlock(address: int, memory: np.ndarray) -> None:
-    """Called with the memory that is given back to the system after this."""
-    cupy().cuda.runtime.hostUnregister(address)
+def _unlock(device: int, address: int, memory: np.ndarray) -> None:
+    """Called, anywhere, with the memory that is given back to the system after this. (A device that has failed has said
+    so already.)"""
+    try:
+        with cupy().cuda.Device(device):
+            cupy().cuda.runtime.hostUnregister(address)
+    except Exception as error:
+        if not is_of_device(error):
+            raise
 
 
 class _Lent:
@@ -71,13 +82,36 @@ class _Lent:
     def __init__(self, block: _Block) -> None:
         place = {"version": 3, "shape": (block.size,), "typestr": "|u1", "data": (block.address, False)}
         self.__array_interface__ = place
-        finalize(self, _waiting.append, block).atexit = False
+        finalize(self, _let_wait, block, _most_waiting()).atexit = False
+
+
+def _let_wait(block: _Block, most: int) -> None:
+    _waiting.append(block)
+    _give_back(sum(each.size for each in list(_waiting)) - most)
+
+
+def _give_back(size: int) -> None:
+    """Give at least so many bytes of what waits back to the system, what has waited longest first."""
+    while size > 0:
+        try:
+            size -= _waiting.popleft().size
+        except IndexError:
+            return
+
+
+@cache
+def _most_waiting() -> int:
+    return available_memory() // 4
+
+
+# A child would have a copy of what is locked.
+os.register_at_fork(before=_waiting.clear)
 
 
 def locked(count: int, dtype: Any, threads: int = 1) -> np.ndarray:
-    """An array on the host, not initialised, that devices copy to at full speed where it is large.
+    """An array on the host, [count], not initialised, that devices copy to at full speed where it is large.
 
-    threads : touch memory that is new
+    threads : CPU threads that touch memory where it is new
     """
     size = count * np.dtype(dtype).itemsize
     if size <= _LEAST:
@@ -88,7 +122,7 @@ def locked(count: int, dtype: Any, threads: int = 1) -> np.ndarray:
 def _waiting_block(size: int) -> _Block | None:
     """The smallest that waits and suits, if there is one. (Others may take one, or give one back, at any time.)"""
     for block in sorted(list(_waiting), key=lambda block: block.size):
-        if size <= block.size <= 2 * size:
+        if size <= block.size <= size + size // _SPARE:
             try:
                 _waiting.remove(block)
             except ValueError:
@@ -98,6 +132,6 @@ def _waiting_block(size: int) -> _Block | None:
 
 
 def _new_block(size: int, threads: int) -> _Block:
-    _waiting.clear()
+    _give_back(size)
     step = max(_PAGE, (1 << (size.bit_length() - 1)) // _STEPS)
     return _Block(-(-size // step) * step, max(1, threads))

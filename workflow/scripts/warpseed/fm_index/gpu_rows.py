@@ -88,7 +88,7 @@ def _starting(text, position, strand):
 def count_strings(text, table_length, table):
     """Count the strings of K bases of both strands: thread 2·position + strand.
 
-    ``table``, uint32[4**K + 2]: entry c + 2 counts string c.
+    ``table``, uint32[4**K + 2 or more]: entry c + 2 counts string c.
     """
     t = int64(cuda.grid(1))
     if t < int64(2) * text_length(text.segments):
@@ -102,7 +102,7 @@ class Beyond(NamedTuple):
     """Where numbers of rows reach TABLE_MODULUS."""
 
     entry: int
-    """first string whose rows begin there or behind it; the table's length where there is none"""
+    """first string whose rows begin there or behind it; 4**K + 1 where there is none"""
     begin: int
     """first row of the string before that"""
 
@@ -114,7 +114,7 @@ def place_rows(text, table_length, beyond, table, rows):
     Parameters
     ----------
     beyond : Beyond
-    table : uint32[4**K + 2], first row of string c at entry c + 1, which moves on to the next string's
+    table : uint32[4**K + 2 or more], first row of string c at entry c + 1, which moves on to the next string's
     rows : uint64[rows]
     """
     t = int64(cuda.grid(1))
@@ -244,7 +244,7 @@ def rows_of_both_strands(text: PackedText, segments: Segments, table_length: int
 
 def _sum_up(table: Any, strings: int) -> Beyond:
     """Make sums of the counts of so many strings where they lie, modulo TABLE_MODULUS; returns where they reach it. (No
-    tile has as many: its strings begin with one base, or are few.)"""
+    tile has so many rows: its strings begin with one base, or are few.)"""
     before = running_sums(table)
     if int(before[-1]) < TABLE_MODULUS:
         return Beyond(strings + 1, 0)

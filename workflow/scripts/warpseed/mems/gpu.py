@@ -225,7 +225,9 @@ def fast_matches(
     if needed[0] > room[0] or needed[1] > room[1]:
         del appended
         appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
-    guess[0] = max(_FIRST_GUESS, room_next_time(needed[0], _appended(appended)) / max(1, bases))
+    used = cupy().asarray(appended.lists.cursors)[:SEGMENTS].get()
+    again = room_next_time(SEGMENTS * int(used.max()), int(used.sum()))
+    guess[0] = max(_FIRST_GUESS, again / max(1, bases))
     keys, spans = _kept(_bound(appended))
     del search, appended
     return _settled(keys, spans, len(reads.lengths), request)

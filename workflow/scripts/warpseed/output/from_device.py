@@ -10,8 +10,9 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches, share_of
+from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, pinned, synchronize
+from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -108,10 +109,9 @@ class DeviceHits(NamedTuple):
 
     def found(self, threads: int = 1) -> Found:
         """The same on the host, brought there by so many threads."""
-        hits, counts = locked(len(self.hits), np.uint64, threads), locked(len(self.counts), np.int64, threads)
-        self.bring(hits, counts)
-        synchronize()
-        return Found(hits.view(self.hit_type), counts, self.dropped_queries, self.dropped_hits)
+        hits = copied_to_host(self.hits, threads).view(self.hit_type)
+        counts = copied_to_host(self.counts.astype(np.int64), threads)
+        return Found(hits, counts, self.dropped_queries, self.dropped_hits)
 
     def bring(self, hits: np.ndarray, counts: np.ndarray) -> None:
         """Begin to copy the words of the hits, uint64[…], and the counts, int64[n], to the host from the current
@@ -249,7 +249,7 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
             if not isinstance(found, DeviceHits):
                 return _joined([part.found() for part in found])
             # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
-            if devices > 1 and (last == count or last - first == share_of(count, devices)):
+            if last - first == share_of(count, devices) or (devices > 1 and last == count):
                 return _There(current_device(), found)
             with mine.stage("device_to_host"):
                 return found.found(options.threads_each)
@@ -258,9 +258,9 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
 
     parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
     there = [part for part in parts if isinstance(part, _There)]
-    if len(there) == len(parts) > 1:
+    if there and len(there) == len(parts):
         return _to_host(there, options, watch)
-    here = [part if isinstance(part, Found) else _to_host([part], options, watch) for part in parts]
+    here = [part if isinstance(part, Found) else part.found_here(options.threads, watch) for part in parts]
     if len(here) == 1:
         return here[0]
     with watch.stage("join"):
@@ -273,21 +273,33 @@ class _There(NamedTuple):
     device: int
     found: DeviceHits
 
+    def found_here(self, threads: int, watch: Stopwatch) -> Found:
+        """The same on the host."""
+        with on_device(self.device), watch.stage("device_to_host"):
+            return self.found.found(threads)
+
 
 def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> Found:
     """The hits of consecutive batches, from all devices at once into the arrays that hold them together."""
     found = [part.found for part in parts]
     hit_ends, count_ends = (np.cumsum([*map(len, each)]) for each in zip(*(each[:2] for each in found), strict=True))
-    hits = locked(int(hit_ends[-1]), np.uint64, options.threads)
-    counts = locked(int(count_ends[-1]), np.int64, options.threads)
+    with cupy().cuda.Device(parts[0].device):
+        hits = locked(int(hit_ends[-1]), np.uint64, options.threads)
+        counts = locked(int(count_ends[-1]), np.int64, options.threads)
     shares = zip(parts, np.split(hits, hit_ends[:-1]), np.split(counts, count_ends[:-1]), strict=True)
     with device_errors(), watch.stage("device_to_host"), ExitStack() as copying:
         for (device, each), hits_here, counts_here in shares:
+            copying.callback(_wait_for, device)
             with cupy().cuda.Device(device):
                 each.bring(hits_here, counts_here)
-                copying.callback(cupy().cuda.get_current_stream().record().synchronize)
     dropped = sum(each.dropped_queries for each in found), sum(each.dropped_hits for each in found)
     return Found(hits.view(found[0].hit_type), counts, *dropped)
+
+
+def _wait_for(device: int) -> None:
+    """Wait for what this thread has put on its stream of a device."""
+    with cupy().cuda.Device(device):
+        cupy().cuda.get_current_stream().synchronize()
 
 
 def _joined(parts: list[Found]) -> Found:

@@ -221,16 +221,18 @@ def pack_bounded(queries: Queries, bounds: Bounds, first: int = 0) -> Packed:
     return pack(queries, measured)
 
 
-def part_of(packed: Packed, start: int, stop: int, empty: Callable[[int, type], np.ndarray] = np.empty) -> Packed:
-    """Sequences [start, stop): words, marks and lengths are views.
+def part_of(packed: Packed, start: int, stop: int, empty: Callable[[int, type], np.ndarray] | None = None) -> Packed:
+    """Sequences [start, stop), on the host or on a device: words, marks and lengths are views.
 
-    empty : function of a length and a type that makes an array, for where their words begin
+    empty : of those on the host, function of a length and a type that makes an array, for where their words begin
     """
     if not len(packed.first):
         return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, packed.lengths[start:stop])
     begin, end = int(packed.first[start]), int(packed.first[stop])
     first = packed.first[start : stop + 1]
-    if begin:
+    if begin and empty is None:
+        first = first - np.uint32(begin)
+    elif begin and empty is not None:
         first = np.subtract(first, np.uint32(begin), out=empty(len(first), np.uint32))
     return Packed(packed.words[begin:end], packed.marks[begin:end], first, packed.lengths[start:stop])
 
