@@ -129,8 +129,9 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
     try:
         if workers == 1:
             copy(0)
-        for worker in range(workers if workers > 1 else 0):
-            copying.append(_copying_threads().submit(copy, worker))
+        else:
+            for worker in range(workers):  # (each known at once, whatever interrupts the next)
+                copying.append(_copying_threads().submit(copy, worker))
         for each in as_completed(copying):
             each.result()
     finally:

@@ -141,7 +141,7 @@ def device_scheme(
 ) -> DeviceScheme:
     """Choose the windows for a batch, and copy them to the device, unless they are those of the last batch.
 
-    lengths : uint32[n], bases of the k-mers, on the device
+    lengths : uint32[n], bases of the k-mers; best on the device, where they are looked at
     before : brings the bases before the tagged rows, where there is room for them; called where look-ups need them
     """
     scheme = make_scheme(cupy().asarray(lengths), max_mismatches, int(tagged.rows.shape[0]), tagged.table_length, COSTS)

@@ -12,7 +12,7 @@ import numpy as np
 from warpseed.compute.device_batches import run_batches, share_of
 from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned
+from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -297,9 +297,9 @@ def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> F
 
 
 def _wait_for(device: int) -> None:
-    """Wait for what this thread has put on its stream of a device."""
+    """As `synchronize`, of a device that need not be the current one."""
     with cupy().cuda.Device(device):
-        cupy().cuda.get_current_stream().synchronize()
+        synchronize()
 
 
 def _joined(parts: list[Found]) -> Found:

@@ -230,10 +230,10 @@ def part_of(packed: Packed, start: int, stop: int, empty: Callable[[int, type], 
         return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, packed.lengths[start:stop])
     begin, end = int(packed.first[start]), int(packed.first[stop])
     first = packed.first[start : stop + 1]
-    if begin and empty is None:
-        first = first - np.uint32(begin)
-    elif begin and empty is not None:
+    if begin and empty is not None:
         first = np.subtract(first, np.uint32(begin), out=empty(len(first), np.uint32))
+    elif begin:
+        first = first - np.uint32(begin)
     return Packed(packed.words[begin:end], packed.marks[begin:end], first, packed.lengths[start:stop])
 
 
