@@ -21,7 +21,7 @@ from oracles.pretend_gpu import install
 from warpseed import build_index, open_index
 from warpseed.compute import device_copies
 from warpseed.compute import gpu as device
-from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.device_copies import copied_from_host, copied_in_turn, copied_to_host
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.fm_index import device as parts
@@ -199,6 +199,56 @@ def test_tuples_of_arrays_come(pinned: list[int]) -> None:
     for mine, theirs in zip((*there.inner, there.long), (*values.inner, values.long), strict=True):
         assert np.array_equal(device.cupy().asarray(mine).get(), theirs)
     assert pinned == 4 * [PIECE]
+
+
+@pytest.mark.usefixtures("on_any", "small_pieces")
+@pytest.mark.parametrize("threads", [1, 3, 20])
+@pytest.mark.parametrize("sizes", [[], [9], [0, 70_000, 9], [9, 9], [5000, 40_000, 5000]])
+def test_values_come_in_turn(threads: int, sizes: list[int]) -> None:
+    """Each is there when it is given, of whatever sizes the others are."""
+    values = [Inner(drawn(3, np.uint8), drawn(size, np.uint8)) for size in sizes]
+    given = 0
+    for there, here in zip(copied_in_turn(values, threads), values, strict=True):
+        assert isinstance(there, Inner)
+        back = [device.cupy().asarray(array).get() for array in there]
+        assert [array.tobytes() for array in back] == [array.tobytes() for array in here]
+        given += 1
+    assert given == len(sizes)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("threads", [1, 4])
+def test_who_takes_no_more_in_turn_leaves_no_copy_behind(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    play(monkeypatch, LateStream)
+    values = [drawn(40 * PIECE, np.uint8) for _ in range(3)]
+    with device.on_device(0):
+        coming = copied_in_turn(values, threads)
+        assert device.cupy().asarray(next(coming)).get().tobytes() == values[0].tobytes()
+        coming.close()
+    [stream] = LateStream.made
+    assert not stream.waiting
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_what_fails_later_fails_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value before it has been given."""
+
+    class Failing(EarlyStream):
+        copied = 0
+
+        def put(self, copy: Callable[[], None]) -> None:
+            Failing.copied += 1
+            if Failing.copied > 8:
+                raise DRIVER_ERROR("cudaErrorECCUncorrectable")
+            super().put(copy)
+
+    play(monkeypatch, Failing)
+    values = [drawn(pieces * PIECE, np.uint8) for pieces in (8, 40)]
+    with device.on_device(0):
+        coming = copied_in_turn(values)
+        assert device.cupy().asarray(next(coming)).get().tobytes() == values[0].tobytes()
+        with pytest.raises(DeviceError):
+            next(coming)
 
 
 @pytest.mark.usefixtures("small_pieces")

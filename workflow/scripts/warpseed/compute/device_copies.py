@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from ctypes import memmove
 from functools import cache
+from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +22,7 @@ from warpseed.compute.gpu import cupy, current_device, device_count, device_erro
 from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
+__all__ = ["copied_from_host", "copied_in_turn", "copied_to_device", "copied_to_host", "from_device"]
 
 _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
@@ -54,6 +56,15 @@ def copied_from_host(value: Any, threads: int = 1) -> Any:
     return there
 
 
+def copied_in_turn(values: Sequence[Any], threads: int = 1) -> Generator[Any, None, None]:
+    """As `copied_from_host` of several values, each given as soon as it is there, while those behind it are on their
+    way. To be closed, if not taken to its end."""
+    groups: list[list[_Pair]] = [[] for _ in values]
+    there = [_room_for(value, pairs) for value, pairs in zip(values, groups, strict=True)]
+    with closing(_copying(groups, threads, to_device=True)) as arriving:
+        yield from (value for value, _ in zip(there, arriving, strict=True))
+
+
 def _room_for(value: Any, pairs: list[_Pair]) -> Any:
     """As `to_device`, but that the copies of large arrays are left to be made."""
     if isinstance(value, tuple):
@@ -82,14 +93,22 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
     return host
 
 
-def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
+def _copy_in_pieces(pairs: Sequence[_Pair], threads: int, *, to_device: bool) -> None:
     """Copy between the host and the current device; all is done on return."""
-    in_use: list[Any] = [*pairs]  # as long as any thread is at work
-    pieces = [piece for pair in in_use for piece in _pieces_of(pair)]
-    if not pieces:
+    for _ in _copying([pairs], threads, to_device=to_device):
+        pass
+
+
+def _copying(groups: Iterable[Sequence[_Pair]], threads: int, *, to_device: bool) -> Generator[None, None, None]:
+    """Copy between the host and the current device, group by group, and go on when each is done, while the threads are
+    at those behind it. All have left the arrays when the iterator ends, or is closed."""
+    in_use: list[Any] = [*groups]  # as long as any thread is at work
+    parts = [[piece for pair in group for piece in _pieces_of(pair)] for group in in_use]
+    if not any(parts):
+        yield from (None for _ in parts)
         return
-    device, workers = current_device(), max(1, min(threads, _MOST_COPYING, len(pieces)))
-    check, stopped = wanted_by_this_thread(), threading.Event()
+    device, workers = current_device(), max(1, min(threads, _MOST_COPYING, max(map(len, parts))))
+    check, stopped, arrived = wanted_by_this_thread(), threading.Event(), SimpleQueue[int | BaseException]()
     runtime = cupy().cuda.runtime
 
     def begin(piece: _Piece, buffer: int) -> None:
@@ -104,39 +123,51 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
         if not to_device:
             memmove(piece.here, buffer, piece.size)
 
-    def copy(worker: int) -> None:
-        mine = pieces[worker::workers]
+    def copy(mine: list[_Piece], addresses: list[int]) -> None:
+        flying = deque[tuple[_Piece, int, Any]]()
+        for number, piece in enumerate(mine):
+            check()
+            if stopped.is_set():
+                return
+            if len(flying) == len(addresses):
+                land(*flying.popleft())
+            begin(piece, addresses[number % 2])
+            flying.append((piece, addresses[number % 2], stream.record()))
+        for each in flying:
+            land(*each)
+
+    def work(worker: int) -> None:
+        shares = [pieces[worker::workers] for pieces in parts]
         # (To make the device Numba's, too, takes a thread as long as to copy some megabytes.)
-        with device_errors(), cupy().cuda.Device(device):
-            buffers, flying = [pinned(_PIECE, np.uint8) for _ in mine[:2]], deque[tuple[_Piece, int, Any]]()
-            in_use.extend(buffers)
-            addresses, again = [buffer.ctypes.data for buffer in buffers], len(mine) > len(buffers)
-            for number, piece in enumerate(mine):
-                check()
-                if stopped.is_set():
-                    return
-                if len(flying) == len(buffers):
-                    land(*flying.popleft())
-                begin(piece, addresses[number % 2])
-                if again or not to_device:
-                    flying.append((piece, addresses[number % 2], stream.record()))
-            for each in flying:
-                land(*each)
+        try:
+            with device_errors(), cupy().cuda.Device(device):
+                buffers = [pinned(_PIECE, np.uint8) for _ in max(shares, key=len)[:2]]
+                in_use.extend(buffers)
+                for number, mine in enumerate(shares):
+                    copy(mine, [buffer.ctypes.data for buffer in buffers])
+                    arrived.put(number)
+        except BaseException as error:  # raised again where the copies are waited for
+            arrived.put(error)
 
     synchronize()
     stream = cupy().cuda.Stream(non_blocking=True)
-    copying: list[Future[None]] = []
+    working: list[Future[None]] = []
+    done = [0] * len(parts)
     try:
-        if workers == 1:
-            copy(0)
+        if workers == len(parts) == 1:
+            work(0)
         else:
             for worker in range(workers):  # (each known at once, whatever interrupts the next)
-                copying.append(_copying_threads().submit(copy, worker))
-        for each in as_completed(copying):
-            each.result()
+                working.append(_copying_threads().submit(work, worker))
+        for number in range(len(parts)):
+            while done[number] < workers:
+                if isinstance(part := arrived.get(), BaseException):
+                    raise part
+                done[part] += 1
+            yield
     finally:
         stopped.set()
-        wait(copying)
+        wait(working)
         stream.synchronize()
 
 

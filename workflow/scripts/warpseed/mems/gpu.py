@@ -281,7 +281,9 @@ def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Un
     """All wanted matches of packed reads, or their numbers; see `warpseed.mems.find_mems`, and for options
     `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
-    return find_results(reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given)
+    return find_results(
+        reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given, in_turn=True
+    )
 
 
 def _fill_contig_lengths(index: SeedIndex, columns: dict[str, Any]) -> None:

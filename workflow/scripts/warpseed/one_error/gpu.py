@@ -166,7 +166,9 @@ def find_fast(
     """All placements of packed reads, or their numbers; see `warpseed.one_error.find_reads`, and for options
     `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
-    return find_results(reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given)
+    return find_results(
+        reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given, in_turn=True
+    )
 
 
 def find_columns(

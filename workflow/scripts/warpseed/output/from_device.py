@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches, share_of
-from warpseed.compute.device_copies import copied_to_host
+from warpseed.compute.device_copies import copied_in_turn, copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
 from warpseed.compute.locked_memory import locked
@@ -19,7 +20,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
 from warpseed.output.rows import Found, Result, join_found
 from warpseed.sequences.names import Names
-from warpseed.sequences.packed import NamedSet, Packed, join_packed, part_of
+from warpseed.sequences.packed import NamedSet, Packed, join_packed, part_of, view_of
 
 __all__ = [
     "DeviceArguments",
@@ -38,6 +39,10 @@ _SHORT_BYTES = 64
 """Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
+_LEAST_IN_TURN = 1 << 27
+"""Bytes of a device's queries from which on they come there in two parts: a search has some milliseconds of calls."""
+_FIRST_PART = 5
+"""The first of them is this part of the queries: a device that searches them is busy while the others come."""
 
 
 _Criteria = TypeVar("_Criteria")
@@ -228,7 +233,9 @@ def packed_bytes(queries: Packed) -> int:
     return sum(array.nbytes for array in queries) // max(1, len(queries.lengths))
 
 
-def find_results(queries: Packed, start: Start, bytes_each: int, options: DeviceOptions) -> Found:
+def find_results(
+    queries: Packed, start: Start, bytes_each: int, options: DeviceOptions, *, in_turn: bool = False
+) -> Found:
     """What is found of packed queries, from the host's memory to the host's memory.
 
     Parameters
@@ -236,27 +243,37 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
     start : Start, called once on each device
     bytes_each : device memory that a query and its results take, about
     options : whose watch takes the seconds of each stage (see `run_batches`)
+    in_turn : whether the searches take queries that lie on the device, too. Many are then copied there while others
+        are searched, and host_to_device is what searches wait for
     """
     watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _There]:
+    def begin(mine: Stopwatch) -> Callable[[int, int], list[Found | _There]]:
         search = start(mine)
 
-        def run(first: int, last: int) -> Found | _There:
-            found = search(part_of(queries, first, last, pinned))
+        def result_of(part: Packed, waits: bool) -> Found | _There:
+            found = search(part)
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):
-                return _joined([part.found() for part in found])
-            # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
-            if last - first == share_of(count, devices) or (devices > 1 and last == count):
+                return _joined([each.found() for each in found])
+            if waits:
                 return _There(current_device(), found)
             with mine.stage("device_to_host"):
                 return found.found(options.threads_each)
 
+        def run(first: int, last: int) -> list[Found | _There]:
+            # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
+            waits = last - first == share_of(count, devices) or (devices > 1 and last == count)
+            if not in_turn:
+                return [result_of(part_of(queries, first, last), waits)]
+            with closing(_brought(queries, first, last, options.threads_each, mine)) as brought:
+                return [result_of(part, waits) for part in brought]
+
         return run
 
-    parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
+    batches = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
+    parts = [part for batch in batches for part in batch]
     there = [part for part in parts if isinstance(part, _There)]
     if there and len(there) == len(parts):
         return _to_host(there, options, watch)
@@ -265,6 +282,21 @@ def find_results(queries: Packed, start: Start, bytes_each: int, options: Device
         return here[0]
     with watch.stage("join"):
         return join_found(here, options.threads)
+
+
+def _brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwatch) -> Generator[Packed, None, None]:
+    """Queries [first, last) on the current device: many in two parts, of which the second comes while the first is made
+    use of."""
+    several = (last - first) * packed_bytes(queries) >= _LEAST_IN_TURN
+    borders = dict.fromkeys([first, first + (last - first) // _FIRST_PART if several else last, last])
+    parts = [view_of(queries, begin, end) for begin, end in pairwise(borders)]
+    with closing(copied_in_turn([part for part, _ in parts], threads)) as arriving:
+        for _, before in parts:
+            with watch.stage("host_to_device", synchronise=synchronize):
+                there = Packed(*map(cupy().asarray, next(arriving)))
+                borders_of_words = there.first
+                borders_of_words -= cupy().uint32(before)
+            yield there
 
 
 class _There(NamedTuple):

@@ -39,6 +39,7 @@ __all__ = [
     "pack_bounded",
     "part_of",
     "refuse_length",
+    "view_of",
 ]
 
 
@@ -221,20 +222,21 @@ def pack_bounded(queries: Queries, bounds: Bounds, first: int = 0) -> Packed:
     return pack(queries, measured)
 
 
-def part_of(packed: Packed, start: int, stop: int, empty: Callable[[int, type], np.ndarray] | None = None) -> Packed:
-    """Sequences [start, stop), on the host or on a device: words, marks and lengths are views.
+def part_of(packed: Packed, start: int, stop: int) -> Packed:
+    """Sequences [start, stop), on the host or on a device: words, marks and lengths are views."""
+    part, before = view_of(packed, start, stop)
+    return part._replace(first=part.first - np.uint32(before)) if before else part
 
-    empty : of those on the host, function of a length and a type that makes an array, for where their words begin
-    """
+
+def view_of(packed: Packed, start: int, stop: int) -> tuple[Packed, int]:
+    """Views of the sequences [start, stop), on the host or on a device, and the words before them, which their `first`
+    counts as well."""
+    lengths = packed.lengths[start:stop]
     if not len(packed.first):
-        return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, packed.lengths[start:stop])
+        return Packed(packed.words[start:stop], packed.marks[start:stop], packed.first, lengths), 0
     begin, end = int(packed.first[start]), int(packed.first[stop])
     first = packed.first[start : stop + 1]
-    if begin and empty is not None:
-        first = np.subtract(first, np.uint32(begin), out=empty(len(first), np.uint32))
-    elif begin:
-        first = first - np.uint32(begin)
-    return Packed(packed.words[begin:end], packed.marks[begin:end], first, packed.lengths[start:stop])
+    return Packed(packed.words[begin:end], packed.marks[begin:end], first, lengths), begin
 
 
 def join_packed(parts: Sequence[Packed], empty: Callable[[int, type], np.ndarray] = np.empty) -> Packed:
