@@ -21,7 +21,8 @@ from oracles.pretend_gpu import install
 from warpseed import build_index, open_index
 from warpseed.compute import device_copies
 from warpseed.compute import gpu as device
-from warpseed.compute.device_copies import copied_from_host, copied_in_turn, copied_to_host
+from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.locked_memory import is_locked, locked_copy
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.fm_index import device as parts
@@ -172,7 +173,10 @@ def test_a_large_array_comes_and_goes(tmp_path: Path) -> None:
     values = np.random.default_rng(1).integers(0, 1 << 32, LARGE // 4 + 1, np.uint32)
     np.save(tmp_path / "values.npy", values)
     with device.on_device(0):
-        for array, threads in ((values, 1), (values, 8), (np.load(tmp_path / "values.npy", mmap_mode="r"), 3)):
+        locked = locked_copy(values, 2)
+        assert is_locked(locked) and is_locked(locked[5:-7]) and not is_locked(values)
+        mapped = np.load(tmp_path / "values.npy", mmap_mode="r")
+        for array, threads in ((values, 1), (values, 8), (mapped, 3), (locked, 1), (locked, 8)):
             there = device.cupy().asarray(copied_from_host(array, threads))
             assert np.array_equal(there.get(), values)
             assert np.array_equal(copied_to_host(there, threads), values)
@@ -201,56 +205,6 @@ def test_tuples_of_arrays_come(pinned: list[int]) -> None:
     assert pinned == 4 * [PIECE]
 
 
-@pytest.mark.usefixtures("on_any", "small_pieces")
-@pytest.mark.parametrize("threads", [1, 3, 20])
-@pytest.mark.parametrize("sizes", [[], [9], [0, 70_000, 9], [9, 9], [5000, 40_000, 5000]])
-def test_values_come_in_turn(threads: int, sizes: list[int]) -> None:
-    """Each is there when it is given, of whatever sizes the others are."""
-    values = [Inner(drawn(3, np.uint8), drawn(size, np.uint8)) for size in sizes]
-    given = 0
-    for there, here in zip(copied_in_turn(values, threads), values, strict=True):
-        assert isinstance(there, Inner)
-        back = [device.cupy().asarray(array).get() for array in there]
-        assert [array.tobytes() for array in back] == [array.tobytes() for array in here]
-        given += 1
-    assert given == len(sizes)
-
-
-@pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("threads", [1, 4])
-def test_who_takes_no_more_in_turn_leaves_no_copy_behind(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    play(monkeypatch, LateStream)
-    values = [drawn(40 * PIECE, np.uint8) for _ in range(3)]
-    with device.on_device(0):
-        coming = copied_in_turn(values, threads)
-        assert device.cupy().asarray(next(coming)).get().tobytes() == values[0].tobytes()
-        coming.close()
-    [stream] = LateStream.made
-    assert not stream.waiting
-
-
-@pytest.mark.usefixtures("small_pieces")
-def test_what_fails_later_fails_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value before it has been given."""
-
-    class Failing(EarlyStream):
-        copied = 0
-
-        def put(self, copy: Callable[[], None]) -> None:
-            Failing.copied += 1
-            if Failing.copied > 8:
-                raise DRIVER_ERROR("cudaErrorECCUncorrectable")
-            super().put(copy)
-
-    play(monkeypatch, Failing)
-    values = [drawn(pieces * PIECE, np.uint8) for pieces in (8, 40)]
-    with device.on_device(0):
-        coming = copied_in_turn(values)
-        assert device.cupy().asarray(next(coming)).get().tobytes() == values[0].tobytes()
-        with pytest.raises(DeviceError):
-            next(coming)
-
-
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize(("pieces", "threads", "buffers"), [(40, 1, 2), (40, 3, 6), (40, 20, 16), (3, 8, 3), (9, 8, 9)])
 def test_no_more_memory_is_pinned_than_is_used(
@@ -262,6 +216,25 @@ def test_no_more_memory_is_pinned_than_is_used(
         assert len(pinned) == buffers
         copied_to_host(There(drawn(pieces * PIECE, np.uint8)), threads)
         assert pinned == 2 * buffers * [PIECE]
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("threads", [1, 4])
+def test_locked_memory_is_copied_as_it_is(monkeypatch: pytest.MonkeyPatch, pinned: list[int], threads: int) -> None:
+    """Beside what is not locked, which goes in pieces; memory that is locked in part is not taken for locked."""
+    package = play(monkeypatch, LateStream)
+    values = Inner(drawn(9 * PIECE, np.uint8), drawn(8 * PIECE, np.uint64))
+    begin, end = values.long.ctypes.data, values.long.ctypes.data + values.long.nbytes
+    package.cuda.runtime.pointerGetAttributes = lambda address: SimpleNamespace(type=int(begin <= address < end))
+    with device.on_device(0):
+        there = copied_from_host(values, threads)
+        assert len(pinned) == (2 if threads == 1 else 8)
+        for mine, theirs in zip(there, values, strict=True):
+            assert np.array_equal(mine.get(), theirs)
+        del pinned[:]
+        assert np.array_equal(copied_from_host(values.long, threads).get(), values.long) and not pinned
+        end -= 1
+        assert np.array_equal(copied_from_host(values.long, threads).get(), values.long) and pinned
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -20,7 +20,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from gpu_systems import KMERS, MEMS, READS, SEARCHES, SYSTEMS, Genome, System, assert_same
 from oracles.pretend_gpu import PretendCupy, install
 from warpseed import build_index, cli
-from warpseed.compute import device_batches, device_copies, device_stream
+from warpseed.compute import device_batches, device_stream
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.binned import PAPER_PARAMETERS
@@ -32,7 +32,6 @@ from warpseed.mems import fast as mem_fast
 from warpseed.mems import gpu as mem_gpu
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
 from warpseed.mems.reads import pack_long_reads
-from warpseed.output import from_device
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 from warpseed.sequences.queries import write_fasta
@@ -122,28 +121,18 @@ def leave(built: Genome, played: PretendCupy | None) -> Iterator[Callable[[int],
         pool.set_limit(size=0)
 
 
-def come_in_turn(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
-    """Whether few queries are copied to a device as many are: in two parts, each in pieces."""
-    monkeypatch.setattr(from_device, "_LEAST_IN_TURN", 1 if wanted else 1 << 27)
-    monkeypatch.setattr(device_copies, "_PIECE", 1 << 10 if wanted else 1 << 22)
-
-
 @SEARCHES
 def test_small_batches_find_the_same(
     genome: Genome, monkeypatch: pytest.MonkeyPatch, system: System, tier: str, distance: int
 ) -> None:
-    """Whether a batch is brought at once or in turn, by one thread or several."""
     count = 300 if genome.played else 20_000
     queries = system.draw(genome, count, distance)
     for options in ({}, {"max_hits": 3}, {"count_only": True}):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", 1 << 25)
-        come_in_turn(monkeypatch, False)
         whole = system.find(genome.index, queries, tier, distance, **options)
-        for largest, in_turn in ((1 << 25, True), (count // 2 - 1, True), (count // 25, False)):
+        for largest in (count // 2 - 1, count // 25):
             monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
-            come_in_turn(monkeypatch, in_turn)
-            threads = 3 if largest > count else 1
-            assert_same(system.find(genome.index, queries, tier, distance, threads=threads, **options), whole)
+            assert_same(system.find(genome.index, queries, tier, distance, **options), whole)
 
 
 @pytest.mark.parametrize("mismatches", [0, 1, 2])
@@ -282,9 +271,8 @@ def test_several_devices_find_the_same(genome: Genome, monkeypatch: pytest.Monke
     two_devices()
     count = 900 if genome.played else 300_000 if system is KMERS else 50_000
     queries = system.draw(genome, count, 4)
-    for largest, in_turn in ((1 << 25, False), (1 << 25, True), (count // 30, False)):
+    for largest in (1 << 25, count // 30):
         monkeypatch.setattr(device_batches, "LARGEST_BATCH", largest)
-        come_in_turn(monkeypatch, in_turn)
         for tier, distance in (("fast", 0), ("fast", 2), ("paper", 1)):
             one = system.find(genome.index, queries, tier, distance)
             for devices in ((0, 1), (1,)):

@@ -90,6 +90,8 @@ class PretendCupy:
                 memcpyAsync=lambda to, of, size, kind, stream: memmove(to, of, size),
                 hostRegister=lambda address, size, flags: None,
                 hostUnregister=lambda address: None,
+                memoryTypeHost=1,
+                pointerGetAttributes=lambda address: SimpleNamespace(type=0),
             ),
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             Device=self.device,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_gpu import install
 from warpseed.compute import locked_memory
-from warpseed.compute.locked_memory import locked
+from warpseed.compute.locked_memory import is_locked, locked, locked_copy
 
 LEAST = 1 << 20
 DRIVER_ERROR = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
@@ -39,6 +40,11 @@ class Locks:
 
     def hostUnregister(self, address: int) -> None:
         del self.held[address]
+
+    memoryTypeHost = 1
+
+    def pointerGetAttributes(self, address: int) -> Any:
+        return SimpleNamespace(type=int(any(begin <= address < begin + size for begin, size in self.held.items())))
 
     def holds(self, array: np.ndarray) -> bool:
         address = array.ctypes.data
@@ -70,6 +76,19 @@ def test_memory_is_locked_where_it_is_large(locks: Locks, dtype: Any, threads: i
         assert array.shape == (count,) and array.dtype == dtype and array.flags.writeable and type(array) is np.ndarray
         assert locks.holds(array) == (count > most)
         array[...] = drawn(1, count).view(array.dtype) if array.dtype.itemsize == 8 else 0
+
+
+class Arrays(NamedTuple):
+    short: np.ndarray
+    long: np.ndarray
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_copies_of_large_arrays_are_locked(locks: Locks, threads: int) -> None:
+    values = Arrays(drawn(1, 9), drawn(2, 2 * LEAST).reshape(-1, 4)[: LEAST // 4])
+    copied = locked_copy(values, threads)
+    assert isinstance(copied, Arrays) and copied.short is values.short and not is_locked(values.long)
+    assert is_locked(copied.long) and np.array_equal(copied.long, values.long) and copied.long.dtype == np.uint64
 
 
 def test_memory_is_kept_for_others_when_no_part_of_it_is_held(locks: Locks) -> None:

@@ -1,4 +1,4 @@
-"""Memory of the host for results from devices: locked, so that they come there at full speed, and kept for later ones.
+"""Memory of the host that devices copy from and to: locked, so that they do it at full speed, and kept for later use.
 
 New memory costs more than to copy to it: the system clears it page by page when it is touched, and a device copies
 to memory that is not locked through some that is. So several threads touch it, it is locked at once, and when nobody
@@ -21,7 +21,7 @@ from warpseed.compute.machine import available_memory
 from warpseed.compute.ranges import on_threads
 from warpseed.errors import say
 
-__all__ = ["locked"]
+__all__ = ["is_locked", "locked", "locked_copy"]
 
 _LEAST = 1 << 25
 """Bytes up to which memory is the system's, which then has it at hand; what is larger has pages of its own."""
@@ -117,6 +117,24 @@ def locked(count: int, dtype: Any, threads: int = 1) -> np.ndarray:
     if size <= _LEAST:
         return np.empty(count, dtype)
     return np.asarray(_Lent(_waiting_block(size) or _new_block(size, threads)))[:size].view(dtype)
+
+
+def locked_copy(value: Any, threads: int = 1) -> Any:
+    """An array, or every array of a NamedTuple, in memory of `locked` where it is large; small ones stay."""
+    if isinstance(value, tuple):
+        return type(value)(*(locked_copy(part, threads) for part in value))
+    if value.nbytes <= _LEAST:
+        return value
+    there = locked(value.size, value.dtype, threads).reshape(value.shape)
+    there[...] = value
+    return there
+
+
+def is_locked(array: np.ndarray) -> bool:
+    """Whether an array, C-contiguous and not empty, lies in memory that is locked, by whomever."""
+    runtime, first = cupy().cuda.runtime, array.ctypes.data
+    ends = first, first + array.nbytes - 1
+    return all(runtime.pointerGetAttributes(end).type == runtime.memoryTypeHost for end in ends)
 
 
 def _waiting_block(size: int) -> _Block | None:

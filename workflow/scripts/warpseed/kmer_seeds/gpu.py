@@ -253,7 +253,9 @@ def find_fast(index: SeedIndex, kmers: Packed, max_mismatches: int, **options: U
     `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     request = given.request(max_mismatches)
-    return find_results(kmers, partial(fast_batch, index, request), bytes_each(kmers, request), given, in_turn=True)
+    return find_results(
+        kmers, partial(fast_batch, index, request), bytes_each(kmers, request), given, takes_device=True
+    )
 
 
 def find_columns(

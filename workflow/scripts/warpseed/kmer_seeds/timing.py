@@ -97,7 +97,7 @@ def _locate_on_cpu(cell: Cell, max_mismatches: int) -> Run:
 
 def _in_memory(cell: Cell, max_mismatches: int) -> Run:
     """Search and locate k-mers that are packed already."""
-    kmers = pack_kmers(cell.queries)
+    kmers = cell.packed(pack_kmers)
     return in_memory(
         lambda watch: cell.find(find_function, kmers, max_mismatches, watch),
         lambda found: make_hits(cell.index, cell.queries, found),

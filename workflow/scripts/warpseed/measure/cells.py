@@ -56,6 +56,17 @@ class Cell:
     fields: Mapping[str, Any]
     """columns of its records"""
 
+    def packed(self, pack: Callable[[Queries], Packed]) -> Packed:
+        """The queries as `pack` makes them; where a GPU is to take them, in memory that it copies from at full speed,
+        as it copies results to."""
+        packed = pack(self.queries)
+        if self.options.device == "cpu":
+            return packed
+        from warpseed.compute.locked_memory import locked_copy
+
+        locked: Packed = locked_copy(packed, self.options.threads)
+        return locked
+
     def find(
         self,
         find_function: Callable[[str, str], Callable[..., Found]],

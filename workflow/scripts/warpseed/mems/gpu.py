@@ -282,7 +282,7 @@ def find_fast(index: SeedIndex, reads: Packed, criteria: Criteria, **options: Un
     `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     return find_results(
-        reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given, in_turn=True
+        reads, partial(fast_batch, index, given.request(criteria)), fast_bytes_each(reads), given, takes_device=True
     )
 
 

@@ -97,7 +97,7 @@ def _outcome(found: Found) -> Outcome:
 
 def _in_memory(cell: Cell, criteria: Criteria, settings: BinParameters | None = None) -> Run:
     """Reads that are packed already, matches to memory; `settings` are those of the paper's index, if not its own."""
-    packed = pack_long_reads(cell.queries)
+    packed = cell.packed(pack_long_reads)
     more = {} if settings is None else {"parameters": settings}
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:

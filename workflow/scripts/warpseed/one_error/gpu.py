@@ -167,7 +167,7 @@ def find_fast(
     `warpseed.output.from_device.DeviceOptions`."""
     given = DeviceOptions(**options)
     return find_results(
-        reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given, in_turn=True
+        reads, partial(fast_batch, index, given.request(criteria)), bytes_each(reads), given, takes_device=True
     )
 
 

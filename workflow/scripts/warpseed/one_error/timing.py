@@ -172,7 +172,7 @@ def _profile(cell: Cell, asked: _Asked) -> Run:
 
 def _in_memory(cell: Cell, asked: _Asked) -> Run:
     """Reads that are packed already, placements to memory."""
-    packed = pack_reads(cell.queries)
+    packed = cell.packed(pack_reads)
     return in_memory(
         lambda watch: cell.find(find_function, packed, asked.criteria, watch),
         lambda found: make_hits(cell.index, cell.queries, found),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
-from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches, share_of
-from warpseed.compute.device_copies import copied_in_turn, copied_to_host
+from warpseed.compute.device_copies import copied_from_host, copied_to_host
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
 from warpseed.compute.locked_memory import locked
@@ -39,10 +38,6 @@ _SHORT_BYTES = 64
 """Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
-_LEAST_IN_TURN = 1 << 27
-"""Bytes of a device's queries from which on they come there in two parts: a search has some milliseconds of calls."""
-_FIRST_PART = 5
-"""The first of them is this part of the queries: a device that searches them is busy while the others come."""
 
 
 _Criteria = TypeVar("_Criteria")
@@ -234,7 +229,7 @@ def packed_bytes(queries: Packed) -> int:
 
 
 def find_results(
-    queries: Packed, start: Start, bytes_each: int, options: DeviceOptions, *, in_turn: bool = False
+    queries: Packed, start: Start, bytes_each: int, options: DeviceOptions, *, takes_device: bool = False
 ) -> Found:
     """What is found of packed queries, from the host's memory to the host's memory.
 
@@ -243,37 +238,38 @@ def find_results(
     start : Start, called once on each device
     bytes_each : device memory that a query and its results take, about
     options : whose watch takes the seconds of each stage (see `run_batches`)
-    in_turn : whether the searches take queries that lie on the device, too. Many are then copied there while others
-        are searched, and host_to_device is what searches wait for
+    takes_device : whether the searches take queries that lie on the device, too, which then are brought there as they
+        lie on the host
     """
     watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def begin(mine: Stopwatch) -> Callable[[int, int], list[Found | _There]]:
+    def brought(first: int, last: int, watch: Stopwatch) -> Packed:
+        part, before = view_of(queries, first, last)
+        with watch.stage("host_to_device", synchronise=synchronize):
+            there = Packed(*map(cupy().asarray, copied_from_host(part, options.threads_each)))
+            if before:
+                borders = there.first
+                borders -= cupy().uint32(before)
+        return there
+
+    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _There]:
         search = start(mine)
 
-        def result_of(part: Packed, waits: bool) -> Found | _There:
-            found = search(part)
+        def run(first: int, last: int) -> Found | _There:
+            found = search(brought(first, last, mine) if takes_device else part_of(queries, first, last))
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):
-                return _joined([each.found() for each in found])
-            if waits:
+                return _joined([part.found() for part in found])
+            # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
+            if last - first == share_of(count, devices) or (devices > 1 and last == count):
                 return _There(current_device(), found)
             with mine.stage("device_to_host"):
                 return found.found(options.threads_each)
 
-        def run(first: int, last: int) -> list[Found | _There]:
-            # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
-            waits = last - first == share_of(count, devices) or (devices > 1 and last == count)
-            if not in_turn:
-                return [result_of(part_of(queries, first, last), waits)]
-            with closing(_brought(queries, first, last, options.threads_each, mine)) as brought:
-                return [result_of(part, waits) for part in brought]
-
         return run
 
-    batches = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
-    parts = [part for batch in batches for part in batch]
+    parts = run_batches(count, bytes_each, begin, watch=watch, devices=options.devices)
     there = [part for part in parts if isinstance(part, _There)]
     if there and len(there) == len(parts):
         return _to_host(there, options, watch)
@@ -282,21 +278,6 @@ def find_results(
         return here[0]
     with watch.stage("join"):
         return join_found(here, options.threads)
-
-
-def _brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwatch) -> Generator[Packed, None, None]:
-    """Queries [first, last) on the current device: many in two parts, of which the second comes while the first is made
-    use of."""
-    several = (last - first) * packed_bytes(queries) >= _LEAST_IN_TURN
-    borders = dict.fromkeys([first, first + (last - first) // _FIRST_PART if several else last, last])
-    parts = [view_of(queries, begin, end) for begin, end in pairwise(borders)]
-    with closing(copied_in_turn([part for part, _ in parts], threads)) as arriving:
-        for _, before in parts:
-            with watch.stage("host_to_device", synchronise=synchronize):
-                there = Packed(*map(cupy().asarray, next(arriving)))
-                borders_of_words = there.first
-                borders_of_words -= cupy().uint32(before)
-            yield there
 
 
 class _There(NamedTuple):
