@@ -14,6 +14,7 @@ from gpu_systems import KMERS, MEMS, READS, SYSTEMS, Genome, System
 from warpseed import build_index
 from warpseed.compute import gpu as device
 from warpseed.errors import IndexFormatError
+from warpseed.fm_index import device as parts
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.output.rows import Found
 from warpseed.sequences.reference import read_reference
@@ -116,7 +117,11 @@ def test_paper_tier_of_long_reads(genome: Genome, name: str, kind: str) -> None:
 
 
 @SYSTEMS
-def test_a_refused_index_leaves_no_memory_taken(genome: Genome, system: System) -> None:
+def test_a_refused_index_leaves_no_memory_taken(
+    genome: Genome, monkeypatch: pytest.MonkeyPatch, system: System
+) -> None:
+    """k-mers meet a suffix array where memory does not hold the rows of both strands, which are made of the text."""
+    monkeypatch.setattr(parts, "_has_room_for_both", lambda index: False)
     index, pool = genome.index, device.cupy().get_default_memory_pool()
     gc.collect()  # the damaged indexes of other tests
     with device.on_device(0):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
-from warpseed.sequences.packed import pack, part_of, view_of
+import pytest
+from warpseed.sequences.packed import Packed, pack, part_of, view_of
 from warpseed.sequences.queries import Queries
 
 
@@ -35,18 +37,28 @@ def test_every_base_has_its_place() -> None:
             assert words[end - 1] % (1 << spare) == 0 and (not marks or marks[end - 1] % (1 << spare) == 0)
 
 
-def test_a_part_begins_where_its_words_do() -> None:
+class There(np.ndarray):
+    """An array as CuPy's, which computes nothing into one of the host."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        assert not options
+        return getattr(ufunc, method)(*(np.asarray(each) for each in inputs)).view(There)
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_part_begins_where_its_words_do(on_device: bool) -> None:
     draw = random.Random(3)
     packed = pack(
         Queries.from_sequences(["".join(draw.choices("ACGTN", k=length)) for length in (70, 3, 32, 33, 90, 1)])
     )
+    given = Packed(*(array.view(There) for array in packed)) if on_device else packed
     for start in range(7):
         for stop in range(start, 7):
-            views, before = view_of(packed, start, stop)
+            views, before = view_of(given, start, stop)
             assert all(
                 np.shares_memory(mine, whole) or not len(mine) for mine, whole in zip(views, packed, strict=True)
             )
-            for part in (part_of(packed, start, stop), views._replace(first=views.first - np.uint32(before))):
+            for part in (part_of(given, start, stop), views._replace(first=views.first - np.uint32(before))):
                 assert len(part.first) == stop - start + 1 and part.first[0] == 0
                 for i in range(stop - start):
                     mine, whole = (

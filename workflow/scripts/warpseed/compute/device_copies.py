@@ -88,8 +88,13 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
     in_use: list[Any] = [*pairs]  # as long as any thread is at work
     if not in_use:
         return
-    locked = [_Piece(here.ctypes.data, there.data.ptr, here.nbytes) for here, there in in_use if is_locked(here)]
-    pieces = [piece for pair in in_use if not is_locked(pair[0]) for piece in _pieces_of(pair)]
+    locked: list[_Piece] = []
+    pieces: list[_Piece] = []
+    for here, there in in_use:
+        if is_locked(here):
+            locked.append(_Piece(here.ctypes.data, there.data.ptr, here.nbytes))
+        else:
+            pieces += _pieces_of((here, there))
     device, workers = current_device(), min(max(1, threads), _MOST_COPYING, len(pieces))
     check, stopped = wanted_by_this_thread(), threading.Event()
     runtime = cupy().cuda.runtime

@@ -104,7 +104,8 @@ class Cell:
         rate_unit : as that of Side
         has_total : whether the run adds its `total` itself
         """
-        run, warm_up = run_of(self), run_of(self.few(few))
+        run, some = run_of(self), self.few(few)
+        warm_up = run if some is self else run_of(some)
         return Side(run if has_total else add_total(run), warm_up, self.fields, {"load": self.load}, rate_unit)
 
 

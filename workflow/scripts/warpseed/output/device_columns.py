@@ -22,7 +22,6 @@ from warpseed.compute.gpu import (
     is_out_of_memory,
     launch,
     on_stream,
-    synchronize,
     view,
 )
 from warpseed.compute.owners import owner_of
@@ -31,8 +30,8 @@ from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.device import text_on_device
 from warpseed.output.columns import DeviceColumns
-from warpseed.output.from_device import DeviceHits, DeviceOptions, Start
-from warpseed.sequences.packed import Packed, part_of
+from warpseed.output.from_device import DeviceHits, DeviceOptions, Start, brought
+from warpseed.sequences.packed import Packed
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex, Segments
@@ -223,8 +222,7 @@ def search_columns(
         search, segments = start(watch), text_on_device(wanted.index, watch).segments
 
         def run(first: int, last: int) -> Filled:
-            with watch.stage("host_to_device", synchronise=synchronize):
-                part = Packed(*map(cupy().asarray, part_of(queries, first, last)))
+            part = brought(queries, first, last, options.threads_each, watch)
             found = search(part)
             if not isinstance(found, DeviceHits):
                 refuse_results(MemoryError("one query has more results than the device holds at a time"))

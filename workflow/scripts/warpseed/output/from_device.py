@@ -27,6 +27,7 @@ __all__ = [
     "DeviceOptions",
     "Request",
     "Start",
+    "brought",
     "find_results",
     "packed_bytes",
     "stream_results",
@@ -228,6 +229,15 @@ def packed_bytes(queries: Packed) -> int:
     return sum(array.nbytes for array in queries) // max(1, len(queries.lengths))
 
 
+def brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwatch) -> Packed:
+    """Queries [first, last), which lie on the host or on the current device, as CuPy arrays there; stage
+    host_to_device."""
+    part, before = view_of(queries, first, last)
+    with watch.stage("host_to_device", synchronise=synchronize):
+        there = Packed(*map(cupy().asarray, copied_from_host(part, threads)))
+        return there._replace(first=there.first - cupy().uint32(before)) if before else there
+
+
 def find_results(
     queries: Packed, start: Start, bytes_each: int, options: DeviceOptions, *, takes_device: bool = False
 ) -> Found:
@@ -243,20 +253,14 @@ def find_results(
     """
     watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def brought(first: int, last: int, watch: Stopwatch) -> Packed:
-        part, before = view_of(queries, first, last)
-        with watch.stage("host_to_device", synchronise=synchronize):
-            there = Packed(*map(cupy().asarray, copied_from_host(part, options.threads_each)))
-            if before:
-                borders = there.first
-                borders -= cupy().uint32(before)
-        return there
-
     def begin(mine: Stopwatch) -> Callable[[int, int], Found | _There]:
         search = start(mine)
 
         def run(first: int, last: int) -> Found | _There:
-            found = search(brought(first, last, mine) if takes_device else part_of(queries, first, last))
+            if takes_device:
+                found = search(brought(queries, first, last, options.threads_each, mine))
+            else:
+                found = search(part_of(queries, first, last))
             if isinstance(found, Found):
                 return found
             if not isinstance(found, DeviceHits):
