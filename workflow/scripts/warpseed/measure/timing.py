@@ -100,6 +100,7 @@ def time_sides(sides: Sequence[Side], repeats: int, fields: Mapping[str, Any] | 
             finish = side.run(watch)
             took = time.perf_counter() - began
             outcome = finish()
+            del finish  # and what it holds, or the next run would need memory of its own beside it
             _LOGGER.info("%s, run %d of %d: %.3f s", _description(side), repeat + 1, repeats, took)
             shared = {**side.fields, "repeat": repeat, **outcome._asdict()}
             rows += measured_rows(watch, **shared)
