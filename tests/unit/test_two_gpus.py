@@ -34,6 +34,25 @@ def test_two_gpus_beside_one(row: list[str]) -> None:
     assert cells == [*totals, f"{took['kernel', 1]:.1f}", f"{took['kernel', 2]:.1f}"]
 
 
+def test_what_is_said_above_the_table() -> None:
+    """How stages shrink, and how long the fastest repeats of `super` took."""
+    own = SEARCHES.groupby(["results", "stage", "gpus"])["value"].median()
+    text = " ".join(ABOVE.split())
+    told = re.search(
+        r"Kernels take (\S+) to (\S+) of the time, copies to the GPUs (\S+) to (\S+), results (\S+) to (\S+):", text
+    )
+    assert told
+    expected = []
+    for stage in ("kernel", "host_to_device", "device_to_host"):
+        shares = [own[results, stage, 2] / own[results, stage, 1] for results in set(SEARCHES["results"])]
+        expected += [f"{min(shares):.2f}", f"{max(shares):.2f}"]
+    assert list(told.groups()) == expected
+    totals = SEARCHES[(SEARCHES["stage"] == "total") & SEARCHES["parameters"].str.contains("kind=super")]
+    one, two = (totals[totals["gpus"] == gpus]["value"].min() for gpus in (1, 2))
+    told = re.search(r"fastest repeats, (\S+) and (\S+) ms, say ([\d.]+)\.", text)
+    assert told and list(told.groups()) == [f"{1e3 * one:.1f}", f"{1e3 * two:.1f}", f"{one / two:.2f}"]
+
+
 def test_all_that_was_measured_is_there() -> None:
     assert {int(row[1].replace(",", "")) for row in ROWS} == set(SEARCHES["results"])
 
