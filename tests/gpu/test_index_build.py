@@ -205,7 +205,7 @@ def test_what_was_built_stays_for_searches() -> None:
     assert len(found) > 100 and found == expected
     with device.on_device(0):
         ours, theirs = (tagged_on_device(each, Stopwatch()) for each in (index, fresh))
-    assert np.array_equal(ours.rows.copy_to_host(), theirs.rows.copy_to_host())
+    assert np.array_equal(ours.rows.get(), theirs.rows.get())
 
 
 def test_little_memory_is_told_before_anything_is_sorted(

@@ -83,7 +83,7 @@ def test_the_bitmap_that_is_made_there_is_that_of_the_pointer_trie(device: Any, 
         assert sum(parts, []) == tree.insert(kmers).tolist()
         assert there.kmers().tolist() == tree.kmers().tolist()
         for mine, trues in zip(there.to_bitmap(), tree.to_bitmap(), strict=True):
-            mine = np.asarray(mine.copy_to_host() if device is None else mine)
+            mine = np.asarray(mine.get() if device is None else mine)
             assert mine.dtype == trues.dtype and mine.tolist() == trues.tolist()
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
-import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from numba.cuda.api_util import prepare_shape_strides_dtype
+from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 from warpseed.compute import device_marks, gpu
@@ -224,33 +226,113 @@ def test_no_gpu_is_one_sentence(made_up: SimpleNamespace) -> None:
         pass
 
 
-def test_small_grids_are_launched_without_a_warning() -> None:
-    """Numba's own launch configuration, which warns below 128 blocks; what the user has set stays set."""
-    from numba.cuda.core import config
-    from numba.cuda.core.errors import NumbaPerformanceWarning
-    from numba.cuda.dispatcher import _LaunchConfiguration
+class Far(np.ndarray):
+    """Stands for CuPy's arrays."""
 
-    launched: list[Any] = []
-
-    class Kernel:
-        def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
-            _LaunchConfiguration(self, (grid[0], 1, 1), (grid[1], 1, 1), grid[2], 0)
-            return lambda *arguments: launched.append((grid, arguments))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", NumbaPerformanceWarning)
-        with pytest.raises(NumbaPerformanceWarning):
-            Kernel()[2, 128, 0]
-        gpu.launch(Kernel(), 129, 128, "a", "b")
-        gpu.launch(Kernel(), 0, 128, "nothing")
-    assert launched == [((2, 128, 0), ("a", "b"))]
-    assert config.CUDA_LOW_OCCUPANCY_WARNINGS
+    @property
+    def data(self) -> SimpleNamespace:  # type: ignore[override]
+        return SimpleNamespace(ptr=self.ctypes.data)
 
 
-def test_a_thread_with_a_stream_of_its_own_launches_on_it(made_up: SimpleNamespace) -> None:
-    """CuPy's stream and Numba's are the same one; streams are kept, by device and number."""
-    launched: list[int] = []
-    entered: list[int] = []
+def far(values: Any, dtype: type = np.uint32) -> Any:
+    return np.array(values, dtype).view(Far)
+
+
+class Kernel:
+    """What is told to compile for arguments of some types, and the kernels that come out."""
+
+    def __init__(self) -> None:
+        self.compiled: list[tuple[Any, ...]] = []
+
+    typeof_pyval = staticmethod(lambda value: value)
+
+    def compile(self, types: tuple[Any, ...]) -> SimpleNamespace:
+        self.compiled.append(types)
+        handle = 100 + len(self.compiled)
+        library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=handle))
+        return SimpleNamespace(bind=lambda: None, library=library)
+
+
+@pytest.fixture
+def driver(made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A driver that is given kernels of 14 words, and notes what it would read; `stream` is the current one."""
+    told = SimpleNamespace(launched=[], stream=0, words=14)
+
+    def launch_kernel(handle: int, *rest: int) -> None:
+        *shape, shared, stream, parameters, extra = rest
+        assert (shared, extra) == (0, 0)
+        places = (ctypes.c_uint64 * told.words).from_address(parameters)
+        told.launched.append((handle, shape, stream, [ctypes.c_int64.from_address(place).value for place in places]))
+
+    package = gpu.cupy()
+    package.cuda.driver = SimpleNamespace(launchKernel=launch_kernel)
+    package.cuda.get_current_stream = lambda: SimpleNamespace(ptr=told.stream)
+    gpu.cuda.as_cuda_array = lambda array, sync: ("Numba's", array)
+    monkeypatch.setattr(gpu, "_arrays", lambda: (Far, DeviceNDArray))
+    monkeypatch.setattr(gpu, "_runs", {})
+    return told
+
+
+class Both(NamedTuple):
+    one: Any
+    other: Any
+
+
+def test_the_driver_is_handed_the_words_of_each_argument(driver: SimpleNamespace) -> None:
+    """Of an array: two that are nothing here, entries, bytes of each, address, shape, strides."""
+    kernel, array = Kernel(), far(range(6))
+    gpu.launch(kernel, 129, 128, Both(array[::2], (-7,)), np.uint8(200), True, 1.5, (1 << 64) - 1, np.float32(0.25), 3)
+    gpu.launch(kernel, 0, 128, "nothing")
+    bits = [ctypes.c_int64.from_buffer(ctypes.c_double(1.5)).value, -1]
+    expected = [0, 0, 3, 4, array.ctypes.data, 3, 8, -7, 200, 1, *bits]
+    ((handle, shape, stream, words),) = driver.launched
+    assert (handle, shape, stream) == (101, [2, 1, 1, 128, 1, 1], 0)
+    assert words[:12] == expected and words[13] == 3
+    assert ctypes.c_float.from_buffer(ctypes.c_int64(words[12])).value == 0.25
+    ((given, *_),) = kernel.compiled
+    assert type(given) is Both and given.one[0] == "Numba's" and given.other == (-7,)
+    with pytest.raises(TypeError, match="takes arrays, numbers and tuples of them, not str"):
+        gpu.launch(kernel, 1, 128, "nothing")
+
+
+def test_a_kernel_is_compiled_once_for_arguments_of_a_kind_and_device(
+    driver: SimpleNamespace, made_up: SimpleNamespace
+) -> None:
+    kernel, driver.words = Kernel(), 0
+    numbers, wide = far(range(8)), far(range(8), np.uint64)
+    for given in ((numbers,), (numbers[:3],), (wide,), (numbers.reshape(2, 4),), (numbers[::2],), (numbers, 1)):
+        gpu.launch(kernel, 1, 32, *given)
+    assert [handle for handle, *_ in driver.launched] == [101, 101, 102, 103, 104, 105]
+    made_up.device = 1
+    gpu.launch(kernel, 1, 32, numbers[1:])
+    gpu.launch(Kernel(), 1, 32, numbers)
+    assert [handle for handle, *_ in driver.launched][6:] == [106, 101]
+
+
+def test_kinds_are_as_fine_as_the_types_of_numba(driver: SimpleNamespace) -> None:
+    """What has one kind has one type, whatever the layout."""
+    square = far(np.arange(36).reshape(6, 6))
+    row = far(np.arange(6))
+    arrays = [
+        square, square[:3], square.T, square[::2, ::2], square[:1], square[:, :1], row,
+        row[::2], row[:1], np.broadcast_to(row, (4, 6), subok=True), np.broadcast_to(row[:1], 6, subok=True),
+        far(row, np.int32), far(row, np.uint64), square.reshape(2, 3, 6),
+    ]  # fmt: skip
+    kinds: dict[Any, Any] = {}
+    for array in arrays:
+        mine: list[Any] = []
+        gpu._take_array(array, mine, [])
+        strides = None if array.flags.c_contiguous and 0 not in array.strides else array.strides
+        shape, strides, dtype = prepare_shape_strides_dtype(array.shape, strides, array.dtype, order="C")
+        type_there = DeviceNDArray(shape, strides, dtype, gpu_data=object())._numba_type_
+        assert kinds.setdefault(tuple(mine), type_there) == type_there
+
+
+def test_a_thread_with_a_stream_of_its_own_launches_on_it(
+    driver: SimpleNamespace, made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streams are kept, by device and number."""
+    here, entered, driver.words = threading.local(), [], 0
 
     class Stream:
         made = 0
@@ -261,37 +343,33 @@ def test_a_thread_with_a_stream_of_its_own_launches_on_it(made_up: SimpleNamespa
             self.ptr = Stream.made
 
         def __enter__(self) -> None:
+            here.stream = self
             entered.append(self.ptr)
 
         def __exit__(self, *error: object) -> None:
+            del here.stream
             entered.append(-self.ptr)
 
         def synchronize(self) -> None:
             pass
 
-    class Kernel:
-        def __getitem__(self, grid: tuple[int, int, int]) -> Callable[..., None]:
-            return lambda: launched.append(grid[2])
-
     gpu.cupy().cuda.Stream = Stream
-    gpu.cuda.external_stream = lambda pointer: 10 * pointer
-    gpu._streams.clear()
+    gpu.cupy().cuda.get_current_stream = lambda: getattr(here, "stream", SimpleNamespace(ptr=0))
+    monkeypatch.setattr(gpu, "_streams", {})
+    kernel = Kernel()
 
     def serve(device: int, number: int) -> None:
         made_up.device = device
         with gpu.on_own_stream(number):
-            gpu.launch(Kernel(), 1, 32)
-            thread = threading.Thread(target=gpu.launch, args=(Kernel(), 1, 32))
+            gpu.launch(kernel, 1, 32)
+            thread = threading.Thread(target=gpu.launch, args=(kernel, 1, 32))
             thread.start()
             thread.join()
-        gpu.launch(Kernel(), 1, 32)
+        gpu.launch(kernel, 1, 32)
 
-    try:
-        for device, number in ((0, 0), (0, 1), (1, 0), (0, 0)):
-            serve(device, number)
-    finally:
-        gpu._streams.clear()
-    assert launched == [10, 0, 0, 20, 0, 0, 30, 0, 0, 10, 0, 0]
+    for device, number in ((0, 0), (0, 1), (1, 0), (0, 0)):
+        serve(device, number)
+    assert [stream for _, _, stream, _ in driver.launched] == [1, 0, 0, 2, 0, 0, 3, 0, 0, 1, 0, 0]
     assert entered == [1, -1, 2, -2, 3, -3, 1, -1]
 
 

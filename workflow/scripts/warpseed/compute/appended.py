@@ -23,7 +23,7 @@ from warpseed.compute.device_sorting import (
     sort_by_thread,
     sort_by_warp,
 )
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.warp import BLOCK, warp_places
 from warpseed.errors import MemoryLimitError
 
@@ -267,11 +267,11 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
             "device='cpu'."
         )
     grouped, cursors = xp.empty(total, xp.uint64), xp.zeros(2, xp.uint64)
-    many, most = (view(xp.empty(total // (least + 1) + 1, xp.uint32)) for least in (FEW, BY_WARP))
+    many, most = (xp.empty(total // (least + 1) + 1, xp.uint32) for least in (FEW, BY_WARP))
     if total:
-        read = view(borders), view(grouped)
+        read = borders, grouped
         launch(place_words, _PLACING_BLOCKS * BLOCK, BLOCK, lists, *read)
-        launch(sort_few, len(counts), BLOCK, *read, view(cursors), many)
-        launch(sort_many, SORTING_BLOCKS * BLOCK, BLOCK, *read, view(cursors), many, most)
-        launch(sort_most, SORTING_BLOCKS * LARGE_BLOCK, LARGE_BLOCK, *read, view(cursors), most)
+        launch(sort_few, len(counts), BLOCK, *read, cursors, many)
+        launch(sort_many, SORTING_BLOCKS * BLOCK, BLOCK, *read, cursors, many, most)
+        launch(sort_most, SORTING_BLOCKS * LARGE_BLOCK, LARGE_BLOCK, *read, cursors, most)
     return Grouped(grouped, counts, dropped, dropped_words)

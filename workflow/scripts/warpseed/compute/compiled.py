@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute import objects
+from warpseed.compute.arguments import letter_of, take
 
 __all__ = [
     "Compiled",
@@ -53,48 +54,23 @@ _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 """NumPy's flags of an array that Numba's types tell apart."""
 _DIMENSION = 0x1000
 _C_ORDER, _OTHER_ORDER = _C | _ALIGNED | _WRITEABLE, _F | _ALIGNED | _WRITEABLE
-_PAST_INT64 = 1 << 63
-_NUMBERS = {bool: np.bool_, float: np.float64}
-_array = np.ndarray
+_ARRAYS = (np.ndarray,)
 
 _loading = threading.RLock()
 _NUMBA_BYTES, _FUNCTION_BYTES = 128 << 20, 48 << 20
 """Of address space: what Numba takes with the first function, and each function that follows."""
 
 
-def _take(values: tuple[Any, ...], kinds: list[Any], words: list[Any]) -> None:
-    """Append what tells types apart, as finely as Numba does, to `kinds`, and what an entry is handed to `words`."""
-    for value in values:
-        kind = type(value)
-        if kind is _array or isinstance(value, _array):
-            flags = value.flags.num
-            kinds += value.dtype, value.ndim * _DIMENSION | (flags & (_C_ORDER if flags & _C else _OTHER_ORDER))
-            words.append(id(value))
-        elif isinstance(value, tuple):
-            kinds += kind, len(value)
-            _take(value, kinds, words)
-        elif kind is int:
-            kinds.append(np.int64 if -_PAST_INT64 <= value < _PAST_INT64 else np.uint64)
-            words.append(value)
-        elif kind in _NUMBERS:
-            kinds.append(_NUMBERS[kind])
-            words.append(value)
-        elif isinstance(value, np.bool_ | np.integer | np.floating):
-            kinds.append(kind)
-            words.append(value.item())
-        else:
-            raise TypeError(f"a compiled function takes arrays, numbers and tuples of them, not {kind.__name__}")
+def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
+    """NumPy's arrays, whose entry is handed the address of the object."""
+    flags = array.flags.num
+    kinds += array.dtype, array.ndim * _DIMENSION | (flags & (_C_ORDER if flags & _C else _OTHER_ORDER))
+    words.append(id(array))
 
 
 def _layout(kinds: tuple[Any, ...]) -> Struct:
     """How the words of arguments of these kinds lie in memory."""
-    letters = ""
-    for kind in kinds:
-        if isinstance(kind, np.dtype):
-            letters += "P"
-        elif isinstance(kind, type) and issubclass(kind, np.generic):
-            letters += {"f": "d", "u": "Q"}.get(np.dtype(kind).kind, "q")
-    return Struct(letters)
+    return Struct("".join("P" if isinstance(kind, np.dtype) else letter_of(kind) for kind in kinds))
 
 
 class Compiled:
@@ -115,7 +91,7 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         kinds: list[Any] = []
         words: list[Any] = []
-        _take(arguments, kinds, words)
+        take(arguments, kinds, words, _ARRAYS, _take_array)
         key = tuple(kinds)
         return (self._runs.get(key) or self._load(key, arguments))(words)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, current_device, device_count, device_errors, pinned, synchronize, to_device, view
+from warpseed.compute.gpu import cupy, current_device, device_count, device_errors, pinned, synchronize, to_device
 from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
@@ -63,7 +63,7 @@ def _room_for(value: Any, pairs: list[_Pair]) -> Any:
         return to_device(value)
     there = cupy().empty(value.shape, value.dtype)
     pairs.append((np.ascontiguousarray(value), there))
-    return view(there)
+    return there
 
 
 def copied_to_device(value: Any, watch: Stopwatch, threads: int = 1) -> Any:
@@ -169,4 +169,4 @@ def from_device(value: Any) -> Any:
     there = package.asarray(value)
     here = package.empty(there.shape, there.dtype)
     here.data.copy_from_device_async(there.data, there.nbytes)
-    return view(here)
+    return here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.warp import BLOCK, warp_places
 
 __all__ = ["TILE", "running_sums", "sum_up_tiles", "total_tiles"]
@@ -82,9 +82,9 @@ def running_sums(counts: Any) -> Any:
     int64[tiles + 1], CuPy: the sum of all before each tile
     """
     xp = cupy()
-    words, tiles = view(counts.view(xp.uint64)), len(counts) // TILE
+    words, tiles = counts.view(xp.uint64), len(counts) // TILE
     before = xp.zeros(tiles + 1, xp.int64)
-    launch(total_tiles, 32 * tiles, BLOCK, words, view(before[1:]))
+    launch(total_tiles, 32 * tiles, BLOCK, words, before[1:])
     xp.cumsum(before, out=before)
-    launch(sum_up_tiles, 32 * tiles, BLOCK, words, view(before))
+    launch(sum_up_tiles, 32 * tiles, BLOCK, words, before)
     return before

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import uint32
-from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, view
+from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch
 
 __all__ = ["Split", "settle_groups", "split_groups"]
 
@@ -81,7 +81,7 @@ def split_groups(keys: Any, tied: Any, order: Any, ranks: Any) -> Split:
     order, ranks : uint32[n]; of each row the thing there, and of each thing its rank
     """
     sorting, things, heads = argsort(keys), order[tied], cupy().empty(len(tied), np.uint32)
-    launch(mark_heads, len(tied), _BLOCK, *map(view, (keys, sorting, tied, things, order, heads)))
+    launch(mark_heads, len(tied), _BLOCK, keys, sorting, tied, things, order, heads)
     return settle_groups(heads, tied, order, ranks)
 
 
@@ -98,8 +98,8 @@ def settle_groups(heads: Any, tied: Any, order: Any, ranks: Any) -> Split:
     if not count:
         return Split(tied, 0, 0)
     numbers, is_tied = xp.cumsum(heads, dtype=np.uint32), xp.empty(count, np.bool_)
-    groups = tuple(map(view, (heads, numbers, tied, xp.empty(count, np.uint32))))
+    groups = heads, numbers, tied, xp.empty(count, np.uint32)
     launch(number_starts, count, _BLOCK, *groups)
-    launch(rank_groups, count, _BLOCK, groups, view(order), view(ranks), view(is_tied))
+    launch(rank_groups, count, _BLOCK, groups, order, ranks, is_tied)
     still, found = tied[is_tied], int(numbers[-1])
     return Split(still, found, found - (count - len(still)))

@@ -7,22 +7,25 @@ thread that calls it, which `on_device` chooses; device_batches.py shares work a
 from __future__ import annotations
 
 import atexit
+import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from struct import Struct
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from warpseed.compute.arguments import letter_of, take
 from warpseed.compute.compiler import register_types
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 try:
     import numba_cuda  # noqa: F401  (numba alone brings a numba.cuda that is too old for us)
     from numba import cuda as numba_cuda_target
-    from numba.cuda.core import config
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
     from numba.cuda.descriptor import cuda_target
     from numba.cuda.extending import typeof_impl  # type: ignore[attr-defined]
 except ImportError as error:
@@ -45,6 +48,7 @@ __all__ = [
     "device_errors",
     "free_memory",
     "give_back_memory",
+    "in_rows",
     "is_of_device",
     "is_out_of_memory",
     "kernel",
@@ -53,7 +57,6 @@ __all__ = [
     "multiprocessors",
     "on_device",
     "on_own_stream",
-    "on_stream",
     "pinned",
     "release",
     "require_gpu",
@@ -61,7 +64,6 @@ __all__ = [
     "sort",
     "synchronize",
     "to_device",
-    "view",
     "visible_devices",
     "with_room",
 ]
@@ -79,14 +81,16 @@ _LEAST_PINNED = 16
 
 _initialising = threading.RLock()
 
-_launching = threading.RLock()
-"""Held for a launch, which returns at once, so that threads of several devices do not compile one kernel twice."""
+_WORD = 8
+"""Bytes of a word that a kernel is handed."""
 
-_stream_here = threading.local()
-"""Numba's name for this thread's stream, where it has one of its own."""
+_loading = threading.RLock()
 
-_streams: dict[tuple[int, int], tuple[Any, Any]] = {}
-"""CuPy's streams, and Numba's names for them, by device and number."""
+_runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
+"""What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
+
+_streams: dict[tuple[int, int], Any] = {}
+"""CuPy's streams by device and number."""
 
 _at_exit = ExitStack()
 """What is entered when the process ends, and never left."""
@@ -116,18 +120,90 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
 
 
 def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-    """Run a kernel with at least `threads` threads in blocks of `block` on this thread's stream; none for none."""
+    """Run a kernel with at least `threads` threads in blocks of `block` on this thread's stream; none for none.
+
+    Parameters
+    ----------
+    arguments : CuPy arrays, those of `in_rows`, numbers, and tuples of them
+    """
     if threads <= 0:
         return
-    with _launching:
-        # Numba warns of grids below 128 blocks. Few queries make a small grid, and nobody can do anything about it.
-        warned = config.CUDA_LOW_OCCUPANCY_WARNINGS
-        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-        try:
-            configured = function[-(-threads // block), block, getattr(_stream_here, "numba", 0)]
-        finally:
-            config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
-        configured(*arguments)
+    kinds: list[Any] = [function, current_device()]
+    words: list[Any] = []
+    take(arguments, kinds, words, _arrays(), _take_array)
+    key = tuple(kinds)
+    run = _runs.get(key) or _load(key, arguments)
+    run(-(-threads // block), block, words)
+
+
+@cache
+def _arrays() -> tuple[Any, Any]:
+    """CuPy's arrays, and Numba's."""
+    return cupy().ndarray, DeviceNDArray
+
+
+def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
+    """What a kernel is handed of an array: two words that the host keeps to itself, and how the array lies."""
+    if isinstance(array, _arrays()[0]):
+        strides, address, size = array.strides, array.data.ptr, array.itemsize
+        # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
+        laid_out = None if array.flags.c_contiguous and 0 not in strides else strides
+    else:
+        strides, address, size = array.strides, array.__cuda_array_interface__["data"][0], array.dtype.itemsize
+        laid_out = strides
+    kinds.append((array.dtype, array.ndim, laid_out))
+    words += 0, 0, array.size, size, address, *array.shape, *strides
+
+
+def _letters(kind: Any) -> str:
+    """How the words of an argument are packed by `struct`."""
+    if kind is np.float32:
+        return "f4x"
+    return "q" * (5 + 2 * kind[1]) if isinstance(kind, tuple) else letter_of(kind)
+
+
+def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, int, list[Any]], None]:
+    """What runs a kernel on the current device with arguments of these kinds, compiled where it has to be."""
+    with _loading:  # two threads do not compile the same
+        if key not in _runs:
+            function, _, *kinds = key
+            compiled = function.compile(tuple(function.typeof_pyval(_as_numba_has_it(value)) for value in arguments))
+            compiled.bind()
+            handle = int(compiled.library.get_cufunc().handle)
+            _runs[key] = _runner(handle, Struct("".join(map(_letters, kinds))))
+        return _runs[key]
+
+
+def _as_numba_has_it(value: Any) -> Any:
+    """A value with Numba's arrays in place of CuPy's, without a copy."""
+    if isinstance(value, _arrays()[0]):
+        return cuda.as_cuda_array(value, sync=False)
+    if isinstance(value, tuple):
+        parts = tuple(map(_as_numba_has_it, value))
+        return parts if type(value) is tuple else type(value)(*parts)
+    return value
+
+
+def _runner(handle: int, layout: Struct) -> Callable[[int, int, list[Any]], None]:
+    """What hands the words of a kernel's arguments to the driver: where each lies, after the words themselves.
+
+    Parameters
+    ----------
+    handle : the kernel, as the driver knows it
+    layout : of the words; each takes 8 bytes
+    """
+    count = layout.size // _WORD
+    packed = Struct(f"{layout.format}{count}Q")
+    room = ctypes.c_char * packed.size
+    driver, stream_here = cupy().cuda.driver, cupy().cuda.get_current_stream
+
+    def run(blocks: int, block: int, words: list[Any]) -> None:
+        here = room()
+        first = ctypes.addressof(here)
+        packed.pack_into(here, 0, *words, *range(first, first + layout.size, _WORD))
+        driver.launchKernel(handle, blocks, 1, 1, block, 1, 1, 0, stream_here().ptr, first + layout.size, 0)
+
+    return run
 
 
 @contextmanager
@@ -139,23 +215,11 @@ def on_own_stream(number: int) -> Iterator[None]:
     package, device = cupy(), current_device()
     with _parts_lock:
         if (device, number) not in _streams:
-            stream = package.cuda.Stream(non_blocking=True)
-            _streams[device, number] = stream, cuda.external_stream(stream.ptr)
-        stream, name = _streams[device, number]
-    with on_stream(stream, name):
+            _streams[device, number] = package.cuda.Stream(non_blocking=True)
+        stream = _streams[device, number]
+    with stream:
         yield
         stream.synchronize()
-
-
-@contextmanager
-def on_stream(stream: Any, name: Any = None) -> Iterator[None]:
-    """Put what this thread gives the current device on a stream of CuPy's, Numba's `name`; nothing is waited for."""
-    with stream:
-        _stream_here.numba = cuda.external_stream(stream.ptr) if name is None else name
-        try:
-            yield
-        finally:
-            del _stream_here.numba
 
 
 def synchronize() -> None:
@@ -298,9 +362,9 @@ def give_back_memory() -> None:
     cupy().get_default_memory_pool().free_all_blocks()
 
 
-def view(array: Any) -> Any:
-    """A CuPy array as a Numba device array, without a copy; both sides use this thread's stream, so nothing waits."""
-    return cuda.as_cuda_array(array, sync=False)
+def in_rows(array: Any, row_type: np.dtype) -> Any:
+    """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel: CuPy has no such arrays."""
+    return cuda.as_cuda_array(array, sync=False).view(row_type)
 
 
 def pinned(count: int, dtype: Any) -> np.ndarray:
@@ -319,9 +383,9 @@ def pinned(count: int, dtype: Any) -> np.ndarray:
 def to_device(value: Any) -> Any:
     """Copy an array, or every array of a NamedTuple (nested ones too), to the device; the rest stays."""
     if isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__"):
-        return view(cupy().asarray(value))
+        return cupy().asarray(value)
     if isinstance(value, tuple):
-        return type(value)(*(to_device(part) for part in value))
+        return type(value)(*map(to_device, value))
     return value
 
 

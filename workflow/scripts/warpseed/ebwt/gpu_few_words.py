@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.device_marks import marked_on_device
-from warpseed.compute.gpu import cupy, launch, multiprocessors, pinned, resident, view
+from warpseed.compute.gpu import cupy, launch, multiprocessors, pinned, resident
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
 from warpseed.ebwt.gpu_few import Layout
@@ -55,13 +55,12 @@ class _Room:
 
     def __init__(self) -> None:
         xp = cupy()
-        self.there = xp.empty(4 * self.numbers_at_most, np.uint8)
-        keys, work = xp.empty((2, gpu_few.MOST_FEW), np.uint64), xp.empty((gpu_few.ROWS, gpu_few.MOST_FEW), np.uint32)
-        # Numba's views, and the number of multiprocessors, take longer to get than a launch.
-        self.letters, self.numbers = view(self.there), view(self.there.view(np.uint32))
-        self.keys, self.work = view(keys), view(work)
+        self.letters = xp.empty(4 * self.numbers_at_most, np.uint8)
+        self.numbers = self.letters.view(np.uint32)
+        self.keys = xp.empty((2, gpu_few.MOST_FEW), np.uint64)
+        self.work = xp.empty((gpu_few.ROWS, gpu_few.MOST_FEW), np.uint32)
         self.here = pinned(4 * self.numbers_at_most, np.uint8)[: 4 * self.numbers_at_most]
-        self.multiprocessors = multiprocessors()
+        self.multiprocessors = multiprocessors()  # takes longer to ask for than a launch
         self.lock = Lock()
 
 
@@ -119,10 +118,10 @@ def find_few(words: Words, *, order: bool, transform: bool, distances: bool, wat
             stream = cupy().cuda.get_current_stream()
             head, tail = slice(4 * layout.order), slice(4 * layout.state, 4 * layout.end)
             _pack(words, layout, room.here)
-            room.there[head].set(room.here[head], stream=stream)
+            room.letters[head].set(room.here[head], stream=stream)
             mark("host_to_device")
             _launch(room, layout, transform, distances, mark)
-            room.there[tail].get(out=room.here[tail], stream=stream, blocking=False)
+            room.letters[tail].get(out=room.here[tail], stream=stream, blocking=False)
             mark("device_to_host")
         numbers = room.here.view(np.uint32)
         if not came_together(numbers[layout.state :]):

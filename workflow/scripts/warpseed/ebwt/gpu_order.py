@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_ties import split_groups
-from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, view
+from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
 from warpseed.ebwt.gpu_fast import (
@@ -85,21 +85,21 @@ def _order_few(words: DeviceWords) -> Any:
     letters[codes : codes + count] = words.codes
     keys, work = xp.empty((2, count), np.uint64), xp.empty((gpu_few.ROWS, count), np.uint32)
     shape = together(count, multiprocessors())
-    launch(gpu_few.order_few, *shape, *map(view, (letters, numbers, keys, work)))
+    launch(gpu_few.order_few, *shape, letters, numbers, keys, work)
     return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
 
 
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     xp = cupy()
     count = len(words.codes)
-    of, offsets = view(words.words_of), view(words.offsets)
+    of, offsets = words.words_of, words.offsets
     # Letters that do not occur take no bits.
     occurs = xp.zeros(256, np.bool_)
     occurs[words.codes] = True
     dense = xp.cumsum(occurs, dtype=np.int64) - 1
     bits, rank_bits = bits_for(int(dense[-1]) + 1), max(1, (count - 1).bit_length())
     keys, codes = xp.empty(count, np.uint64), dense.astype(np.uint8)[words.codes]
-    launch(first_keys, count, BLOCK, view(codes), of, offsets, bits, view(keys))
+    launch(first_keys, count, BLOCK, codes, of, offsets, bits, keys)
     del codes
     order, ranks = xp.arange(count, dtype=np.uint32), xp.empty(count, np.uint32)
     split = split_groups(keys, xp.arange(count, dtype=np.uint32), order, ranks)
@@ -108,7 +108,7 @@ def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
         keys = xp.empty(len(split.tied), np.uint64)
         how = known, parts, rank_bits
         watch.count("ranks", parts * len(keys))
-        launch(rank_keys, len(keys), BLOCK, view(split.tied), view(order), view(ranks), of, offsets, how, view(keys))
+        launch(rank_keys, len(keys), BLOCK, split.tied, order, ranks, of, offsets, how, keys)
         before, split = split, split_groups(keys, split.tied, order, ranks)
         known *= 1 + parts
         if split.groups == before.groups_tied:
@@ -131,7 +131,7 @@ def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:
     xp = cupy()
     last, indices = xp.empty(len(order), np.uint8), xp.empty(len(words.offsets) - 1, np.int64)
     read = words.codes, words.words_of, words.offsets, order
-    launch(put_last_letters, len(order), BLOCK, *map(view, (*read, last, indices)))
+    launch(put_last_letters, len(order), BLOCK, *read, last, indices)
     return last, indices
 
 
@@ -139,12 +139,12 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     """δ of all pairs of words: uint64[m, m] on the device."""
     xp = cupy()
     count, m = len(words.codes), len(words.offsets) - 1
-    positions, offsets = view(_positions(words, order)), view(words.offsets)
+    positions, offsets = _positions(words, order), words.offsets
     stretches = stretches_for(count, m)
-    cuts, distances = view(xp.empty((m, stretches + 1), np.int64)), xp.zeros((m, m), np.uint64)
+    cuts, distances = xp.empty((m, stretches + 1), np.int64), xp.zeros((m, m), np.uint64)
     launch(cut_positions, m * (stretches + 1), BLOCK, positions, offsets, -(-count // stretches), cuts)
     blocks = -(-m // _PAIR_BLOCK) * stretches * m
-    launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, positions, offsets, cuts, view(distances))
+    launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, positions, offsets, cuts, distances)
     return distances
 
 

@@ -9,18 +9,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, uint32
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import (
-    argsort,
-    cuda,
-    cupy,
-    free_memory,
-    kernel,
-    launch,
-    on_device,
-    synchronize,
-    to_device,
-    view,
-)
+from warpseed.compute.gpu import argsort, cuda, cupy, free_memory, kernel, launch, on_device, synchronize, to_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.paper import (
     EMPTY,
@@ -122,7 +111,7 @@ def _write(words: Words, letters: int, codes: Any, offsets: Any) -> Written:
     """All conjugates."""
     xp, count, longest = cupy(), len(words.codes), int(words.lengths.max())
     parts = xp.empty((count, letters), xp.uint8), xp.empty(count, xp.uint32), xp.empty(count, xp.uint32)
-    written = Written(*map(view, parts))
+    written = Written(*parts)
     block = min(-(-longest // _WARP) * _WARP, _MOST_THREADS)
     launch(write_conjugates, block * (len(words.offsets) - 1), block, codes, offsets, written)
     return written
@@ -131,9 +120,9 @@ def _write(words: Words, letters: int, codes: Any, offsets: Any) -> Written:
 def _sort_bitonically(words: Words, written: Written) -> Any:
     """One launch a step."""
     pointers = cupy().empty(room_for_pointers(words), cupy().uint32)
-    launch(number_conjugates, len(pointers), BLOCK, len(words.codes), view(pointers))
+    launch(number_conjugates, len(pointers), BLOCK, len(words.codes), pointers)
     for size, stride in bitonic_steps(len(pointers)):
-        launch(exchange_pointers, len(pointers) // 2, BLOCK, written, view(pointers), size, stride)
+        launch(exchange_pointers, len(pointers) // 2, BLOCK, written, pointers, size, stride)
     return pointers[: len(words.codes)]
 
 
@@ -143,14 +132,14 @@ def _sort_by_library(words: Words, written: Written) -> Any:
     order = argsort(xp.asarray(written.lengths))
     keys = xp.empty(len(words.codes), xp.uint64)
     for first in range((letters - 1) // _KEY_LETTERS * _KEY_LETTERS, -1, -_KEY_LETTERS):
-        launch(load_keys, len(keys), BLOCK, written.prefixes, view(order), first, view(keys))
+        launch(load_keys, len(keys), BLOCK, written.prefixes, order, first, keys)
         order = order[argsort(keys)]
     return order.astype(xp.uint32)
 
 
 def _distances(colours: Any, pairs: Any) -> Any:
     measured = cupy().empty(len(pairs), cupy().int64)
-    launch(measure_pairs, len(pairs), BLOCK, colours, pairs, view(measured))
+    launch(measure_pairs, len(pairs), BLOCK, colours, pairs, measured)
     return measured
 
 
@@ -185,8 +174,8 @@ def compare(
         if len(pairs):
             with time_on_device(watch, "distance"):
                 colours = cupy().empty(len(order), cupy().uint32)
-                launch(colour_ranks, len(order), BLOCK, written.words, view(order), view(colours))
-                measured = _distances(view(colours), asked)
+                launch(colour_ranks, len(order), BLOCK, written.words, order, colours)
+                measured = _distances(colours, asked)
         with watch.stage("device_to_host", synchronise=synchronize):
             return Compared(order.get(), measured.get())
 

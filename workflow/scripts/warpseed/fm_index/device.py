@@ -21,7 +21,6 @@ from warpseed.compute.gpu import (
     release,
     resident,
     synchronize,
-    view,
 )
 from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
@@ -107,7 +106,7 @@ def tagged_on_device(index: SeedIndex, watch: Stopwatch) -> TaggedIndex:
 
     def make() -> TaggedIndex:
         built = copies_of(index, _SUFFIX_ARRAY).get(current_device())
-        return _tag(_from_host(index.fast.suffix_array) if built is None else view(built), text, segments, length)
+        return _tag(_from_host(index.fast.suffix_array) if built is None else built, text, segments, length)
 
     # Twelve bytes a row while the tagged rows are made, eight afterwards.
     tagged = _bring(index, "tagged rows", make, 12 * index.rows + 4 * 4**length, watch, shares=("text", _SUFFIX_ARRAY))
@@ -158,7 +157,7 @@ def bases_before_on_device(index: SeedIndex, tagged: TaggedIndex, watch: Stopwat
         return None
 
     def make() -> Any:
-        before = view(cupy().empty(count, np.uint32))
+        before = cupy().empty(count, np.uint32)
         launch(fill_bases_before, count, BLOCK, tagged.text, tagged.rows, before)
         return before
 
@@ -179,11 +178,9 @@ def _tag(suffix_array: Any, text: Any, segments: Segments, table_length: int) ->
     xp = cupy()
     rows = suffix_array.shape[0]
     table, disorder = xp.zeros(4**table_length + 1, xp.uint32), xp.zeros(2, xp.uint64)
-    tagged = TaggedIndex(
-        text, view(xp.empty(rows, xp.uint64)), view(table), segments, table_length, rows, 2, len(table)
-    )
+    tagged = TaggedIndex(text, xp.empty(rows, xp.uint64), table, segments, table_length, rows, 2, len(table))
     read = (text, segments, suffix_array, table_length)
-    launch(fill_device_table, rows + 1, BLOCK, *read, tagged.table, view(disorder))
+    launch(fill_device_table, rows + 1, BLOCK, *read, tagged.table, disorder)
     launch(fill_tagged_rows, rows, BLOCK, *read, tagged.rows)
     if int(disorder[0]):
         raise IndexFormatError(

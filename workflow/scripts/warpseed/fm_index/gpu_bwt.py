@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort
 from warpseed.compute.intrinsics import popcount
 from warpseed.fm_index.parts import Sizes
 from warpseed.fm_index.text import PackedText, segment_of
@@ -108,12 +108,12 @@ def make_bwt_on_device(text: PackedText, suffix_array: Any, sizes: Sizes) -> dic
     blocks = sizes.blocks
     bwt, counts = xp.empty(blocks * occ_interval // 32, np.uint64), xp.empty((5, blocks), np.uint32)
     cursor, separator_row = xp.zeros(1, np.uint64), xp.empty(sizes.segments, np.uint32)
-    made = map(view, (bwt, counts, cursor, separator_row))
-    launch(fill_bwt, 32 * blocks, _BLOCK, text, view(suffix_array), occ_interval, *made)
+    made = (bwt, counts, cursor, separator_row)
+    launch(fill_bwt, 32 * blocks, _BLOCK, text, suffix_array, occ_interval, *made)
     sort(separator_row)
     until = xp.cumsum(counts, axis=1, dtype=np.uint32)
     before, rocc = until - counts, xp.empty(4 * blocks, np.uint32)
-    launch(fill_rocc, blocks, _BLOCK, view(before), view(rocc))
+    launch(fill_rocc, blocks, _BLOCK, before, rocc)
     positions, rsa = suffix_array[separator_row], xp.ascontiguousarray(suffix_array[::sa_interval])
     return {
         "rocc": rocc,

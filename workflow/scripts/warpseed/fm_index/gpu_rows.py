@@ -29,7 +29,7 @@ from warpseed.compute.device_sorting import (
     sort_by_warp,
 )
 from warpseed.compute.device_sums import TILE, running_sums
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort
 from warpseed.compute.warp import BLOCK
 from warpseed.fm_index.gpu_text import words_of_both_strands
 from warpseed.fm_index.layout import Segments
@@ -231,12 +231,12 @@ def rows_of_both_strands(text: PackedText, segments: Segments, table_length: int
     xp = cupy()
     n, strings = int(segments.text_start[-1]), 4**table_length
     count, table = 2 * (n - len(segments.contig)), xp.zeros(-(-(strings + 2) // TILE) * TILE, np.uint32)
-    launch(count_strings, 2 * n, BLOCK, text, table_length, view(table))
+    launch(count_strings, 2 * n, BLOCK, text, table_length, table)
     beyond = _sum_up(table, strings)
-    rows = view(xp.empty(count, np.uint64))
-    launch(place_rows, 2 * n, BLOCK, text, table_length, beyond, view(table), rows)
+    rows = xp.empty(count, np.uint64)
+    launch(place_rows, 2 * n, BLOCK, text, table_length, beyond, table, rows)
     words = words_of_both_strands(text, segments)
-    index = TaggedIndex(words, rows, view(table[: strings + 1]), text.segments, table_length, n, 1, beyond.entry)
+    index = TaggedIndex(words, rows, table[: strings + 1], text.segments, table_length, n, 1, beyond.entry)
     _sort(index)
     launch(place_ended, count, BLOCK, index)
     return index
@@ -259,11 +259,11 @@ def _sort(index: TaggedIndex) -> None:
     xp = cupy()
     count, rows = len(index.rows), xp.asarray(index.rows)
     cursors = xp.zeros(3, np.uint64)
-    long, longer = (view(xp.empty(count // (least + 1) + 1, np.uint32)) for least in (FEW, BY_WARP))
+    long, longer = (xp.empty(count // (least + 1) + 1, np.uint32) for least in (FEW, BY_WARP))
     longest = xp.empty((count // (_LONG_BUCKET + 1) + 1, 2), np.int64)
-    launch(sort_buckets, len(index.table) // _STRINGS, BLOCK, index, view(cursors), long)
-    launch(sort_long_buckets, SORTING_BLOCKS * BLOCK, BLOCK, index, view(cursors), long, longer)
-    shared = index, view(cursors), longer, view(longest)
+    launch(sort_buckets, len(index.table) // _STRINGS, BLOCK, index, cursors, long)
+    launch(sort_long_buckets, SORTING_BLOCKS * BLOCK, BLOCK, index, cursors, long, longer)
+    shared = index, cursors, longer, longest
     launch(sort_longer_buckets, SORTING_BLOCKS * LARGE_BLOCK, LARGE_BLOCK, *shared)
     for begin, size in longest[: int(cursors[2])].get().tolist():
         sort(rows[begin : begin + size])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.device_ties import settle_groups
-from warpseed.compute.gpu import argsort, cupy, free_memory, launch, sort, view
+from warpseed.compute.gpu import argsort, cupy, free_memory, launch, sort
 from warpseed.errors import MemoryLimitError
 from warpseed.fm_index.gpu_suffix_letters import (
     ELEMENT_BASES,
@@ -83,7 +83,7 @@ class _Sorter:
         return np.cumsum([self._separators, *counts.get().astype(np.int64)])
 
     def _deal_out(self, cursors: Any, rows: Any) -> None:
-        launch(deal_out_suffixes, -(-self._size // 32), _BLOCK, self._text, self._prefix, view(cursors), view(rows))
+        launch(deal_out_suffixes, -(-self._size // 32), _BLOCK, self._text, self._prefix, cursors, rows)
 
     def _require(self, table_lengths: Sequence[int]) -> None:
         largest = int(np.diff(self._borders).max())
@@ -110,18 +110,18 @@ class _Sorter:
         begin, end = map(int, self._borders[bucket : bucket + 2])
         count, rows = end - begin, self._rows[begin:end]
         elements = xp.empty(count, np.uint64)
-        launch(make_elements, count, _BLOCK, self._text, self._prefix, view(rows), view(elements))
+        launch(make_elements, count, _BLOCK, self._text, self._prefix, rows, elements)
         if count:
             sort(elements)
         for length, table in self._tables.items():
             place = bucket, self._prefix, begin, length
-            launch(fill_table, count + 1, _BLOCK, view(elements), *place, view(table))
+            launch(fill_table, count + 1, _BLOCK, elements, *place, table)
         heads, ended = xp.empty(count, np.uint32), xp.empty(count, np.bool_)
-        launch(take_rows, count, _BLOCK, *map(view, (elements, rows, heads, ended)))
+        launch(take_rows, count, _BLOCK, elements, rows, heads, ended)
         self._sort_ended(elements, rows, heads, xp.flatnonzero(ended))
         del elements, ended
         settled = heads.copy()
-        launch(settle_few, count, _BLOCK, self._text, self._depth, *map(view, (heads, rows, settled)))
+        launch(settle_few, count, _BLOCK, self._text, self._depth, heads, rows, settled)
         return settle_groups(settled, xp.arange(begin, end, dtype=np.uint32), self._rows, self._ranks).tied
 
     def _sort_ended(self, elements: Any, rows: Any, heads: Any, ended: Any) -> None:
@@ -129,6 +129,6 @@ class _Sorter:
         if not len(ended):
             return
         keys = cupy().empty(len(ended), np.uint64)
-        launch(ended_keys, len(ended), _BLOCK, self._text, *map(view, (elements, ended, keys)))
+        launch(ended_keys, len(ended), _BLOCK, self._text, elements, ended, keys)
         rows[ended] = rows[ended][argsort(keys)]
         heads[ended] = 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpseed.compute.compiled import uint64
 from warpseed.compute.device_ties import split_groups
-from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch
 
 __all__ = ["deeper_keys", "sort_by_ranks"]
 
@@ -56,7 +56,7 @@ def _sort_round(tied: Any, rows: Any, ranks: Any, depth: int) -> Any:
         last = _end_of_group(tied, rows, ranks, first, most)
         some = tied[first:last]
         keys = xp.empty(len(some), np.uint64)
-        launch(deeper_keys, len(some), _BLOCK, depth, *map(view, (some, rows, ranks, keys)))
+        launch(deeper_keys, len(some), _BLOCK, depth, some, rows, ranks, keys)
         left.append(split_groups(keys, some, rows, ranks).tied)
         first = last
     return xp.concatenate(left)

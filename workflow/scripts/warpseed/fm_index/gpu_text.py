@@ -8,7 +8,7 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, reverse_complement_word
 from warpseed.compute.compiled import int64, uint64
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, to_device, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, to_device
 from warpseed.fm_index.layout import PAD_WORDS, Segments
 from warpseed.fm_index.text import PackedText, reverse_segments
 
@@ -51,7 +51,7 @@ def reverse_text_on_device(text: PackedText, segments: Segments) -> PackedText:
 
 
 def _reversed(text: PackedText, segments: Segments, complement: np.uint64) -> Any:
-    words = view(cupy().zeros(len(text.words), np.uint64))
+    words = cupy().zeros(len(text.words), np.uint64)
     count = int(segments.text_start[-1]) - 1
     launch(reverse_words, -(-count // 32), _BLOCK, text.words, count, complement, words)
     return words
@@ -66,6 +66,6 @@ def words_of_both_strands(text: PackedText, segments: Segments) -> Any:
     text, segments : as in `reverse_text_on_device`
     """
     n = int(segments.text_start[-1])
-    words = view(cupy().zeros(2 * n // 32 + PAD_WORDS, np.uint64))
+    words = cupy().zeros(2 * n // 32 + PAD_WORDS, np.uint64)
     launch(join_strands, -(-n // 16), _BLOCK, text.words, _reversed(text, segments, ~np.uint64(0)), n, words)
     return words

@@ -201,18 +201,18 @@ def _letters_on_device(kmers: Packed) -> Any:
 
 def _sectors(tagged: TaggedIndex, kmers: Packed, mismatches: int, max_hits: int | None) -> dict[str, int]:
     """Sectors of the table and of the tagged rows that the fast tier must read for these k-mers of one length."""
-    from warpseed.compute.gpu import cupy, launch, to_device, view
+    from warpseed.compute.gpu import cupy, launch, to_device
     from warpseed.kmer_seeds import gpu
     from warpseed.kmer_seeds.gpu_floors import count_hits_shown, count_sectors
     from warpseed.kmer_seeds.gpu_look_ups import Lists
 
     scheme = gpu.device_scheme(tagged, kmers.lengths, mismatches)
-    nothing, shown = view(cupy().empty(0, np.uint64)), view(cupy().zeros(len(kmers.lengths), np.uint64))
-    lists = Lists(nothing, nothing, view(cupy().empty((0, 4), np.uint32)), shown)
+    nothing, shown = cupy().empty(0, np.uint64), cupy().zeros(len(kmers.lengths), np.uint64)
+    lists = Lists(nothing, nothing, cupy().empty((0, 4), np.uint32), shown)
     search = scheme.search(tagged, to_device(kmers), limit_of(max_hits), lists)
-    sectors = view(cupy().zeros(2, np.uint64))
+    sectors = cupy().zeros(2, np.uint64)
     look_ups = tagged.orientations * len(kmers.lengths) * int(scheme.on_host.look_ups[int(kmers.lengths[0])])
     launch(count_hits_shown, look_ups, 256, search)
     launch(count_sectors, look_ups, 256, search, sectors)
-    table, rows = map(int, sectors.copy_to_host())
+    table, rows = map(int, sectors.get())
     return {"table": table, "rows": rows}

@@ -18,16 +18,7 @@ from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import (
-    cupy,
-    launch,
-    resident,
-    sort,
-    synchronize,
-    to_device,
-    view,
-    with_room,
-)
+from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, to_device, with_room
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
@@ -171,7 +162,7 @@ def exact_hits(tagged: TaggedIndex, kmers: Packed, request: KmerRequest) -> Devi
 
     def append(room: int) -> tuple[tuple[int, ...], DeviceHits]:
         hits, cursor = xp.empty(max(room, 1), xp.uint64), xp.zeros(2, xp.uint64)
-        outputs = (view(cursor), view(counts), view(hits))
+        outputs = (cursor, counts, hits)
         launch(append_exact, tagged.orientations * count, BLOCK, tagged, kmers, request.max_hits, store, *outputs)
         total, dropped = map(int, cursor.get())
         stored = total if store else 0
@@ -189,12 +180,12 @@ def inexact_hits(tagged: TaggedIndex, kmers: Packed, scheme: DeviceScheme, reque
         found, counts = xp.empty(max(room, 1), xp.uint64), xp.zeros(count, xp.uint64)
         crowded, cursors = xp.empty((crowded_room, 4), xp.uint32), xp.zeros(KEPT + 2, xp.uint64)
         hits = xp.empty(max(room, 1), xp.uint64)
-        lists = Lists(view(cursors), view(found), view(crowded), view(counts))
+        lists = Lists(cursors, found, crowded, counts)
         inexact = scheme.search(tagged, kmers, limit, lists)
         launch(append_inexact, tagged.orientations * count << LANES_SHIFT, BLOCK, inexact, scheme.rounds)
         for crowded_kernel in (probe_crowded, look_deeper, read_crowded):
-            launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact, view(cursors.copy()))
-        launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, view(hits))
+            launch(crowded_kernel, _CROWDED_THREADS, BLOCK, inexact, cursors.copy())
+        launch(close_ranks, CLOSING_BLOCKS * BLOCK, BLOCK, lists, limit, hits)
         launch(settle_counts, count, BLOCK, lists, limit)
         used = cursors.get().astype(np.int64)
         needed, needed_crowded = (SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:KEPT]))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
-from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, view, with_room
+from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, with_room
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import paper
@@ -142,7 +142,7 @@ def _exact_intervals(forward: PaperIndex, kmers: Packed) -> DeviceIntervals:
     xp = cupy()
     count = len(kmers.lengths)
     low, size = xp.empty(2 * count, xp.uint32), xp.empty(2 * count, xp.uint32)
-    launch(paper_exact, count, _EXACT_BLOCK, forward, kmers, view(low), view(size))
+    launch(paper_exact, count, _EXACT_BLOCK, forward, kmers, low, size)
     found = xp.flatnonzero(size)
     totals = size.reshape(count, 2).sum(axis=1, dtype=xp.int64)
     return DeviceIntervals(low[found], size[found], found.astype(xp.uint64) << xp.uint64(2), totals, 0, 0)
@@ -159,7 +159,7 @@ def _inexact_intervals(
     def append(room: int) -> tuple[tuple[int, ...], tuple[Any, Any, Any]]:
         low, size, kind = xp.empty(room, xp.uint32), xp.empty(room, xp.uint32), xp.empty(room, xp.uint64)
         cursor = xp.zeros(1, xp.uint64)
-        lists = IntervalLists(*map(view, (cursor, low, size, kind, totals)))
+        lists = IntervalLists(cursor, low, size, kind, totals)
         launch(search, count, _INEXACT_BLOCK, *bwts, kmers, max_mismatches, max_hits, lists)
         used = int(cursor[0])
         return (used,), (low[:used], size[:used], kind[:used])
@@ -201,5 +201,5 @@ def locate_pairs(searched: PaperIndex, intervals: DeviceIntervals, max_mismatche
     total = int(ends[-1]) if len(ends) else 0
     entry, steps = xp.empty(total, xp.uint32), xp.empty(total, xp.uint32)
     block = _INEXACT_BLOCK if max_mismatches else _EXACT_BLOCK
-    launch(paper_locate, total, block, searched, view(intervals.low), view(ends), view(entry), view(steps))
+    launch(paper_locate, total, block, searched, intervals.low, ends, entry, steps)
     return entry, steps

@@ -72,10 +72,10 @@ def gather_rates(
 
 
 def _gather_rate(array: Any, repeats: int) -> float:
-    from warpseed.compute.gpu import cupy, launch, view
+    from warpseed.compute.gpu import cupy, launch
     from warpseed.measure.gpu_floors import gather_sectors
 
-    words, sums = _as_sectors(array), view(cupy().empty(_THREADS, np.uint32))
+    words, sums = _as_sectors(array), cupy().empty(_THREADS, np.uint32)
     seconds = kernel_seconds(lambda: launch(gather_sectors, _THREADS, 256, words, _READS_PER_THREAD, sums), repeats)
     return _THREADS * _READS_PER_THREAD / float(np.median(seconds))
 
@@ -93,10 +93,10 @@ def _touch_rate(array: Any, repeats: int) -> float:
 
 def _as_sectors(array: Any) -> Any:
     """The whole sectors of an array on the device, as uint32[]."""
-    from warpseed.compute.gpu import cupy, view
+    from warpseed.compute.gpu import cupy
 
     whole = cupy().asarray(array)
-    return view(whole[: whole.nbytes // SECTOR * SECTOR // whole.itemsize].view(np.uint32))
+    return whole[: whole.nbytes // SECTOR * SECTOR // whole.itemsize].view(np.uint32)
 
 
 def floor_seconds(sectors: Mapping[str, int], rates: Mapping[str, float]) -> float:

@@ -14,15 +14,7 @@ from warpseed.compute.appended import SEGMENTS, room_next_time
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import (
-    cupy,
-    free_memory,
-    launch,
-    resident,
-    to_device,
-    view,
-    with_room,
-)
+from warpseed.compute.gpu import cupy, free_memory, launch, resident, to_device, with_room
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -104,7 +96,7 @@ def _oriented(reads: Packed, strands: int) -> OrientedReads:
     total = len(reads.words)
     room = strands * total + 2
     words, marks = xp.zeros(room, xp.uint64), xp.zeros(room if len(reads.marks) else 0, xp.uint64)
-    oriented = OrientedReads(view(words), view(marks))
+    oriented = OrientedReads(words, marks)
     launch(orient_words, total, BLOCK, reads, strands, oriented)
     return oriented
 
@@ -125,9 +117,9 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> tuple[MatchSearch, 
     xp = cupy()
     first_tile = _first_tiles(reads, how)
     ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
-    nothing = AppendedMatches(*(view(xp.empty(0, xp.uint64)) for _ in range(3)))
-    crowded = view(xp.empty((0, 4), xp.uint32))
-    shared = tagged, reads, _oriented(reads, how.strands), how, view(first_tile), view(ends), nothing, crowded
+    nothing = AppendedMatches(*(xp.empty(0, xp.uint64) for _ in range(3)))
+    crowded = xp.empty((0, 4), xp.uint32)
+    shared = tagged, reads, _oriented(reads, how.strands), how, first_tile, ends, nothing, crowded
     return MatchSearch(*shared, True, *WHOLE_TEXT), int(first_tile[-1])
 
 
@@ -142,9 +134,9 @@ class _Way(NamedTuple):
 def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
     """Run a search with lists of this room: the room that it needs, and the search with what it appended."""
     xp = cupy()
-    columns = (view(xp.empty(room, xp.uint64)) for _ in range(2))
-    lists = AppendedMatches(view(xp.zeros(2 * SEGMENTS, xp.uint64)), *columns)
-    search = search._replace(lists=lists, crowded=view(xp.empty((crowded_room, 4), xp.uint32)))
+    columns = (xp.empty(room, xp.uint64) for _ in range(2))
+    lists = AppendedMatches(xp.zeros(2 * SEGMENTS, xp.uint64), *columns)
+    search = search._replace(lists=lists, crowded=xp.empty((crowded_room, 4), xp.uint32))
     launch(way.append, way.threads, BLOCK, search)
     launch(way.append_crowded, _CROWDED_THREADS, BLOCK, search)
     used = xp.asarray(lists.cursors).get().astype(np.int64)
@@ -171,7 +163,7 @@ def _kept(search: MatchSearch) -> tuple[Any, Any]:
     most = _appended(search)
     keys, spans, cursor = xp.empty(most, xp.uint64), xp.empty(most, xp.uint64), xp.zeros(1, xp.uint64)
     held = search.reads, search.how.kind, search.ends
-    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, view(cursor), view(keys), view(spans))
+    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, cursor, keys, spans)
     kept = int(cursor[0])
     return keys[:kept], spans[:kept]
 
@@ -183,7 +175,7 @@ def _settled(
     without what has too many occurrences."""
     xp = cupy()
     counted = xp.zeros(count, xp.uint64)
-    launch(count_by_read, len(keys), BLOCK, view(keys), view(counted))
+    launch(count_by_read, len(keys), BLOCK, keys, counted)
     counts = counted.view(xp.int64)
     over = counts > request.max_hits
     dropped, dropped_hits = int(over.sum()), 0

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, view
+from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
@@ -72,8 +72,8 @@ def _in_order(keys: Any, spans: Any) -> tuple[Any, Any]:
     xp = cupy()
     hits = xp.empty(2 * len(keys), xp.uint64)
     order = argsort(keys)
-    launch(put_matches, len(keys), BLOCK, view(keys), view(spans), view(order), view(hits))
-    launch(order_matches, len(keys), BLOCK, view(keys), view(order), view(spans), view(hits))
+    launch(put_matches, len(keys), BLOCK, keys, spans, order, hits)
+    launch(order_matches, len(keys), BLOCK, keys, order, spans, hits)
     return hits, (keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)[order]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cupy, free_memory, launch, to_device, view
+from warpseed.compute.gpu import cupy, free_memory, launch, to_device
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -100,7 +100,7 @@ def _packed_patterns(reads: Packed, criteria: Criteria) -> Patterns:
     first = _borders((lengths + (BASES_A_WORD - 1)) // BASES_A_WORD) + PAD_WORDS
     starts = _borders(xp.maximum(lengths - (criteria.min_length - 1), 0))
     words = xp.zeros(int(first[-1]) + 1, xp.uint32)
-    patterns = Patterns(view(words), view(first), reads.lengths, view(starts), criteria.strands)
+    patterns = Patterns(words, first, reads.lengths, starts, criteria.strands)
     launch(pack_pattern_words, len(words) - PAD_WORDS - 1, BLOCK, reads, patterns)
     return patterns
 
@@ -112,17 +112,17 @@ def _found_by(
     left out."""
     xp = cupy()
     with time_on_device(watch, "pack"):
-        started = Started(view(xp.empty(count, xp.uint32)), view(xp.empty(count, xp.uint32)))
+        started = Started(xp.empty(count, xp.uint32), xp.empty(count, xp.uint32))
         launch(assign_starts, count, BLOCK, patterns.starts, first, started)
     columns = xp.empty(count, xp.uint64), xp.empty(count, xp.uint64), xp.empty(0, xp.uint32)
-    found, counts = Entries(*map(view, columns)), xp.empty(_blocks(count), xp.uint32)
+    found, counts = Entries(*columns), xp.empty(_blocks(count), xp.uint32)
     with time_on_device(watch, "intervals"):
-        launch(find_intervals, count, BLOCK, index, patterns, started, min_length, found, view(counts))
+        launch(find_intervals, count, BLOCK, index, patterns, started, min_length, found, counts)
     with time_on_device(watch, "filter"):
         borders = _borders(counts)
         compacted = _new_entries(int(borders[-1]))
         launch(
-            compact_found, count, BLOCK, found, started.patterns, view(borders), Entries(*map(view, compacted))
+            compact_found, count, BLOCK, found, started.patterns, borders, Entries(*compacted)
         )  # fmt: skip
     return compacted
 
@@ -130,15 +130,13 @@ def _found_by(
 def _filtered(columns: list[tuple[Any, ...]]) -> Entries:
     """Stage 2: the entries of all launches without those that are redundant."""
     xp = cupy()
-    entries = Entries(
-        *(view(parts[0] if len(parts) == 1 else xp.concatenate(parts)) for parts in zip(*columns, strict=True))
-    )
+    entries = Entries(*(parts[0] if len(parts) == 1 else xp.concatenate(parts) for parts in zip(*columns, strict=True)))
     count = entries.patterns.shape[0]
     counts = xp.empty(_blocks(count), xp.uint32)
-    launch(count_kept, count, BLOCK, entries, view(counts))
+    launch(count_kept, count, BLOCK, entries, counts)
     borders = _borders(counts)
-    kept = Entries(*map(view, _new_entries(int(borders[-1]))))
-    launch(compact_kept, count, BLOCK, entries, view(borders), kept)
+    kept = Entries(*_new_entries(int(borders[-1])))
+    launch(compact_kept, count, BLOCK, entries, borders, kept)
     return kept
 
 
@@ -147,14 +145,14 @@ def _counted(entries: Entries, reads: int, strands: int, max_hits: int) -> tuple
     their matches."""
     xp = cupy()
     rows, counts = xp.empty(entries.patterns.shape[0], xp.int64), xp.empty(reads, xp.int64)
-    launch(count_new_rows, len(rows), BLOCK, entries, view(rows))
+    launch(count_new_rows, len(rows), BLOCK, entries, rows)
     borders = _borders(rows)
-    launch(count_matches, reads, BLOCK, entries, view(borders), strands, view(counts))
+    launch(count_matches, reads, BLOCK, entries, borders, strands, counts)
     over = counts > max_hits
     dropped = int(over.sum())
     if not dropped:
         return borders, counts, (0, 0)
-    launch(drop_reads, len(rows), BLOCK, entries, strands, max_hits, view(counts), view(rows))
+    launch(drop_reads, len(rows), BLOCK, entries, strands, max_hits, counts, rows)
     hits = int(counts[over].sum())
     counts[over] = 0
     return _borders(rows), counts, (dropped, hits)
@@ -183,12 +181,12 @@ def search_on_device(
 def _locate(index: BinnedIndex, searched: Searched, first: int, into: tuple[Any, Any], watch: Stopwatch) -> None:
     """Stages 3 and 4 for the matches from number `first` on: keys and spans, as many as there is room for."""
     xp = cupy()
-    rows, owners = (view(xp.empty(len(into[0]), xp.uint32)) for _ in range(2))
+    rows, owners = (xp.empty(len(into[0]), xp.uint32) for _ in range(2))
     patterns, entries, borders, *_ = searched
     with time_on_device(watch, "split"):
-        launch(split_intervals, len(rows), BLOCK, entries, view(borders), first, rows, owners)
+        launch(split_intervals, len(rows), BLOCK, entries, borders, first, rows, owners)
     with time_on_device(watch, "locate"):
-        launch(locate_matches, len(rows), BLOCK, index, patterns, entries, rows, owners, *map(view, into))
+        launch(locate_matches, len(rows), BLOCK, index, patterns, entries, rows, owners, *into)
 
 
 def _new_matches(count: int) -> tuple[Any, Any]:

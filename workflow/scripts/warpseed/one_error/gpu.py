@@ -18,14 +18,7 @@ from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import (
-    cupy,
-    launch,
-    resident,
-    to_device,
-    view,
-    with_room,
-)
+from warpseed.compute.gpu import cupy, launch, resident, to_device, with_room
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -103,7 +96,7 @@ def _oriented(reads: Packed, strands: int) -> Oriented:
     total = len(reads.words)
     words = xp.zeros(2 * total + 1, xp.uint64)
     marks = xp.zeros(2 * total + 1 if len(reads.marks) else 0, xp.uint64)
-    oriented = Oriented(view(words), view(marks))
+    oriented = Oriented(words, marks)
     launch(orient_reads, len(reads.lengths), BLOCK, reads, strands, oriented)
     return oriented
 
@@ -122,10 +115,10 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, gu
     store = not request.count_only
 
     def attempt(room: int, crowded_room: int) -> tuple[tuple[int, ...], tuple[Appended, int]]:
-        columns = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
+        words, queries, ranks = (xp.empty(room, kind) for kind in (xp.uint64, xp.uint32, xp.uint32))
         cursors, counts = xp.zeros(2 * SEGMENTS, xp.uint64), xp.zeros(count, xp.uint64)
-        found = Appended(*map(view, (cursors, *columns, counts)))
-        crowded = view(xp.empty((crowded_room, 4), xp.uint32))
+        found = Appended(cursors, words, queries, ranks, counts)
+        crowded = xp.empty((crowded_room, 4), xp.uint32)
         criteria = request.criteria
         shared = ReadLookUps(
             tagged, reads, oriented, criteria.strands, criteria.max_edits, request.max_hits, found, crowded

@@ -13,7 +13,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, uint32
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.one_error.paper import Results, search_read
@@ -80,8 +80,8 @@ def search_on_device(
 
     def search(room: int, slots: int) -> Results:
         results = Results(*(xp.empty(room, xp.uint32) for _ in range(3)))
-        given = Results(*map(view, results))
-        launch(search_reads, count, block, index, reads, strands, slots, view(borders), given, view(found))
+        given = Results(*results)
+        launch(search_reads, count, block, index, reads, strands, slots, borders, given, found)
         return results
 
     if slots is not None:

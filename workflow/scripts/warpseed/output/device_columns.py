@@ -15,15 +15,7 @@ import numpy as np
 from warpseed.compute.compiled import inlined, int64, scalar
 from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import (
-    cuda,
-    cupy,
-    free_memory,
-    is_out_of_memory,
-    launch,
-    on_stream,
-    view,
-)
+from warpseed.compute.gpu import cuda, cupy, free_memory, in_rows, is_out_of_memory, launch
 from warpseed.compute.owners import owner_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -142,11 +134,11 @@ def fill_columns(found: DeviceHits, lengths: Any, first: int, segments: Segments
     xp.cumsum(found.counts, dtype=xp.int64, out=hit_first[1:])
     columns = {name: xp.empty(count, wanted.row_type[name]) for name in wanted.row_type.names or ()}
     if count:
-        packed = view(found.hits)
+        packed = found.hits
         if found.hit_type != np.uint64:
-            packed = packed.view(np.dtype(found.hit_type.descr, align=True))
-        read = packed, view(hit_first), first, view(lengths), segments
-        launch(wanted.make, count, BLOCK, *read, wanted.kind(*map(view, columns.values())))
+            packed = in_rows(packed, np.dtype(found.hit_type.descr, align=True))
+        read = packed, hit_first, first, lengths, segments
+        launch(wanted.make, count, BLOCK, *read, wanted.kind(*columns.values()))
         if wanted.finish is not None:
             wanted.finish(columns)
     return Filled(columns, xp.diff(hit_first), found.dropped_queries, found.dropped_hits)
@@ -188,7 +180,7 @@ def room_on_device() -> Iterator[None]:
     """
     stream = cupy().cuda.get_current_stream()
     try:
-        with on_stream(stream) if stream.ptr else nullcontext():
+        with stream if stream.ptr else nullcontext():
             yield
     except Exception as error:
         if is_out_of_memory(error):

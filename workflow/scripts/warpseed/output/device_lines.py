@@ -16,17 +16,7 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import (
-    cuda,
-    cupy,
-    is_out_of_memory,
-    kernel,
-    launch,
-    pinned,
-    resident,
-    to_device,
-    view,
-)
+from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, pinned, resident, to_device
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK
@@ -236,12 +226,12 @@ class DeviceLines:
         """Put the lines of `count` hits from the first on into `_out`, and where they end into `_ends`."""
         wanted, shared, sizes, ends = self._wanted, self._shared, self._sizes[:count], self._ends[:count]
         width = wanted.row_type.itemsize
-        rows, typed = view(self._rows), view(self._rows[: count * width]).view(wanted.row_type)
-        made_of = (view(self._hits), view(self._hit_first), first, self._lengths, shared.segments)
+        rows, typed = self._rows, in_rows(self._rows[: count * width], wanted.row_type)
+        made_of = (self._hits, self._hit_first, first, self._lengths, shared.segments)
         launch(wanted.make_rows, -(-count // _ROWS_A_THREAD), BLOCK, *made_of, typed)
-        launch(size_lines, count, BLOCK, rows, width, shared.parts, self._names, view(sizes))
+        launch(size_lines, count, BLOCK, rows, width, shared.parts, self._names, sizes)
         cupy().cumsum(sizes, out=ends)
-        launch(put_lines, count, BLOCK, rows, width, shared.parts, self._names, view(ends), view(self._out))
+        launch(put_lines, count, BLOCK, rows, width, shared.parts, self._names, ends, self._out)
 
 
 def _share(wanted: LinesWanted) -> _Shared:

@@ -13,7 +13,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.devices import is_on_gpu
-from warpseed.compute.gpu import cuda, cupy, current_device, kernel, launch, view
+from warpseed.compute.gpu import cuda, cupy, current_device, kernel, launch
 from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import InputError
@@ -184,7 +184,7 @@ def pack_on_device(source: Any, bounds: Bounds) -> Packed:
     words, marks = xp.empty(total, xp.uint64), xp.empty(total, xp.uint64)
     seen = xp.asarray(np.array([len(queries.letters), 0], np.int64))
     read = (queries.letters, queries.offsets, first)
-    launch(pack_letters, total, BLOCK, *map(view, (*read, words, marks, seen)))
+    launch(pack_letters, total, BLOCK, *read, words, marks, seen)
     place, others = seen.get().tolist()
     if place < len(queries.letters):
         _refuse_letter(queries, place)
@@ -205,7 +205,7 @@ def codes_on_device(source: Any, bounds: Bounds) -> tuple[Any, Any]:
     count = len(queries.lengths)
     codes = xp.full(len(queries.letters) + max(0, count - 1), 4, xp.uint8)
     seen = xp.asarray(np.array([len(queries.letters)], np.int64))
-    launch(spread_codes, len(queries.letters), BLOCK, *map(view, (queries.letters, queries.offsets, codes, seen)))
+    launch(spread_codes, len(queries.letters), BLOCK, queries.letters, queries.offsets, codes, seen)
     place = int(seen[0])
     if place < len(queries.letters):
         _refuse_letter(queries, place)

@@ -58,7 +58,7 @@ def measure_limits(
 def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any]]:
     """A search of the codes, brought to the current device, from an empty table on, which gives what places are; and
     arrays as large as those of its table, by name."""
-    from warpseed.compute.gpu import cupy, view
+    from warpseed.compute.gpu import cupy
     from warpseed.tree_bitmap.gpu_memory import BLOCK_BASES
     from warpseed.tree_bitmap.gpu_table import DeviceKmers
 
@@ -70,7 +70,7 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any
     def search() -> Any:
         kmers, places = DeviceKmers(k, len(padded)), 0
         for first in range(0, len(padded), BLOCK_BASES):
-            kmers.append(view(there[first : first + BLOCK_BASES]))
+            kmers.append(there[first : first + BLOCK_BASES])
             places += kmers.search(answers[places:], max(len(codes) - k + 1, 0))
         return answers[:places]
 

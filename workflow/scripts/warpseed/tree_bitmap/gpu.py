@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from warpseed.compute.device_batches import serve_devices
-from warpseed.compute.gpu import cupy, on_device, on_own_stream, pinned, view
+from warpseed.compute.gpu import cupy, on_device, on_own_stream, pinned
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
@@ -94,7 +94,7 @@ class _Flight:
         lane.codes[lane.bases : size] = NO_BASE
         lane.device_codes[:size].set(lane.codes[:size], stream=lane.copies)
         searching.wait_event(lane.copies.record())
-        kmers.append(view(lane.device_codes[:size]))
+        kmers.append(lane.device_codes[:size])
         self._total += lane.bases
         lane.bases, lane.places = 0, kmers.search(lane.device_answers, self._total)
         lane.copies.wait_event(searching.record())

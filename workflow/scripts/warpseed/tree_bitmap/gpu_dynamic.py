@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, on_device, on_stream, pinned, synchronize, to_device, view
+from warpseed.compute.gpu import argsort, cupy, launch, on_device, pinned, synchronize, to_device
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.dynamic import LANES, Event, Events, How, Matcher
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, match_by_shuffle, match_naively
@@ -48,7 +48,7 @@ class DeviceKmersInOrder(SortedKmers):
     def to_bitmap(self) -> TreeBitmap:
         """As `Growing.to_bitmap`, on the device, when it is there."""
         with on_device(0):
-            bitmap = TreeBitmap(*map(view, super().to_bitmap()))
+            bitmap = TreeBitmap(*super().to_bitmap())
             synchronize()
         return bitmap
 
@@ -78,7 +78,7 @@ class _Slot:
         """Make room for so many records, on the device and in pinned memory; their number lies before them."""
         self.words = cupy().empty(room + 1, np.uint64)
         self.host = pinned(room + 1, np.uint64)
-        self.buffer = MatchBuffer(view(self.words[1:]), view(self.words[:1]))
+        self.buffer = MatchBuffer(self.words[1:], self.words[:1])
 
     @property
     def room(self) -> int:
@@ -114,7 +114,7 @@ class _DeviceMatcher:
     def launch(self, places: tuple[int, int], which: int) -> None:
         slot = self._slots[which]
         slot.places, slot.running, self._next = places, True, 1 - which
-        with on_stream(slot.stream):
+        with slot.stream:
             slot.words[:1] = 0
             slot.marks[0].record()
             self._match(places, slot.buffer)
@@ -128,7 +128,7 @@ class _DeviceMatcher:
         stream = (self._codes, k, self._bitmap, places)
         if how.kernel == "naive":
             blocks = min(how.pieces or _BLOCKS, max(count, 1))
-            actives = view(cupy().empty(blocks * len(self._bitmap.inmaps), np.uint32))
+            actives = cupy().empty(blocks * len(self._bitmap.inmaps), np.uint32)
             launch(match_naively, BLOCK * blocks if count else 0, BLOCK, *stream, actives, buffer)
         else:
             lanes = how.lanes or lanes_for(k)

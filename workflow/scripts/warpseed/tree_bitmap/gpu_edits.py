@@ -11,7 +11,7 @@ from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_own_stream, view
+from warpseed.compute.gpu import cuda, cupy, free_memory, kernel, launch, on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_edits import room_for
@@ -104,10 +104,10 @@ def _neighbourhood(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
     xp = cupy()
     slots = xp.empty(room_for(kmers, k, max_edits, int(_OF_FREE * free_memory())), xp.uint64)
     slots[...] = EMPTY
-    launch(put_kmers, len(kmers), _BLOCK, view(xp.asarray(kmers)), k, view(slots))
+    launch(put_kmers, len(kmers), _BLOCK, xp.asarray(kmers), k, slots)
     for level in range(radius_of(max_edits)):
-        launch(put_neighbours, len(slots), _BLOCK, view(slots), level)
-    return Neighbourhood(view(slots), k, radius_of(max_edits), max_edits)
+        launch(put_neighbours, len(slots), _BLOCK, slots, level)
+    return Neighbourhood(slots, k, radius_of(max_edits), max_edits)
 
 
 class DeviceDistances:
@@ -179,9 +179,9 @@ def _find_in_block(codes: np.ndarray, first: int, near: Neighbourhood, distances
 def _look_up(padded: Any, near: Neighbourhood, found: Any) -> None:
     """The distances at as many places as `found` has: those of bases on the device, whole words of them, of which the
     first is that before the places."""
-    words, marks = (view(cupy().zeros(len(padded) // BASES_A_WORD + 1, np.uint64)) for _ in range(2))
-    launch(pack_codes, len(words), _BLOCK, view(padded), 0, words, marks)
-    launch(look_up_places, len(found), _BLOCK, near, words, marks, len(found), view(found))
+    words, marks = (cupy().zeros(len(padded) // BASES_A_WORD + 1, np.uint64) for _ in range(2))
+    launch(pack_codes, len(words), _BLOCK, padded, 0, words, marks)
+    launch(look_up_places, len(found), _BLOCK, near, words, marks, len(found), found)
 
 
 def distances_there(codes: Any, kmers: np.ndarray, k: int, max_edits: int, watch: Stopwatch) -> Any:

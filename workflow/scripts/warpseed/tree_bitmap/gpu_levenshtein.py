@@ -11,7 +11,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device, view, with_room
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device, with_room
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of
 from warpseed.tree_bitmap.cpu_levenshtein import Edits, check_edits, edits_of
@@ -308,11 +308,11 @@ def match_edits(
     blocks = min(pieces or _BLOCKS, max(len(codes), 1))
     with on_device(0):
         stream, on_gpu = to_device(codes), to_device(bitmap)
-        actives = view(cupy().empty(blocks * (max_edits + 1) * len(bitmap.inmaps), np.uint32))
+        actives = cupy().empty(blocks * (max_edits + 1) * len(bitmap.inmaps), np.uint32)
 
         def attempt(room: int) -> tuple[tuple[int], np.ndarray]:
             words, cursor = cupy().empty(room, np.uint64), cupy().zeros(1, np.uint64)
-            buffer = MatchBuffer(view(words), view(cursor))
+            buffer = MatchBuffer(words, cursor)
             threads = blocks * BLOCK if len(codes) else 0
             arguments = (stream, (k, max_edits), on_gpu, (0, len(codes)), actives, buffer)
             with time_on_device(watch, "kernel"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from warpseed.batches import check_source, lies_on_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cupy, on_device, synchronize, view
+from warpseed.compute.gpu import cupy, on_device, synchronize
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_columns import refuse_results, room_on_device
 from warpseed.sequences.device_queries import codes_on_device
@@ -55,7 +55,7 @@ def _answers(codes: Any, k: int, known: np.ndarray, grows: bool, device: int) ->
         block = codes[first : first + gpu_memory.BLOCK_BASES]
         padded = xp.full(-(-len(block) // BASES_A_WORD) * BASES_A_WORD, NO_BASE, xp.uint8)
         padded[: len(block)] = block
-        kmers.append(view(padded))
+        kmers.append(padded)
         given += kmers.search(answers[given:], first + len(block))
     return answers
 

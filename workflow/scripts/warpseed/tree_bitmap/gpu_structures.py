@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch, view
+from warpseed.compute.gpu import cupy, launch
 from warpseed.tree_bitmap.gpu_direct import (
     WORD_BITS,
     ShortKmers,
@@ -120,8 +120,8 @@ class HashTable:
         xp = cupy()
         empty = xp.empty((slots, 2), np.uint64)
         empty[...] = EMPTY
-        counts = view(xp.zeros(slots if kept.counting else 0, np.uint64))
-        self.table = KmerTable(view(empty), counts, view(xp.zeros(1, np.uint64)), kept.k)
+        counts = xp.zeros(slots if kept.counting else 0, np.uint64)
+        self.table = KmerTable(empty, counts, xp.zeros(1, np.uint64), kept.k)
         self._kept = kept
         self._most_used = 0
         """slots that may be used, at most"""
@@ -147,7 +147,7 @@ class HashTable:
 
     def add_known(self, kmers: Any, part: int, parts: int) -> None:
         """As `Structure.add_known`."""
-        launch(insert_known, len(kmers), _BLOCK, self.table, view(kmers), part, parts)
+        launch(insert_known, len(kmers), _BLOCK, self.table, kmers, part, parts)
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
@@ -174,7 +174,7 @@ class DirectTable:
         turns[...] = EMPTY
         seen = xp.zeros(_words_of(kept.k), np.uint32)
         counts = xp.zeros(cells if kept.counting else 0, np.uint64)
-        self.table = ShortKmers(view(seen), view(turns), view(counts), kept.k)
+        self.table = ShortKmers(seen, turns, counts, kept.k)
 
     def with_room(self, kmers: int) -> Structure:
         """As `Structure.with_room`: it has it."""
@@ -182,7 +182,7 @@ class DirectTable:
 
     def add_known(self, kmers: Any, part: int, parts: int) -> None:
         """As `Structure.add_known`."""
-        launch(insert_short_known, len(kmers), _BLOCK, self.table, view(kmers), part, parts)
+        launch(insert_short_known, len(kmers), _BLOCK, self.table, kmers, part, parts)
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""

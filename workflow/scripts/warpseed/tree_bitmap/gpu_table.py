@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, view
+from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
@@ -68,7 +68,7 @@ class DeviceKmers:
         for array, before in zip(self._block[:2], old[:2], strict=True):
             array[:1] = before[self._words : self._words + 1]
         self._words = words
-        launch(pack_codes, words, _BLOCK, codes, 1, view(self._block.words), view(self._block.marks))
+        launch(pack_codes, words, _BLOCK, codes, 1, self._block.words, self._block.marks)
         self._bases += words * BASES_A_WORD
 
     def search(self, answers: Any, last: int | None = None) -> int:
@@ -87,8 +87,7 @@ class DeviceKmers:
             self.structure = self.structure.with_room(last - first)
         answers[: last - first] = NEW
         stretch = Stretch(first, last, self._part, self._parts, self._grows)
-        block = self._block._replace(words=view(self._block.words), marks=view(self._block.marks))
-        self.structure.insert(block, stretch, view(answers))
+        self.structure.insert(self._block, stretch, answers)
         self._searched = last
         return last - first
 
