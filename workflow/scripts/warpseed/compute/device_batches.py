@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import NoReturn, TypeAlias, TypeVar
 
 from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device
@@ -24,6 +25,9 @@ __all__ = [
 
 LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
+
+_MOST_SERVING = 1 << 10
+"""Threads that serve devices at most: as many as are at work at once, so that none waits for another."""
 
 _Result = TypeVar("_Result")
 BatchRun: TypeAlias = Callable[[int, int], _Result]
@@ -117,7 +121,7 @@ def serve_devices(
     watch: Stopwatch,
     failed: Callable[[], None] = lambda: None,
 ) -> list[_Result]:
-    """Work on several devices at once, with a host thread for each; on one in this thread.
+    """Work on several devices at once: on the first in this thread, on each of the others in one of its own.
 
     Parameters
     ----------
@@ -143,11 +147,21 @@ def serve_devices(
 
     if len(devices) == 1:
         return [there(0)[1]]
-    with ThreadPoolExecutor(len(devices)) as pool:
-        served = list(pool.map(there, range(len(devices))))
+    others = [_serving_threads().submit(there, index) for index in range(1, len(devices))]
+    try:
+        first = there(0)
+    finally:
+        wait(others)
+    served = [first, *(other.result() for other in others)]
     for stage in {stage for mine, _ in served for stage in mine.seconds}:
         watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
     return [result for _, result in served]
+
+
+@cache
+def _serving_threads() -> ThreadPoolExecutor:
+    """Threads that serve devices, of any search: a new one takes a millisecond until a device is its current one."""
+    return ThreadPoolExecutor(_MOST_SERVING, thread_name_prefix="serving")
 
 
 def share_of(count: int, devices: int) -> int:
