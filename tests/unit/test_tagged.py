@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def made_of_both(
     monkeypatch: pytest.MonkeyPatch, index: SeedIndex, table_length: int, first: int | None = None
 ) -> TaggedIndex:
     """The rows of both strands that the kernels make, run as they are written, of which the first one has a number."""
-    play_small_build(monkeypatch, index)
+    package = play_small_build(monkeypatch, index)
     monkeypatch.setattr(device, "table_length_for", lambda rows, free: table_length)
     if first is not None:
         count, sum_up = 2 * (index.rows - len(index.segments.contig)), gpu_rows._sum_up
@@ -77,7 +78,12 @@ def made_of_both(
             return gpu_rows.Beyond(entry, int(begins[entry - 1]) if entry else 0)
 
         monkeypatch.setattr(gpu_rows, "_sum_up", from_first)
-        monkeypatch.setattr(gpu_rows, "view", lambda array: Far(array, first) if array.shape == (count,) else array)
+        empty = package.empty
+
+        def empty_from_first(shape: int, dtype: type) -> Any:
+            return Far(empty(shape, dtype), first) if (shape, dtype) == (count, np.uint64) else empty(shape, dtype)
+
+        monkeypatch.setattr(package, "empty", empty_from_first)
     with as_written():
         return device.kmer_rows_on_device(index, Stopwatch())
 
