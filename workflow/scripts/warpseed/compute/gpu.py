@@ -7,18 +7,16 @@ thread that calls it, which `on_device` chooses; device_batches.py shares work a
 from __future__ import annotations
 
 import atexit
-import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
-from struct import Struct
+from functools import cache, partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpseed.compute.arguments import letter_of, take
+from warpseed.compute.arguments import kernel_runner, take, with_arrays
 from warpseed.compute.compiler import register_types
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
@@ -81,11 +79,7 @@ _LEAST_PINNED = 16
 
 _initialising = threading.RLock()
 
-_WORD = 8
-"""Bytes of a word that a kernel is handed."""
-
 _loading = threading.RLock()
-
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 
@@ -121,11 +115,7 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
 
 def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
     """Run a kernel with at least `threads` threads in blocks of `block` on this thread's stream; none for none.
-
-    Parameters
-    ----------
-    arguments : CuPy arrays, those of `in_rows`, numbers, and tuples of them
-    """
+    Arguments are CuPy arrays, those of `in_rows`, numbers, and tuples of them."""
     if threads <= 0:
         return
     kinds: list[Any] = [function, current_device()]
@@ -155,55 +145,17 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
     words += 0, 0, array.size, size, address, *array.shape, *strides
 
 
-def _letters(kind: Any) -> str:
-    """How the words of an argument are packed by `struct`."""
-    if kind is np.float32:
-        return "f4x"
-    return "q" * (5 + 2 * kind[1]) if isinstance(kind, tuple) else letter_of(kind)
-
-
 def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, int, list[Any]], None]:
     """What runs a kernel on the current device with arguments of these kinds, compiled where it has to be."""
     with _loading:  # two threads do not compile the same
         if key not in _runs:
             function, _, *kinds = key
-            compiled = function.compile(tuple(function.typeof_pyval(_as_numba_has_it(value)) for value in arguments))
+            numbas = with_arrays(arguments, _arrays()[0], partial(cuda.as_cuda_array, sync=False))
+            compiled = function.compile(tuple(map(function.typeof_pyval, numbas)))
             compiled.bind()
             handle = int(compiled.library.get_cufunc().handle)
-            _runs[key] = _runner(handle, Struct("".join(map(_letters, kinds))))
+            _runs[key] = kernel_runner(handle, kinds, cupy().cuda)
         return _runs[key]
-
-
-def _as_numba_has_it(value: Any) -> Any:
-    """A value with Numba's arrays in place of CuPy's, without a copy."""
-    if isinstance(value, _arrays()[0]):
-        return cuda.as_cuda_array(value, sync=False)
-    if isinstance(value, tuple):
-        parts = tuple(map(_as_numba_has_it, value))
-        return parts if type(value) is tuple else type(value)(*parts)
-    return value
-
-
-def _runner(handle: int, layout: Struct) -> Callable[[int, int, list[Any]], None]:
-    """What hands the words of a kernel's arguments to the driver: where each lies, after the words themselves.
-
-    Parameters
-    ----------
-    handle : the kernel, as the driver knows it
-    layout : of the words; each takes 8 bytes
-    """
-    count = layout.size // _WORD
-    packed = Struct(f"{layout.format}{count}Q")
-    room = ctypes.c_char * packed.size
-    driver, stream_here = cupy().cuda.driver, cupy().cuda.get_current_stream
-
-    def run(blocks: int, block: int, words: list[Any]) -> None:
-        here = room()
-        first = ctypes.addressof(here)
-        packed.pack_into(here, 0, *words, *range(first, first + layout.size, _WORD))
-        driver.launchKernel(handle, blocks, 1, 1, block, 1, 1, 0, stream_here().ptr, first + layout.size, 0)
-
-    return run
 
 
 @contextmanager
