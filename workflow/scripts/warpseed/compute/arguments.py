@@ -59,7 +59,7 @@ def take(
 
 
 def letter_of(kind: Any) -> str:
-    """How a number of this kind, or what follows from it, is packed by `struct`: a word; nothing where it is none."""
+    """How `struct` packs a number of this kind, as a word; nothing where the kind is not a number's."""
     if isinstance(kind, type) and issubclass(kind, np.generic):
         return {"f": "d", "u": "Q"}.get(np.dtype(kind).kind, "q")
     return ""

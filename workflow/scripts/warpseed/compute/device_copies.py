@@ -165,8 +165,6 @@ def from_device(value: Any) -> Any:
         return type(value)(*map(from_device, value))
     if not hasattr(value, "__cuda_array_interface__"):
         return value
-    package = cupy()
-    there = package.asarray(value)
-    here = package.empty(there.shape, there.dtype)
-    here.data.copy_from_device_async(there.data, there.nbytes)
+    here = cupy().empty(value.shape, value.dtype)
+    here.data.copy_from_device_async(value.data, value.nbytes)
     return here

@@ -80,6 +80,7 @@ _LEAST_PINNED = 16
 _initialising = threading.RLock()
 
 _loading = threading.RLock()
+"""Held where a kernel is compiled and loaded."""
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 

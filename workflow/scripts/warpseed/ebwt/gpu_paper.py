@@ -129,7 +129,7 @@ def _sort_bitonically(words: Words, written: Written) -> Any:
 def _sort_by_library(words: Words, written: Written) -> Any:
     """Stable radix sorts: by lengths, then by eight letters at a time, the last ones first."""
     xp, letters = cupy(), written.prefixes.shape[1]
-    order = argsort(xp.asarray(written.lengths))
+    order = argsort(written.lengths)
     keys = xp.empty(len(words.codes), xp.uint64)
     for first in range((letters - 1) // _KEY_LETTERS * _KEY_LETTERS, -1, -_KEY_LETTERS):
         launch(load_keys, len(keys), BLOCK, written.prefixes, order, first, keys)

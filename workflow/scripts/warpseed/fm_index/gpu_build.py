@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host, copied_to_host
-from warpseed.compute.gpu import cupy, synchronize
+from warpseed.compute.gpu import synchronize
 from warpseed.fm_index.device import leave_on_device
 from warpseed.fm_index.gpu_bwt import make_bwt_on_device
 from warpseed.fm_index.gpu_suffix_array import sort_suffixes_on_device
@@ -46,7 +46,7 @@ class DeviceParts:
     def _sort(self, with_table: bool, known: np.ndarray | None) -> list[Any]:
         with self._work.watch.stage("suffix_array", synchronise=synchronize):
             if known is not None and not with_table:
-                self._suffix_array = cupy().asarray(copied_from_host(known, self._work.threads))
+                self._suffix_array = copied_from_host(known, self._work.threads)
                 return []
             lengths = [self._work.sizes.parameters.table_length] if with_table else []
             self._suffix_array, tables = sort_suffixes_on_device(self._text, lengths)

@@ -257,7 +257,7 @@ def _sum_up(table: Any, strings: int) -> Beyond:
 def _sort(index: TaggedIndex) -> None:
     """Sort every bucket."""
     xp = cupy()
-    count, rows = len(index.rows), xp.asarray(index.rows)
+    count, rows = len(index.rows), index.rows
     cursors = xp.zeros(3, np.uint64)
     long, longer = (xp.empty(count // (least + 1) + 1, np.uint32) for least in (FEW, BY_WARP))
     longest = xp.empty((count // (_LONG_BUCKET + 1) + 1, 2), np.int64)

@@ -205,7 +205,7 @@ def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> boo
     if request.criteria or not len(lengths) or min(request.max_hits, tagged.rows.shape[0]) < _MOST_OF_A_LANE:
         return not request.criteria
     seen = min(int(lengths.min()), tagged.table_length, _COUNTED_BASES)
-    borders = cupy().asarray(tagged.table)[:: 4 ** (tagged.table_length - seen)]
+    borders = tagged.table[:: 4 ** (tagged.table_length - seen)]
     # Differences of what is counted modulo 2^32 are those of rows.
     return int(cupy().diff(borders).max()) < _MOST_OF_A_LANE
 

@@ -105,7 +105,7 @@ def _first_tiles(reads: Packed, how: How) -> Any:
     """Where the tiles of each read begin: int64[n + 1] on the device."""
     xp = cupy()
     held = how.min_length - how.step + 1
-    seeds = (xp.asarray(reads.lengths).astype(xp.int64) - held) // how.step + 1
+    seeds = (reads.lengths.astype(xp.int64) - held) // how.step + 1
     tiles = how.strands * ((xp.maximum(seeds, 0) + SEEDS_A_WARP - 1) // SEEDS_A_WARP)
     first = xp.zeros(len(tiles) + 1, xp.int64)
     xp.cumsum(tiles, out=first[1:])
@@ -145,7 +145,7 @@ def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tup
 
 def _appended(search: MatchSearch) -> int:
     """Matches that a search appended to lists with room for all."""
-    return int(cupy().asarray(search.lists.cursors)[:SEGMENTS].sum(dtype=np.int64))
+    return int(search.lists.cursors[:SEGMENTS].sum(dtype=np.int64))
 
 
 def _bound(search: MatchSearch) -> MatchSearch:

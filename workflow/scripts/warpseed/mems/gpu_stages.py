@@ -96,7 +96,7 @@ def _new_entries(count: int) -> tuple[Any, ...]:
 def _packed_patterns(reads: Packed, criteria: Criteria) -> Patterns:
     """Stage 0, the first two arrays, of reads that lie on the device."""
     xp = cupy()
-    lengths = xp.repeat(xp.asarray(reads.lengths).astype(xp.int64), criteria.strands)
+    lengths = xp.repeat(reads.lengths.astype(xp.int64), criteria.strands)
     first = _borders((lengths + (BASES_A_WORD - 1)) // BASES_A_WORD) + PAD_WORDS
     starts = _borders(xp.maximum(lengths - (criteria.min_length - 1), 0))
     words = xp.zeros(int(first[-1]) + 1, xp.uint32)
@@ -162,10 +162,9 @@ def search_on_device(
     index: BinnedIndex, reads: Packed, criteria: Criteria, max_hits: int, watch: Stopwatch
 ) -> Searched:
     """Stages 0 to 2 for reads that lie on the device, and stage 3 so far as it counts."""
-    xp = cupy()
     with time_on_device(watch, "pack"):
         patterns = _packed_patterns(reads, criteria)
-        starts = int(xp.asarray(patterns.starts)[-1])
+        starts = int(patterns.starts[-1])
     found = [_new_entries(0)]
     for first in range(0, starts, STARTS_A_LAUNCH):
         count = min(STARTS_A_LAUNCH, starts - first)
@@ -238,7 +237,7 @@ def _in_windows(
     """The matches of a single read, in windows of the text that memory suffices for, located again for each."""
     room = max(64, free_memory() // (4 * BYTES_A_MATCH))
     located = partial(_located, index, searched, room, watch)
-    text_end = int(cupy().asarray(index.first_row)[4])
+    text_end = int(index.first_row[4])
     return in_windows(text_end, lambda begin, end: _matches_in((begin, end), room, located, request))
 
 

@@ -234,7 +234,7 @@ def brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwat
     host_to_device."""
     part, before = view_of(queries, first, last)
     with watch.stage("host_to_device", synchronise=synchronize):
-        there = Packed(*map(cupy().asarray, copied_from_host(part, threads)))
+        there = copied_from_host(part, threads)
         return there._replace(first=there.first - cupy().uint32(before)) if before else there
 
 

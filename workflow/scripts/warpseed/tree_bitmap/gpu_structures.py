@@ -131,7 +131,7 @@ class HashTable:
         there, room = len(self.table.slots), int(_LOAD * len(self.table.slots))
         most = 4**self._kept.k
         if min(self._most_used + kmers, most) > room:
-            self._most_used = int(cupy().asarray(self.table.used).get()[0])
+            self._most_used = int(self.table.used[0])
         wanted = min(self._most_used + kmers, most)
         self._most_used += kmers
         if wanted <= room:
@@ -156,13 +156,13 @@ class HashTable:
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
         xp = cupy()
-        slots, counts = xp.asarray(self.table.slots), xp.asarray(self.table.counts)
+        slots, counts = self.table.slots, self.table.counts
         taken = xp.flatnonzero(slots[:, 0] != EMPTY)
         return slots[taken, 0], slots[taken, 1], counts[taken] if len(counts) else counts
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
-        return {"table": cupy().asarray(self.table.slots).reshape(-1)}
+        return {"table": self.table.slots.reshape(-1)}
 
 
 class DirectTable:
@@ -194,10 +194,10 @@ class DirectTable:
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
         xp = cupy()
-        turns, counts = xp.asarray(self.table.turns), xp.asarray(self.table.counts)
+        turns, counts = self.table.turns, self.table.counts
         taken = xp.flatnonzero(turns != EMPTY)
         return taken.view(np.uint64), turns[taken], counts[taken] if len(counts) else counts
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
-        return {name: cupy().asarray(getattr(self.table, name)) for name in ("seen", "turns")}
+        return {name: getattr(self.table, name) for name in ("seen", "turns")}
