@@ -53,6 +53,9 @@ class There:
     def get(self) -> np.ndarray:
         return self.values.copy()
 
+    def set(self, values: np.ndarray) -> None:
+        self.values[...] = values
+
 
 class LateStream:
     """A stream on which nothing is done before somebody waits for it."""
@@ -180,6 +183,10 @@ def test_a_large_array_comes_and_goes(tmp_path: Path) -> None:
             there = device.cupy().asarray(copied_from_host(array, threads))
             assert np.array_equal(there.get(), values)
             assert np.array_equal(copied_to_host(there, threads), values)
+        few = drawn(9, np.uint8)
+        for beside in (locked, values):
+            there = copied_from_host(Inner(few, beside), 8)
+            assert np.array_equal(there.short.get(), few) and np.array_equal(there.long.get(), beside)
     device.give_back_memory()
 
 

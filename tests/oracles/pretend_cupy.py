@@ -31,7 +31,7 @@ class Array(np.ndarray):
         out[...] = self
         return out
 
-    def set(self, values: np.ndarray, stream: Stream) -> None:
+    def set(self, values: np.ndarray, stream: Stream | None = None) -> None:
         self[...] = values
 
 

@@ -56,13 +56,13 @@ def copied_from_host(value: Any, threads: int = 1) -> Any:
 
 
 def _room_for(value: Any, pairs: list[_Pair]) -> Any:
-    """As `to_device`, but that the copies of large arrays are left to be made."""
+    """As `to_device`, but that the copies of arrays of the host are left to be made."""
     if isinstance(value, tuple):
         return type(value)(*(_room_for(part, pairs) for part in value))
-    if not isinstance(value, np.ndarray) or value.nbytes <= _PIECE:
+    if not isinstance(value, np.ndarray):
         return to_device(value)
     there = cupy().empty(value.shape, value.dtype)
-    pairs.append((np.ascontiguousarray(value), there))
+    pairs.append((np.asarray(value, order="C"), there))
     return there
 
 
@@ -86,15 +86,19 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
     """Copy between the host and the current device; all is done on return."""
     in_use: list[Any] = [*pairs]  # as long as any thread is at work
-    if not in_use:
-        return
+    small: list[_Pair] = []
     locked: list[_Piece] = []
     pieces: list[_Piece] = []
     for here, there in in_use:
-        if is_locked(here):
+        if here.nbytes <= _PIECE:
+            small.append((here, there))
+        elif is_locked(here):
             locked.append(_Piece(here.ctypes.data, there.data.ptr, here.nbytes))
         else:
             pieces += _pieces_of((here, there))
+    if not locked and not pieces:
+        _copy_small(small, to_device=to_device)
+        return
     device, workers = current_device(), min(max(1, threads), _MOST_COPYING, len(pieces))
     check, stopped = wanted_by_this_thread(), threading.Event()
     runtime = cupy().cuda.runtime
@@ -140,6 +144,7 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
     try:
         for piece in locked:
             move(*piece)
+        _copy_small(small, to_device=to_device)  # (beside the large ones)
         if workers == 1:
             copy(0)
         else:
@@ -151,6 +156,15 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
         stopped.set()
         wait(copying)
         stream.synchronize()
+
+
+def _copy_small(pairs: Iterable[_Pair], *, to_device: bool) -> None:
+    """Copy on this thread's stream, as the driver does it from and to any memory."""
+    for here, there in pairs:
+        if to_device:
+            there.set(here)
+        else:
+            there.get(out=here)
 
 
 @cache

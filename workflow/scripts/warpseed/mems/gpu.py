@@ -131,21 +131,26 @@ class _Way(NamedTuple):
     threads: int
 
 
-def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tuple[tuple[int, ...], MatchSearch]:
-    """Run a search with lists of this room: the room that it needs, and the search with what it appended."""
+class _Appended(NamedTuple):
+    """A search with the lists that it appended to."""
+
+    search: MatchSearch
+    matches: int
+    """in all parts of the list, those that found no room too"""
+    needed: int
+    """room that they take, as the parts are of one size"""
+
+
+def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tuple[tuple[int, ...], _Appended]:
+    """Run a search with lists of this room: the room that it needs, and what it appended."""
     xp = cupy()
-    columns = (xp.empty(room, xp.uint64) for _ in range(2))
-    lists = AppendedMatches(xp.zeros(2 * SEGMENTS, xp.uint64), *columns)
-    search = search._replace(lists=lists, crowded=xp.empty((crowded_room, 4), xp.uint32))
+    cursors, *columns = xp.zeros(2 * SEGMENTS, xp.uint64), xp.empty(room, xp.uint64), xp.empty(room, xp.uint64)
+    search = search._replace(lists=AppendedMatches(cursors, *columns), crowded=xp.empty((crowded_room, 4), xp.uint32))
     launch(way.append, way.threads, BLOCK, search)
     launch(way.append_crowded, _CROWDED_THREADS, BLOCK, search)
-    used = xp.asarray(lists.cursors).get().astype(np.int64)
-    return tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:])), search
-
-
-def _appended(search: MatchSearch) -> int:
-    """Matches that a search appended to lists with room for all."""
-    return int(search.lists.cursors[:SEGMENTS].sum(dtype=np.int64))
+    used = cursors.get().astype(np.int64)
+    needed = tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
+    return needed, _Appended(search, int(used[:SEGMENTS].sum()), needed[0])
 
 
 def _bound(search: MatchSearch) -> MatchSearch:
@@ -157,10 +162,10 @@ def _bound(search: MatchSearch) -> MatchSearch:
     return search._replace(noting=False)
 
 
-def _kept(search: MatchSearch) -> tuple[Any, Any]:
-    """The keys and spans of the appended matches that are wanted, in any order: uint64[h] each."""
+def _kept(search: MatchSearch, most: int) -> tuple[Any, Any]:
+    """The keys and spans of the matches that are wanted of those that were appended, so many, in any order: uint64[h]
+    each."""
     xp = cupy()
-    most = _appended(search)
     keys, spans, cursor = xp.empty(most, xp.uint64), xp.empty(most, xp.uint64), xp.zeros(1, xp.uint64)
     held = search.reads, search.how.kind, search.ends
     launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, cursor, keys, spans)
@@ -177,8 +182,10 @@ def _settled(
     counted = xp.zeros(count, xp.uint64)
     launch(count_by_read, len(keys), BLOCK, keys, counted)
     counts = counted.view(xp.int64)
-    over = counts > request.max_hits
-    dropped, dropped_hits = int(over.sum()), 0
+    dropped = dropped_hits = 0
+    if request.max_hits < NO_LIMIT:
+        over = counts > request.max_hits
+        dropped = int(over.sum())
     if dropped:
         dropped_hits = int(counts[over].sum(dtype=xp.int64))
         kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
@@ -217,10 +224,8 @@ def fast_matches(
     if needed[0] > room[0] or needed[1] > room[1]:
         del appended
         appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
-    used = cupy().asarray(appended.lists.cursors)[:SEGMENTS].get()
-    again = room_next_time(SEGMENTS * int(used.max()), int(used.sum()))
-    guess[0] = max(_FIRST_GUESS, again / max(1, bases))
-    keys, spans = _kept(_bound(appended))
+    guess[0] = max(_FIRST_GUESS, room_next_time(appended.needed, appended.matches) / max(1, bases))
+    keys, spans = _kept(_bound(appended.search), appended.matches)
     del search, appended
     return _settled(keys, spans, len(reads.lengths), request)
 
@@ -231,7 +236,7 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Matc
 
     def kept_in(begin: int, end: int) -> tuple[Any, Any] | None:
         (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
-        return _kept(appended) if needed <= room else None
+        return _kept(appended.search, appended.matches) if needed <= room else None
 
     def windows() -> Iterator[tuple[Any, Any]]:
         return in_windows(int(search.tagged.rows.shape[0]), kept_in)

@@ -116,7 +116,7 @@ class DeviceHits(NamedTuple):
 
     def bring(self, hits: np.ndarray, counts: np.ndarray) -> None:
         """Begin to copy the words of the hits, uint64[…], and the counts, int64[n], to the host from the current
-        device, on this thread's stream. (What is small, as counts may be, is waited for: it comes first.)"""
+        device, on this thread's stream."""
         for there, here in ((self.counts.astype(np.int64), counts), (self.hits, hits)):
             if len(here):
                 there.get(out=here, blocking=False)
@@ -301,8 +301,9 @@ def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> F
     found = [part.found for part in parts]
     hit_ends, count_ends = (np.cumsum([*map(len, each)]) for each in zip(*(each[:2] for each in found), strict=True))
     with cupy().cuda.Device(parts[0].device):
-        hits = locked(int(hit_ends[-1]), np.uint64, options.threads)
-        counts = locked(int(count_ends[-1]), np.int64, options.threads)
+        # In one piece: a copy to memory that is not locked, as that of counts alone may be, is waited for.
+        memory = locked(int(hit_ends[-1]) + int(count_ends[-1]), np.uint64, options.threads)
+    hits, counts = memory[: hit_ends[-1]], memory[hit_ends[-1] :].view(np.int64)
     shares = zip(parts, np.split(hits, hit_ends[:-1]), np.split(counts, count_ends[:-1]), strict=True)
     with device_errors(), watch.stage("device_to_host"), ExitStack() as copying:
         for (device, each), hits_here, counts_here in shares:
