@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.cells import Cell
 from warpseed.measure.floors import floor_seconds, limit_rows
 from warpseed.measure.records import read_records, write_records
-from warpseed.measure.timing import Outcome, Side, add_total, side_fields, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.sequences.queries import Queries
 
 FIELDS = {"item": "whole", "case": "S20", "machine": "m"}
 
@@ -111,3 +115,22 @@ def test_limits_are_time_throughput_floor_and_share() -> None:
         "time",
         "throughput",
     ]
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", [10]), ("gpu", [20]), ("gpu:0,1", [20, 20])])
+def test_several_gpus_are_warmed_up_with_the_index_on_all_of_them(device: str, expected: list[int]) -> None:
+    """The first time the index may come to one of them while another does all the work, so it takes a second."""
+    searched: list[int] = []
+
+    def run_of(cell: Cell) -> Run:
+        def run(watch: Stopwatch) -> Callable[[], Outcome]:
+            searched.append(len(cell.queries))
+            return lambda: Outcome(20, 0, "")
+
+        return run
+
+    index: Any = None
+    queries = Queries.from_sequences(20 * ["ACGT"])
+    cell = Cell("in_memory", index, "", 0.0, queries, "", Options(device=device), Path("out"), {})
+    cell.side(run_of, 10).warm_up(Stopwatch())
+    assert searched == expected

@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,8 +106,16 @@ class Cell:
         has_total : whether the run adds its `total` itself
         """
         run, some = run_of(self), self.few(few)
-        warm_up = run if some is self else run_of(some)
+        warm_up: Callable[[Stopwatch], object] = run if some is self else run_of(some)
+        if self.options.gpus > 1:
+            warm_up = partial(_twice, warm_up)
         return Side(run if has_total else add_total(run), warm_up, self.fields, {"load": self.load}, rate_unit)
+
+
+def _twice(run: Callable[[Stopwatch], object], watch: Stopwatch) -> None:
+    """The first time a GPU may take another's share, too, to which the index comes meanwhile."""
+    for _ in range(2):
+        run(watch)
 
 
 def time_cells(
