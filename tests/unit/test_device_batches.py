@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -199,3 +203,50 @@ def test_a_device_that_is_not_there_ends_the_work_of_the_others(
     with pytest.raises(DeviceError, match="GPU 7"):
         device_batches.run_batches(1000, 10, start, watch=Stopwatch(), devices=(0, 7))
     assert len(device.tried.get(0, [])) <= 1
+
+
+class Held:
+    """What the work of a device holds."""
+
+
+def test_what_failed_on_another_device_is_let_go_at_once(device: Device) -> None:
+    """Not when the garbage collector comes: it may be most of the device's memory."""
+    held: list[weakref.ref[Held]] = []
+
+    def serve(index: int, watch: Stopwatch) -> None:
+        mine = Held()
+        held.append(weakref.ref(mine))
+        if index:
+            raise DeviceError("broken")
+
+    gc.disable()
+    try:
+        with pytest.raises(DeviceError, match="broken"):
+            device_batches.serve_devices((0, 1, 2), serve, Stopwatch())
+        assert len(held) == 3
+        assert [reference() for reference in held] == 3 * [None]
+    finally:
+        gc.enable()
+
+
+def test_stages_come_in_the_order_of_the_devices(device: Device) -> None:
+    watch, names = Stopwatch(), ["d", "a", "c", "b"]
+
+    def serve(index: int, mine: Stopwatch) -> None:
+        for name in names[index : index + 3]:
+            mine.add(name, 1.0 + index)
+
+    device_batches.serve_devices((0, 1), serve, watch)
+    assert list(watch.seconds.items()) == [("d", 1.0), ("a", 2.0), ("c", 2.0), ("b", 2.0)]
+
+
+def test_a_child_process_has_threads_of_its_own(device: Device) -> None:
+    def numbers() -> list[int]:
+        return device_batches.serve_devices((0, 1, 2), lambda index, watch: index, Stopwatch())
+
+    assert numbers() == [0, 1, 2]
+    child = os.fork()
+    if not child:
+        signal.alarm(60)  # which ends it
+        os._exit(0 if numbers() == [0, 1, 2] else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -293,6 +293,8 @@ def test_the_driver_is_handed_the_words_of_each_argument(driver: SimpleNamespace
     assert type(given) is Both and given.one[0] == "Numba's" and given.other == (-7,)
     with pytest.raises(TypeError, match="takes arrays, numbers and tuples of them, not str"):
         gpu.launch(kernel, 1, 128, "nothing")
+    with pytest.raises(TypeError, match="not float16"):
+        gpu.launch(kernel, 1, 128, np.float16(1))
 
 
 def test_a_kernel_is_compiled_once_for_arguments_of_a_kind_and_device(
@@ -317,12 +319,14 @@ def test_kinds_are_as_fine_as_the_types_of_numba(driver: SimpleNamespace) -> Non
         square, square[:3], square.T, square[::2, ::2], square[:1], square[:, :1], row,
         row[::2], row[:1], np.broadcast_to(row, (4, 6), subok=True), np.broadcast_to(row[:1], 6, subok=True),
         far(row, np.int32), far(row, np.uint64), square.reshape(2, 3, 6),
+        square.T[:3], np.broadcast_to(row, (1, 6), subok=True), np.broadcast_to(row[:1], 1, subok=True),
+        row[:, None], np.broadcast_to(row[:, None], (6, 4), subok=True),
     ]  # fmt: skip
     kinds: dict[Any, Any] = {}
     for array in arrays:
         mine: list[Any] = []
         gpu._take_array(array, mine, [])
-        strides = None if array.flags.c_contiguous and 0 not in array.strides else array.strides
+        strides = None if array.flags.c_contiguous else array.strides  # as CuPy's interface has them
         shape, strides, dtype = prepare_shape_strides_dtype(array.shape, strides, array.dtype, order="C")
         type_there = DeviceNDArray(shape, strides, dtype, gpu_data=object())._numba_type_
         assert kinds.setdefault(tuple(mine), type_there) == type_there

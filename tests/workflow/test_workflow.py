@@ -62,7 +62,7 @@ def records(folder: Path) -> list[dict[str, str]]:
         "paper",
         "h200",
         "h200_reads",
-        "h200_two",
+        "two_gpus",
         "smoke",
         "bench_cpu",
         "bench_gpu",

@@ -51,7 +51,7 @@ def take(
         elif kind in _NUMBERS:
             kinds.append(_NUMBERS[kind])
             words.append(value)
-        elif isinstance(value, np.bool_ | np.integer | np.floating):
+        elif isinstance(value, np.bool_ | np.integer | np.float32 | np.float64):
             kinds.append(kind)
             words.append(value.item())
         else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import NoReturn, TypeAlias, TypeVar
 
@@ -27,7 +28,7 @@ LARGEST_BATCH = 1 << 25
 """Queries of a batch at most, however much memory there is."""
 
 _MOST_SERVING = 1 << 10
-"""Threads that serve devices at most: as many as are at work at once, so that none waits for another."""
+"""Threads that serve devices at most: more than are ever at work at once, so that none waits for another."""
 
 _Result = TypeVar("_Result")
 BatchRun: TypeAlias = Callable[[int, int], _Result]
@@ -147,13 +148,20 @@ def serve_devices(
 
     if len(devices) == 1:
         return [there(0)[1]]
-    others = [_serving_threads().submit(there, index) for index in range(1, len(devices))]
+    others: list[Future[tuple[Stopwatch, _Result]]] = []
     try:
-        first = there(0)
+        for index in range(1, len(devices)):  # (each known at once, whatever interrupts the next)
+            others.append(_serving_threads().submit(there, index))
+        served = [there(0)]
+        while others:
+            served.append(others.pop(0).result())
+    except BaseException:
+        failed()
+        raise
     finally:
         wait(others)
-    served = [first, *(other.result() for other in others)]
-    for stage in {stage for mine, _ in served for stage in mine.seconds}:
+        others.clear()  # an error would be held by itself, and with it all that its frames hold
+    for stage in dict.fromkeys(stage for mine, _ in served for stage in mine.seconds):
         watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
     return [result for _, result in served]
 
@@ -162,6 +170,10 @@ def serve_devices(
 def _serving_threads() -> ThreadPoolExecutor:
     """Threads that serve devices, of any search: a new one takes a millisecond until a device is its current one."""
     return ThreadPoolExecutor(_MOST_SERVING, thread_name_prefix="serving")
+
+
+# A child has none of the threads.
+os.register_at_fork(after_in_child=_serving_threads.cache_clear)
 
 
 def share_of(count: int, devices: int) -> int:

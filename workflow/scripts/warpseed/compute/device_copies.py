@@ -6,6 +6,7 @@ on one piece while the device copies its other one. What lies in locked memory i
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -84,7 +85,8 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
-    """Copy between the host and the current device; all is done on return."""
+    """Copy between the host and the current device; all is done on return, but what is small: it is on this thread's
+    stream."""
     in_use: list[Any] = [*pairs]  # as long as any thread is at work
     small: list[_Pair] = []
     locked: list[_Piece] = []
@@ -171,6 +173,10 @@ def _copy_small(pairs: Iterable[_Pair], *, to_device: bool) -> None:
 def _copying_threads() -> ThreadPoolExecutor:
     """Threads that wait for copies of any device: to start some takes as long as to copy a hundred megabytes."""
     return ThreadPoolExecutor(_MOST_COPYING * device_count(), thread_name_prefix="copying")
+
+
+# A child has none of the threads.
+os.register_at_fork(after_in_child=_copying_threads.cache_clear)
 
 
 def from_device(value: Any) -> Any:

@@ -138,10 +138,13 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
     if isinstance(array, _arrays()[0]):
         strides, address, size = array.strides, array.data.ptr, array.itemsize
         # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
-        laid_out = None if array.flags.c_contiguous and 0 not in strides else strides
+        flags = array.flags
+        laid_out = (
+            None if flags.c_contiguous and 0 not in strides else (flags.c_contiguous, flags.f_contiguous, strides)
+        )
     else:
         strides, address, size = array.strides, array.__cuda_array_interface__["data"][0], array.dtype.itemsize
-        laid_out = strides
+        laid_out = (array.is_c_contiguous(), array.is_f_contiguous(), strides)
     kinds.append((array.dtype, array.ndim, laid_out))
     words += 0, 0, array.size, size, address, *array.shape, *strides
 

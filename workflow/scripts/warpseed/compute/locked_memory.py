@@ -60,7 +60,7 @@ def _lock(address: int, size: int) -> bool:
             raise
         if not _told:
             _told.append(" ".join(str(error).split())[:200])
-            say(f"Memory for results cannot be locked ({_told[0]}): they come from the GPU more slowly.")
+            say(f"Memory cannot be locked ({_told[0]}): copies between it and the GPU are slower.")
         return False
     return True
 

@@ -211,8 +211,8 @@ def _in_one_pass(tagged: TaggedIndex, lengths: Any, request: KmerRequest) -> boo
 
 
 def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
-    """What searches one batch that lies on the host; brings text, table and rows to the device. Its hits stay there: in
-    output order, without their k-mers above them."""
+    """What searches one batch, on the host or on the device; brings text, table and rows to the device. Its hits
+    stay there: in output order, without their k-mers above them."""
     tagged = kmer_rows_on_device(index, watch)
     # The scheme that was used last, by any search: its arrays are many, and copying them takes as long as a batch.
     last: list[DeviceScheme | None] = resident(index, "scheme", lambda: [None])

@@ -113,7 +113,7 @@ class Cell:
 
 
 def _twice(run: Callable[[Stopwatch], object], watch: Stopwatch) -> None:
-    """The first time a GPU may take another's share, too, to which the index comes meanwhile."""
+    """In the first run one GPU may do all the work while the index comes to another, which then is not warm."""
     for _ in range(2):
         run(watch)
 

@@ -261,8 +261,8 @@ def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:
 def fast_batch(
     index: SeedIndex, request: MatchRequest, watch: Stopwatch
 ) -> Callable[[Packed], DeviceHits | Iterator[DeviceHits]]:
-    """What searches one batch that lies on the host; brings text, table and rows to the device. Its matches stay there,
-    in output order."""
+    """What searches one batch, on the host or on the device; brings text, table and rows to the device. Its matches
+    stay there, in output order."""
     tagged = tagged_on_device(index, watch)
     guess = _guess(index, request)
 

@@ -140,8 +140,8 @@ def fast_placements(tagged: TaggedIndex, reads: Packed, request: ReadRequest, gu
 
 
 def fast_batch(index: SeedIndex, request: ReadRequest, watch: Stopwatch) -> Callable[[Packed], DeviceHits]:
-    """What searches one batch that lies on the host; brings text, table and rows to the device. Its placements stay
-    there, in output order."""
+    """What searches one batch, on the host or on the device; brings text, table and rows to the device. Its
+    placements stay there, in output order."""
     tagged = tagged_on_device(index, watch)
     guess: list[float] = resident(index, "placements of a read", lambda: [_FIRST_GUESS])
 

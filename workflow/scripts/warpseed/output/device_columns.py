@@ -6,7 +6,7 @@ A thread makes a hit: the row that the host would have, in registers, and from t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -172,16 +172,14 @@ def refuse_results(error: Exception) -> NoReturn:
 
 @contextmanager
 def room_on_device() -> Iterator[None]:
-    """Work on CuPy's current stream, as the caller chose it, and say what to do where memory does not suffice.
+    """Say what to do where memory does not suffice.
 
     Raises
     ------
     MemoryLimitError
     """
-    stream = cupy().cuda.get_current_stream()
     try:
-        with stream if stream.ptr else nullcontext():
-            yield
+        yield
     except Exception as error:
         if is_out_of_memory(error):
             refuse_results(error)

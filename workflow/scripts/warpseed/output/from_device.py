@@ -53,7 +53,7 @@ class Request(NamedTuple, Generic[_Criteria]):
     """a query with more hits loses them all; NO_LIMIT where none does"""
     count_only: bool = False
     threads: int = 1
-    """CPU threads that bring the queries of a batch to the device"""
+    """CPU threads that bring the queries of a batch to the device, where they are not there yet"""
 
 
 class DeviceArguments(TypedDict, total=False):
@@ -115,9 +115,9 @@ class DeviceHits(NamedTuple):
         return Found(hits, counts, self.dropped_queries, self.dropped_hits)
 
     def bring(self, hits: np.ndarray, counts: np.ndarray) -> None:
-        """Begin to copy the words of the hits, uint64[…], and the counts, int64[n], to the host from the current
-        device, on this thread's stream."""
-        for there, here in ((self.counts.astype(np.int64), counts), (self.hits, hits)):
+        """Begin to copy the words of the hits, uint64[…], and the counts, which have to be int64[n], to the host from
+        the current device, on this thread's stream."""
+        for there, here in ((self.counts, counts), (self.hits, hits)):
             if len(here):
                 there.get(out=here, blocking=False)
 
@@ -220,8 +220,9 @@ def _from_device(
 
 
 Start: TypeAlias = "Callable[[Stopwatch], Callable[[Packed], DeviceHits | Iterator[DeviceHits] | Found]]"
-"""What brings to the current device what all sets share, and returns what searches a set that lies on the host. Of a
-single query it may give the hits of one part of the text after the other, where they would not fit together."""
+"""What brings to the current device what all sets share, and returns what searches a set that lies on the host, or in a
+fast tier on the device. Of a single query it may give the hits of one part of the text after the other, where they
+would not fit together."""
 
 
 def packed_bytes(queries: Packed) -> int:
@@ -267,7 +268,8 @@ def find_results(
                 return _joined([part.found() for part in found])
             # A device's whole share waits there until it is known how many hits come before; so does what ends a set.
             if last - first == share_of(count, devices) or (devices > 1 and last == count):
-                return _There(current_device(), found)
+                counts = found.counts.astype(np.int64, copy=False)  # here, where a batch may be halved yet
+                return _There(current_device(), found._replace(counts=counts))
             with mine.stage("device_to_host"):
                 return found.found(options.threads_each)
 
@@ -300,12 +302,12 @@ def _to_host(parts: list[_There], options: DeviceOptions, watch: Stopwatch) -> F
     """The hits of consecutive batches, from all devices at once into the arrays that hold them together."""
     found = [part.found for part in parts]
     hit_ends, count_ends = (np.cumsum([*map(len, each)]) for each in zip(*(each[:2] for each in found), strict=True))
-    with cupy().cuda.Device(parts[0].device):
-        # In one piece: a copy to memory that is not locked, as that of counts alone may be, is waited for.
-        memory = locked(int(hit_ends[-1]) + int(count_ends[-1]), np.uint64, options.threads)
-    hits, counts = memory[: hit_ends[-1]], memory[hit_ends[-1] :].view(np.int64)
-    shares = zip(parts, np.split(hits, hit_ends[:-1]), np.split(counts, count_ends[:-1]), strict=True)
     with device_errors(), watch.stage("device_to_host"), ExitStack() as copying:
+        with cupy().cuda.Device(parts[0].device):
+            # In one piece: a copy to memory that is not locked, as that of counts alone may be, is waited for.
+            memory = locked(int(hit_ends[-1]) + int(count_ends[-1]), np.uint64, options.threads)
+        hits, counts = memory[: hit_ends[-1]], memory[hit_ends[-1] :].view(np.int64)
+        shares = zip(parts, np.split(hits, hit_ends[:-1]), np.split(counts, count_ends[:-1]), strict=True)
         for (device, each), hits_here, counts_here in shares:
             copying.callback(_wait_for, device)
             with cupy().cuda.Device(device):
