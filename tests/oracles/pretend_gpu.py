@@ -305,7 +305,7 @@ class PretendGpu(PaperKernels):
             part = slice(segment * room, segment * room + kept)
             lists.keys[part], lists.spans[part] = keys[mine][::-1][:kept], spans[mine][::-1][:kept]
         # As if every tenth tile had a crowded seed.
-        lists.cursors[SEGMENTS] = int(search.first_tile[-1]) // 10
+        lists.cursors[SEGMENTS] = len(search.reads.words) // 10
 
     def append_crowded_matches(self, search) -> None:
         assert search.crowded.shape[1] == 4
@@ -315,7 +315,8 @@ class PretendGpu(PaperKernels):
     def bound_ends(self, reads, kind, ends) -> None:
         assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)
 
-    def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans) -> None:
+    def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans, counts) -> None:
+        assert not counts.any()
         room = len(lists.keys) // SEGMENTS
         parts = [slice(i * room, i * room + int(lists.cursors[i])) for i in range(SEGMENTS)]
         there = [np.concatenate([list[part] for part in parts]) for list in (lists.keys, lists.spans)]
@@ -323,17 +324,26 @@ class PretendGpu(PaperKernels):
         kept = int(wanted.sum())
         keys[:kept], spans[:kept] = there[0][wanted], there[1][wanted]
         cursor[0] = kept
+        counts[...] = np.bincount((keys[:kept] >> np.uint64(PLACE_BITS)).astype(np.int64), minlength=len(counts))
 
-    def count_by_read(self, keys, counts) -> None:
-        assert not counts.any()
-        counts[...] = np.bincount((keys >> np.uint64(PLACE_BITS)).astype(np.int64), minlength=len(counts))
-
-    def put_matches(self, keys, spans, order, hits) -> None:
+    def put_matches(self, keys, spans, order, hits, queries) -> None:
+        queries[...] = keys[order] >> np.uint64(PLACE_BITS)
         hits[::2], hits[1::2] = keys[order] & np.uint64((1 << PLACE_BITS) - 1), spans[order]
 
     def order_matches(self, keys, order, spans, hits) -> None:
         order_by = np.lexsort([hits[1::2], keys[order]])
         hits[1::2] = hits[1::2][order_by]
+
+    def count_spans(self, hits, queries, borders, slots, counts) -> None:
+        assert not slots.any() and not counts.any() and len(slots) == len(counts) == 2 * len(queries)
+        slots[: len(queries)] = hits[1::2]
+
+    def put_occurrences(self, hits, queries, borders, slots, counts) -> None:
+        assert np.array_equal(slots[: len(queries)], hits[1::2])
+        assert np.array_equal(np.repeat(np.arange(len(borders) - 1), np.diff(borders)), queries)
+        pairs = np.stack([queries.astype(np.uint64), hits[1::2]], axis=1).view(np.ndarray)
+        _, which, occurrences = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        hits[::2] |= occurrences[which.reshape(-1)].astype(np.uint64) << np.uint64(PLACE_BITS)
 
 
 def _mixed(keys: np.ndarray, spans: np.ndarray) -> np.ndarray:

@@ -17,7 +17,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, current_device, device_count, device_errors, pinned, synchronize, to_device
+from warpseed.compute.gpu import (
+    cupy,
+    current_device,
+    device_count,
+    device_errors,
+    kept_stream,
+    pinned,
+    synchronize,
+    to_device,
+)
 from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
@@ -141,7 +150,7 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
                 land(*each)
 
     synchronize()
-    stream = cupy().cuda.Stream(non_blocking=True)
+    stream = kept_stream("copies")
     copying: list[Future[None]] = []
     try:
         for piece in locked:

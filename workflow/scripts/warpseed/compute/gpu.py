@@ -49,6 +49,7 @@ __all__ = [
     "in_rows",
     "is_of_device",
     "is_out_of_memory",
+    "kept_stream",
     "kernel",
     "kernels",
     "launch",
@@ -84,8 +85,8 @@ _loading = threading.RLock()
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 
-_streams: dict[tuple[int, int], Any] = {}
-"""CuPy's streams by device and number."""
+_streams: dict[tuple[int, int | str], Any] = {}
+"""CuPy's streams by device and name."""
 
 _at_exit = ExitStack()
 """What is entered when the process ends, and never left."""
@@ -162,17 +163,22 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
         return _runs[key]
 
 
-@contextmanager
-def on_own_stream(number: int) -> Iterator[None]:
-    """Put what this thread gives the current device on a stream of its own, beside those of other threads.
+def kept_stream(name: int | str) -> Any:
+    """A stream of the current device beside others, by its name: to make one takes longer than many copies.
 
-    Streams are kept by device and number: what CuPy keeps for later is kept stream by stream.
+    What CuPy keeps for later is kept stream by stream, too.
     """
     package, device = cupy(), current_device()
     with _parts_lock:
-        if (device, number) not in _streams:
-            _streams[device, number] = package.cuda.Stream(non_blocking=True)
-        stream = _streams[device, number]
+        if (device, name) not in _streams:
+            _streams[device, name] = package.cuda.Stream(non_blocking=True)
+        return _streams[device, name]
+
+
+@contextmanager
+def on_own_stream(number: int) -> Iterator[None]:
+    """Put what this thread gives the current device on a stream of its own, beside those of other threads."""
+    stream = kept_stream(number)
     with stream:
         yield
         stream.synchronize()

@@ -36,7 +36,6 @@ from warpseed.mems.gpu_fast import (
     orient_words,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
-from warpseed.mems.gpu_order import count_by_read
 from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
@@ -112,15 +111,20 @@ def _first_tiles(reads: Packed, how: How) -> Any:
     return first
 
 
-def _search(tagged: TaggedIndex, reads: Packed, how: How) -> tuple[MatchSearch, int]:
-    """What all threads of a search share, without lists to append to, and the tiles of its reads."""
+def _most_tiles(reads: Packed, how: How) -> int:
+    """At least as many tiles as reads have, without a look at them: the host does not wait for their number."""
+    return how.strands * (len(reads.words) // how.step + len(reads.lengths) + 1)
+
+
+def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
+    """What all threads of a search share, without lists to append to."""
     xp = cupy()
-    first_tile = _first_tiles(reads, how)
+    first_tile = xp.zeros(1, xp.int64) if how.longest else _first_tiles(reads, how)
     ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
     nothing = AppendedMatches(*(xp.empty(0, xp.uint64) for _ in range(3)))
     crowded = xp.empty((0, 4), xp.uint32)
     shared = tagged, reads, _oriented(reads, how.strands), how, first_tile, ends, nothing, crowded
-    return MatchSearch(*shared, True, *WHOLE_TEXT), int(first_tile[-1])
+    return MatchSearch(*shared, True, *WHOLE_TEXT)
 
 
 class _Way(NamedTuple):
@@ -162,26 +166,35 @@ def _bound(search: MatchSearch) -> MatchSearch:
     return search._replace(noting=False)
 
 
-def _kept(search: MatchSearch, most: int) -> tuple[Any, Any]:
-    """The keys and spans of the matches that are wanted of those that were appended, so many, in any order: uint64[h]
-    each."""
+class _Kept(NamedTuple):
+    """The matches that are wanted, in any order."""
+
+    keys: Any
+    """uint64[h]"""
+    spans: Any
+    """uint64[h]"""
+    counts: Any
+    """int64[n], of each read"""
+
+
+def _kept(search: MatchSearch, most: int) -> _Kept:
+    """Those that are wanted of the matches that were appended, so many."""
     xp = cupy()
     keys, spans, cursor = xp.empty(most, xp.uint64), xp.empty(most, xp.uint64), xp.zeros(1, xp.uint64)
+    counts = xp.zeros(len(search.reads.lengths), xp.uint64)
     held = search.reads, search.how.kind, search.ends
-    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, cursor, keys, spans)
+    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, cursor, keys, spans, counts)
     kept = int(cursor[0])
-    return keys[:kept], spans[:kept]
+    return _Kept(keys[:kept], spans[:kept], counts.view(xp.int64))
 
 
 def _settled(
-    keys: Any, spans: Any, count: int, request: MatchRequest, occurrences_of: Occurrences = occurrences_together
+    matches: _Kept, request: MatchRequest, put_occurrences_of: Occurrences = occurrences_together
 ) -> DeviceHits:
-    """The matches that are wanted of so many reads, in output order, without those of reads that have too many, and
-    without what has too many occurrences."""
+    """The matches that are wanted in output order, without those of reads that have too many, and without what has too
+    many occurrences."""
     xp = cupy()
-    counted = xp.zeros(count, xp.uint64)
-    launch(count_by_read, len(keys), BLOCK, keys, counted)
-    counts = counted.view(xp.int64)
+    keys, spans, counts = matches
     dropped = dropped_hits = 0
     if request.max_hits < NO_LIMIT:
         over = counts > request.max_hits
@@ -191,7 +204,7 @@ def _settled(
         kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
         keys, spans = keys[kept], spans[kept]
         counts[over] = 0
-    return hits_of(keys, spans, counts, (dropped, dropped_hits), request, occurrences_of)
+    return hits_of(keys, spans, counts, (dropped, dropped_hits), request, put_occurrences_of)
 
 
 def fast_matches(
@@ -209,8 +222,8 @@ def fast_matches(
     the other
     """
     how = how_for(request.criteria, tagged.table_length, int(tagged.rows.shape[0]))
-    search, tiles = _search(tagged, reads, how)
-    way = _Way(append_matches, append_crowded_matches, 32 * tiles)
+    search = _search(tagged, reads, how)
+    way = _Way(append_matches, append_crowded_matches, 32 * _most_tiles(reads, how))
     if how.longest:
         way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))
         launch(note_longest, way.threads, BLOCK, search)
@@ -225,31 +238,31 @@ def fast_matches(
         del appended
         appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
     guess[0] = max(_FIRST_GUESS, room_next_time(appended.needed, appended.matches) / max(1, bases))
-    keys, spans = _kept(_bound(appended.search), appended.matches)
+    kept = _kept(_bound(appended.search), appended.matches)
     del search, appended
-    return _settled(keys, spans, len(reads.lengths), request)
+    return _settled(kept, request)
 
 
 def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: MatchRequest) -> Iterator[DeviceHits]:
     """The matches of a single read, whose ends are bounded, in windows of the text that memory suffices for."""
     room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * BYTES_A_MATCH))
 
-    def kept_in(begin: int, end: int) -> tuple[Any, Any] | None:
+    def kept_in(begin: int, end: int) -> _Kept | None:
         (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
         return _kept(appended.search, appended.matches) if needed <= room else None
 
-    def windows() -> Iterator[tuple[Any, Any]]:
+    def windows() -> Iterator[_Kept]:
         return in_windows(int(search.tagged.rows.shape[0]), kept_in)
 
-    total = sum(len(keys) for keys, _ in windows()) if request.count_only or request.max_hits < NO_LIMIT else 0
+    total = sum(len(kept.keys) for kept in windows()) if request.count_only or request.max_hits < NO_LIMIT else 0
     if total > request.max_hits or (request.count_only and request.criteria.max_occurrences == NO_LIMIT):
         over = total > request.max_hits
         counts = np.array([0 if over else total], np.int64)
         nothing = cupy().empty(0, np.uint64)
         yield DeviceHits(nothing, cupy().asarray(counts), int(counts[0]), int(over), total * over, MATCH)
         return
-    for keys, spans in windows():
-        yield _settled(keys, spans, 1, request, lambda hits, queries: occurrences_in(windows(), hits))
+    for kept in windows():
+        yield _settled(kept, request, lambda hits, *_: occurrences_in((kept[:2] for kept in windows()), hits))
 
 
 def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:

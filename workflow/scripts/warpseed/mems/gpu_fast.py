@@ -325,10 +325,10 @@ def _is_wanted(reads, kind, ends, key, span):
 
 
 @kernel
-def keep_matches(lists, reads, kind, ends, cursor, keys, spans):
+def keep_matches(lists, reads, kind, ends, cursor, keys, spans, counts):
     """The matches of a list that are wanted, without gaps, still in any order; KEEPING_BLOCKS blocks share the parts.
 
-    ``cursor[0]`` (uint64) counts them.
+    ``cursor[0]`` (uint64) counts them, and ``counts``, uint64[n], those of each read.
     """
     totals = cuda.shared.array(WARPS, uint64)
     block, me = int64(cuda.blockIdx.x), int64(cuda.threadIdx.x)
@@ -346,3 +346,4 @@ def keep_matches(lists, reads, kind, ends, cursor, keys, spans):
         to = reserve(totals, total, cursor, 0) + place
         if wanted:
             keys[to], spans[to] = key, span
+            cuda.atomic.add(counts, int64(key >> uint64(PLACE_BITS)), uint64(1))

@@ -1,30 +1,28 @@
-"""Kernels that count matches by read, and put those of both tiers in output order, behind a sort of their keys."""
+"""Kernels that put the matches of both tiers in output order, behind a sort of their keys, and count occurrences."""
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, uint64
+from warpseed.compute.bits import mixed
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.sorting import sort_range
-from warpseed.mems.matches import PLACE_BITS
+from warpseed.mems.matches import MOST_OCCURRENCES, PLACE_BITS
 
-__all__ = ["count_by_read", "order_matches", "put_matches"]
+__all__ = ["SLOTS_A_MATCH", "count_spans", "order_matches", "put_matches", "put_occurrences"]
 
-
-@kernel
-def count_by_read(keys, counts):
-    """Count the matches of each read, ``counts``, uint64[n]; a thread a match. (CuPy's way of counting takes memory for
-    each read in each of a thousand blocks.)"""
-    i = int64(cuda.grid(1))
-    if i < int64(keys.shape[0]):
-        cuda.atomic.add(counts, int64(keys[i] >> uint64(PLACE_BITS)), uint64(1))
+SLOTS_A_MATCH = 2
+_FREE = 0
+"""No span: every match has bases."""
 
 
 @kernel
-def put_matches(keys, spans, order, hits):
-    """Matches in the order of their keys: hits, uint64[2·h], place and span of each; a thread a match."""
+def put_matches(keys, spans, order, hits, queries):
+    """Matches in the order of their keys: hits, uint64[2·h], place and span of each, and the read of each,
+    ``queries``, uint32[h]; a thread a match."""
     i = int64(cuda.grid(1))
     if i < int64(order.shape[0]):
         at = int64(order[i])
+        queries[i] = uint32(keys[at] >> uint64(PLACE_BITS))
         hits[int64(2) * i] = keys[at] & ((uint64(1) << uint64(PLACE_BITS)) - uint64(1))
         hits[int64(2) * i + int64(1)] = spans[at]
 
@@ -52,3 +50,51 @@ def order_matches(keys, order, spans, hits):
     sort_range(spans, i, end)
     for j in range(i, end):
         hits[int64(2) * int64(j) + int64(1)] = spans[j]
+
+
+@scalar
+def _slot_of(slots, query, borders, span):
+    """The slot of a span among those of its read, int64: it is taken where no other match took it yet."""
+    begin = int64(SLOTS_A_MATCH) * int64(borders[query])
+    end = int64(SLOTS_A_MATCH) * int64(borders[query + int64(1)])
+    at = begin + int64(((mixed(span) >> uint64(32)) * uint64(end - begin)) >> uint64(32))
+    while True:
+        # What is read may be old, but a slot keeps its span.
+        held = slots[at]
+        if held == uint64(_FREE):
+            held = cuda.atomic.cas(slots, at, uint64(_FREE), span)
+            held = span if held == uint64(_FREE) else held
+        if held == span:
+            return at
+        at += int64(1)
+        if at == end:
+            at = begin
+
+
+@kernel
+def count_spans(hits, queries, borders, slots, counts):
+    """Count the matches of each read that have the same span; a thread a match.
+
+    Parameters
+    ----------
+    hits : uint64[2·h], in output order
+    queries : uint32[h], the read of each
+    borders : int64[n + 1], where the matches of each read begin
+    slots : uint64[SLOTS_A_MATCH·h], a hash table for each read, as far behind as its matches; zeros when the kernel
+        begins, then a span where one is
+    counts : uint32[SLOTS_A_MATCH·h], beside them; zeros when the kernel begins
+    """
+    i = int64(cuda.grid(1))
+    if i < int64(queries.shape[0]):
+        at = _slot_of(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
+        cuda.atomic.add(counts, at, uint32(1))
+
+
+@kernel
+def put_occurrences(hits, queries, borders, slots, counts):
+    """Put what `count_spans` counted above the place of each match; a thread a match."""
+    i = int64(cuda.grid(1))
+    if i < int64(queries.shape[0]):
+        at = _slot_of(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
+        occurrences = min(int64(counts[at]), int64(MOST_OCCURRENCES))
+        hits[int64(2) * i] |= uint64(occurrences) << uint64(PLACE_BITS)

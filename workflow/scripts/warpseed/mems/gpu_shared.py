@@ -11,7 +11,7 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
-from warpseed.mems.gpu_order import order_matches, put_matches
+from warpseed.mems.gpu_order import SLOTS_A_MATCH, count_spans, order_matches, put_matches, put_occurrences
 from warpseed.mems.matches import MATCH, MOST_OCCURRENCES, PLACE_BITS, Criteria
 from warpseed.output.from_device import DeviceHits, Request, packed_bytes
 from warpseed.sequences.packed import Packed
@@ -35,26 +35,23 @@ MatchRequest: TypeAlias = Request[Criteria]
 """What is asked of every read."""
 BYTES_A_MATCH = 80
 """Device memory of a match while it is put in order with others, about."""
-Occurrences: TypeAlias = "Callable[[Any, Any], Any]"
-"""Function of matches in output order, uint64[2·h], and the read of each, int64[h], that gives the occurrences of each
-(see `warpseed.mems.matches.MATCH`), int64[h]."""
+Occurrences: TypeAlias = "Callable[[Any, Any, Any], None]"
+"""Function of matches in output order, uint64[2·h], the read of each, uint32[h], and the matches of each read,
+int64[n], that puts its occurrences above the place of each (see `warpseed.mems.matches.MATCH`)."""
 
 
-def occurrences_together(hits: Any, queries: Any) -> Any:
-    """Occurrences among matches that are all that their reads have."""
+def occurrences_together(hits: Any, queries: Any, counts: Any) -> None:
+    """Occurrences among matches that are all that their reads have, counted in a hash table for each read."""
     xp = cupy()
-    order = argsort(hits[1::2])
-    order = order[argsort(queries[order])]  # stable
-    spans, queries = hits[1::2][order], queries[order]
-    begins = xp.ones(len(order) + 1, np.bool_)
-    begins[1:-1] = (spans[1:] != spans[:-1]) | (queries[1:] != queries[:-1])
-    sizes = xp.diff(xp.flatnonzero(begins))  # (counted one by one, CuPy would take gigabytes)
-    occurrences = xp.empty(len(order), xp.int64)
-    occurrences[order] = sizes[xp.cumsum(begins[:-1], dtype=xp.int64) - 1]
-    return occurrences
+    borders = xp.zeros(len(counts) + 1, xp.int64)
+    xp.cumsum(counts, dtype=xp.int64, out=borders[1:])
+    slots = SLOTS_A_MATCH * len(queries)
+    table = borders, xp.zeros(slots, xp.uint64), xp.zeros(slots, xp.uint32)
+    launch(count_spans, len(queries), BLOCK, hits, queries, *table)
+    launch(put_occurrences, len(queries), BLOCK, hits, queries, *table)
 
 
-def occurrences_in(parts: Iterable[tuple[Any, Any]], hits: Any) -> Any:
+def occurrences_in(parts: Iterable[tuple[Any, Any]], hits: Any) -> None:
     """Occurrences of some matches of a read among all that it has, which come in parts: keys and spans of each."""
     xp = cupy()
     spans = hits[1::2][argsort(hits[1::2])]
@@ -64,17 +61,18 @@ def occurrences_in(parts: Iterable[tuple[Any, Any]], hits: Any) -> Any:
         at = xp.searchsorted(wanted, others)
         at -= at == len(wanted)
         counts += xp.bincount(at[wanted[at] == others], minlength=len(wanted))
-    return counts[xp.searchsorted(wanted, hits[1::2])]
+    counts[counts > MOST_OCCURRENCES] = MOST_OCCURRENCES
+    hits[::2] |= counts[xp.searchsorted(wanted, hits[1::2])].astype(xp.uint64) << xp.uint64(PLACE_BITS)
 
 
 def _in_order(keys: Any, spans: Any) -> tuple[Any, Any]:
-    """Matches read by read in output order, uint64[2·h], and the read of each, int64[h]."""
+    """Matches read by read in output order, uint64[2·h], and the read of each, uint32[h]."""
     xp = cupy()
-    hits = xp.empty(2 * len(keys), xp.uint64)
+    hits, queries = xp.empty(2 * len(keys), xp.uint64), xp.empty(len(keys), xp.uint32)
     order = argsort(keys)
-    launch(put_matches, len(keys), BLOCK, keys, spans, order, hits)
+    launch(put_matches, len(keys), BLOCK, keys, spans, order, hits, queries)
     launch(order_matches, len(keys), BLOCK, keys, order, spans, hits)
-    return hits, (keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)[order]
+    return hits, queries
 
 
 def hits_of(
@@ -83,7 +81,7 @@ def hits_of(
     counts: Any,
     dropped: tuple[int, int],
     request: MatchRequest,
-    occurrences_of: Occurrences = occurrences_together,
+    put_occurrences_of: Occurrences = occurrences_together,
 ) -> DeviceHits:
     """Matches in any order as hits in output order, with their occurrences, without what has too many of these.
 
@@ -99,14 +97,12 @@ def hits_of(
         return DeviceHits(xp.empty(0, xp.uint64), counts, int(counts.sum()), *dropped, MATCH)
     hits, queries = _in_order(keys, spans)
     del keys, spans
-    occurrences = occurrences_of(hits, queries)
+    put_occurrences_of(hits, queries, counts)
     if most != NO_LIMIT:
-        rare = occurrences <= most
+        rare = hits[::2] >> xp.uint64(PLACE_BITS) <= xp.uint64(most)
         dropped = dropped[0], dropped[1] + len(rare) - int(rare.sum())
-        hits, queries, occurrences = hits.reshape(-1, 2)[rare].reshape(-1), queries[rare], occurrences[rare]
-        counts = xp.diff(xp.searchsorted(queries, xp.arange(len(counts) + 1, dtype=xp.int64)))
-    occurrences[occurrences > MOST_OCCURRENCES] = MOST_OCCURRENCES
-    hits[::2] |= occurrences.astype(xp.uint64) << xp.uint64(PLACE_BITS)
+        hits, queries = hits.reshape(-1, 2)[rare].reshape(-1), queries[rare]
+        counts = xp.diff(xp.searchsorted(queries, xp.arange(len(counts) + 1, dtype=xp.uint32)))
     return DeviceHits(hits[:0] if request.count_only else hits, counts, len(queries), *dropped, MATCH)
 
 

@@ -228,7 +228,7 @@ def _matches_in(
             return None
     keys, spans = map(xp.concatenate, zip(*parts, strict=True))
     counts = xp.asarray(np.array([held], np.int64))
-    return hits_of(keys, spans, counts, (0, 0), request, lambda hits, _: occurrences_in(located(), hits))
+    return hits_of(keys, spans, counts, (0, 0), request, lambda hits, *_: occurrences_in(located(), hits))
 
 
 def _in_windows(
