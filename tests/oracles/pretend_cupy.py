@@ -71,6 +71,7 @@ class OutOfMemoryError(MemoryError):
 class PretendCupy:
     """What the library uses of CuPy; an array of more than `largest` bytes does not fit."""
 
+    ndarray = Array
     uint8, uint32, uint64, int64 = np.uint8, np.uint32, np.uint64, np.int64
 
     def __init__(self) -> None:

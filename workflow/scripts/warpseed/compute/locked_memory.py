@@ -41,7 +41,9 @@ class _Block:
     """Memory that is touched and locked; it goes back to the system with this object."""
 
     def __init__(self, size: int, threads: int) -> None:
-        memory = np.empty(size, np.uint8)  # (NumPy asks for large pages)
+        memory = np.empty(size + _PAGE, np.uint8)  # (NumPy asks for large pages)
+        begin = -memory.ctypes.data % _PAGE  # devices write to memory in whole lines of its cache
+        memory = memory[begin : begin + size]
         borders = [size * number // threads for number in range(threads + 1)]
         on_threads(threads, lambda number: memory[borders[number] : borders[number + 1] : _PAGE].fill(0), threads)
         self.size, self.address = size, memory.ctypes.data

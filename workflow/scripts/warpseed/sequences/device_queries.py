@@ -97,7 +97,10 @@ class _Letters(NamedTuple):
 
 def _there(array: Any) -> Any:
     """An array of the current device as CuPy's."""
-    there = cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy().from_dlpack(array)
+    if isinstance(array, cupy().ndarray):
+        there = array  # (asarray would copy one of another device here)
+    else:
+        there = cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy().from_dlpack(array)
     if there.device.id != current_device():
         raise InputError(
             f"{SOURCE} lie on GPU {there.device.id}, but GPU {current_device()} is to search; name that one "
