@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import warpseed
 
@@ -32,6 +33,7 @@ from warpseed.mems import fast as mem_fast
 from warpseed.mems import gpu as mem_gpu
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
 from warpseed.mems.reads import pack_long_reads
+from warpseed.output.from_device import DeviceHits
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, part_of
 from warpseed.sequences.queries import write_fasta
@@ -261,6 +263,22 @@ def test_batches_are_as_large_as_the_estimate_says(
     assert_told_once(capsys)
 
 
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1000])
+def test_hits_come_to_any_place(count: int) -> None:
+    """Wherever a line of the host's cache begins in it."""
+    hits, counts = np.arange(2 * count, dtype=np.uint64) + np.uint64(1), np.arange(count, dtype=np.int64) + 1
+    with device.on_device(0):
+        there = DeviceHits(*map(device.cupy().asarray, (hits, counts)), 0, 0, 0)
+        for before in range(9):
+            memory = np.zeros(3 * count + before + 9, np.uint64)
+            place = slice(before, before + 2 * count), slice(before + 2 * count, before + 3 * count)
+            there.bring(memory[place[0]], memory[place[1]].view(np.int64))
+            device.synchronize()
+            assert memory[place[0]].tolist() == hits.tolist() and memory[place[1]].tolist() == counts.tolist()
+            assert not memory[:before].any() and not memory[before + 3 * count :].any()
+
+
 def two_devices() -> None:
     if device.device_count() < 2:
         pytest.skip("one GPU is visible, and this needs two")
@@ -311,6 +329,7 @@ def test_files_have_the_bytes_that_they_have_from_the_cpu(
 @real
 def test_what_lies_on_a_device_is_shared_and_freed(real_genome: Path) -> None:
     pool = device.cupy().get_default_memory_pool()
+    gc.collect()  # what tests before this one left is not counted
     with device.on_device(0):
         before, watch = pool.used_bytes(), Stopwatch()
         reference = read_reference(real_genome)
