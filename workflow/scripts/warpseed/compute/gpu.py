@@ -74,10 +74,8 @@ kernels: dict[str, Any] = {}
 
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
-
 _LEAST_PINNED = 16
 """Bits of the smallest piece of pinned memory."""
-
 _initialising = threading.RLock()
 
 _loading = threading.RLock()
@@ -139,10 +137,8 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
     if isinstance(array, _arrays()[0]):
         strides, address, size = array.strides, array.data.ptr, array.itemsize
         # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
-        flags = array.flags
-        laid_out = (
-            None if flags.c_contiguous and 0 not in strides else (flags.c_contiguous, flags.f_contiguous, strides)
-        )
+        c_order, f_order = array.flags.c_contiguous, array.flags.f_contiguous
+        laid_out = None if c_order and 0 not in strides else (c_order, f_order, strides)
     else:
         strides, address, size = array.strides, array.__cuda_array_interface__["data"][0], array.dtype.itemsize
         laid_out = (array.is_c_contiguous(), array.is_f_contiguous(), strides)
@@ -164,10 +160,8 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
 
 
 def kept_stream(name: int | str) -> Any:
-    """A stream of the current device beside others, by its name: to make one takes longer than many copies.
-
-    What CuPy keeps for later is kept stream by stream, too.
-    """
+    """A stream of the current device beside others, by its name, which all its threads share; memory that CuPy keeps
+    for later is kept stream by stream."""
     package, device = cupy(), current_device()
     with _parts_lock:
         if (device, name) not in _streams:

@@ -113,7 +113,7 @@ def _first_tiles(reads: Packed, how: How) -> Any:
 
 def _most_tiles(reads: Packed, how: How) -> int:
     """At least as many tiles as reads have, without a look at them: the host does not wait for their number."""
-    return how.strands * (len(reads.words) // how.step + len(reads.lengths) + 1)
+    return how.strands * (32 * len(reads.words) // (SEEDS_A_WARP * how.step) + len(reads.lengths) + 1)
 
 
 def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
