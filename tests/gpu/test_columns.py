@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -222,8 +223,12 @@ def test_a_second_gpu_keeps_its_own(genome: SeedIndex) -> None:
         letters = there(queries)
     found = find_kmers(genome, letters, device="gpu:1", on_device=True)
     assert found.start.device.id == 1 and found.to_host() == find_kmers(genome, queries)
-    with pytest.raises(InputError, match="lie on GPU 1, but GPU 0 is to search"):
-        find_kmers(genome, letters, **ON_GPU)
+    with device.on_device(1):
+        of_numba = device.cuda.as_cuda_array(letters[0])
+        shared = SimpleNamespace(__dlpack__=letters[0].__dlpack__, __dlpack_device__=letters[0].__dlpack_device__)
+    for source in (letters[0], of_numba, shared):
+        with pytest.raises(InputError, match="lie on GPU 1, but GPU 0 is to search"):
+            find_kmers(genome, (source, letters[1]), **ON_GPU)
 
 
 def test_what_is_timed_is_held_to_the_host(genome: SeedIndex, tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ class PretendGpu(PaperKernels):
             kept = min(room, len(keys[mine]))
             part = slice(segment * room, segment * room + kept)
             lists.keys[part], lists.spans[part] = keys[mine][::-1][:kept], spans[mine][::-1][:kept]
-        # As if every tenth tile had a crowded seed.
+        # As if one seed for every ten words were crowded.
         lists.cursors[SEGMENTS] = len(search.reads.words) // 10
 
     def append_crowded_matches(self, search) -> None:
@@ -338,7 +338,7 @@ class PretendGpu(PaperKernels):
         assert not slots.any() and not counts.any() and len(slots) == len(counts) == 2 * len(queries)
         slots[: len(queries)] = hits[1::2]
 
-    def put_occurrences(self, hits, queries, borders, slots, counts) -> None:
+    def put_counted(self, hits, queries, borders, slots, counts) -> None:
         assert np.array_equal(slots[: len(queries)], hits[1::2])
         assert np.array_equal(np.repeat(np.arange(len(borders) - 1), np.diff(borders)), queries)
         pairs = np.stack([queries.astype(np.uint64), hits[1::2]], axis=1).view(np.ndarray)

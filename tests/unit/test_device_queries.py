@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,28 @@ def test_queries_of_another_device_are_refused(index: Any, pretended: Any) -> No
 
 def test_arrays_of_the_host_lie_on_no_gpu(index: Any) -> None:
     assert find_kmers(index, np.array(["GATTACA"])) == find_kmers(index, ["GATTACA"])
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (SimpleNamespace(__cuda_array_interface__={"data": (4096, False)}), 2),
+        (SimpleNamespace(__cuda_array_interface__={"data": (0, False)}), 1),
+        (SimpleNamespace(__dlpack_device__=lambda: (2, 3)), 3),
+    ],
+    ids=["interface", "no memory", "dlpack"],
+)
+def test_the_device_of_an_array_of_others(
+    pretended: Any, monkeypatch: pytest.MonkeyPatch, array: Any, expected: int
+) -> None:
+    """By its memory, or by what it says: CuPy is not asked, which would copy it to the current device."""
+    devices = {4096: SimpleNamespace(device=2)}
+    monkeypatch.setattr(pretended[0].cuda.runtime, "pointerGetAttributes", devices.__getitem__)
+    with device.on_device(1):
+        assert device_queries._device_of(array) == expected
+        if expected != 1:
+            with pytest.raises(InputError, match=f"lie on GPU {expected}, but GPU 1 is to search"):
+                device_queries._there(array)
 
 
 def test_device_arrays_stay_where_they_are(pretended: Any) -> None:

@@ -170,18 +170,6 @@ def test_sorting_asks_for_its_memory_first(made_up: SimpleNamespace) -> None:
     assert not numbers.ordered
 
 
-def test_lists_grow_to_what_they_needed() -> None:
-    asked = []
-
-    def attempt(hits: int, crowded: int) -> tuple[tuple[int, ...], int]:
-        asked.append((hits, crowded))
-        # What a crowded bucket holds is known only once there was room for the bucket.
-        return (5 if crowded < 4 else 20, 4), len(asked)
-
-    assert gpu.with_room((8, 2), attempt) == 3
-    assert asked == [(8, 2), (8, 4), (20, 4)]
-
-
 @pytest.mark.parametrize(
     ("raised", "expected", "told"),
     [

@@ -185,7 +185,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "keep_matches": (matches, kmers, SUPER, rows, words, words, words, words),
         "put_matches": (words, words, borders, words, rows),
         "count_spans": (words, rows, borders, words, rows),
-        "put_occurrences": (words, rows, borders, words, rows),
+        "put_counted": (words, rows, borders, words, rows),
         "order_matches": (words, borders, words, words),
         "pack_pattern_words": (kmers, patterns),
         "assign_starts": (borders, 0, started),

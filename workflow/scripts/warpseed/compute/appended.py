@@ -7,7 +7,8 @@ follows the results. What one thread has too much of it sets aside in such a lis
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,7 +43,10 @@ __all__ = [
     "sort_few",
     "sort_many",
     "sort_most",
+    "with_room",
 ]
+
+_Result = TypeVar("_Result")
 
 SEGMENTS = 64
 """Parts of a list; blocks take them in turn, so that no single counter is everybody's bottleneck."""
@@ -163,6 +167,26 @@ def run_at(crowded, entry):
     if second & int64(_FAR):
         second, first = second ^ int64(_FAR), first + (int64(1) << int64(32))
     return int64(crowded[entry, 0]), second, first, first + rows
+
+
+def with_room(room: tuple[int, ...], attempt: Callable[..., tuple[tuple[int, ...], _Result]]) -> _Result:
+    """Append to lists whose final lengths are not known; again, with the room that it took, where one was short.
+
+    Parameters
+    ----------
+    room : entries of each list, at first
+    attempt : called with the room of each list; returns the room that each would have needed, and its result
+
+    Returns
+    -------
+    What the first attempt that had room enough returned; what the one before took is free by then.
+    """
+    while True:
+        needed, result = attempt(*room)
+        if all(entries <= there for entries, there in zip(needed, room, strict=True)):
+            return result
+        del result
+        room = tuple(map(max, room, needed))
 
 
 def room_next_time(needed: int, appended: int) -> int:

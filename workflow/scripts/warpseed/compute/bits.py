@@ -13,6 +13,7 @@ from warpseed.compute.compiled import int64, scalar, uint64
 
 __all__ = [
     "fetch_word",
+    "first_slot",
     "mismatch_bits",
     "mixed",
     "prefix_mask",
@@ -97,3 +98,9 @@ def mixed(word):
     word ^= word >> uint64(32)
     word *= _ODD
     return word ^ (word >> uint64(32))
+
+
+@scalar
+def first_slot(key, slots):
+    """Where the search of a key begins among so many slots of a hash table, less than 2^32: int64."""
+    return int64(((mixed(key) >> uint64(32)) * uint64(slots)) >> uint64(32))

@@ -64,7 +64,6 @@ __all__ = [
     "synchronize",
     "to_device",
     "visible_devices",
-    "with_room",
 ]
 
 _Result = TypeVar("_Result")
@@ -74,8 +73,10 @@ kernels: dict[str, Any] = {}
 
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
+
 _LEAST_PINNED = 16
 """Bits of the smallest piece of pinned memory."""
+
 _initialising = threading.RLock()
 
 _loading = threading.RLock()
@@ -160,8 +161,8 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
 
 
 def kept_stream(name: int | str) -> Any:
-    """A stream of the current device beside others, by its name, which all its threads share; memory that CuPy keeps
-    for later is kept stream by stream."""
+    """A stream of the current device beside others, by its name: all threads that ask for it wait for what others put
+    there, too. Memory that CuPy keeps for later is kept stream by stream."""
     package, device = cupy(), current_device()
     with _parts_lock:
         if (device, name) not in _streams:
@@ -343,26 +344,6 @@ def to_device(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value)(*map(to_device, value))
     return value
-
-
-def with_room(room: tuple[int, ...], attempt: Callable[..., tuple[tuple[int, ...], _Result]]) -> _Result:
-    """Append to lists whose final lengths are not known; again, with the room that it took, where one was short.
-
-    Parameters
-    ----------
-    room : entries of each list, at first
-    attempt : called with the room of each list; returns the room that each would have needed, and its result
-
-    Returns
-    -------
-    What the first attempt that had room enough returned; what the one before took is free by then.
-    """
-    while True:
-        needed, result = attempt(*room)
-        if all(entries <= there for entries, there in zip(needed, room, strict=True)):
-            return result
-        del result
-        room = tuple(map(max, room, needed))
 
 
 def sort(array: Any) -> None:

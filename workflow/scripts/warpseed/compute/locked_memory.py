@@ -42,7 +42,7 @@ class _Block:
 
     def __init__(self, size: int, threads: int) -> None:
         memory = np.empty(size + _PAGE, np.uint8)  # (NumPy asks for large pages)
-        begin = -memory.ctypes.data % _PAGE  # devices write to memory in whole lines of its cache
+        begin = -memory.ctypes.data % _PAGE  # (devices write faster from where a cache line begins)
         memory = memory[begin : begin + size]
         borders = [size * number // threads for number in range(threads + 1)]
         on_threads(threads, lambda number: memory[borders[number] : borders[number + 1] : _PAGE].fill(0), threads)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.appended import SEGMENTS, with_room
 from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, to_device, with_room
+from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, to_device
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges

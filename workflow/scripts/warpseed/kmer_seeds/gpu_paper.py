@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.appended import with_room
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
-from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch, with_room
+from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import paper

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS, room_next_time
+from warpseed.compute.appended import SEGMENTS, room_next_time, with_room
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, free_memory, launch, resident, to_device, with_room
+from warpseed.compute.gpu import cupy, free_memory, launch, resident, to_device
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -40,12 +40,12 @@ from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
     MatchRequest,
-    Occurrences,
+    PutOccurrences,
     bytes_each,
     hits_of,
     in_windows,
-    occurrences_in,
-    occurrences_together,
+    put_occurrences_among,
+    put_occurrences_together,
     results_of,
 )
 from warpseed.mems.gpu_stages import paper_batch, paper_bytes_each, paper_run
@@ -112,7 +112,10 @@ def _first_tiles(reads: Packed, how: How) -> Any:
 
 
 def _most_tiles(reads: Packed, how: How) -> int:
-    """At least as many tiles as reads have, without a look at them: the host does not wait for their number."""
+    """At least as many tiles as `_first_tiles` counts, without a look at the reads: the host does not wait for them.
+
+    A read of L bases has L // step + 1 seeds at most, in tiles of SEEDS_A_WARP of which one may not be full.
+    """
     return how.strands * (32 * len(reads.words) // (SEEDS_A_WARP * how.step) + len(reads.lengths) + 1)
 
 
@@ -189,7 +192,7 @@ def _kept(search: MatchSearch, most: int) -> _Kept:
 
 
 def _settled(
-    matches: _Kept, request: MatchRequest, put_occurrences_of: Occurrences = occurrences_together
+    matches: _Kept, request: MatchRequest, put_occurrences: PutOccurrences = put_occurrences_together
 ) -> DeviceHits:
     """The matches that are wanted in output order, without those of reads that have too many, and without what has too
     many occurrences."""
@@ -204,7 +207,7 @@ def _settled(
         kept = ~over[(keys >> xp.uint64(PLACE_BITS)).astype(xp.int64)]
         keys, spans = keys[kept], spans[kept]
         counts[over] = 0
-    return hits_of(keys, spans, counts, (dropped, dropped_hits), request, put_occurrences_of)
+    return hits_of(keys, spans, counts, (dropped, dropped_hits), request, put_occurrences)
 
 
 def fast_matches(
@@ -262,7 +265,7 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Matc
         yield DeviceHits(nothing, cupy().asarray(counts), int(counts[0]), int(over), total * over, MATCH)
         return
     for kept in windows():
-        yield _settled(kept, request, lambda hits, *_: occurrences_in((kept[:2] for kept in windows()), hits))
+        yield _settled(kept, request, lambda hits, *_: put_occurrences_among((all.spans for all in windows()), hits))
 
 
 def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:

@@ -80,7 +80,8 @@ class MatchSearch(NamedTuple):
     oriented: OrientedReads
     how: How
     first_tile: np.ndarray
-    """int64[n + 1], where each read's tiles begin: the seeds of an orientation are cut into tiles of SEEDS_A_WARP"""
+    """int64[n + 1], where each read's tiles begin: the seeds of an orientation are cut into tiles of SEEDS_A_WARP;
+    int64[1] where matches are found by the longest one from every base on, which has none"""
     ends: np.ndarray
     """uint32[32·total], or twice as many, a strand each, for the paper's kind: where the longest match from a base on
     ends; then what `bound_ends` makes of it. uint32[0] where all matches are wanted"""
@@ -222,7 +223,7 @@ def append_match(search, key, span, found):
 
 @bounded_kernel(64)
 def append_matches(search):
-    """Matches of the seeds of all tiles, a warp a tile. (Shared memory: 8 bytes a thread.)"""
+    """Matches of the seeds of all tiles, a warp a tile; there may be more warps. (Shared memory: 8 bytes a thread.)"""
     places, lows = cuda.shared.array(BLOCK, uint32), cuda.shared.array(BLOCK, uint32)
     number = int64(cuda.grid(1)) >> int64(5)
     if number >= search.first_tile[search.first_tile.shape[0] - 1]:
@@ -328,7 +329,8 @@ def _is_wanted(reads, kind, ends, key, span):
 def keep_matches(lists, reads, kind, ends, cursor, keys, spans, counts):
     """The matches of a list that are wanted, without gaps, still in any order; KEEPING_BLOCKS blocks share the parts.
 
-    ``cursor[0]`` (uint64) counts them, and ``counts``, uint64[n], those of each read.
+    ``cursor[0]`` (uint64) counts them, and ``counts``, uint64[n], those of each read; both begin with zeros. (CuPy's
+    way of counting takes memory for each read in each of a thousand blocks.)
     """
     totals = cuda.shared.array(WARPS, uint64)
     block, me = int64(cuda.blockIdx.x), int64(cuda.threadIdx.x)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from warpseed.compute.bits import mixed
+from warpseed.compute.bits import first_slot
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.sorting import sort_range
-from warpseed.mems.matches import MOST_OCCURRENCES, PLACE_BITS
+from warpseed.mems.matches import PLACE_BITS, with_occurrences
 
-__all__ = ["SLOTS_A_MATCH", "count_spans", "order_matches", "put_matches", "put_occurrences"]
+__all__ = ["SLOTS_A_MATCH", "count_spans", "order_matches", "put_counted", "put_matches"]
 
 SLOTS_A_MATCH = 2
+"""Slots of a read's hash table for each of its matches: some are always free, so every search of it ends soon."""
 _FREE = 0
 """No span: every match has bases."""
 
@@ -53,11 +54,11 @@ def order_matches(keys, order, spans, hits):
 
 
 @scalar
-def _slot_of(slots, query, borders, span):
-    """The slot of a span among those of its read, int64: it is taken where no other match took it yet."""
+def _claimed_slot(slots, query, borders, span):
+    """The slot of a span in its read's table, int64, found by linear probing: taken here if it is not there yet."""
     begin = int64(SLOTS_A_MATCH) * int64(borders[query])
     end = int64(SLOTS_A_MATCH) * int64(borders[query + int64(1)])
-    at = begin + int64(((mixed(span) >> uint64(32)) * uint64(end - begin)) >> uint64(32))
+    at = begin + first_slot(span, end - begin)
     while True:
         # What is read may be old, but a slot keeps its span.
         held = slots[at]
@@ -80,21 +81,20 @@ def count_spans(hits, queries, borders, slots, counts):
     hits : uint64[2·h], in output order
     queries : uint32[h], the read of each
     borders : int64[n + 1], where the matches of each read begin
-    slots : uint64[SLOTS_A_MATCH·h], a hash table for each read, as far behind as its matches; zeros when the kernel
-        begins, then a span where one is
+    slots : uint64[SLOTS_A_MATCH·h], a hash table for each read q, which begins at SLOTS_A_MATCH·borders[q]; zeros when
+        the kernel begins, then a span where one is
     counts : uint32[SLOTS_A_MATCH·h], beside them; zeros when the kernel begins
     """
     i = int64(cuda.grid(1))
     if i < int64(queries.shape[0]):
-        at = _slot_of(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
+        at = _claimed_slot(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
         cuda.atomic.add(counts, at, uint32(1))
 
 
 @kernel
-def put_occurrences(hits, queries, borders, slots, counts):
-    """Put what `count_spans` counted above the place of each match; a thread a match."""
+def put_counted(hits, queries, borders, slots, counts):
+    """Put what `count_spans` counted above the place of each match; a thread a match, and all as that takes them."""
     i = int64(cuda.grid(1))
     if i < int64(queries.shape[0]):
-        at = _slot_of(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
-        occurrences = min(int64(counts[at]), int64(MOST_OCCURRENCES))
-        hits[int64(2) * i] |= uint64(occurrences) << uint64(PLACE_BITS)
+        at = _claimed_slot(slots, int64(queries[i]), borders, hits[int64(2) * i + int64(1)])
+        hits[int64(2) * i] = with_occurrences(hits[int64(2) * i], int64(counts[at]))

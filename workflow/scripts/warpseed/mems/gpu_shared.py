@@ -11,7 +11,7 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError
-from warpseed.mems.gpu_order import SLOTS_A_MATCH, count_spans, order_matches, put_matches, put_occurrences
+from warpseed.mems.gpu_order import SLOTS_A_MATCH, count_spans, order_matches, put_counted, put_matches
 from warpseed.mems.matches import MATCH, MOST_OCCURRENCES, PLACE_BITS, Criteria
 from warpseed.output.from_device import DeviceHits, Request, packed_bytes
 from warpseed.sequences.packed import Packed
@@ -19,12 +19,13 @@ from warpseed.sequences.packed import Packed
 __all__ = [
     "BYTES_A_MATCH",
     "MatchRequest",
-    "Occurrences",
+    "PutOccurrences",
+    "borders_of",
     "bytes_each",
     "hits_of",
     "in_windows",
-    "occurrences_in",
-    "occurrences_together",
+    "put_occurrences_among",
+    "put_occurrences_together",
     "results_of",
 ]
 
@@ -35,29 +36,36 @@ MatchRequest: TypeAlias = Request[Criteria]
 """What is asked of every read."""
 BYTES_A_MATCH = 80
 """Device memory of a match while it is put in order with others, about."""
-Occurrences: TypeAlias = "Callable[[Any, Any, Any], None]"
+PutOccurrences: TypeAlias = "Callable[[Any, Any, Any], None]"
 """Function of matches in output order, uint64[2·h], the read of each, uint32[h], and the matches of each read,
-int64[n], that puts its occurrences above the place of each (see `warpseed.mems.matches.MATCH`)."""
+int64[n], that puts its occurrences above the place of each, where none are yet (see
+`warpseed.mems.matches.MATCH`)."""
 
 
-def occurrences_together(hits: Any, queries: Any, counts: Any) -> None:
-    """Occurrences among matches that are all that their reads have, counted in a hash table for each read."""
+def borders_of(counts: Any) -> Any:
+    """Where what each has begins, int64[n + 1] on the device."""
     xp = cupy()
     borders = xp.zeros(len(counts) + 1, xp.int64)
     xp.cumsum(counts, dtype=xp.int64, out=borders[1:])
+    return borders
+
+
+def put_occurrences_together(hits: Any, queries: Any, counts: Any) -> None:
+    """Put the occurrences of matches that are all that their reads have, counted in a hash table for each read."""
+    xp = cupy()
     slots = SLOTS_A_MATCH * len(queries)
-    table = borders, xp.zeros(slots, xp.uint64), xp.zeros(slots, xp.uint32)
+    table = borders_of(counts), xp.zeros(slots, xp.uint64), xp.zeros(slots, xp.uint32)
     launch(count_spans, len(queries), BLOCK, hits, queries, *table)
-    launch(put_occurrences, len(queries), BLOCK, hits, queries, *table)
+    launch(put_counted, len(queries), BLOCK, hits, queries, *table)
 
 
-def occurrences_in(parts: Iterable[tuple[Any, Any]], hits: Any) -> None:
-    """Occurrences of some matches of a read among all that it has, which come in parts: keys and spans of each."""
+def put_occurrences_among(parts: Iterable[Any], hits: Any) -> None:
+    """Put the occurrences of some matches of a read among all that it has, whose spans come in parts, uint64[...]."""
     xp = cupy()
     spans = hits[1::2][argsort(hits[1::2])]
     wanted = xp.concatenate([spans[:-1][spans[1:] != spans[:-1]], spans[-1:]])
     counts = xp.zeros(len(wanted), xp.int64)
-    for _, others in parts if len(wanted) else ():
+    for others in parts if len(wanted) else ():
         at = xp.searchsorted(wanted, others)
         at -= at == len(wanted)
         counts += xp.bincount(at[wanted[at] == others], minlength=len(wanted))
@@ -81,23 +89,23 @@ def hits_of(
     counts: Any,
     dropped: tuple[int, int],
     request: MatchRequest,
-    put_occurrences_of: Occurrences = occurrences_together,
+    put_occurrences: PutOccurrences = put_occurrences_together,
 ) -> DeviceHits:
     """Matches in any order as hits in output order, with their occurrences, without what has too many of these.
 
     Parameters
     ----------
     keys, spans : uint64[h] each; none where only counts are asked for and none can be left out
-    counts : int64[n], matches of each read
+    counts : int64[n], matches of each read: those that are here
     dropped : reads that were dropped, and their matches
+    put_occurrences : where the matches here are not all that their reads have, what puts the occurrences among all
     """
     xp = cupy()
     most = request.criteria.max_occurrences
     if request.count_only and most == NO_LIMIT:
         return DeviceHits(xp.empty(0, xp.uint64), counts, int(counts.sum()), *dropped, MATCH)
     hits, queries = _in_order(keys, spans)
-    del keys, spans
-    put_occurrences_of(hits, queries, counts)
+    put_occurrences(hits, queries, counts)
     if most != NO_LIMIT:
         rare = hits[::2] >> xp.uint64(PLACE_BITS) <= xp.uint64(most)
         dropped = dropped[0], dropped[1] + len(rare) - int(rare.sum())

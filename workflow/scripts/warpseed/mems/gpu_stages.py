@@ -38,10 +38,11 @@ from warpseed.mems.gpu_paper import (
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
     MatchRequest,
+    borders_of,
     bytes_each,
     hits_of,
     in_windows,
-    occurrences_in,
+    put_occurrences_among,
     results_of,
 )
 from warpseed.mems.matches import MATCH, Criteria
@@ -76,14 +77,6 @@ class Searched(NamedTuple):
     """reads with too many matches, and those"""
 
 
-def _borders(counts: Any) -> Any:
-    """Where what each has begins, int64[n + 1]."""
-    xp = cupy()
-    borders = xp.zeros(len(counts) + 1, xp.int64)
-    xp.cumsum(counts, dtype=xp.int64, out=borders[1:])
-    return borders
-
-
 def _blocks(threads: int) -> int:
     return -(-threads // BLOCK)
 
@@ -97,8 +90,8 @@ def _packed_patterns(reads: Packed, criteria: Criteria) -> Patterns:
     """Stage 0, the first two arrays, of reads that lie on the device."""
     xp = cupy()
     lengths = xp.repeat(reads.lengths.astype(xp.int64), criteria.strands)
-    first = _borders((lengths + (BASES_A_WORD - 1)) // BASES_A_WORD) + PAD_WORDS
-    starts = _borders(xp.maximum(lengths - (criteria.min_length - 1), 0))
+    first = borders_of((lengths + (BASES_A_WORD - 1)) // BASES_A_WORD) + PAD_WORDS
+    starts = borders_of(xp.maximum(lengths - (criteria.min_length - 1), 0))
     words = xp.zeros(int(first[-1]) + 1, xp.uint32)
     patterns = Patterns(words, first, reads.lengths, starts, criteria.strands)
     launch(pack_pattern_words, len(words) - PAD_WORDS - 1, BLOCK, reads, patterns)
@@ -119,7 +112,7 @@ def _found_by(
     with time_on_device(watch, "intervals"):
         launch(find_intervals, count, BLOCK, index, patterns, started, min_length, found, counts)
     with time_on_device(watch, "filter"):
-        borders = _borders(counts)
+        borders = borders_of(counts)
         compacted = _new_entries(int(borders[-1]))
         launch(
             compact_found, count, BLOCK, found, started.patterns, borders, Entries(*compacted)
@@ -134,7 +127,7 @@ def _filtered(columns: list[tuple[Any, ...]]) -> Entries:
     count = entries.patterns.shape[0]
     counts = xp.empty(_blocks(count), xp.uint32)
     launch(count_kept, count, BLOCK, entries, counts)
-    borders = _borders(counts)
+    borders = borders_of(counts)
     kept = Entries(*_new_entries(int(borders[-1])))
     launch(compact_kept, count, BLOCK, entries, borders, kept)
     return kept
@@ -146,7 +139,7 @@ def _counted(entries: Entries, reads: int, strands: int, max_hits: int) -> tuple
     xp = cupy()
     rows, counts = xp.empty(entries.patterns.shape[0], xp.int64), xp.empty(reads, xp.int64)
     launch(count_new_rows, len(rows), BLOCK, entries, rows)
-    borders = _borders(rows)
+    borders = borders_of(rows)
     launch(count_matches, reads, BLOCK, entries, borders, strands, counts)
     over = counts > max_hits
     dropped = int(over.sum())
@@ -155,7 +148,7 @@ def _counted(entries: Entries, reads: int, strands: int, max_hits: int) -> tuple
     launch(drop_reads, len(rows), BLOCK, entries, strands, max_hits, counts, rows)
     hits = int(counts[over].sum())
     counts[over] = 0
-    return _borders(rows), counts, (dropped, hits)
+    return borders_of(rows), counts, (dropped, hits)
 
 
 def search_on_device(
@@ -228,7 +221,11 @@ def _matches_in(
             return None
     keys, spans = map(xp.concatenate, zip(*parts, strict=True))
     counts = xp.asarray(np.array([held], np.int64))
-    return hits_of(keys, spans, counts, (0, 0), request, lambda hits, *_: occurrences_in(located(), hits))
+
+    def put_among_all(hits: Any, *_: Any) -> None:
+        put_occurrences_among((spans for _, spans in located()), hits)
+
+    return hits_of(keys, spans, counts, (0, 0), request, put_among_all)
 
 
 def _in_windows(

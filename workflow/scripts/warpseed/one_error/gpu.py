@@ -13,12 +13,12 @@ from typing import TypeAlias, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS, Appended, group_words, room_next_time
+from warpseed.compute.appended import SEGMENTS, Appended, group_words, room_next_time, with_room
 from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, launch, resident, to_device, with_room
+from warpseed.compute.gpu import cupy, launch, resident, to_device
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK

@@ -39,8 +39,8 @@ _SHORT_BYTES = 64
 """Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
-_LINE = 64
-"""Bytes of a line of the host's cache."""
+_CACHE_LINE = 64
+"""Bytes of the host's."""
 
 _Criteria = TypeVar("_Criteria")
 
@@ -97,7 +97,7 @@ class DeviceHits(NamedTuple):
     hits: Any
     """uint64[h], as their system packs them, or several words for each; empty where only counts were asked for"""
     counts: Any
-    """uint32[n] or uint64[n], hits of each query, 0 for one that was dropped"""
+    """uint32[n], uint64[n] or int64[n], hits of each query, 0 for one that was dropped"""
     results: int
     dropped_queries: int
     dropped_hits: int
@@ -119,8 +119,8 @@ class DeviceHits(NamedTuple):
         """Begin to copy the words of the hits, uint64[…], and the counts, which have to be int64[n], to the host from
         the current device, on this thread's stream."""
         for there, here in ((self.counts, counts), (self.hits, hits)):
-            # Two devices at once are slower where their copies begin inside a line of the host's cache.
-            border = min(len(here), -here.ctypes.data % _LINE // here.itemsize)
+            # Two devices at once are slower where their copies begin inside a cache line of the host.
+            border = min(len(here), -here.ctypes.data % _CACHE_LINE // here.itemsize)
             for part in (slice(border), slice(border, None)):
                 if len(here[part]):
                     there[part].get(out=here[part], blocking=False)

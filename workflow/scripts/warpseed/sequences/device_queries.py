@@ -95,18 +95,24 @@ class _Letters(NamedTuple):
     """int64[n]"""
 
 
-def _there(array: Any) -> Any:
-    """An array of the current device as CuPy's."""
+def _device_of(array: Any) -> int:
+    """The number of the device that an array lies on; the current one of an array that has no memory."""
     if isinstance(array, cupy().ndarray):
-        there = array  # (asarray would copy one of another device here)
-    else:
-        there = cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy().from_dlpack(array)
-    if there.device.id != current_device():
+        return int(array.device.id)
+    if hasattr(array, "__cuda_array_interface__"):
+        address = int(array.__cuda_array_interface__["data"][0])
+        return int(cupy().cuda.runtime.pointerGetAttributes(address).device) if address else current_device()
+    return int(array.__dlpack_device__()[1])
+
+
+def _there(array: Any) -> Any:
+    """An array of the current device as CuPy's, which would copy one of another device."""
+    if (number := _device_of(array)) != current_device():
         raise InputError(
-            f"{SOURCE} lie on GPU {there.device.id}, but GPU {current_device()} is to search; name that one "
-            f"(device='gpu:{there.device.id}')."
+            f"{SOURCE} lie on GPU {number}, but GPU {current_device()} is to search; name that one "
+            f"(device='gpu:{number}')."
         )
-    return there
+    return cupy().asarray(array) if hasattr(array, "__cuda_array_interface__") else cupy().from_dlpack(array)
 
 
 def _letters_of(source: Any) -> _Letters:

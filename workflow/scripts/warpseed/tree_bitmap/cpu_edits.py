@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpseed.compute.bits import first_slot
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.machine import available_memory
@@ -16,7 +17,6 @@ from warpseed.tree_bitmap.edits import (
     TOO_FAR,
     Neighbourhood,
     code_below,
-    first_slot,
     key_of,
     length_of,
     longest_window,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.bits import mixed
+from warpseed.compute.bits import first_slot
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.errors import InputError, check_number
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
@@ -25,7 +25,6 @@ __all__ = [
     "check_edits",
     "check_edits_of",
     "code_below",
-    "first_slot",
     "key_of",
     "length_of",
     "level_of",
@@ -136,12 +135,6 @@ def length_of(key):
 def code_below(window, length):
     """The last `length` bases of a window of up to 32."""
     return window & ((uint64(1) << uint64(int64(2) * length)) - uint64(1))
-
-
-@scalar
-def first_slot(key, slots):
-    """Where the search of a key begins among so many slots."""
-    return int64(((mixed(key) >> uint64(32)) * uint64(slots)) >> uint64(32))
 
 
 @scalar

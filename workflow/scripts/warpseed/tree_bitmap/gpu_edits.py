@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.bits import fetch_word
+from warpseed.compute.bits import fetch_word, first_slot
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_marks import time_on_device
@@ -18,7 +18,6 @@ from warpseed.tree_bitmap.cpu_edits import room_for
 from warpseed.tree_bitmap.edits import (
     Neighbourhood,
     code_below,
-    first_slot,
     key_of,
     length_of,
     neighbour,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.bits import fetch_word, mixed, prefix_mask
+from warpseed.compute.bits import fetch_word, first_slot, mixed, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.sequences.packed import BASES_A_WORD
@@ -93,10 +93,9 @@ def pack_codes(codes, first_word, words, marks):
 
 
 @scalar
-def _first_slot(hashed, slots):
+def _first_slot(kmer, slots):
     """Where the search of a k-mer begins: the first slot of its bucket."""
-    buckets = uint64(slots) // uint64(SLOTS_A_BUCKET)
-    return int64(((hashed >> uint64(32)) * buckets) >> uint64(32)) * int64(SLOTS_A_BUCKET)
+    return first_slot(kmer, int64(slots) // int64(SLOTS_A_BUCKET)) * int64(SLOTS_A_BUCKET)
 
 
 @scalar
@@ -117,7 +116,7 @@ def kmer_in(block, place, k):
 def _claim(table, kmer, turn, grows):
     """Bring a k-mer to its slot at a turn. Returns the slot, and the turn that was there: EMPTY if there was none, and
     then the slot is left empty if the table does not grow."""
-    slot = _first_slot(mixed(kmer), table.slots.shape[0])
+    slot = _first_slot(kmer, table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its k-mer, and its turn only falls.
         held = table.slots[slot, 0]
@@ -186,7 +185,7 @@ def move_slots(old, table):
     if i >= old.slots.shape[0] or old.slots[i, 0] == EMPTY:
         return
     kmer = old.slots[i, 0]
-    slot = _first_slot(mixed(kmer), table.slots.shape[0])
+    slot = _first_slot(kmer, table.slots.shape[0])
     # No k-mer is there twice, so none is compared.
     while cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer) != EMPTY:
         slot = next_slot(slot, table.slots.shape[0])

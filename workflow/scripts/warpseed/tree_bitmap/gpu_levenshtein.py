@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpseed.compute.appended import with_room
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device, with_room
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of
 from warpseed.tree_bitmap.cpu_levenshtein import Edits, check_edits, edits_of
