@@ -1,0 +1,87 @@
+"""What README and docs say of maximal exact matches on a GPU is what the record says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from warpseed.measure.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-mems" / "mems.tsv")
+ON_GPU = RECORDS[(RECORDS["device"] == "gpu") & (RECORDS["queries"] == 25249)]
+TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| kind of match | matches | on the device |")[1]
+ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
+PAGE = " ".join((ROOT / "docs" / "mems.md").read_text(encoding="utf-8").split())
+
+
+def of(item: str, kind: str, tier: str = "fast", length: int = 20) -> dict[tuple[str, str], float]:
+    """Medians by stage and metric of the reads with 12 % of errors."""
+    parameters = f"min_length={length}; kind={kind}; "
+    own = ON_GPU[(ON_GPU["item"] == item) & ON_GPU["case"].str.startswith("pacbio") & (ON_GPU["tier"] == tier)]
+    own = own[own["parameters"].str.startswith(parameters)]
+    assert len(own)
+    return dict(own.groupby(["stage", "metric"])["value"].median())
+
+
+def on_device(values: dict[tuple[str, str], float]) -> str:
+    return f"{1e3 * values['kernel', 'time']:.1f} ms, {values['kernel', 'share']:.2f} of the floor"
+
+
+@pytest.mark.parametrize("row", (0, 1), ids=("super", "maximal"))
+def test_matches_of_a_kind(row: int) -> None:
+    name, matches, *cells = ROWS[row]
+    kind = name.strip("`")
+    there, files = (of(item, kind)["total", "time"] for item in ("in_memory", "file_to_file"))
+    assert cells == [on_device(of("limits", kind)), f"{1e3 * there:.1f} ms", f"{files:.2f} s"]
+    found = ON_GPU[ON_GPU["case"].str.startswith("pacbio") & ON_GPU["parameters"].str.contains(f"=20; kind={kind};")]
+    assert {f"{results:,}" for results in found["results"]} == {matches}
+
+
+def test_long_matches() -> None:
+    name, matches, *cells = ROWS[2]
+    own = ON_GPU[ON_GPU["case"].str.startswith("accurate") & (ON_GPU["item"] == "limits")]
+    assert name.startswith("`super`, 1 % of errors") and {f"{results:,}" for results in own["results"]} == {matches}
+    assert cells == [on_device(dict(own.groupby(["stage", "metric"])["value"].median())), "", ""]
+
+
+def test_matches_of_the_paper() -> None:
+    fast, paper = (of("stages", "paper", tier) for tier in ("fast", "paper"))
+    own = ON_GPU[(ON_GPU["item"] == "stages") & ON_GPU["parameters"].str.startswith("min_length=20;")]
+    [matches] = {f"{results:,}" for results in own["results"]}
+    assert len(set(own["digest"])) == 1
+    assert ROWS[3] == ["`paper`, fast tier", matches, "", f"{1e3 * fast['total', 'time']:.1f} ms", ""]
+    stage = f"{1e3 * paper['intervals', 'time']:.1f} ms for the intervals"
+    assert ROWS[4] == ["`paper`, paper tier", matches, stage, f"{1e3 * paper['total', 'time']:.1f} ms", ""]
+    assert len(ROWS) == 5
+
+
+def test_the_page_of_matches() -> None:
+    told = re.search(
+        r"for `super` (\S+) are kernels, (\S+) bring the reads and (\S+) take the matches; from FASTQ to TSV (\S+) s",
+        PAGE,
+    )
+    there = of("in_memory", "super")
+    stages = [f"{1e3 * there[stage, 'time']:.2g}" for stage in ("kernel", "host_to_device", "device_to_host")]
+    assert told and list(told.groups()) == [*stages, f"{of('file_to_file', 'super')['total', 'time']:.2f}"]
+    told = re.search(r"The paper tier has (\S+) to (\S+) ms of stage 1", PAGE)
+    each = [1e3 * of("stages", "paper", "paper", length)["intervals", "time"] for length in (12, 14, 16, 18, 20)]
+    assert told and list(told.groups()) == [f"{min(each):.0f}", f"{max(each):.0f}"]
+    told = re.search(
+        r"take (\S+) s for L = 12 and (\S+) s for 20, the fast tier for the same matches (\S+) and (\S+) s: "
+        r"of those (\S+) billion matches (\S+) s are the way to the host",
+        PAGE,
+    )
+    shown = [of("stages", "paper", tier, length)["total", "time"] for tier in ("paper", "fast") for length in (12, 20)]
+    longest = ON_GPU[(ON_GPU["item"] == "stages") & ON_GPU["parameters"].str.startswith("min_length=12;")]
+    [results] = set(longest["results"])
+    back = of("stages", "paper", "fast", 12)["device_to_host", "time"]
+    assert told and list(told.groups()) == [f"{value:.2g}" for value in (*shown, results / 1e9, back)]
+
+
+def test_parameters_of_the_papers_index() -> None:
+    told = re.search(r"of 5,000 reads at L = 16 the stages take (\S+) to (\S+) s", PAGE)
+    own = RECORDS[(RECORDS["item"] == "settings") & (RECORDS["stage"] == "total") & (RECORDS["queries"] == 5000)]
+    each = own[own["metric"] == "time"].groupby("parameters")["value"].median()
+    assert told and list(told.groups()) == [f"{each.min():.2g}", f"{each.max():.2g}"]
