@@ -6,14 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-mems" / "mems.tsv")
 ON_GPU = RECORDS[(RECORDS["device"] == "gpu") & (RECORDS["queries"] == 25249)]
-TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| kind of match | matches | on the device |")[1]
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
-PAGE = " ".join((ROOT / "docs" / "mems.md").read_text(encoding="utf-8").split())
+ROWS = rows_of((ROOT / "README.md").read_text(encoding="utf-8"), "| kind of match | matches | on the device |")
+TEXT = (ROOT / "docs" / "mems.md").read_text(encoding="utf-8")
+PAGE = " ".join(TEXT.split())
 
 
 def of(item: str, kind: str, tier: str = "fast", length: int = 20) -> dict[tuple[str, str], float]:
@@ -81,7 +82,29 @@ def test_the_page_of_matches() -> None:
 
 
 def test_parameters_of_the_papers_index() -> None:
-    told = re.search(r"of 5,000 reads at L = 16 the stages take (\S+) to (\S+) s", PAGE)
+    told = re.search(
+        r"of 5,000 reads at L = 16 the stages take (\S+) to (\S+) s with bins of (\d+) to (\d+) rows, a suffix "
+        r"position every (\d+) to (\d+), and intervals of (\d+) to (\d+) bases",
+        PAGE,
+    )
     own = RECORDS[(RECORDS["item"] == "settings") & (RECORDS["stage"] == "total") & (RECORDS["queries"] == 5000)]
     each = own[own["metric"] == "time"].groupby("parameters")["value"].median()
-    assert told and list(told.groups()) == [f"{each.min():.2g}", f"{each.max():.2g}"]
+    parameters = [dict(part.split("=") for part in name.split("; ")) for name in each.index]
+    ranges = []
+    for name in ("bin_size", "sa_ratio", "pre_calc_length"):
+        values = [int(some[name]) for some in parameters]
+        ranges += [str(min(values)), str(max(values))]
+    assert told and list(told.groups()) == [f"{each.min():.2g}", f"{each.max():.2g}", *ranges]
+
+
+@pytest.mark.parametrize("row", range(3))
+def test_matches_on_sixteen_cores(row: int) -> None:
+    kind, *cells = rows_of(TEXT, "| kind | in memory: 1 thread | 16 threads |")[row]
+    own = RECORDS[(RECORDS["case"] == "pacbio_cores") & (RECORDS["stage"] == "total") & (RECORDS["metric"] == "time")]
+    own = own[own["parameters"].str.contains(f"; kind={kind};") & (own["queries"] == 2000)]
+    assert len(set(own["results"])) == 1 and (own.groupby("item")["digest"].nunique() == 1).all()
+    medians, expected = own.groupby(["item", "threads"])["value"].median(), []
+    for item in ("in_memory", "file_to_file"):
+        one, all_of_them = medians[item, 1], medians[item, 16]
+        expected += [f"{one:#.3g}", f"{all_of_them:#.3g}", f"{one / all_of_them:.2g}"]
+    assert cells == expected

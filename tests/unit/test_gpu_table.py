@@ -7,14 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
+from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200"
 RECORDS = read_records(FOLDER / "kmer_seeds.tsv")
 PROVENANCE = json.loads((FOLDER / "provenance.json").read_text(encoding="utf-8"))
-ABOVE, TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| case on the GPU |")
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
+README, HEAD = (ROOT / "README.md").read_text(encoding="utf-8"), "| case on the GPU |"
+ABOVE, ROWS = README.split(HEAD)[0], rows_of(README, HEAD)
 SCALES = {"ms": 1e3, "M k-mers/s": 1e-6, "G k-mers/s": 1e-9, "": 1}
 """By what a record's value is multiplied for a unit of the table."""
 
@@ -48,7 +49,7 @@ def test_kmers_on_a_gpu(row: list[str]) -> None:
     assert shown == {what: rounded(cell, values[what]) for what, cell in shown.items()}
 
 
-TIMES = re.findall(r"^\| (S\d\d), D=\d \| ([\d,]+) \|(.*(?:\|.*){8})\|$", ABOVE + TABLE, re.M)
+TIMES = re.findall(r"^\| (S\d\d), D=\d \| ([\d,]+) \|(.*(?:\|.*){8})\|$", README, re.M)
 """Of Table I on that machine, each row's data set, k-mers and other cells."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,13 +16,6 @@ SEEDS, INDEX = (read_records(FOLDER / f"{name}.tsv") for name in ("kmer_seeds", 
 PRINTED = (ROOT / "resources" / "published" / "kmer_seeds.tsv").read_text(encoding="utf-8").splitlines()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = " ".join((ROOT / "docs" / "kmer_seeds.md").read_text(encoding="utf-8").split())
-
-
-def rows_of(text: str, head: str) -> list[list[str]]:
-    """The cells of a table, by how its header begins."""
-    assert text.count(head) == 1
-    lines = text.split(head)[1].splitlines()[2:]
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[: lines.index("")]]
 
 
 def totals(case: str, tier: str, device: str) -> Any:

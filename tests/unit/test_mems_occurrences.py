@@ -12,12 +12,9 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.lockstep import run_kernel
-from oracles.pretend_gpu import install
-from warpseed.compute import bits, warp
-from warpseed.mems import gpu, gpu_fast, gpu_order
-from warpseed.mems.fast import how_for
-from warpseed.mems.matches import KINDS, MAXIMAL, PLACE_BITS, Criteria, pack_span
-from warpseed.sequences.packed import Packed
+from warpseed.compute import bits
+from warpseed.mems import gpu_order
+from warpseed.mems.matches import MOST_OCCURRENCES, PLACE_BITS, pack_span
 
 _ALL = (1 << 64) - 1
 
@@ -45,9 +42,8 @@ def assert_counted(queries: list[int], spans: list[int], reads: int) -> None:
     pairs = list(zip(queries, spans, strict=True))
     assert sorted(zip(owners.tolist(), table[0][taken].tolist(), strict=True)) == sorted(set(pairs))
     assert (hits[::2] >> np.uint64(PLACE_BITS)).tolist() == [pairs.count(pair) for pair in pairs]
-    assert (hits[::2] & np.uint64((1 << PLACE_BITS) - 1)).tolist() == list(range(count)) and hits[
-        1::2
-    ].tolist() == spans
+    assert (hits[::2] & np.uint64((1 << PLACE_BITS) - 1)).tolist() == list(range(count))
+    assert hits[1::2].tolist() == spans
 
 
 def test_the_hash_is_undone() -> None:
@@ -94,44 +90,10 @@ def test_a_slot_that_another_thread_takes_meanwhile(monkeypatch: pytest.MonkeyPa
     assert slots[begin] == other and slots[at] == 5 << 32
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_kept_matches_are_counted_by_read(monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
-    draw, room = np.random.default_rng(kind), 40
-    monkeypatch.setattr(gpu_fast, "SEGMENTS", 2)
-    monkeypatch.setattr(gpu_fast, "KEEPING_BLOCKS", 4)
-    lengths = np.array([60, 3, 40, 70, 32], np.uint32)
-    first = np.concatenate([[0], np.cumsum((lengths + 31) // 32)]).astype(np.uint32)
-    reads = Packed(np.zeros(first[-1], np.uint64), np.empty(0, np.uint64), first, lengths)
-    query, strand = draw.choice([0, 2, 3], 2 * room).astype(np.uint64), draw.integers(0, 2, 2 * room, np.uint64)
-    keys = (query << np.uint64(PLACE_BITS)) | np.uint64(8) | strand
-    spans = (draw.integers(1, 20, 2 * room, np.uint64) << np.uint64(32)) | draw.integers(0, 20, 2 * room, np.uint64)
-    ends = draw.integers(0, 40, 64 * int(first[-1])).astype(np.uint32)
-    lists = gpu_fast.AppendedMatches(np.array([room, 7, 0, 0], np.uint64), keys, spans)
-    places = [*range(room), *range(room, room + 7)]
-    wanted = gpu_fast._is_wanted.py_func
-    with np.errstate(over="ignore"):
-        expected = [at for at in places if wanted(reads, kind, ends, keys[at], spans[at])]
-    cursor, counts = np.zeros(1, np.uint64), np.zeros(len(lengths), np.uint64)
-    kept: tuple[Any, Any] = (np.zeros(len(places), np.uint64), np.zeros(len(places), np.uint64))
-    launch = gpu_fast.keep_matches, 4 * warp.BLOCK, warp.BLOCK
-    functions = warp.warp_places, warp.reserve
-    arguments = lists, reads, kind, ends, cursor, *kept, counts
-    run_kernel((gpu_fast, warp), functions, launch, *arguments, together=2)
-    there = sorted(zip(*(array[: int(cursor[0])].tolist() for array in kept), strict=True))
-    assert there == sorted((int(keys[at]), int(spans[at])) for at in expected)
-    assert counts.tolist() == np.bincount(query[expected].astype(np.int64), minlength=len(lengths)).tolist()
-    assert len(expected) == len(places) or kind != MAXIMAL
-
-
-@pytest.mark.parametrize("strands", [1, 2])
-@pytest.mark.parametrize("table_length", [1, 8, 13, 16])
-def test_no_fewer_warps_than_tiles(monkeypatch: pytest.MonkeyPatch, strands: int, table_length: int) -> None:
-    """Reads of each length alone, and of all together."""
-    install(monkeypatch, None)
-    lengths = np.array([*range(1, 300), 1000, 4095, 4096, 4097], np.uint32)
-    for min_length in (1, 2, 7, 13, 14, 20, 33, 70, 255):
-        how = how_for(Criteria(min_length, MAXIMAL, strands), table_length, 1 << 20)
-        for some in (*lengths.reshape(-1, 1), lengths, lengths[:0]):
-            words = np.zeros(int(((some.astype(np.int64) + 31) // 32).sum()), np.uint64)
-            reads = Packed(words, words[:0], some[:0], some)
-            assert int(gpu._first_tiles(reads, how)[-1]) <= gpu._most_tiles(reads, how)
+def test_no_more_occurrences_than_there_is_room_for() -> None:
+    """What 31 bits do not hold stays the most that they do."""
+    hits, slots, borders = np.array([5, 7 << 32], np.uint64), np.zeros(2, np.uint64), np.array([0, 1], np.int64)
+    slots[int(bits.first_slot.py_func(np.uint64(7 << 32), 2))] = 7 << 32
+    arguments = hits, np.zeros(1, np.uint32), borders, slots, np.full(2, MOST_OCCURRENCES + 9, np.uint32)
+    run_kernel([gpu_order], (gpu_order._claimed_slot,), (gpu_order.put_counted, 1, 32), *arguments)
+    assert hits.tolist() == [MOST_OCCURRENCES << PLACE_BITS | 5, 7 << 32]

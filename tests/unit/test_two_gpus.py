@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "resources" / "measurements" / "nvidia-h100-two"
-ABOVE, TABLE = (ROOT / "README.md").read_text(encoding="utf-8").split("| queries | results | one GPU | two |")
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TABLE.split("\n\n")[0].splitlines()[2:]]
+README, HEAD = (ROOT / "README.md").read_text(encoding="utf-8"), "| queries | results | one GPU | two |"
+ABOVE, ROWS = README.split(HEAD)[0], rows_of(README, HEAD)
 RECORDS = pd.concat([read_records(FOLDER / f"{system}.tsv") for system in ("kmer_seeds", "one_error", "mems")])
 SEARCHES = RECORDS[(RECORDS["item"] == "in_memory") & (RECORDS["metric"] == "time")]
 

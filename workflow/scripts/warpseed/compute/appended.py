@@ -24,6 +24,7 @@ from warpseed.compute.device_sorting import (
     sort_by_thread,
     sort_by_warp,
 )
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.warp import BLOCK, warp_places
 from warpseed.errors import MemoryLimitError
@@ -282,8 +283,7 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
         counts[over] = 0
     if not lists.words.shape[0]:
         return Grouped(xp.empty(0, xp.uint64), counts, dropped, dropped_words)
-    borders = xp.zeros(len(counts) + 1, xp.int64)
-    xp.cumsum(counts, out=borders[1:])
+    borders = borders_of(counts)
     total = int(borders[-1])
     if total > _MOST_RANKED and int(counts.max()) > _MOST_RANKED:
         raise MemoryLimitError(

@@ -1,4 +1,5 @@
-"""Running sums of many counts where they lie in device memory: of whole tiles first, then of each tile's counts."""
+"""Sums of counts in device memory. Running sums of very many are made where these lie: of whole tiles first, then of
+each tile's counts."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.warp import BLOCK, warp_places
 
-__all__ = ["TILE", "running_sums", "sum_up_tiles", "total_tiles"]
+__all__ = ["TILE", "borders_of", "running_sums", "sum_up_tiles", "total_tiles"]
 
 TILE = 2048
 """Counts that a warp adds up."""
@@ -68,6 +69,23 @@ def sum_up_tiles(words, before):
         words[at + int64(32)], known = _sum_up_word(two, known)
         words[at + int64(64)], known = _sum_up_word(three, known)
         words[at + int64(96)], known = _sum_up_word(four, known)
+
+
+def borders_of(counts: Any) -> Any:
+    """Where what each has begins, and where all ends.
+
+    Parameters
+    ----------
+    counts : CuPy array of whole numbers of any kind, [n]
+
+    Returns
+    -------
+    int64[n + 1], CuPy
+    """
+    xp = cupy()
+    borders = xp.zeros(len(counts) + 1, xp.int64)
+    xp.cumsum(counts, dtype=xp.int64, out=borders[1:])
+    return borders
 
 
 def running_sums(counts: Any) -> Any:

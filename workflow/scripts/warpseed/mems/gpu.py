@@ -13,6 +13,7 @@ from warpseed.batches import Options
 from warpseed.compute.appended import SEGMENTS, room_next_time, with_room
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import cupy, free_memory, launch, resident, to_device
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
@@ -105,10 +106,7 @@ def _first_tiles(reads: Packed, how: How) -> Any:
     xp = cupy()
     held = how.min_length - how.step + 1
     seeds = (reads.lengths.astype(xp.int64) - held) // how.step + 1
-    tiles = how.strands * ((xp.maximum(seeds, 0) + SEEDS_A_WARP - 1) // SEEDS_A_WARP)
-    first = xp.zeros(len(tiles) + 1, xp.int64)
-    xp.cumsum(tiles, out=first[1:])
-    return first
+    return borders_of(how.strands * ((xp.maximum(seeds, 0) + SEEDS_A_WARP - 1) // SEEDS_A_WARP))
 
 
 def _most_tiles(reads: Packed, how: How) -> int:
@@ -265,7 +263,7 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Matc
         yield DeviceHits(nothing, cupy().asarray(counts), int(counts[0]), int(over), total * over, MATCH)
         return
     for kept in windows():
-        yield _settled(kept, request, lambda hits, *_: put_occurrences_among((all.spans for all in windows()), hits))
+        yield _settled(kept, request, lambda hits, *_: put_occurrences_among((each.spans for each in windows()), hits))
 
 
 def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.warp import BLOCK
@@ -20,7 +21,6 @@ __all__ = [
     "BYTES_A_MATCH",
     "MatchRequest",
     "PutOccurrences",
-    "borders_of",
     "bytes_each",
     "hits_of",
     "in_windows",
@@ -40,14 +40,6 @@ PutOccurrences: TypeAlias = "Callable[[Any, Any, Any], None]"
 """Function of matches in output order, uint64[2·h], the read of each, uint32[h], and the matches of each read,
 int64[n], that puts its occurrences above the place of each, where none are yet (see
 `warpseed.mems.matches.MATCH`)."""
-
-
-def borders_of(counts: Any) -> Any:
-    """Where what each has begins, int64[n + 1] on the device."""
-    xp = cupy()
-    borders = xp.zeros(len(counts) + 1, xp.int64)
-    xp.cumsum(counts, dtype=xp.int64, out=borders[1:])
-    return borders
 
 
 def put_occurrences_together(hits: Any, queries: Any, counts: Any) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cupy, free_memory, launch, to_device
 from warpseed.compute.sink import NO_LIMIT
 from warpseed.compute.stopwatch import Stopwatch
@@ -38,7 +39,6 @@ from warpseed.mems.gpu_paper import (
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
     MatchRequest,
-    borders_of,
     bytes_each,
     hits_of,
     in_windows,

@@ -15,6 +15,7 @@ import numpy as np
 from warpseed.compute.compiled import inlined, int64, scalar
 from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, free_memory, in_rows, is_out_of_memory, launch
 from warpseed.compute.owners import owner_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -130,8 +131,7 @@ def fill_columns(found: DeviceHits, lengths: Any, first: int, segments: Segments
     """
     xp = cupy()
     count = len(found.hits) * 8 // found.hit_type.itemsize
-    hit_first = xp.zeros(len(found.counts) + 1, xp.int64)
-    xp.cumsum(found.counts, dtype=xp.int64, out=hit_first[1:])
+    hit_first = borders_of(found.counts)
     columns = {name: xp.empty(count, wanted.row_type[name]) for name in wanted.row_type.names or ()}
     if count:
         packed = found.hits

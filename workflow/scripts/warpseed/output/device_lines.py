@@ -16,6 +16,7 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, pinned, resident, to_device
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.owners import owner_of
@@ -175,8 +176,7 @@ class DeviceLines:
         self._shared: _Shared = resident(wanted.index, f"lines {wanted.line}", partial(_share, wanted))
         self._names = Tables(*self._shared.contigs, *_to_device(names))
         self._lengths = to_device(lengths)
-        self._hit_first = xp.zeros(len(found.counts) + 1, xp.int64)
-        xp.cumsum(found.counts, dtype=xp.int64, out=self._hit_first[1:])
+        self._hit_first = borders_of(found.counts)
         # Eight bytes are read together, of the first row as well.
         self._rows = xp.empty(max(8, most * wanted.row_type.itemsize), xp.uint8)
         self._sizes, self._ends = xp.empty(most, xp.int64), xp.empty(most, xp.int64)

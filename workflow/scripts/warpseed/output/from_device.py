@@ -40,7 +40,7 @@ _SHORT_BYTES = 64
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
 _CACHE_LINE = 64
-"""Bytes of the host's."""
+"""Bytes of a line of the host's cache."""
 
 _Criteria = TypeVar("_Criteria")
 
