@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,3 +105,29 @@ def test_a_limit_of_address_space_bounds_memory(
 
 def test_this_machine() -> None:
     assert 0 < machine.available_memory() <= machine.memory_bytes()
+
+
+_FREED = """
+import ctypes, os
+from pathlib import Path
+from warpseed.compute.machine import return_freed_memory
+
+def here():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+before, blocks = here(), [ctypes.create_string_buffer(b"x" * 50_000) for _ in range(1001)]
+top = blocks.pop()
+filled = here()
+del blocks
+kept = here()
+return_freed_memory()
+print(filled - before, kept - before, here() - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
+def test_freed_memory_goes_back_to_the_system() -> None:
+    """What lies below a block that is still used is kept, unless it is asked for."""
+    done = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
+    filled, kept, left = map(int, done.stdout.split())
+    assert min(filled, kept) > 40_000_000 and left < 10_000_000

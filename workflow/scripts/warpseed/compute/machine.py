@@ -5,6 +5,7 @@ Nothing here imports CUDA: the GPU is asked for through nvidia-smi.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
@@ -29,6 +30,7 @@ __all__ = [
     "peak_memory",
     "require_address_space",
     "require_memory",
+    "return_freed_memory",
     "usable_cores",
 ]
 
@@ -234,6 +236,14 @@ def require_memory(needed: int, what: str, advice: str) -> None:
     """
     if needed > _ALWAYS_THERE and needed > (free := available_memory()):
         raise MemoryLimitError(f"{what} {needed / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; {advice}.")
+
+
+def return_freed_memory() -> None:
+    """Give the system what was freed and is kept for later, by each thread that took it (malloc_trim(3)); a C library
+    other than glibc keeps it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
 
 
 def peak_memory() -> int:

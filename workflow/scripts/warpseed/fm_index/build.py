@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from warpseed.compute.devices import devices_of, target_of
-from warpseed.compute.machine import available_memory
+from warpseed.compute.machine import available_memory, return_freed_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.cpu_build import HostParts
@@ -212,14 +212,17 @@ class _Genome(NamedTuple):
 
 
 def _read_genome(reference: object, require_room: Callable[[int], None], threads: int, watch: Stopwatch) -> _Genome:
-    """The reference's text; its codes are gone when this returns."""
+    """The reference's text; its codes, and what reading took, are gone when this returns."""
     with watch.stage("read"):
         read = _read(reference, require_room, threads)
     with watch.stage("text"):
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
         text = pack_text(read.codes, read.offsets, segments, threads)
-    return _Genome(read.names, read.lengths, read.digest, text)
+    genome = _Genome(read.names, read.lengths, read.digest, text)
+    del read
+    return_freed_memory()
+    return genome
 
 
 def one_device(device: str) -> int | None:
