@@ -12,11 +12,21 @@ from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "resources" / "measurements" / "nvidia-h100-two"
+MEASUREMENTS = ROOT / "resources" / "measurements"
 README, HEAD = (ROOT / "README.md").read_text(encoding="utf-8"), "| queries | results | one GPU | two |"
 ABOVE, ROWS = README.split(HEAD)[0], rows_of(README, HEAD)
-RECORDS = pd.concat([read_records(FOLDER / f"{system}.tsv") for system in ("kmer_seeds", "one_error", "mems")])
-SEARCHES = RECORDS[(RECORDS["item"] == "in_memory") & (RECORDS["metric"] == "time")]
+BELOW = " ".join(README.split(HEAD)[1].split())
+DECISIONS = " ".join((ROOT / "docs" / "decisions.md").read_text(encoding="utf-8").split())
+
+
+def searches_of(machine: str) -> pd.DataFrame:
+    """Times of a machine's searches in memory."""
+    paths = [MEASUREMENTS / machine / f"{system}.tsv" for system in ("kmer_seeds", "one_error", "mems")]
+    records = read_records(paths)
+    return records[(records["item"] == "in_memory") & (records["metric"] == "time")]
+
+
+SEARCHES = searches_of("nvidia-h200-two")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
@@ -49,8 +59,29 @@ def test_what_is_said_above_the_table() -> None:
         expected += [f"{min(shares):.2f}", f"{max(shares):.2f}"]
     assert list(told.groups()) == expected
     totals = SEARCHES[SEARCHES["stage"] == "total"].groupby(["results", "gpus"])["value"]
-    told = re.search(r"differ by at most (\d+) %", text)
-    assert told and told[1] == f"{100 * (totals.max() / totals.min() - 1).max():.0f}"
+    told = re.search(r"differ by at most (\d+) % \(`super` on one GPU, the others (\d+) %\)", text)
+    apart = 100 * (totals.max() / totals.min() - 1)
+    [named] = {int(results.replace(",", "")) for name, results, *_ in ROWS if "`super`" in name}
+    assert told and list(told.groups()) == [f"{apart[named, 1]:.0f}", f"{apart.drop((named, 1)).max():.0f}"]
+
+
+@pytest.mark.parametrize("machine", ["nvidia-h100-two", "nvidia-h200-two"])
+def test_how_many_times_as_fast_two_are(machine: str) -> None:
+    """The sentence below the table, and what is left of it in docs/decisions.md."""
+    took = 1e3 * searches_of(machine).groupby(["stage", "gpus", "results"])["value"].median()
+    ratios = took["total", 1] / took["total", 2]
+    told = f"{ratios.min():.2f} to {ratios.max():.2f} times"
+    more = {stage: took[stage, 2] - took[stage, 1] / 2 for stage in ("kernel", "host_to_device", "device_to_host")}
+    kernels, copies = more["kernel"], pd.concat([more["host_to_device"], more["device_to_host"]])
+    left = [f"{own.min():.1f} to {own.max():.1f}" for own in (kernels, copies)]
+    if machine == "nvidia-h100-two":
+        assert f"Two H100s of 80 GB are {told} as fast as one (records: `{machine}`" in BELOW
+        assert f"Two GPUs are now {told} as fast as one (record: `{machine}`)" in DECISIONS
+        assert f"kernels take {left[0]} ms more than half" in DECISIONS
+        assert f"Copies take {left[1]} ms more" in DECISIONS
+    else:
+        assert f"two H200s, in a later version, {told} (record: `{machine}`)" in DECISIONS
+        assert f"those of the H200s {left[0]};" in DECISIONS and f"those of the H200s {left[1]}." in DECISIONS
 
 
 def test_all_that_was_measured_is_there() -> None:
@@ -58,6 +89,6 @@ def test_all_that_was_measured_is_there() -> None:
 
 
 def test_the_machine_of_two_gpus() -> None:
-    machine = json.loads((FOLDER / "provenance.json").read_text(encoding="utf-8"))
+    machine = json.loads((MEASUREMENTS / "nvidia-h200-two" / "provenance.json").read_text(encoding="utf-8"))
     [cores] = re.findall(r"host with (\d+) cores", " ".join(ABOVE.split("\n\n")[-2].split()))
-    assert (machine["gpu_count"], machine["gpu"], machine["cores"]) == (2, "NVIDIA H100 80GB HBM3", int(cores))
+    assert (machine["gpu_count"], machine["gpu"], machine["cores"]) == (2, "NVIDIA H200", int(cores))

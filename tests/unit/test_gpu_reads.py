@@ -1,0 +1,87 @@
+"""What README and docs say of reads on a GPU and its host is what the record says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tables_of_pages import rows_of
+from warpseed.measure.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-reads" / "one_error.tsv")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ROWS = rows_of(README.split("### Reads with one error")[1], "| reads | where | time | reads/s |")
+TABLES = rows_of(README, "| case | reads | CPU, 1 thread | GPU: copy in |")
+PAGE = " ".join((ROOT / "docs" / "one_error.md").read_text(encoding="utf-8").split())
+CASES = [
+    ("limits", "r100_8M", "gpu", 16),
+    ("limits", "real_8M", "gpu", 16),
+    ("file_to_file", "mixed_2M", "gpu", 16),
+    ("file_to_bam", "mixed_2M", "gpu", 16),
+    ("file_to_file", "r100", "cpu", 1),
+    ("file_to_file", "r100", "cpu", 16),
+]
+"""What each row is of: item, case, device, threads."""
+
+
+def of(item: str, case: str, device: str, threads: int, slots: int = 0) -> pd.DataFrame:
+    own = RECORDS[(RECORDS["item"] == item) & (RECORDS["case"] == case) & (RECORDS["device"] == device)]
+    own = own[own["threads"] == threads]
+    return own[own["parameters"].str.startswith(f"slots={slots};")] if slots else own
+
+
+@pytest.mark.parametrize(("row", "case"), list(zip(ROWS, CASES, strict=True)), ids=lambda value: str(value[1]))
+def test_reads_on_the_machine_of_the_gpu(row: list[str], case: tuple[str, str, str, int]) -> None:
+    own = of(*case)
+    stage = "kernel" if case[0] == "limits" else "total"
+    medians = own[own["stage"] == stage].groupby("metric")["value"].median()
+    [reads] = set(own["queries"])
+    seconds, rate = medians["time"], reads / medians["time"] / 1e6
+    if stage == "kernel":
+        assert f"{medians['share']:.2f} of the floor" in row[1]
+        told = [f"{1e3 * seconds:.1f} ms", f"{rate:.0f} M"]
+    else:
+        told = [f"{seconds:.2f} s", f"{rate:.1f} M" if rate > 1 else f"{rate:.2f} M"]
+    assert row[2:] == [*told, f"{own['results'].iloc[0]:,}"]
+    if not row[0].startswith("the same"):
+        assert row[0].startswith(f"{reads / 1e6:.0f}M ")
+
+
+@pytest.mark.parametrize("row", TABLES, ids=lambda row: f"{row[0]}, {row[1]}")
+def test_tables_4_and_5(row: list[str]) -> None:
+    told = re.search(r"(\d+) slots", row[0])
+    assert told
+    slots, case = int(told[1]), {"10,000": "mixed", "2,000,000": "mixed_2M"}[row[1]]
+    own = of("fixed_slots", case, "gpu", 16, slots)
+    took = 1e3 * own[own["metric"] == "time"].groupby("stage")["value"].median()
+    digits = 1 if case == "mixed" else 0
+    stages = [f"{took[stage]:,.{digits}f} ms" for stage in ("host_to_device", "kernel", "device_to_host")]
+    assert row[3:6] == stages
+    if case == "mixed_2M":
+        assert row[2] == row[6] == row[7] == ""
+        return
+    core = of("fixed_slots", case, "cpu", 1, slots)
+    assert set(core["digest"]) == set(own["digest"])
+    seconds = 1e3 * core[core["stage"] == "total"]["value"].median()
+    assert [row[2], *row[6:8]] == [
+        f"{seconds:,.0f} ms",
+        f"{seconds / took['total']:.0f}",
+        f"{seconds / took['kernel']:.0f}",
+    ]
+
+
+def test_what_the_page_says() -> None:
+    """docs/one_error.md: reads on the device."""
+    limits = RECORDS[(RECORDS["item"] == "limits") & (RECORDS["stage"] == "kernel") & (RECORDS["queries"] > 0)]
+    medians = limits.groupby(["case", "metric"])["value"].median()
+    few, simulated, real = (medians[case] for case in ("r100", "r100_8M", "real_8M"))
+    for own, between in ((simulated, "reads of 100 bases take"), (real, "twenty times over,")):
+        assert f"{between} {1e3 * own['time']:.1f} ms, {8 / own['time']:.0f} M reads/s" in PAGE
+    told = [f"{1e3 * own['floor']:.1f}" for own in (simulated, real)]
+    shares = [f"{own['share']:.2f}" for own in (simulated, real)]
+    assert f"is {' and '.join(told)} ms, so that the share is {' and '.join(shares)}." in PAGE
+    alone, part = f"{1e3 * few['time']:.1f}", f"{125 * simulated['time']:.1f}"
+    assert f"they take {alone} ms, where an eighth of the 8 million takes {part}" in PAGE
