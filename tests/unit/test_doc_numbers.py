@@ -12,8 +12,8 @@ import pytest
 import yaml
 from warpseed.compute import vectors
 from warpseed.ebwt import solid, timed, weighted
-from warpseed.fm_index import build, layout, manifest, npy, store, table, tags
-from warpseed.kmer_seeds import cpu_fast, fast, kmers
+from warpseed.fm_index import build, layout, manifest, npy, store, table
+from warpseed.kmer_seeds import cpu_fast, cpu_tags, fast, kmers
 from warpseed.measure import records
 from warpseed.measure.records import read_records
 from warpseed.mems import cpu_fast as mem_cpu_fast
@@ -119,12 +119,12 @@ NUMBERS: list[tuple[str, str, Any]] = [
         (from_device._ROOM.bit_length() - 1, from_device._CHUNK.bit_length() - 1),
     ),
     ("docs/decisions.md", r"Bytes are told apart (\d+) at once", vectors.WIDTH),
-    ("docs/kmer_seeds.md", r"of a bucket of up to (\d+) are cut", tags.MOST_TAGGED),
-    ("docs/decisions.md", r"tags of buckets of up to (\d+) rows", tags.MOST_TAGGED),
+    ("docs/kmer_seeds.md", r"the first ([\d,]+) of a bucket are", cpu_tags._MOST_TAGGED),
+    ("docs/decisions.md", r"would leave no more than (\d+) % of\s+rows", round(100 * cpu_tags._MOST_LEFT)),
     (
         "docs/fm_index.md",
         r"that is ([\d.]+) bytes a base and the table, ([\d.]+) without tags",
-        (round(4.5 + 2 * (20 / Q + 1 / 4 + 4 / P) + 0.25, 1), round(4 + 2 * (20 / Q + 1 / 4 + 4 / P) + 0.25, 1)),
+        (round(6 + 2 * (20 / Q + 1 / 4 + 4 / P) + 0.25, 1), round(4 + 2 * (20 / Q + 1 / 4 + 4 / P) + 0.25, 1)),
     ),
     ("docs/fm_index.md", r"takes ([\d.]+)\s+bytes a base", round(2 * (20 / Q + 1 / 4 + 4 / P), 2)),
     (

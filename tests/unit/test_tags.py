@@ -12,30 +12,21 @@ import pytest
 import warpseed
 from oracles.kmers import find_kmers
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.vectors import agreeing_bytes
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index, save_index
-from warpseed.fm_index.tags import make_tags, tag_mask, tagged_rows
+from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.text import PackedText
 
-FILE = "tags.bases_behind.npy"
+FILES = ("tags.bases_before.npy", "tags.bases_behind.npy")
 
 
 @scalar
-def rows_left(tags, low, high, wanted, bases, out):
-    """`tagged_rows`, as Python can call it."""
-    first, last = tagged_rows(tags, int64(low), int64(high), uint64(wanted), tag_mask(int64(bases)))
-    out[0] = first
-    out[1] = last
-
-
-def packed(tags: list[int]) -> np.ndarray:
-    """Tags of rows, 16 to a word."""
-    words = np.zeros(len(tags) // 16 + 2, np.uint64)
-    for row, tag in enumerate(tags):
-        words[row // 16] |= np.uint64(tag << 60 - 4 * (row % 16))
-    return words
+def agreeing(tags, row, bases, sure, compared, allowed, out):
+    """`agreeing_bytes`, as Python can call it."""
+    out[0] = agreeing_bytes(tags, int64(row), uint64(bases), uint64(sure), uint64(compared), uint64(allowed))
 
 
 def written(folder: Path, *contigs: str) -> Path:
@@ -67,44 +58,49 @@ def assert_same(index: SeedIndex, kmers: list[str], **options: int | None) -> in
 @pytest.mark.parametrize(
     "contigs", [("A",), ("T", "C", "G"), ("GNANTNC" * 9,), ("ACGTTTNNACG" * 40, "TT"), ("G" * 95,)]
 )
-def test_tags_are_the_bases_behind_the_table_s(tmp_path: Path, contigs: tuple[str, ...], table_length: int) -> None:
+def test_tags_are_the_bases_around_the_table_s(tmp_path: Path, contigs: tuple[str, ...], table_length: int) -> None:
     index = build_index(written(tmp_path, *contigs), parts="tags", table_length=table_length)
     # As in the packed text, where what is no base is an A.
     bases = np.unpackbits(index.text.byteswap().view(np.uint8)).reshape(-1, 2) @ np.array([2, 1])
-    places = index.fast.suffix_array.astype(np.int64) + table_length
-    assert np.array_equal(index.tags, packed((4 * bases[places] + bases[places + 1]).tolist()))
-    assert index.tags[-1] == 0
+    bases = np.concatenate([np.zeros(4, int), bases])
+    places = index.fast.suffix_array.astype(np.int64)
+    before, behind = (
+        sum(bases[first + i] << 6 - 2 * i for i in range(4)).tolist() for first in (places, places + 4 + table_length)
+    )
+    assert index.tags.bases_before.tolist() == before + [0] * 32
+    assert index.tags.bases_behind.tolist() == behind + [0] * 32
 
 
 @pytest.mark.parametrize("threads", [2, 3, 50])
 def test_threads_make_the_same_tags(tmp_path: Path, threads: int) -> None:
     genome = written(tmp_path, drawn(1, 5000), drawn(2, 31))
-    one, more = (build_index(genome, parts="tags", threads=each) for each in (1, threads))
-    assert np.array_equal(one.tags, more.tags)
+    one, more = (build_index(genome, parts="tags", threads=each).tags for each in (1, threads))
+    assert all(np.array_equal(*each) for each in zip(one, more, strict=True))
 
 
 def test_a_damaged_suffix_array_leads_nowhere(tmp_path: Path) -> None:
-    index = build_index(written(tmp_path, drawn(1, 320)), parts="tags", table_length=15)
+    index = build_index(written(tmp_path, drawn(1, 320) + "ACGT"), parts="tags", table_length=15)
     rows = np.full(index.rows, 2**32 - 1, np.uint32)
-    assert not make_tags(PackedText(index.text, index.segments), rows, 15, 1).any()
+    tags = make_tags(PackedText(index.text, index.segments), rows, 15, 1)
+    assert not tags.bases_behind.any()
+    assert set(tags.bases_before[:-32].tolist()) == {0b01101100}  # CGT and the separator, which counts as A
 
 
-# ------------------------------------------------------------------------------------------ which rows they leave
+# ------------------------------------------------------------------------------------------ which rows agree
 
 
-@pytest.mark.parametrize("rows", [1, 2, 15, 16, 17, 31, 32, 33, 255, 256, 257])
-@pytest.mark.parametrize("bases", [1, 2, 9])
-def test_rows_from_the_first_to_the_last_of_a_tag(rows: int, bases: int) -> None:
-    chance = random.Random(rows)
-    out = np.zeros(2, np.int64)
-    for low, few in itertools.product((0, 1, 15, 16, 40), (2, 16)):
-        # Up to the very last row: behind it there is no more than one word.
-        tags = [chance.randrange(16) for _ in range(low)] + [chance.randrange(few) for _ in range(rows)]
-        for wanted in range(16):
-            shift = 2 if bases == 1 else 0
-            there = [row for row in range(low, low + rows) if tags[row] >> shift == wanted >> shift]
-            rows_left(packed(tags), low, low + rows, wanted, bases, out)
-            assert out[0] >= out[1] if not there else out.tolist() == [there[0], there[-1] + 1]
+@pytest.mark.parametrize("allowed", [0, 1, 2, 3])
+def test_rows_that_agree_with_four_bases(allowed: int) -> None:
+    """Every tag beside others, under each mask that a search takes, at each place."""
+    first, last = (0x40, 0x50, 0x54, 0x55), (0x01, 0x05, 0x15, 0x55)
+    masks = [(0, compared) for compared in (*first, *last)] + list(itertools.combinations_with_replacement(first, 2))
+    tags, out = np.array([*range(256), *[0] * 32], np.uint8), np.zeros(1, np.uint64)
+    for (sure, compared), wanted in itertools.product(masks, (0, 1, 27, 100, 180, 255)):
+        differ = [tag ^ wanted | (tag ^ wanted) >> 1 for tag in tags.tolist()]
+        agrees = [not each & sure and (each & compared).bit_count() <= allowed for each in differ]
+        for row in range(256):
+            agreeing(tags, row, wanted, sure, compared, allowed, out)
+            assert int(out[0]) == sum(1 << i for i in range(32) if agrees[row + i])
 
 
 # ------------------------------------------------------------------------------------------ searches
@@ -126,7 +122,7 @@ def test_borders_and_lengths_around_the_table_s(tmp_path: Path, table_length: in
         assert_same(index, kmers, max_mismatches=mismatches)
 
 
-@pytest.mark.parametrize("rows", [1, 15, 16, 17, 255, 256, 257, 100_000])
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 255, 256, 257, 4095, 4096, 4097, 100_000])
 def test_buckets_of_any_size(tmp_path: Path, rows: int) -> None:
     """A string of K bases that comes so often, each time before others, and the largest of all: its rows are last."""
     chance = random.Random(rows)
@@ -141,13 +137,57 @@ def test_buckets_of_any_size(tmp_path: Path, rows: int) -> None:
         assert assert_same(index, kmers, max_mismatches=mismatches, max_hits=limit) > 0
 
 
-def test_tags_are_read_where_they_are_there_and_of_use(tmp_path: Path) -> None:
-    genome = drawn(5, 4000)
+@pytest.mark.parametrize("every", [2, 3, 9])
+def test_rows_that_agree_here_and_there(tmp_path: Path, every: int) -> None:
+    """More pieces than there is room for: every so many rows of a bucket agree with a k-mer before it, and behind it
+    they alternate, too."""
+    often = "TTTTTTTT"
+    chance = random.Random(every)
+    pieces = []
+    for i in range(9000):
+        before = "CAGG" if i % every == 0 else "".join(chance.choices("AC", k=4))
+        behind = "GCAC" if chance.random() < 0.5 else "".join(chance.choices("ACG", k=4))
+        pieces.append("G" + before + often + behind + "".join(chance.choices("ACG", k=6)))
+    index = build_index(written(tmp_path, "".join(pieces)), parts="tags", table_length=8)
+    kmers = ["CAGG" + often, "CAGG" + often + "GC", often + "GCAC", "GCAGG" + often + "GCACA", "AGG" + often + "GCA"]
+    for mismatches in (0, 1, 2, 3):
+        assert assert_same(index, kmers, max_mismatches=mismatches) > 1000
+        assert_same(index, kmers, max_mismatches=mismatches, max_hits=5000)
+
+
+@pytest.mark.parametrize("length", [16, 17, 20, 24, 31, 32, 33, 40, 64, 70, 255])
+@pytest.mark.parametrize("mismatches", [0, 1, 2, 3])
+def test_lengths_and_mismatches(tmp_path: Path, length: int, mismatches: int) -> None:
+    """K-mers of any length, with as many mismatches as are allowed and one more, at their ends and anywhere, N in
+    them: as without tags. Repeats make buckets of many rows."""
+    chance = random.Random(length)
+    family = drawn(11, 400)
+    copies = ["".join(c if chance.random() > 0.05 else chance.choice("ACGT") for c in family) for _ in range(60)]
+    genome = "".join(copy + drawn(i, 50) for i, copy in enumerate(copies))
+    index = build_index(written(tmp_path, genome, genome[5:300]), parts="tags", table_length=6)
+    kmers = []
+    for _ in range(60):
+        place = chance.randrange(len(genome) - length)
+        kmer = list(genome[place : place + length])
+        for at in chance.choices([0, 1, 2, 3, *range(length), -4, -3, -2, -1], k=chance.randrange(mismatches + 2)):
+            kmer[at] = chance.choice("ACGTN")
+        kmers.append("".join(kmer))
+    assert assert_same(index, kmers, max_mismatches=mismatches) > 0
+
+
+@pytest.mark.parametrize("name", ["bases_before", "bases_behind"])
+def test_tags_are_read_where_they_are_there_and_of_use(tmp_path: Path, name: str) -> None:
+    genome = drawn(5, 400) * 12
     index = build_index(written(tmp_path, genome), parts="tags", table_length=6)
-    wrong = replace(index, arrays_of=index.arrays_of | {"tags": {"bases_behind": ~index.tags}})
-    kmers = [genome[i : i + 20] for i in range(0, 3000, 100)]
-    assert len(warpseed.find_kmers(index, kmers)) >= 30 > len(warpseed.find_kmers(wrong, kmers))
-    # Six-mers have nothing behind the K that a tag could be compared with.
+    inverted = index.tags._replace(**{name: ~getattr(index.tags, name)})
+    wrong = replace(index, arrays_of=index.arrays_of | {"tags": inverted._asdict()})
+    kmers = [genome[i : i + 12] for i in range(0, 300, 10)]
+    # One mismatch in the first half, so that the second is looked up, and the other way round.
+    other = str.maketrans("ACGT", "CATG")
+    kmers = [kmer[:at] + kmer[at].translate(other) + kmer[at + 1 :] for kmer in kmers for at in (2, 9)]
+    found = len(warpseed.find_kmers(index, kmers, max_mismatches=1))
+    assert found >= 300 and len(warpseed.find_kmers(wrong, kmers, max_mismatches=1)) < found - 100
+    # Six-mers have nothing around the K that a tag could be compared with.
     short = [kmer[:6] for kmer in kmers]
     assert warpseed.find_kmers(wrong, short).digest() == warpseed.find_kmers(index, short).digest()
 
@@ -155,11 +195,12 @@ def test_tags_are_read_where_they_are_there_and_of_use(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------ on disk
 
 
+@pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("check", [None, True, False])
 @pytest.mark.parametrize("kind", ["missing", "cut", "longer", "changed"])
-def test_a_damaged_file_of_tags_is_refused(tmp_path: Path, kind: str, check: bool | None) -> None:
+def test_a_damaged_file_of_tags_is_refused(tmp_path: Path, kind: str, check: bool | None, file: str) -> None:
     save_index(build_index(written(tmp_path, drawn(7, 3000)), parts="tags"), tmp_path / "index")
-    path = tmp_path / "index" / FILE
+    path = tmp_path / "index" / file
     data = path.read_bytes()
     changed = data[:-20] + bytes([data[-20] ^ 1]) + data[-19:]
     path.write_bytes({"missing": b"", "cut": data[:-8], "longer": data + bytes(8), "changed": changed}[kind])
@@ -168,7 +209,7 @@ def test_a_damaged_file_of_tags_is_refused(tmp_path: Path, kind: str, check: boo
     if kind == "changed" and check is False:
         assert open_index(tmp_path / "index", check=check).parts == ("fast", "tags")
         return
-    with pytest.raises(IndexFormatError, match=FILE):
+    with pytest.raises(IndexFormatError, match=file):
         open_index(tmp_path / "index", check=check)
 
 
@@ -176,7 +217,7 @@ def test_an_index_without_tags_is_searched_without_them(tmp_path: Path) -> None:
     genome = drawn(8, 3000)
     save_index(build_index(written(tmp_path, genome)), tmp_path / "index")
     index = open_index(tmp_path / "index")
-    assert index.parts == ("fast",) and len(index.tags) == 0
+    assert index.parts == ("fast",) and not any(map(len, index.tags))
     kmers = [genome[i : i + 20] for i in range(0, 2900, 50)]
     rows = warpseed.find_kmers(index, kmers, max_mismatches=1).rows()
     assert [tuple(row) for row in rows.tolist()] == find_kmers([genome], kmers, 1)

@@ -158,8 +158,8 @@ COUNTS = {}
 """Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
 with what comes of that."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
-INDEX_PARTS = set()
-"""Parts of an index that some system needs."""
+INDEX_PARTS = {"tags"} if config["index"]["tags"] else set()
+"""Parts of the index that is timed: those that some system needs, and tags of its rows where they are asked for."""
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index."""
 

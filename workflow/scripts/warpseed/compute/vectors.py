@@ -12,8 +12,8 @@ from llvmlite import ir
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = [
-    "ALL_BYTES", "LANES", "WIDTH", "WORDS", "copy_bytes", "copy_codes", "count_above", "equal_words", "mask_outside",
-    "trailing_zeros",
+    "ALL_BYTES", "LANES", "WIDTH", "WORDS", "agreeing_bytes", "copy_bytes", "copy_codes", "count_above", "equal_words",
+    "mask_outside", "trailing_zeros",
 ]  # fmt: skip
 
 WIDTH = 32
@@ -74,6 +74,36 @@ def mask_outside(typing_context, array, position, low, high):
         return _mask(builder, outside)
 
     return types.uint64(array, position, low, high), codegen
+
+
+@intrinsic
+def agreeing_bytes(typing_context, array, position, bases, sure, compared, allowed):
+    """Mask (uint64) of the bytes whose four bases agree with those in the lowest byte of `bases`, a uint64: with none
+    that differs of those in `sure`, and at most `allowed` of those in `compared`; in these bytes the low bit of a base
+    stands for it."""
+    if not (_are_bytes(array, position) and all(each == types.uint64 for each in (bases, sure, compared, allowed))):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        undefined = ir.Constant(_BYTES, ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+
+        def each(number):
+            one = builder.insert_element(undefined, builder.trunc(number, _BYTE), ir.IntType(32)(0))
+            return builder.shuffle_vector(one, undefined, first)
+
+        def added(counts, bits, mask):
+            shifted = builder.lshr(counts, _all(bits))
+            return builder.add(builder.and_(counts, _all(mask)), builder.and_(shifted, _all(mask)))
+
+        found = builder.load(_address(context, builder, signature.args[0], *arguments[:2]), align=1)
+        differ = builder.xor(found, each(arguments[2]))
+        differ = builder.or_(differ, builder.lshr(differ, _all(1)))
+        none = builder.icmp_unsigned("==", builder.and_(differ, each(arguments[3])), _all(0))
+        number = added(added(builder.and_(differ, each(arguments[4])), 2, 0x33), 4, 0x0F)
+        return _mask(builder, builder.and_(none, builder.icmp_unsigned("<=", number, each(arguments[5]))))
+
+    return types.uint64(array, position, *[types.uint64] * 4), codegen
 
 
 @intrinsic

@@ -138,7 +138,7 @@ def make_parts(
             assert rows is not None
             with work.watch.stage("tags"):
                 tags = make_tags(work.text, rows, work.sizes.parameters.table_length, work.threads)
-            made["tags"] = {"bases_behind": tags}
+            made["tags"] = tags._asdict()
         yield maker, {part: made[part] for part in parts}
 
 

@@ -15,7 +15,18 @@ import numpy as np
 
 from warpseed.errors import IndexFormatError
 
-__all__ = ["HINT_SHIFT", "PAD_WORDS", "FastIndex", "PaperIndex", "Parameters", "SeedIndex", "Segments"]
+__all__ = [
+    "HINT_SHIFT",
+    "NO_TAGS",
+    "PAD_WORDS",
+    "TAG_PADDING",
+    "FastIndex",
+    "PaperIndex",
+    "Parameters",
+    "SeedIndex",
+    "Segments",
+    "Tags",
+]
 
 HINT_SHIFT = 16
 """Text positions are looked up in blocks of 2**HINT_SHIFT before the segments of a block are searched."""
@@ -48,6 +59,20 @@ class FastIndex(NamedTuple):
     """uint32[4**K + 1], rows [table[m], table[m + 1]) begin with the K bases m, where A stands for what lies behind
     the end of a segment"""
     segments: Segments
+
+
+class Tags(NamedTuple):
+    """Of each row four bases before and four behind those of the table (`tags.py`), a byte, the first base on top."""
+
+    bases_before: np.ndarray
+    """uint8[n + TAG_PADDING], those before the row's position"""
+    bases_behind: np.ndarray
+    """uint8[n + TAG_PADDING], those behind its first K"""
+
+
+TAG_PADDING = 32
+"""Zeros behind the tag of the last row: so many are compared at once."""
+NO_TAGS = Tags(np.empty(0, np.uint8), np.empty(0, np.uint8))
 
 
 class PaperIndex(NamedTuple):
@@ -104,7 +129,7 @@ class SeedIndex:
     seconds : dict, seconds of each build stage (empty where the index was opened)
     folder : str, where it was opened; empty for one that was built
     fast : FastIndex, what the fast tier reads
-    tags : uint64[n // 16 + 2], the tags of its rows (`tags.py`); uint64[0] where the index was made without them
+    tags : Tags of its rows (`tags.py`); NO_TAGS where the index was made without them
     forward, reverse : PaperIndex, bwt and rbwt of paper 000
     """
 
@@ -145,9 +170,9 @@ class SeedIndex:
         return FastIndex(self.text, part["suffix_array"], part["table"], self.segments)
 
     @cached_property
-    def tags(self) -> np.ndarray:
-        """Tags of the rows, uint64[n // 16 + 2]; uint64[0] where the index was made without them, and none are read."""
-        return self.arrays_of["tags"]["bases_behind"] if "tags" in self.arrays_of else np.empty(0, np.uint64)
+    def tags(self) -> Tags:
+        """Tags of the rows; NO_TAGS where the index was made without them, and none are read."""
+        return Tags(**self.arrays_of["tags"]) if "tags" in self.arrays_of else NO_TAGS
 
     @cached_property
     def forward(self) -> PaperIndex:
@@ -214,7 +239,7 @@ class SeedIndex:
                 rows.append(("suffix array (fast)", [arrays["suffix_array"]], None))
                 rows.append((f"table of {self.table_length} bases (fast)", [arrays["table"]], None))
             elif part == "tags":
-                rows.append(("tags of rows (fast)", [arrays["bases_behind"]], None))
+                rows.append(("tags of rows (fast)", [*arrays.values()], None))
             else:
                 name = {"forward": "bwt", "reverse": "rbwt"}[part]
                 bwt = [array for key, array in arrays.items() if key != "rsa"]

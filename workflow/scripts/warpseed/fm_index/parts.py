@@ -12,7 +12,7 @@ import numpy as np
 
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Parameters
+from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, TAG_PADDING, Parameters, Tags
 from warpseed.fm_index.text import PackedText
 
 __all__ = [
@@ -93,7 +93,7 @@ PARTS: dict[str, dict[str, ArraySpec]] = {
         "suffix_array": ArraySpec(np.uint32, lambda of: of.rows),
         "table": ArraySpec(np.uint32, lambda of: 4**of.parameters.table_length + 1),
     },
-    "tags": {"bases_behind": ArraySpec(np.uint64, lambda of: of.rows // 16 + 2)},
+    "tags": {name: ArraySpec(np.uint8, lambda of: of.rows + TAG_PADDING) for name in Tags._fields},
     "forward": _BWT,
     "reverse": _BWT,
 }

@@ -12,7 +12,8 @@ from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds import cpu_fast, cpu_paper
-from warpseed.kmer_seeds.fast import Costs, Scheme
+from warpseed.kmer_seeds.cpu_tags import tag_reading
+from warpseed.kmer_seeds.fast import Costs
 from warpseed.kmer_seeds.paper import Work
 from warpseed.kmer_seeds.plans import plan_scheme
 from warpseed.output.collect import RangeSearch, search_first
@@ -37,10 +38,6 @@ _MOST_QUERIES = (1 << 12, 1 << 10, 1 << 8)
 """k-mers of `find_first_paper`, by mismatches: as many as take a fraction of a second."""
 
 
-_FEW_LOOK_UPS = 8
-"""Tags are read where at least one in so many look-ups of a scheme has bases for them to be compared with."""
-
-
 class Intervals(NamedTuple):
     """What the paper tier's search finds before it locates: intervals of rows, k-mer by k-mer."""
 
@@ -58,19 +55,16 @@ class Intervals(NamedTuple):
     dropped_hits: int
 
 
-def _useful_tags(index: SeedIndex, scheme: Scheme) -> np.ndarray:
-    """The index's tags, as `SeedIndex.tags`, where enough look-ups have a use for them; else uint64[0]."""
-    behind = int((scheme.pattern_exact > scheme.table_length).sum())
-    return index.tags if behind * _FEW_LOOK_UPS >= len(scheme.pattern_exact) else np.empty(0, np.uint64)
-
-
 def _range_search(index: SeedIndex, kmers: Packed, max_mismatches: int) -> RangeSearch:
     """The fast tier's search of packed k-mers."""
     scheme = plan_scheme(index, kmers.lengths, max_mismatches, COSTS)
     stride = -(-int(kmers.lengths.max(initial=1)) // BASES_A_WORD) + 1
     new_block = partial(cpu_fast.new_block, stride, int(scheme.look_ups.max()))
     return RangeSearch(
-        cpu_fast.search_range, (index.fast, _useful_tags(index, scheme), kmers, scheme), new_block, len(kmers.lengths)
+        cpu_fast.search_range,
+        (index.fast, tag_reading(index.tags, scheme), kmers, scheme),
+        new_block,
+        len(kmers.lengths),
     )
 
 

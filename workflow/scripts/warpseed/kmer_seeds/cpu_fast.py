@@ -18,7 +18,7 @@ from warpseed.fm_index.buckets import (
     prefetch_rows,
     prefetch_text,
 )
-from warpseed.fm_index.tags import MOST_TAGGED, TAG_BASES, tag_mask, tagged_rows
+from warpseed.kmer_seeds.cpu_tags import Pieces, leave_tagged, new_pieces
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -37,15 +37,18 @@ class Block(NamedTuple):
     """Working arrays of one block of k-mers. An *owner* is a k-mer in one orientation, an *item* one look-up."""
 
     item_low: np.ndarray
-    """int64[items], table entry, then first row"""
+    """int64[items], the table's entry with its first row"""
     item_high: np.ndarray
+    """int64[items], and with the row behind its last"""
     item_owner: np.ndarray
     item_pattern: np.ndarray
     """int32[items], the look-up's number among the patterns of the scheme"""
-    filled: np.ndarray
-    """int32[items], the items that have rows, in order"""
+    buckets: Pieces
+    """the rows of each item that has some"""
+    left: Pieces
+    """those that tags left"""
     narrowing: Narrowing
-    """of up to as many as there are items"""
+    """of up to as many as there are pieces"""
     words: np.ndarray
     """uint64[], words of owner o from o·(W + 1) on, the last one zero"""
     marks: np.ndarray
@@ -66,13 +69,15 @@ class Block(NamedTuple):
 def new_block(stride: int, look_ups: int) -> Block:
     """Room for a block: `stride` words for each orientation of a k-mer, `look_ups` of the k-mer that has most."""
     items = max(_LOOK_UPS, 2 * look_ups)
+    buckets = new_pieces(items)
     return Block(
         np.empty(items, np.int64),
         np.empty(items, np.int64),
         np.empty(items, np.int32),
         np.empty(items, np.int32),
-        np.empty(items, np.int32),
-        new_narrowing(items),
+        buckets,
+        new_pieces(items),
+        new_narrowing(len(buckets.item)),
         np.zeros((items + 2) * stride + 1, np.uint64),
         np.zeros(items + 2, np.uint64),
         np.zeros(items + 2, np.uint64),
@@ -106,14 +111,18 @@ def _list_items(fast, kmers, scheme, block, begin, last):
                 word = fetch_word(block.words, owner * stride * int64(32) + scheme.offset[length, i])
                 code = word >> uint64(int64(64) - int64(2) * seen)
                 shift = uint64(int64(2) * (int64(scheme.table_length) - seen))
-                for v in range(scheme.pattern_first[length, i], scheme.pattern_first[length, i + 1]):
-                    bucket = code ^ scheme.patterns[v]
-                    prefetch(fast.table, int64(bucket << shift))
-                    block.item_low[items] = int64(bucket << shift)
-                    block.item_high[items] = int64((bucket + uint64(1)) << shift)
-                    block.item_owner[items] = owner
-                    block.item_pattern[items] = v
-                    items += int64(1)
+                first = uint64(scheme.pattern_first[length, i])
+                look_ups = uint64(scheme.pattern_first[length, i + 1]) - first
+                at = uint64(items)
+                for v in range(look_ups):
+                    bucket = code ^ scheme.patterns[first + v]
+                    block.item_low[at + v] = int64(bucket << shift)
+                    block.item_high[at + v] = int64((bucket + uint64(1)) << shift)
+                    block.item_owner[at + v] = owner
+                    block.item_pattern[at + v] = int64(first + v)
+                for v in range(look_ups):
+                    prefetch(fast.table, block.item_low[at + v])
+                items += int64(look_ups)
         query += int64(1)
     return query, items
 
@@ -124,74 +133,37 @@ def _look_up_items(fast, block, items):
 
     Returns
     -------
-    int64, how many items have rows; they are listed in `filled`
+    int64, how many items have rows; they are listed in `buckets`
     """
     rows = int64(fast.suffix_array.shape[0])
     filled = uint64(0)
     for item in range(uint64(items)):
         low = min(int64(fast.table[uint64(block.item_low[item])]), rows)
         high = min(int64(fast.table[uint64(block.item_high[item])]), rows)
-        block.item_low[item] = low
-        block.item_high[item] = high
         # Without a branch, as none could be foretold: what is empty is written over.
-        block.filled[filled] = item
+        block.buckets.item[filled] = item
+        block.buckets.low[filled] = low
+        block.buckets.high[filled] = high
         filled += uint64(low < high)
     return int64(filled)
 
 
 @scalar
-def _known_behind(scheme, pattern):
-    """How many bases behind the K of the table a match of a look-up has as the k-mer; 0, or less, for none."""
-    return int64(scheme.pattern_exact[pattern]) - int64(scheme.table_length)
-
-
-@scalar
-def _leave_tagged(tags, scheme, block, filled):
-    """Beside the second pass: of small buckets whose next bases are known, leave the rows whose tags have them.
-
-    Returns
-    -------
-    int64, how many items have rows; they are listed in `filled`
-    """
-    for i in range(uint64(filled)):
-        item = uint64(block.filled[i])
-        if _known_behind(scheme, uint64(block.item_pattern[item])) > int64(0):
-            prefetch(tags, block.item_low[item] >> int64(4))
-    kept = uint64(0)
-    for i in range(uint64(filled)):
-        item = uint64(block.filled[i])
-        low = block.item_low[item]
-        high = block.item_high[item]
-        pattern = uint64(block.item_pattern[item])
-        known = _known_behind(scheme, pattern)
-        block.filled[kept] = item
-        if known > int64(0) and high - low <= int64(MOST_TAGGED):
-            start = int64(block.item_owner[item]) * int64(block.stride) * int64(32) + int64(scheme.table_length)
-            word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
-            wanted = word >> uint64(64 - 2 * TAG_BASES)
-            low, high = tagged_rows(tags, low, high, wanted, tag_mask(known))
-            block.item_low[item] = low
-            block.item_high[item] = high
-        kept += uint64(low < high)
-    return int64(kept)
-
-
-@scalar
-def _begin_rows(fast, scheme, block, filled, max_hits):
-    """Third pass: prefetch the rows of the items that have some, or begin to narrow them.
+def _begin_rows(fast, scheme, block, pieces, count, max_hits):
+    """Third pass: prefetch the rows of pieces, or begin to narrow them.
 
     Narrowed are those whose next bases are known, too, and those that may have too many hits for each to be looked at.
 
     Returns
     -------
-    int64, how many items are crowded and to be narrowed
+    int64, how many pieces are crowded and to be narrowed
     """
     crowded = int64(0)
-    for i in range(uint64(filled)):
-        item = uint64(block.filled[i])
-        low = block.item_low[item]
-        high = block.item_high[item]
+    for i in range(uint64(count)):
+        low = pieces.low[i]
+        high = pieces.high[i]
         if high - low > int64(NARROW_ABOVE):
+            item = uint64(pieces.item[i])
             pattern = uint64(block.item_pattern[item])
             seen = int64(scheme.pattern_length[pattern])
             exact = int64(scheme.pattern_exact[pattern])
@@ -200,7 +172,7 @@ def _begin_rows(fast, scheme, block, filled, max_hits):
                 word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
                 changed = scheme.patterns[pattern] << uint64(int64(64) - int64(2) * seen)
                 wanted = (word ^ changed) & prefix_mask(exact)
-                begin_narrowing(fast, block.narrowing, crowded, item, low, high, wanted, exact)
+                begin_narrowing(fast, block.narrowing, crowded, i, low, high, wanted, exact)
                 crowded += int64(1)
                 continue
         prefetch_rows(fast, low, high)
@@ -255,11 +227,12 @@ def _verify(fast, kmers, scheme, block, begin, runs, sink, stored):
 
 
 @scalar
-def _too_many(kmers, scheme, block, query, item, sink, rows):
-    """Whether the rows of an item are hits, without a mismatch, one and all, and more than a k-mer may have."""
+def _too_many(kmers, scheme, block, query, piece, sink, rows):
+    """Whether the rows of a piece are hits, without a mismatch, one and all, and more than a k-mer may have."""
+    item, low, high = piece
     if scheme.max_mismatches > 0 or sink.begin > 0 or sink.end < rows:
         return False
-    if block.item_high[item] - block.item_low[item] <= max(int64(sink.max_hits), int64(NARROW_ABOVE)):
+    if high - low <= max(int64(sink.max_hits), int64(NARROW_ABOVE)):
         return False
     owner = block.item_owner[item]
     known = block.marks[owner] & block.mask[owner] == uint64(0)
@@ -267,23 +240,23 @@ def _too_many(kmers, scheme, block, query, item, sink, rows):
 
 
 @inlined
-def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
-    """Rows of an item to candidates, as long as its k-mer is not dropped; these are verified whenever there are many.
+def _gather_rows(fast, kmers, scheme, block, begin, piece, sink, so_far):
+    """Rows of a piece to candidates, as long as its k-mer is not dropped; these are verified whenever there are many.
 
     Parameters
     ----------
+    piece : (item, int64 low, int64 high)
     so_far : (int64 candidates, int64 runs that they are in, int64 hits stored, int64 work done); fewer candidates than
         there may be
 
     Returns
     -------
-    the same, with those of the item
+    the same, with those of the piece
     """
+    item, row, high = piece
     gathered, runs, stored, work = so_far
     owner = block.item_owner[item]
     back = int64(scheme.pattern_offset[block.item_pattern[item]])
-    high = block.item_high[item]
-    row = block.item_low[item]
     most = int64(_SOON) if high - row > sink.max_hits else int64(_CANDIDATES)
     while row < high:
         until = min(high, row + min(most, int64(_CANDIDATES) - gathered))
@@ -306,13 +279,14 @@ def _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far):
 
 
 @scalar
-def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
+def _gather(fast, kmers, scheme, block, begin, listed, sink, so_far):
     """Fourth pass, rows to candidates, with the last one whenever there are many of them; it stores hits.
 
     Rows are read twice, to prefetch their text and to compare it: what they say lies in the cache by then.
 
     Parameters
     ----------
+    listed : (Pieces, int64 how many)
     so_far : (int64 hits stored before this block, int64 work done, this block's look-ups included)
 
     Returns
@@ -322,12 +296,14 @@ def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
     """
     gathered = int64(0)
     runs = int64(0)
+    pieces, count = listed
     stored, work = so_far
     query = int64(begin) - int64(1)
     stop = begin + int64(block.found.shape[0])
-    for i in range(filled):
-        item = int64(block.filled[i])
-        if block.item_low[item] == block.item_high[item]:
+    for i in range(count):
+        item = int64(pieces.item[i])
+        piece = item, pieces.low[i], pieces.high[i]
+        if pieces.low[i] == pieces.high[i]:
             continue
         local = int64(block.item_owner[item]) >> int64(1)
         if begin + local != query:
@@ -337,7 +313,7 @@ def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
             query = begin + local
         if _is_dropped(block, local, sink):
             continue
-        if _too_many(kmers, scheme, block, query, item, sink, int64(fast.suffix_array.shape[0])):
+        if _too_many(kmers, scheme, block, query, piece, sink, int64(fast.suffix_array.shape[0])):
             # What came before goes first; then the room that a k-mer takes which is dropped.
             stored = _verify(fast, kmers, scheme, block, begin, runs, sink, stored)
             gathered = int64(0)
@@ -346,18 +322,18 @@ def _gather(fast, kmers, scheme, block, begin, filled, sink, so_far):
             block.found[local] = sink.max_hits + int64(1)
         else:
             so_far = gathered, runs, stored, work
-            gathered, runs, stored, work = _gather_rows(fast, kmers, scheme, block, begin, item, sink, so_far)
+            gathered, runs, stored, work = _gather_rows(fast, kmers, scheme, block, begin, piece, sink, so_far)
     _verify(fast, kmers, scheme, block, begin, runs, sink, stored)
     return stop, work
 
 
 @scalar
-def search_range(fast, tags, kmers, scheme, block, first, last, sink):
+def search_range(fast, reading, kmers, scheme, block, first, last, sink):
     """Hits of the k-mers [first, last), in passes: table, tags, crowded buckets, suffix array, text, compare.
 
     Parameters
     ----------
-    tags : uint64[n // 16 + 2], of the rows; uint64[0] to search without them
+    reading : TagReading of the scheme; of NO_TAGS to search without any
 
     Returns
     -------
@@ -369,12 +345,14 @@ def search_range(fast, tags, kmers, scheme, block, first, last, sink):
     begin = int64(first)
     while begin < last and work <= sink.work:
         end, items = _list_items(fast, kmers, scheme, block, begin, int64(last))
-        filled = _look_up_items(fast, block, items)
-        if tags.shape[0] > int64(0):
-            filled = _leave_tagged(tags, scheme, block, filled)
-        crowded = _begin_rows(fast, scheme, block, filled, int64(sink.max_hits))
-        narrow_together(fast, block.narrowing, crowded, block.item_low, block.item_high)
-        stop, work = _gather(fast, kmers, scheme, block, begin, filled, sink, (used, work + items))
+        pieces = block.buckets
+        count = _look_up_items(fast, block, items)
+        if reading.tags.bases_behind.shape[0] > int64(0):
+            count = leave_tagged(reading, scheme, block, count)
+            pieces = block.left
+        crowded = _begin_rows(fast, scheme, block, pieces, count, int64(sink.max_hits))
+        narrow_together(fast, block.narrowing, crowded, pieces.low, pieces.high)
+        stop, work = _gather(fast, kmers, scheme, block, begin, (pieces, count), sink, (used, work + items))
         end = min(end, stop)
         stopped, used, needed = close_queries(block.found, begin, end, first, sink, used)
         if stopped < end:

@@ -182,7 +182,7 @@ class IndexSize(NamedTuple):
         length = self.settings["table_length"]
         table = min(4 * self.bases, 4**15) if length is None else 4 ** (length + 1)
         fast = 4 * self.bases + table if "fast" in self.parts else 0
-        tags = self.bases / 2 if "tags" in self.parts else 0
+        tags = 2 * self.bases if "tags" in self.parts else 0
         return math.ceil(fast + tags + (0.27 + a_bwt * self.directions) * self.bases)
 
 
