@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
-from warpseed.fm_index.suffix_letters import Room, deal_out, set_apart, sort_bucket
+from warpseed.fm_index.suffix_letters import Half, Room, deal_out, set_apart, sort_bucket
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys, table_of
 from warpseed.fm_index.text import PackedText
@@ -22,14 +22,15 @@ __all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_table"]
 MAX_ROWS = (1 << 32) - 1
 """Rows and text positions are 32-bit words everywhere in the index."""
 SORTING_BYTES = 9
-"""Of memory that a base takes while suffixes are sorted, beside the packed text: its row, its key, later its rank, and
-whether it is tied, where ties are left to ranks."""
+"""Of memory that a base takes at most while suffixes are sorted, beside the packed text: its row, its key, in a half of
+them at a time, later its rank, and whether it is tied, where ties are left to ranks."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
 _LARGE = 1 << 16
 """Suffixes of a bucket, at most, that is sorted by letters, or a sixteenth of the text if that is more."""
 _NONE = np.empty(0, np.uint32)
+_ALL = np.uint64((1 << 64) - 1)
 
 
 def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
@@ -76,8 +77,8 @@ class _Sorter:
         ends = starts[1:] - np.uint32(1)
         self._text, self._size, self._threads = text, int(starts[-1]), max(1, threads)
         self._separators = len(ends)
-        self._rows, self._numbers = (np.empty(self._size, np.uint32) for _ in range(2))
-        """positions; and the keys of their suffixes, later the ranks of positions"""
+        self._rows = np.empty(self._size, np.uint32)
+        """positions"""
         self._rows[: len(ends)] = ends
         self._tied = np.zeros(self._size + 8, np.uint8)
         """of compute.groups"""
@@ -87,45 +88,76 @@ class _Sorter:
         prefix = 1
         while prefix < min(_MOST_PREFIX, table_length or _MOST_PREFIX) and 4**prefix * _BUCKET < self._size:
             prefix += 1
-        borders = self._deal_out(prefix)
+        places, borders = self._count(prefix)
         sizes = np.diff(borders)
         marks = Marks.of(sizes, table_length - prefix) if table_length else Marks.none(len(sizes))
         buckets = _Buckets(prefix, borders, marks)
-        depth = self._sort_buckets(buckets)
+        depth = self._sort_halves(buckets, places)
         if depth:
-            sort_by_ranks(self._rows, self._tied, self._numbers, depth, self._threads)
+            ranks = np.empty(self._size, np.uint32)
+            sort_by_ranks(self._rows, self._tied, ranks, depth, self._threads)
         return self._rows, buckets
 
-    def _deal_out(self, prefix: int) -> np.ndarray:
-        """Put positions and keys into buckets, behind separators; returns where buckets begin, int64[4**prefix + 1]."""
-        spans = spans_of(self._size, self._threads, max(STEP, self._size // 64))
+    def _spans(self) -> list[tuple[int, int]]:
+        return spans_of(self._size, self._threads, max(STEP, self._size // 64))
+
+    def _count(self, prefix: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where each span puts what it has for each bucket, behind separators, and where buckets begin: `places_of`."""
+        spans = self._spans()
         counts = np.zeros((len(spans), 4**prefix), np.int64)
+        everything = Half(np.uint64(0), _ALL, 0)
 
-        def deal(number: int, places: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
-            deal_out(self._text, prefix, spans[number], places[number], rows, keys)
+        def count(number: int) -> None:
+            deal_out(self._text, prefix, everything, spans[number], counts[number], _NONE, _NONE)
 
-        on_threads(self._threads, lambda number: deal(number, counts, _NONE, _NONE), len(spans))
-        places, borders = places_of(counts, self._separators)
-        on_threads(self._threads, lambda number: deal(number, places, self._rows, self._numbers), len(spans))
-        return borders
+        on_threads(self._threads, count, len(spans))
+        return places_of(counts, self._separators)
 
-    def _sort_buckets(self, buckets: _Buckets) -> int:
-        """Sort buckets by letters; returns by how many bases what is tied still is tied at least, 0 if nothing is."""
-        sizes = np.diff(buckets.borders)
-        # The largest first, so that no thread is left alone with it.
-        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)].tolist()
-        depths = on_threads(self._threads, lambda number: self._sort_bucket(buckets, order[number]), len(order))
+    def _sort_halves(self, buckets: _Buckets, places: np.ndarray) -> int:
+        """Deal suffixes out and sort them, first those that begin with A or C, then the others, with the same keys;
+        returns as `_sort_buckets`."""
+        middle = len(buckets.borders) // 2
+        begin, between, end = (int(buckets.borders[bucket]) for bucket in (0, middle, -1))
+        keys = np.empty(max(between - begin, end - between), np.uint32)
+        depths = []
+        for half, first in ((Half(_ALL, np.uint64(0), begin), 0), (Half(np.uint64(0), np.uint64(0), between), middle)):
+            self._deal_out(buckets.prefix, half, places, keys)
+            depths.append(self._sort_buckets(buckets, range(first, first + middle), keys))
         return min((depth for depth in depths if depth), default=0)
 
-    def _sort_bucket(self, buckets: _Buckets, bucket: int) -> int:
+    def _deal_out(self, prefix: int, half: Half, places: np.ndarray, keys: np.ndarray) -> None:
+        """Put positions and keys of a half into its buckets."""
+        spans = self._spans()
+
+        def deal(number: int) -> None:
+            deal_out(self._text, prefix, half, spans[number], places[number], self._rows, keys)
+
+        on_threads(self._threads, deal, len(spans))
+
+    def _sort_buckets(self, buckets: _Buckets, chosen: range, keys: np.ndarray) -> int:
+        """Sort chosen buckets by letters; returns by how many bases what is tied still is tied at least, 0 if nothing
+        is. `keys` are those of their rows."""
+        sizes = np.diff(buckets.borders)[chosen.start : chosen.stop]
+        # The largest first, so that no thread is left alone with it.
+        order = (chosen.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
+        before = int(buckets.borders[chosen.start])
+
+        def sort(number: int) -> int:
+            begin, end = (int(buckets.borders[order[number] + i]) for i in range(2))
+            return self._sort_bucket(buckets, order[number], keys[begin - before : end - before])
+
+        depths = on_threads(self._threads, sort, len(order))
+        return min((depth for depth in depths if depth), default=0)
+
+    def _sort_bucket(self, buckets: _Buckets, bucket: int, keys: np.ndarray) -> int:
         """As `sort_bucket`; a large one is left to ranks."""
         prefix, borders, marks = buckets
         begin, end, mark = int(borders[bucket]), int(borders[bucket + 1]), int(marks.begins[bucket])
         if end - begin <= max(_LARGE, self._size // 16):
             place, room = (begin, end, mark), Room.of(end - begin)
-            return int(sort_bucket(self._text, prefix, place, self._rows, self._numbers, self._tied, marks, room))
+            return int(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
         if len(marks.words):
-            mark_keys(marks, mark, self._numbers[begin:end], np.zeros(4**marks.bases, np.int64))
+            mark_keys(marks, mark, keys, np.zeros(4**marks.bases, np.int64))
         self._leave_to_ranks(prefix, begin, end)
         return prefix
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
+from warpseed.compute.intrinsics import leading_zeros
 from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
-__all__ = ["Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
+__all__ = ["Half", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
 
 _KEY_BASES = 16
 """Bases of a key."""
@@ -34,6 +35,7 @@ _WORK = 4
 _LITTLE = 1 << 14
 """More of them: few suffixes that are tied by many bases are soon sorted."""
 _GOES_ON = np.uint64(1 << 63)
+_HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
 
 
 class Room(NamedTuple):
@@ -60,25 +62,46 @@ class Room(NamedTuple):
         return cls(elements, others, np.empty(_DIGITS, np.int64), rows, tied, np.empty(STACK, np.int64))
 
 
+class Half(NamedTuple):
+    """Which suffixes are dealt out together, so that keys of the others take no memory meanwhile."""
+
+    flipped: np.uint64
+    """all ones for those that begin with A or C, whose high bit is 0"""
+    every: np.uint64
+    """all ones for all suffixes"""
+    before: int
+    """rows before theirs"""
+
+
 @inlined
-def _deal_one(word, prefix, position, borders, positions, keys):
+def _deal_one(word, prefix, position, half, borders, positions, keys):
     bucket = word >> (uint64(64) - prefix)
     place = borders[bucket]
     borders[bucket] = place + int64(1)
     if positions.shape[0] > 0:
         positions[uint64(place)] = uint32(position)
-        keys[uint64(place)] = uint32(word >> (uint64(32) - prefix))
+        keys[uint64(place - half.before)] = uint32(word >> (uint64(32) - prefix))
+
+
+@inlined
+def _bases_of(text, half, first, position, stop):
+    """The high bits of those of 32 bases, from `first` on, that begin a suffix of a half and lie in [position, stop)."""
+    word = (text.words[uint64(first) >> uint64(5)] ^ half.flipped) | half.every
+    word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
+    return word & uint64(_HIGH)
 
 
 @scalar
-def deal_out(text, prefix, span, borders, positions, keys):
-    """Deal out the suffixes that begin at [first, last), separators left out.
+def deal_out(text, prefix, half, span, borders, positions, keys):
+    """Deal out the suffixes of a half that begin at [first, last), separators left out.
 
     Parameters
     ----------
     prefix : bases that buckets share
+    half : Half
     borders : int64[4**prefix], the place of each bucket's next suffix; it moves on
-    positions, keys : uint32[n], filled; uint32[0] only counts
+    positions : uint32[n], filled in the half's rows; uint32[0] only counts
+    keys : uint32[m], of the half's rows, filled
     """
     first, last = span
     bits = uint64(2) * uint64(prefix)
@@ -86,10 +109,16 @@ def deal_out(text, prefix, span, borders, positions, keys):
     while position < last:
         end = segment_end(text.segments, position)
         stop = min(end, last)
-        for at in range(position, min(stop, end - int64(31))):
-            _deal_one(fetch_word(text.words, at), bits, at, borders, positions, keys)
-        for at in range(max(position, end - int64(31)), stop):
-            _deal_one(fetch_word(text.words, at) & prefix_mask(end - at), bits, at, borders, positions, keys)
+        for word in range(position >> int64(5), (stop + int64(31)) >> int64(5)):
+            begin = word << int64(5)
+            left = _bases_of(text, half, begin, position, stop)
+            while left != uint64(0):
+                at = begin + (leading_zeros(left) >> int64(1))
+                left &= ~prefix_mask(at - begin + int64(1))
+                bases = fetch_word(text.words, at)
+                if at > end - int64(32):
+                    bases &= prefix_mask(end - at)
+                _deal_one(bases, bits, at, half, borders, positions, keys)
         position = end + int64(1)
 
 
@@ -227,18 +256,18 @@ def _sort_by_keys(begin, end, positions, keys, room):
     """Sort a bucket by keys, of equal ones by positions; returns how many suffixes are tied, whose rows are noted."""
     for digit in range(_DIGITS):
         room.counts[uint64(digit)] = 0
-    for row in range(begin, end):
-        room.counts[uint64(keys[uint64(row)]) >> uint64(20)] += int64(1)
+    for i in range(end - begin):
+        room.counts[uint64(keys[uint64(i)]) >> uint64(20)] += int64(1)
     total = int64(0)
     for digit in range(_DIGITS):
         count = room.counts[uint64(digit)]
         room.counts[uint64(digit)] = total
         total += count
-    for row in range(begin, end):
-        key = uint64(keys[uint64(row)])
+    for i in range(end - begin):
+        key = uint64(keys[uint64(i)])
         place = room.counts[key >> uint64(20)]
         room.counts[key >> uint64(20)] = place + int64(1)
-        room.elements[uint64(place)] = (key << uint64(32)) | uint64(positions[uint64(row)])
+        room.elements[uint64(place)] = (key << uint64(32)) | uint64(positions[uint64(begin + i)])
     first = int64(0)
     for digit in range(_DIGITS):
         last = room.counts[uint64(digit)]
@@ -271,7 +300,7 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     prefix : bases that its suffixes share
     bucket : its first row, the row behind its last, and the word where its marks begin
     positions : uint32[n], in rows
-    keys : uint32[n]
+    keys : uint32[...], of the bucket's rows
     tied : uint8[n + 8], of 0; only what is left tied is written
     marks : of the table; without words where none is made
     room : of at least so many elements
