@@ -85,7 +85,7 @@ def _deal_one(word, prefix, position, half, borders, positions, keys):
 
 @inlined
 def _bases_of(text, half, first, position, stop):
-    """The high bits of those of 32 bases, from `first` on, that begin a suffix of a half and lie in [position, stop)."""
+    """The high bits of those of 32 bases from `first` on that begin a suffix of a half and lie in [position, stop)."""
     word = (text.words[uint64(first) >> uint64(5)] ^ half.flipped) | half.every
     word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
     return word & uint64(_HIGH)
