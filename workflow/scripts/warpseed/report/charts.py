@@ -275,7 +275,7 @@ def _draw_stages(axes: Axes, group: pd.DataFrame, colours: dict[str, str]) -> No
         for stage, colour in colours.items():
             share = float(own["share"].get(stage, 0.0))
             axes.barh(y, share, left=left, height=0.72, color=colour, edgecolor="white", linewidth=0.5)
-            if share >= 0.13:
+            if share >= 0.17:  # otherwise it is wider than its part
                 axes.text(left + share / 2, y, f"{100 * share:.0f} %", ha="center", va="center", fontsize=style.SMALL,
                           color=style.ink_on(colour))  # fmt: skip
             left += share
