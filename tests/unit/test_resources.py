@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SETTINGS = {"occ_interval": 128, "sa_interval": 32, "table_length": None}
 SIZES = [10_000, 4_641_652, 100_286_401, 1_000_000_000, 2_200_000_000, 3_210_000_000]
 SIMULATED = {"simulated": 12_345, "human_like": 678}
-PARTS = [("fast",), ("fast", "paper"), ("paper",), ("fast", "tags")]
+PARTS = [("fast",), ("fast", "paper"), ("paper",), ("fast", "tags"), ("tags",)]
 
 
 def size(bases: int, parts: tuple[str, ...] = ("fast", "paper"), **settings: int | None) -> IndexSize:

@@ -12,10 +12,10 @@ import pytest
 import warpseed
 from oracles.kmers import find_kmers
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.vectors import agreeing_bytes
+from warpseed.compute.vectors import WIDTH, agreeing_bytes
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.build import build_index
-from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.layout import TAG_PADDING, SeedIndex
 from warpseed.fm_index.store import open_index, save_index
 from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.text import PackedText
@@ -76,6 +76,10 @@ def test_threads_make_the_same_tags(tmp_path: Path, threads: int) -> None:
     genome = written(tmp_path, drawn(1, 5000), drawn(2, 31))
     one, more = (build_index(genome, parts="tags", threads=each).tags for each in (1, threads))
     assert all(np.array_equal(*each) for each in zip(one, more, strict=True))
+
+
+def test_as_many_zeros_lie_behind_tags_as_are_compared_at_once() -> None:
+    assert TAG_PADDING >= WIDTH
 
 
 def test_a_damaged_suffix_array_leads_nowhere(tmp_path: Path) -> None:

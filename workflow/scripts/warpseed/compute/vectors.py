@@ -1,4 +1,4 @@
-"""What parsing text, searching sets and comparing numbers need of a CPU's vector registers, as LLVM intrinsics.
+"""What parsing text, searching sets and comparing numbers or tags need of a CPU's vector registers, in LLVM intrinsics.
 
 Text is handled 32 bytes of a uint8 array at once, words eight of a uint64 array, from a position on. Nothing is
 checked: the arrays must be so long. A mask has one bit for each of the bytes or words, the lowest for the first.
@@ -78,9 +78,11 @@ def mask_outside(typing_context, array, position, low, high):
 
 @intrinsic
 def agreeing_bytes(typing_context, array, position, bases, sure, compared, allowed):
-    """Mask (uint64) of the bytes whose four bases agree with those in the lowest byte of `bases`, a uint64: with none
-    that differs of those in `sure`, and at most `allowed` of those in `compared`; in these bytes the low bit of a base
-    stands for it."""
+    """Mask (uint64) of those of 32 bytes from ``array[position]`` on whose four bases agree with the four of `bases`.
+
+    None of those in `sure` may differ, and at most `allowed` of those in `compared`. All four are uint64, of which the
+    lowest byte counts; in the two masks the low bit of each of the four bases stands for it.
+    """
     if not (_are_bytes(array, position) and all(each == types.uint64 for each in (bases, sure, compared, allowed))):
         return None
 
@@ -88,8 +90,8 @@ def agreeing_bytes(typing_context, array, position, bases, sure, compared, allow
         undefined = ir.Constant(_BYTES, ir.Undefined)
         first = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
 
-        def each(number):
-            one = builder.insert_element(undefined, builder.trunc(number, _BYTE), ir.IntType(32)(0))
+        def all_of(byte):
+            one = builder.insert_element(undefined, builder.trunc(byte, _BYTE), ir.IntType(32)(0))
             return builder.shuffle_vector(one, undefined, first)
 
         def added(counts, bits, mask):
@@ -97,11 +99,11 @@ def agreeing_bytes(typing_context, array, position, bases, sure, compared, allow
             return builder.add(builder.and_(counts, _all(mask)), builder.and_(shifted, _all(mask)))
 
         found = builder.load(_address(context, builder, signature.args[0], *arguments[:2]), align=1)
-        differ = builder.xor(found, each(arguments[2]))
+        differ = builder.xor(found, all_of(arguments[2]))
         differ = builder.or_(differ, builder.lshr(differ, _all(1)))
-        none = builder.icmp_unsigned("==", builder.and_(differ, each(arguments[3])), _all(0))
-        number = added(added(builder.and_(differ, each(arguments[4])), 2, 0x33), 4, 0x0F)
-        return _mask(builder, builder.and_(none, builder.icmp_unsigned("<=", number, each(arguments[5]))))
+        none = builder.icmp_unsigned("==", builder.and_(differ, all_of(arguments[3])), _all(0))
+        number = added(added(builder.and_(differ, all_of(arguments[4])), 2, 0x33), 4, 0x0F)
+        return _mask(builder, builder.and_(none, builder.icmp_unsigned("<=", number, all_of(arguments[5]))))
 
     return types.uint64(array, position, *[types.uint64] * 4), codegen
 

@@ -54,8 +54,9 @@ def needed_memory(
 ) -> int:
     """Bytes of the host's memory that making some parts of an index takes at its peak.
 
-    While the CPU sorts suffixes these are their rows and a number beside each, the packed text, of which the reversed
-    one may be another, and what is finished by then; afterwards what is finished, or the reference that was read.
+    While the CPU sorts suffixes these are at most their rows and a number beside each, the packed text, of which the
+    reversed one may be another, and what is finished by then; afterwards what is finished, or the reference that was
+    read.
     """
     chosen = choose_parts(parts)
     sizes = Sizes(bases, 1, parameters or Parameters(128, 32, choose_table_length(bases)))
@@ -158,7 +159,7 @@ def build_index(
     ----------
     reference : path of a FASTA file (plain or gzip), or a Reference
     parts : names of what to make beside the packed text: 'fast' (suffix array and table, for the fast tier), 'tags'
-        (with 'fast', half a byte a base more, for k-mers on the CPU), 'paper' (both BWTs, for the paper tier), or one
+        (with 'fast', two bytes a base more, for k-mers on the CPU), 'paper' (both BWTs, for the paper tier), or one
         BWT, 'forward' or 'reverse'
     threads : int, CPU threads; the index is the same for every number
     occ_interval : int, distance of ROcc entries in rows, a power of two from 32 to 65,536 (q; paper 000, section
@@ -263,7 +264,7 @@ def _read(reference: object, require_room: Callable[[int], None], threads: int) 
 
 
 def _check_file(path: str | os.PathLike[str], require_room: Callable[[int], None]) -> None:
-    """Say that memory is too little before a large file is read: a base takes a byte, packed half a byte at most."""
+    """Say that memory is too little before a large file is read: a base takes a byte, packed two bytes at most."""
     if os.path.isfile(path):
         with open(path, "rb") as handle:
             packed = handle.read(2) == b"\x1f\x8b"

@@ -1,8 +1,9 @@
 """Suffix arrays: the suffixes of a text in order, on all cores.
 
 A suffix ends where its segment does: separators are smaller than bases, and of two separators the first in the text is
-the smaller. Here suffixes are dealt out to buckets, and buckets to threads; `suffix_letters.py` sorts a bucket,
-`suffix_ranks.py` what is tied still, and `table.py` makes the lookup table of what buckets have marked.
+the smaller. Here suffixes are dealt out to buckets, those that begin with A or C before the others, and buckets to
+threads; `suffix_letters.py` sorts a bucket, `suffix_ranks.py` what is tied still, and `table.py` makes the lookup table
+of what buckets have marked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
-from warpseed.fm_index.suffix_letters import Half, Room, deal_out, set_apart, sort_bucket
+from warpseed.fm_index.suffix_letters import Dealt, Room, deal_out, set_apart, sort_bucket
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys, table_of
 from warpseed.fm_index.text import PackedText
@@ -30,7 +31,6 @@ _MOST_PREFIX = 8
 _LARGE = 1 << 16
 """Suffixes of a bucket, at most, that is sorted by letters, or a sixteenth of the text if that is more."""
 _NONE = np.empty(0, np.uint32)
-_ALL = np.uint64((1 << 64) - 1)
 
 
 def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
@@ -99,16 +99,17 @@ class _Sorter:
         return self._rows, buckets
 
     def _spans(self) -> list[tuple[int, int]]:
+        """The parts of the text whose suffixes are dealt out side by side."""
         return spans_of(self._size, self._threads, max(STEP, self._size // 64))
 
     def _count(self, prefix: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where each span puts what it has for each bucket, behind separators, and where buckets begin: `places_of`."""
+        """Where each span puts what it has for each bucket, int64[spans, 4**prefix], behind separators, and where
+        buckets begin, int64[4**prefix + 1]; see `places_of`."""
         spans = self._spans()
         counts = np.zeros((len(spans), 4**prefix), np.int64)
-        everything = Half(np.uint64(0), _ALL, 0)
 
         def count(number: int) -> None:
-            deal_out(self._text, prefix, everything, spans[number], counts[number], _NONE, _NONE)
+            deal_out(self._text, prefix, Dealt.everything(), spans[number], counts[number], _NONE, _NONE)
 
         on_threads(self._threads, count, len(spans))
         return places_of(counts, self._separators)
@@ -120,17 +121,17 @@ class _Sorter:
         begin, between, end = (int(buckets.borders[bucket]) for bucket in (0, middle, -1))
         keys = np.empty(max(between - begin, end - between), np.uint32)
         depths = []
-        for half, first in ((Half(_ALL, np.uint64(0), begin), 0), (Half(np.uint64(0), np.uint64(0), between), middle)):
-            self._deal_out(buckets.prefix, half, places, keys)
-            depths.append(self._sort_buckets(buckets, range(first, first + middle), keys))
+        for number, first_row in enumerate((begin, between)):
+            self._deal_out(buckets.prefix, Dealt.half(number, first_row), places, keys)
+            depths.append(self._sort_buckets(buckets, range(number * middle, (number + 1) * middle), keys))
         return min((depth for depth in depths if depth), default=0)
 
-    def _deal_out(self, prefix: int, half: Half, places: np.ndarray, keys: np.ndarray) -> None:
-        """Put positions and keys of a half into its buckets."""
+    def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
+        """Put positions and keys of what is dealt out into its buckets."""
         spans = self._spans()
 
         def deal(number: int) -> None:
-            deal_out(self._text, prefix, half, spans[number], places[number], self._rows, keys)
+            deal_out(self._text, prefix, dealt, spans[number], places[number], self._rows, keys)
 
         on_threads(self._threads, deal, len(spans))
 

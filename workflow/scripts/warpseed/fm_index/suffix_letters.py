@@ -1,9 +1,10 @@
 """Steps of sorting the suffixes of a packed text on the CPU: by letters.
 
 A suffix ends where its segment does; what is equal up to there stands in the order of lengths, then of positions.
-Suffixes are dealt out to *buckets* by their first bases, with the 16 bases behind these as their keys. A bucket is
-sorted by keys, and what is tied then by the bases behind: a few suffixes by comparing them, more by the next bases of
-all, round for round. What is tied still after some work is left to ranks (`suffix_ranks.py`).
+Suffixes are dealt out to *buckets* by their first bases, one half after the other, with the 16 bases behind these as
+their keys. A bucket is sorted by keys, and what is tied then by the bases behind: a few suffixes by comparing them,
+more by the next bases of all, round for round. What is tied still after some work is left to ranks
+(`suffix_ranks.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
-__all__ = ["Half", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
+__all__ = ["Dealt", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
 
 _KEY_BASES = 16
 """Bases of a key."""
@@ -35,6 +36,7 @@ _WORK = 4
 _LITTLE = 1 << 14
 """More of them: few suffixes that are tied by many bases are soon sorted."""
 _GOES_ON = np.uint64(1 << 63)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
 
 
@@ -62,46 +64,57 @@ class Room(NamedTuple):
         return cls(elements, others, np.empty(_DIGITS, np.int64), rows, tied, np.empty(STACK, np.int64))
 
 
-class Half(NamedTuple):
-    """Which suffixes are dealt out together, so that keys of the others take no memory meanwhile."""
+class Dealt(NamedTuple):
+    """Which suffixes are dealt out: all, or a half of them, so that keys of the others take no memory meanwhile."""
 
-    flipped: np.uint64
+    flip: np.uint64
     """all ones for those that begin with A or C, whose high bit is 0"""
-    every: np.uint64
+    keep: np.uint64
     """all ones for all suffixes"""
-    before: int
-    """rows before theirs"""
+    first_row: int
+    """of those that are dealt out"""
+
+    @classmethod
+    def everything(cls) -> Dealt:
+        return cls(np.uint64(0), _ALL, 0)
+
+    @classmethod
+    def half(cls, number: int, first_row: int) -> Dealt:
+        """Half 0 begins with A or C, half 1 with G or T."""
+        return cls((_ALL, np.uint64(0))[number], np.uint64(0), first_row)
 
 
 @inlined
-def _deal_one(word, prefix, position, half, borders, positions, keys):
+def _deal_one(word, prefix, position, dealt, borders, positions, keys):
+    """Put a suffix, whose first 32 bases are `word`, and its key into its bucket, or only count it."""
     bucket = word >> (uint64(64) - prefix)
     place = borders[bucket]
     borders[bucket] = place + int64(1)
     if positions.shape[0] > 0:
         positions[uint64(place)] = uint32(position)
-        keys[uint64(place - half.before)] = uint32(word >> (uint64(32) - prefix))
+        keys[uint64(place - dealt.first_row)] = uint32(word >> (uint64(32) - prefix))
 
 
 @inlined
-def _bases_of(text, half, first, position, stop):
-    """The high bits of those of 32 bases from `first` on that begin a suffix of a half and lie in [position, stop)."""
-    word = (text.words[uint64(first) >> uint64(5)] ^ half.flipped) | half.every
+def _bases_of(text, dealt, first, position, stop):
+    """The high bits of those of 32 bases from `first` on that begin what is dealt out and lie in [position, stop)."""
+    word = (text.words[uint64(first) >> uint64(5)] ^ dealt.flip) | dealt.keep
     word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
     return word & uint64(_HIGH)
 
 
 @scalar
-def deal_out(text, prefix, half, span, borders, positions, keys):
-    """Deal out the suffixes of a half that begin at [first, last), separators left out.
+def deal_out(text, prefix, dealt, span, borders, positions, keys):
+    """Deal out all suffixes, or those of a half, that begin in a span, separators left out.
 
     Parameters
     ----------
     prefix : bases that buckets share
-    half : Half
+    dealt : Dealt
+    span : (int64 first, int64 last), positions
     borders : int64[4**prefix], the place of each bucket's next suffix; it moves on
-    positions : uint32[n], filled in the half's rows; uint32[0] only counts
-    keys : uint32[m], of the half's rows, filled
+    positions : uint32[n], filled in the rows of what is dealt out; uint32[0] only counts
+    keys : uint32[m], of these rows, filled
     """
     first, last = span
     bits = uint64(2) * uint64(prefix)
@@ -111,14 +124,14 @@ def deal_out(text, prefix, half, span, borders, positions, keys):
         stop = min(end, last)
         for word in range(position >> int64(5), (stop + int64(31)) >> int64(5)):
             begin = word << int64(5)
-            left = _bases_of(text, half, begin, position, stop)
+            left = _bases_of(text, dealt, begin, position, stop)
             while left != uint64(0):
                 at = begin + (leading_zeros(left) >> int64(1))
                 left &= ~prefix_mask(at - begin + int64(1))
                 bases = fetch_word(text.words, at)
                 if at > end - int64(32):
                     bases &= prefix_mask(end - at)
-                _deal_one(bases, bits, at, half, borders, positions, keys)
+                _deal_one(bases, bits, at, dealt, borders, positions, keys)
         position = end + int64(1)
 
 

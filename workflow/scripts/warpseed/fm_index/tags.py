@@ -15,11 +15,19 @@ from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.layout import TAG_PADDING, Tags
 from warpseed.fm_index.text import PackedText
 
-__all__ = ["TAG_BASES", "make_tags"]
+__all__ = ["FIRST_BASES", "LAST_BASES", "TAG_BASES", "first_tag", "make_tags"]
 
 TAG_BASES = 4
+FIRST_BASES, LAST_BASES = np.array([[0, 0x40, 0x50, 0x54, 0x55], [0, 0x01, 0x05, 0x15, 0x55]], np.uint8)
+"""uint8[TAG_BASES + 1], masks of so many bases of a tag, from its first on and to its last: the low bit of each."""
 _AHEAD = 48
 """Rows whose text is prefetched before it is read."""
+
+
+@inlined
+def first_tag(word):
+    """The tag that the first bases of a packed word are, uint64."""
+    return word >> uint64(64 - 2 * TAG_BASES)
 
 
 @inlined
@@ -45,8 +53,8 @@ def _fill_tags(words, suffix_array, table_length, span, tags):
         ahead = min(row + int64(_AHEAD), int64(suffix_array.shape[0]) - int64(1))
         prefetch(words, _place_of(suffix_array, ahead) >> int64(5))
         around = _bases_around(words, _place_of(suffix_array, row))
-        tags.bases_before[row] = around >> uint64(56)
-        tags.bases_behind[row] = (around << shift) >> uint64(56)
+        tags.bases_before[row] = first_tag(around)
+        tags.bases_behind[row] = first_tag(around << shift)
 
 
 def make_tags(text: PackedText, suffix_array: np.ndarray, table_length: int, threads: int) -> Tags:

@@ -228,7 +228,7 @@ def _verify(fast, kmers, scheme, block, begin, runs, sink, stored):
 
 @scalar
 def _too_many(kmers, scheme, block, query, piece, sink, rows):
-    """Whether the rows of a piece are hits, without a mismatch, one and all, and more than a k-mer may have."""
+    """Whether the rows of a piece, (item, low, high), are hits, without a mismatch, and more than a k-mer may have."""
     item, low, high = piece
     if scheme.max_mismatches > 0 or sink.begin > 0 or sink.end < rows:
         return False
@@ -245,7 +245,7 @@ def _gather_rows(fast, kmers, scheme, block, begin, piece, sink, so_far):
 
     Parameters
     ----------
-    piece : (item, int64 low, int64 high)
+    piece : (int64 item, int64 low, int64 high)
     so_far : (int64 candidates, int64 runs that they are in, int64 hits stored, int64 work done); fewer candidates than
         there may be
 

@@ -15,7 +15,7 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.vectors import ALL_BYTES, WIDTH, agreeing_bytes, trailing_zeros
 from warpseed.fm_index.layout import Tags
-from warpseed.fm_index.tags import TAG_BASES
+from warpseed.fm_index.tags import FIRST_BASES, LAST_BASES, TAG_BASES, first_tag
 from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, changed_bases, neighbours
 
 __all__ = ["Pieces", "TagReading", "leave_tagged", "new_pieces", "tag_reading"]
@@ -24,7 +24,10 @@ _MOST_TAGGED = 4096
 """Rows of a bucket whose tags are read; what lies behind them is left as it is."""
 _MOST_LEFT = 0.1
 """Tags are read where they leave no more of rows with bases drawn at random."""
-_LONGER = 1024
+_SHARES = np.array(
+    [[neighbours(bases, errors) / 4**bases for errors in range(MAX_MISMATCHES + 1)] for bases in range(TAG_BASES + 1)]
+)
+_MORE_PIECES = 1024
 """Pieces that there is room for beside one of each look-up."""
 
 
@@ -41,7 +44,7 @@ class Pieces(NamedTuple):
 
 def new_pieces(items: int) -> Pieces:
     """Room for those of so many look-ups."""
-    most = items + _LONGER
+    most = items + _MORE_PIECES
     return Pieces(np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64))
 
 
@@ -60,13 +63,21 @@ class TagReading(NamedTuple):
 
 
 def _share(bases: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The share of all strings of so many bases that are within so many mismatches of one of them."""
-    shares = [[neighbours(length, errors) / 4**length for errors in range(MAX_MISMATCHES + 1)] for length in range(5)]
-    return np.array(shares)[bases, allowed]
+    """The share of all strings of so many bases, int64[p], that are within so many mismatches, int64[p], of one of
+    them: float64[p]."""
+    return _SHARES[bases, allowed]
 
 
 def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
-    """How tags are compared for each pattern: not where they would leave too many rows."""
+    """How tags are compared for each pattern: not where they would leave too many rows.
+
+    Parameters
+    ----------
+    tags : of the rows; NO_TAGS are compared with nothing
+    scheme : of the k-mers that are searched
+    """
+    if len(tags.bases_behind) == 0:
+        return TagReading(tags, *(np.empty(0, np.uint8) for _ in TagReading._fields[1:]))
     length = np.zeros(len(scheme.patterns), np.int64)
     for k in np.flatnonzero(scheme.windows):
         length[scheme.pattern_first[k, 0] : scheme.pattern_first[k, scheme.windows[k]]] = k
@@ -76,12 +87,10 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
     behind = np.clip(length - offset - scheme.table_length, 0, TAG_BASES)
     sure = np.clip(scheme.pattern_exact.astype(np.int64) - scheme.table_length, 0, behind)
     before[_share(before, allowed) > _MOST_LEFT] = 0
-    left = _share(sure, 0 * allowed) * _share(behind - sure, allowed)
+    left = _share(sure, np.zeros_like(allowed)) * _share(behind - sure, allowed)
     behind[left > _MOST_LEFT] = 0
     sure[left > _MOST_LEFT] = 0
-    first = np.array([0, 0x40, 0x50, 0x54, 0x55], np.uint8)
-    last = np.array([0, 0x01, 0x05, 0x15, 0x55], np.uint8)
-    return TagReading(tags, last[before], first[behind], first[sure], allowed.astype(np.uint8))
+    return TagReading(tags, LAST_BASES[before], FIRST_BASES[behind], FIRST_BASES[sure], allowed.astype(np.uint8))
 
 
 @inlined
@@ -93,7 +102,7 @@ def _first_base(block, scheme, item):
 
 @inlined
 def _agreeing_rows(reading, pattern, wanted, row):
-    """Which of 32 rows agree with a k-mer in the bases before and behind, as of `agreeing_bytes`."""
+    """Which of 32 rows agree with a k-mer in the bases before and behind: uint64, a bit for each, the lowest first."""
     before, behind = wanted
     tags = reading.tags
     left = uint64(ALL_BYTES)
@@ -114,6 +123,7 @@ def _put_agreeing(reading, pattern, wanted, piece, to, kept, most):
     ----------
     wanted : (uint64, uint64), in the lowest byte the bases of the k-mer before those that are looked up, and behind
     piece : (int32 item, int64 low, int64 high)
+    to : Pieces, filled from `kept`, int64, on
     most : int64, pieces from which on no further one is begun: what is not yet read is left whole
     """
     item, low, high = piece
@@ -138,6 +148,7 @@ def _put_agreeing(reading, pattern, wanted, piece, to, kept, most):
             left &= left + (uint64(1) << uint64(first))  # what is carried clears them
         row += int64(WIDTH)
     if row < high:
+        # What is not yet read goes on with the run that is open, and with all rows since.
         if begin == end:
             begin = max(row, low)
         end = high
@@ -157,6 +168,11 @@ def _prefetch_tags(tags, low, high):
 @scalar
 def leave_tagged(reading, scheme, block, count):
     """Of `block.buckets`, the first `count`, leave the rows whose tags agree, in `block.left`.
+
+    Parameters
+    ----------
+    reading : TagReading of the scheme
+    block : Block of cpu_fast.py
 
     Returns
     -------
@@ -179,9 +195,9 @@ def leave_tagged(reading, scheme, block, count):
         pattern = uint64(block.item_pattern[uint64(item)])
         if reading.before[pattern] | reading.behind[pattern] != 0:
             start, offset = _first_base(block, scheme, uint64(item))
-            behind = fetch_word(block.words, start + int64(scheme.table_length)) >> uint64(56)
+            behind = first_tag(fetch_word(block.words, start + int64(scheme.table_length)))
+            # Bases before the k-mer, of which there may be none, are not compared. (No word is shifted by 64 at once.)
             ahead = min(offset, int64(TAG_BASES))
-            # Bases that the k-mer does not have are not compared.
             before = fetch_word(block.words, start - ahead) >> (uint64(63) - uint64(int64(2) * ahead)) >> uint64(1)
             most = room - (int64(count) - int64(i))
             kept = _put_agreeing(reading, pattern, (before, behind), (item, low, high), block.left, kept, most)

@@ -176,12 +176,17 @@ class IndexSize(NamedTuple):
         return 2 if "paper" in self.parts else len({"forward", "reverse"} & set(self.parts))
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the fast tier's suffix array and table are in it, as they are with tags."""
+        return not {"fast", "tags"}.isdisjoint(self.parts)
+
+    @property
     def bytes(self) -> int:
         """Bytes of its files. Below a million bases the table may be larger than counted here, and is in the base."""
         a_bwt = 0.27 + 20 / self.settings["occ_interval"] + 4 / self.settings["sa_interval"]
         length = self.settings["table_length"]
         table = min(4 * self.bases, 4**15) if length is None else 4 ** (length + 1)
-        fast = 4 * self.bases + table if "fast" in self.parts else 0
+        fast = 4 * self.bases + table if self.has_rows else 0
         tags = 2 * self.bases if "tags" in self.parts else 0
         return math.ceil(fast + tags + (0.27 + a_bwt * self.directions) * self.bases)
 
@@ -234,8 +239,8 @@ def compare_records(read_bases: int, records: int) -> Needs:
 def build_index(index: IndexSize) -> Needs:
     """Of building an index: its parts, what sorting takes beside them, and a byte a base of what was read."""
     texts = 2 if index.directions else 1
-    # Nine bytes while suffixes are sorted, four of which stay where the fast tier's suffix array is kept.
-    beside = 5 if "fast" in index.parts else 9
+    # At most nine bytes while suffixes are sorted, four of which stay where the fast tier's suffix array is kept.
+    beside = 5 if index.has_rows else 9
     return _needs((texts + beside) * index.bases + index.bytes, texts * index.bases / 5e5)
 
 
