@@ -19,6 +19,8 @@ from warpseed.fm_index.layout import TAG_PADDING, SeedIndex
 from warpseed.fm_index.store import open_index, save_index
 from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.text import PackedText
+from warpseed.kmer_seeds.cpu import COSTS
+from warpseed.kmer_seeds.plans import plan_scheme
 
 FILES = ("tags.bases_before.npy", "tags.bases_behind.npy")
 
@@ -157,6 +159,28 @@ def test_rows_that_agree_here_and_there(tmp_path: Path, every: int) -> None:
     for mismatches in (0, 1, 2, 3):
         assert assert_same(index, kmers, max_mismatches=mismatches) > 1000
         assert_same(index, kmers, max_mismatches=mismatches, max_hits=5000)
+
+
+def test_no_hit_twice_where_room_is_out(tmp_path: Path) -> None:
+    """Buckets behind those that took all room for pieces are left whole, and no row before them comes with them."""
+    chance = random.Random(2)
+    pieces = []
+    for _ in range(9000):
+        before = "CAGG" if chance.random() < 0.5 else "".join(chance.choices("AC", k=4))
+        pieces.append("G" + before + "TTTTTTTT" + "".join(chance.choices("ACG", k=8)))
+    short = [("".join(chance.choices("ACG", k=7)), "".join(chance.choices("ACG", k=2))) for _ in range(40)]
+    pieces += [stem + last + tail + "G" for stem, tail in short for last in "ACGT" for _ in range(3)]
+    genome = "".join(pieces)
+    index = build_index(written(tmp_path, genome), parts="tags", table_length=8)
+    crowded = [first + "CAGGTTTTTTTTC" for first in ("ACG", "CCC", "GAC", "TGA", "CAT")]
+    others = [stem + last + tail for stem, tail in short for last in "ACGT"]
+    # The look-ups of five and ten of them are a block's, so that each block begins with what takes the room.
+    lengths = np.array([16, 10], np.uint32)
+    assert plan_scheme(index, lengths, 1, COSTS).look_ups[lengths].tolist() == [5, 23]
+    kmers = [kmer for i in range(0, 160, 10) for kmer in crowded + others[i : i + 10]]
+    rows = warpseed.find_kmers(index, kmers, max_mismatches=1).rows()
+    assert [tuple(row) for row in rows.tolist()] == find_kmers([genome], kmers, 1)
+    assert_same(index, kmers, max_mismatches=1)
 
 
 @pytest.mark.parametrize("length", [16, 17, 20, 24, 31, 32, 33, 40, 64, 70, 255])
