@@ -264,7 +264,7 @@ def _read(reference: object, require_room: Callable[[int], None], threads: int) 
 
 
 def _check_file(path: str | os.PathLike[str], require_room: Callable[[int], None]) -> None:
-    """Say that memory is too little before a large file is read: a base takes a byte, packed two bytes at most."""
+    """Say that memory is too little before a large file is read: a base takes a byte, packed half a byte at most."""
     if os.path.isfile(path):
         with open(path, "rb") as handle:
             packed = handle.read(2) == b"\x1f\x8b"

@@ -116,14 +116,14 @@ class _Sorter:
 
     def _sort_halves(self, buckets: _Buckets, places: np.ndarray) -> int:
         """Deal suffixes out and sort them, first those that begin with A or C, then the others, with the same keys;
-        returns as `_sort_buckets`."""
+        returns by how many bases what is tied still is tied at least, 0 if nothing is."""
         middle = len(buckets.borders) // 2
         begin, between, end = (int(buckets.borders[bucket]) for bucket in (0, middle, -1))
         keys = np.empty(max(between - begin, end - between), np.uint32)
-        depths = []
+        depths: list[int] = []
         for number, first_row in enumerate((begin, between)):
             self._deal_out(buckets.prefix, Dealt.half(number, first_row), places, keys)
-            depths.append(self._sort_buckets(buckets, range(number * middle, (number + 1) * middle), keys))
+            depths += self._sort_buckets(buckets, range(number * middle, (number + 1) * middle), keys)
         return min((depth for depth in depths if depth), default=0)
 
     def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
@@ -135,25 +135,21 @@ class _Sorter:
 
         on_threads(self._threads, deal, len(spans))
 
-    def _sort_buckets(self, buckets: _Buckets, chosen: range, keys: np.ndarray) -> int:
-        """Sort chosen buckets by letters; returns by how many bases what is tied still is tied at least, 0 if nothing
-        is. `keys` are those of their rows."""
+    def _sort_buckets(self, buckets: _Buckets, chosen: range, keys: np.ndarray) -> list[int]:
+        """Sort chosen buckets by letters, `keys` being those of their rows; returns what `sort_bucket` does of each."""
         sizes = np.diff(buckets.borders)[chosen.start : chosen.stop]
         # The largest first, so that no thread is left alone with it.
         order = (chosen.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
         before = int(buckets.borders[chosen.start])
+        return on_threads(
+            self._threads, lambda number: self._sort_bucket(buckets, order[number], keys, before), len(order)
+        )
 
-        def sort(number: int) -> int:
-            begin, end = (int(buckets.borders[order[number] + i]) for i in range(2))
-            return self._sort_bucket(buckets, order[number], keys[begin - before : end - before])
-
-        depths = on_threads(self._threads, sort, len(order))
-        return min((depth for depth in depths if depth), default=0)
-
-    def _sort_bucket(self, buckets: _Buckets, bucket: int, keys: np.ndarray) -> int:
-        """As `sort_bucket`; a large one is left to ranks."""
+    def _sort_bucket(self, buckets: _Buckets, bucket: int, keys: np.ndarray, before: int) -> int:
+        """As `sort_bucket`; a large one is left to ranks. `keys` are those of the rows from `before` on."""
         prefix, borders, marks = buckets
         begin, end, mark = int(borders[bucket]), int(borders[bucket + 1]), int(marks.begins[bucket])
+        keys = keys[begin - before : end - before]
         if end - begin <= max(_LARGE, self._size // 16):
             place, room = (begin, end, mark), Room.of(end - begin)
             return int(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))

@@ -27,6 +27,7 @@ _MOST_LEFT = 0.1
 _SHARES = np.array(
     [[neighbours(bases, errors) / 4**bases for errors in range(MAX_MISMATCHES + 1)] for bases in range(TAG_BASES + 1)]
 )
+"""At [b, e], of all strings of b bases, how many are within e mismatches of one of them."""
 _MORE_PIECES = 1024
 """Pieces that there is room for beside one of each look-up."""
 
@@ -62,12 +63,6 @@ class TagReading(NamedTuple):
     """uint8[patterns], mismatches that it may have in all others"""
 
 
-def _share(bases: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The share of all strings of so many bases, int64[p], that are within so many mismatches, int64[p], of one of
-    them: float64[p]."""
-    return _SHARES[bases, allowed]
-
-
 def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
     """How tags are compared for each pattern: not where they would leave too many rows.
 
@@ -86,8 +81,8 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
     before = np.clip(offset, 0, TAG_BASES)
     behind = np.clip(length - offset - scheme.table_length, 0, TAG_BASES)
     sure = np.clip(scheme.pattern_exact.astype(np.int64) - scheme.table_length, 0, behind)
-    before[_share(before, allowed) > _MOST_LEFT] = 0
-    left = _share(sure, np.zeros_like(allowed)) * _share(behind - sure, allowed)
+    before[_SHARES[before, allowed] > _MOST_LEFT] = 0
+    left = _SHARES[sure, 0] * _SHARES[behind - sure, allowed]
     behind[left > _MOST_LEFT] = 0
     sure[left > _MOST_LEFT] = 0
     return TagReading(tags, LAST_BASES[before], FIRST_BASES[behind], FIRST_BASES[sure], allowed.astype(np.uint8))
