@@ -21,7 +21,7 @@ from oracles.pretend_gpu import install
 from warpseed import build_index, open_index
 from warpseed.compute import device_copies
 from warpseed.compute import gpu as device
-from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.device_copies import copied_from_host, copied_to_host, sent_from_host
 from warpseed.compute.locked_memory import is_locked, locked_copy
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
@@ -101,7 +101,8 @@ class EarlyStream(LateStream):
 
 
 def copy_late(to: int, of: int, size: int, kind: int, stream: int) -> None:
-    [on] = [made for made in LateStream.made if made.ptr == stream]
+    current = device.cupy().cuda.get_current_stream()
+    [on] = [made for made in (current, *LateStream.made) if made.ptr == stream]
     on.put(partial(ctypes.memmove, to, of, size))
 
 
@@ -117,8 +118,9 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def play(monkeypatch: pytest.MonkeyPatch, stream: type[LateStream]) -> Any:
     """What plays CuPy, with streams of this kind."""
     package, _ = install(monkeypatch, None)
+    current = stream(True)
     monkeypatch.setattr(LateStream, "made", [])
-    package.cuda.Stream = stream
+    package.cuda.Stream, package.cuda.get_current_stream = stream, lambda: current
     package.cuda.runtime.memcpyAsync = copy_late
     package.empty = lambda shape, dtype: There(np.full(shape, 1, dtype))
     package.asarray = lambda values: values if isinstance(values, There) else There(values.copy())
@@ -242,6 +244,26 @@ def test_locked_memory_is_copied_as_it_is(monkeypatch: pytest.MonkeyPatch, pinne
         assert np.array_equal(copied_from_host(values.long, threads).get(), values.long) and not pinned
         end -= 1
         assert np.array_equal(copied_from_host(values.long, threads).get(), values.long) and pinned
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("copy", [copied_from_host, sent_from_host])
+@pytest.mark.parametrize("also", [1, PIECE, 8 * PIECE])
+def test_locked_memory_alone_is_sent_and_the_host_goes_on(
+    monkeypatch: pytest.MonkeyPatch, copy: Callable[..., Any], also: int
+) -> None:
+    """What is small goes at once; what is large and not locked is waited for, and all with it."""
+    package = play(monkeypatch, LateStream)
+    values = Inner(drawn(also, np.uint8), drawn(8 * PIECE, np.uint64))
+    begin, end = values.long.ctypes.data, values.long.ctypes.data + values.long.nbytes
+    package.cuda.runtime.pointerGetAttributes = lambda address: SimpleNamespace(type=int(begin <= address < end))
+    with device.on_device(0):
+        there = copy(values, 4)
+        assert np.array_equal(there.short.get(), values.short)
+        is_there = np.array_equal(there.long.get(), values.long)
+        assert is_there == (copy is copied_from_host or also > PIECE)
+        device.synchronize()
+        assert np.array_equal(there.long.get(), values.long)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -31,7 +31,7 @@ from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device"]
+__all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device", "sent_from_host"]
 
 _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
@@ -59,6 +59,14 @@ def _pieces_of(pair: _Pair) -> Iterator[_Piece]:
 
 def copied_from_host(value: Any, threads: int = 1) -> Any:
     """As `to_device`, large arrays of the host by several threads."""
+    there = sent_from_host(value, threads)
+    synchronize()
+    return there
+
+
+def sent_from_host(value: Any, threads: int = 1) -> Any:
+    """As `copied_from_host`, but that what lies in locked memory may be on its way still, on this thread's stream. It
+    must stay as it is until that stream was waited for."""
     pairs: list[_Pair] = []
     there = _room_for(value, pairs)
     _copy_in_pieces(pairs, threads, to_device=True)
@@ -77,9 +85,16 @@ def _room_for(value: Any, pairs: list[_Pair]) -> Any:
 
 
 def copied_to_device(value: Any, watch: Stopwatch, threads: int = 1) -> Any:
-    """As `copied_from_host`; stage host_to_device."""
+    """As `copied_from_host`; stage host_to_device. Of what lies there already nothing is waited for."""
+    if not _lies_on_host(value):
+        return to_device(value)
     with watch.stage("host_to_device", synchronise=synchronize):
         return copied_from_host(value, threads)
+
+
+def _lies_on_host(value: Any) -> bool:
+    """Whether an array, or any array of a tuple, is of the host."""
+    return any(map(_lies_on_host, value)) if isinstance(value, tuple) else isinstance(value, np.ndarray)
 
 
 def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
@@ -94,8 +109,8 @@ def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
-    """Copy between the host and the current device; all is done on return, but what is small: it is on this thread's
-    stream."""
+    """Copy between the host and the current device; all is done on return, but what is small, and what goes to the
+    device where all that is large lies in locked memory: that is on this thread's stream."""
     in_use: list[Any] = [*pairs]  # as long as any thread is at work
     small: list[_Pair] = []
     locked: list[_Piece] = []
@@ -107,12 +122,15 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
             locked.append(_Piece(here.ctypes.data, there.data.ptr, here.nbytes))
         else:
             pieces += _pieces_of((here, there))
-    if not locked and not pieces:
+    runtime = cupy().cuda.runtime
+    if not pieces and (to_device or not locked):
+        stream = cupy().cuda.get_current_stream()
         _copy_small(small, to_device=to_device)
+        for here, there, size in locked:
+            runtime.memcpyAsync(there, here, size, runtime.memcpyHostToDevice, stream.ptr)
         return
     device, workers = current_device(), min(max(1, threads), _MOST_COPYING, len(pieces))
     check, stopped = wanted_by_this_thread(), threading.Event()
-    runtime = cupy().cuda.runtime
 
     def move(here: int, there: int, size: int) -> None:
         if to_device:

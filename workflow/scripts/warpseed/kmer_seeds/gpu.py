@@ -18,7 +18,7 @@ from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, launch, resident, sort, synchronize, to_device
+from warpseed.compute.gpu import cupy, launch, resident, sort, to_device
 from warpseed.compute.ranges import run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
@@ -222,7 +222,7 @@ def fast_batch(index: SeedIndex, request: KmerRequest, watch: Stopwatch) -> Call
         on_device = copied_to_device(kmers, watch, request.threads)
         scheme = None
         if not _in_one_pass(tagged, kmers.lengths, request):
-            with watch.stage("host_to_device", synchronise=synchronize):
+            with time_on_device(watch, "host_to_device"):
                 scheme = device_scheme(tagged, on_device.lengths, request.criteria, last[0], before)
         with time_on_device(watch, "kernel"):
             if scheme is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.appended import SEGMENTS, room_next_time, with_room
+from warpseed.compute.appended import SEGMENTS, room_next_time
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
@@ -121,7 +121,7 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
     """What all threads of a search share, without lists to append to."""
     xp = cupy()
     first_tile = xp.zeros(1, xp.int64) if how.longest else _first_tiles(reads, how)
-    ends = xp.zeros({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
+    ends = xp.empty({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
     nothing = AppendedMatches(*(xp.empty(0, xp.uint64) for _ in range(3)))
     crowded = xp.empty((0, 4), xp.uint32)
     shared = tagged, reads, _oriented(reads, how.strands), how, first_tile, ends, nothing, crowded
@@ -136,35 +136,11 @@ class _Way(NamedTuple):
     threads: int
 
 
-class _Appended(NamedTuple):
-    """A search with the lists that it appended to."""
+class _Room(NamedTuple):
+    """Entries that lists have, or need as their parts are of one size."""
 
-    search: MatchSearch
     matches: int
-    """in all parts of the list, those that found no room too"""
-    needed: int
-    """room that they take, as the parts are of one size"""
-
-
-def _append(search: MatchSearch, way: _Way, room: int, crowded_room: int) -> tuple[tuple[int, ...], _Appended]:
-    """Run a search with lists of this room: the room that it needs, and what it appended."""
-    xp = cupy()
-    cursors, *columns = xp.zeros(2 * SEGMENTS, xp.uint64), xp.empty(room, xp.uint64), xp.empty(room, xp.uint64)
-    search = search._replace(lists=AppendedMatches(cursors, *columns), crowded=xp.empty((crowded_room, 4), xp.uint32))
-    launch(way.append, way.threads, BLOCK, search)
-    launch(way.append_crowded, _CROWDED_THREADS, BLOCK, search)
-    used = cursors.get().astype(np.int64)
-    needed = tuple(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS:]))
-    return needed, _Appended(search, int(used[:SEGMENTS].sum()), needed[0])
-
-
-def _bound(search: MatchSearch) -> MatchSearch:
-    """When all ends are noted: what the end of a match that is wanted must be, once; the search that knows it."""
-    reads, kind = search.reads, search.how.kind
-    if kind != MAXIMAL and search.noting:
-        blocks = len(reads.lengths) * (2 if kind == PAPER else 1)
-        launch(bound_ends, blocks * BLOCK, BLOCK, reads, kind, search.ends)
-    return search._replace(noting=False)
+    crowded: int
 
 
 class _Kept(NamedTuple):
@@ -178,15 +154,46 @@ class _Kept(NamedTuple):
     """int64[n], of each read"""
 
 
-def _kept(search: MatchSearch, most: int) -> _Kept:
-    """Those that are wanted of the matches that were appended, so many."""
-    xp = cupy()
-    keys, spans, cursor = xp.empty(most, xp.uint64), xp.empty(most, xp.uint64), xp.zeros(1, xp.uint64)
-    counts = xp.zeros(len(search.reads.lengths), xp.uint64)
-    held = search.reads, search.how.kind, search.ends
-    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, search.lists, *held, cursor, keys, spans, counts)
-    kept = int(cursor[0])
-    return _Kept(keys[:kept], spans[:kept], counts.view(xp.int64))
+class _Appended(NamedTuple):
+    """What a search found; if it needed more room than there was, not all."""
+
+    kept: _Kept
+    matches: int
+    """that were appended, wanted or not"""
+    needed: _Room
+
+
+def _append(search: MatchSearch, way: _Way, room: _Room) -> _Appended:
+    """Run a search with lists of this room, and keep what is wanted of them.
+
+    All is launched before it is known whether there was room, so that the device does not wait for the host in between.
+    Where ends are noted, they are what `bound_ends` made of them afterwards; of all matches, if crowded seeds had room.
+    """
+    xp, reads, kind = cupy(), search.reads, search.how.kind
+    cursors, counts = xp.zeros(2 * SEGMENTS + 1, xp.uint64), xp.zeros(len(reads.lengths), xp.uint64)
+    keys, spans, wanted_keys, wanted_spans = (xp.empty(room.matches, xp.uint64) for _ in range(4))
+    lists, crowded = AppendedMatches(cursors, keys, spans), xp.empty((room.crowded, 4), xp.uint32)
+    search = search._replace(lists=lists, crowded=crowded)
+    if search.noting:
+        search.ends.fill(0)
+    launch(way.append, way.threads, BLOCK, search)
+    launch(way.append_crowded, _CROWDED_THREADS, BLOCK, search)
+    if search.noting:
+        _bound(search)
+    wanted = cursors[2 * SEGMENTS :], wanted_keys, wanted_spans, counts
+    launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, lists, reads, kind, search.ends, *wanted)
+    used = cursors.get().astype(np.int64)
+    needed = _Room(*(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS : 2 * SEGMENTS])))
+    kept = _Kept(wanted_keys[: used[-1]], wanted_spans[: used[-1]], counts.view(xp.int64))
+    return _Appended(kept, int(used[:SEGMENTS].sum()), needed)
+
+
+def _bound(search: MatchSearch) -> None:
+    """When all ends are noted: make of them what the end of a match that is wanted must be."""
+    reads, kind = search.reads, search.how.kind
+    if kind != MAXIMAL:
+        blocks = len(reads.lengths) * (2 if kind == PAPER else 1)
+        launch(bound_ends, blocks * BLOCK, BLOCK, reads, kind, search.ends)
 
 
 def _settled(
@@ -227,30 +234,34 @@ def fast_matches(
     way = _Way(append_matches, append_crowded_matches, 32 * _most_tiles(reads, how))
     if how.longest:
         way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))
+        search.ends.fill(0)
         launch(note_longest, way.threads, BLOCK, search)
-        search = _bound(search)
+        _bound(search)
+        search = search._replace(noting=False)
     bases = 32 * len(reads.words)
-    room = SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048)
-    needed, appended = _append(search, way, *room)
-    if needed[0] > room[0] and len(reads.lengths) == 1 and needed[0] * BYTES_A_MATCH > free_memory() // 2:
+    room = _Room(SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048))
+    while True:
+        appended = _append(search, way, room)
+        needed = appended.needed
+        if all(entries <= there for entries, there in zip(needed, room, strict=True)):
+            break
         del appended
-        return _in_windows(_bound(search), way, max(needed[1], room[1]), request)
-    if needed[0] > room[0] or needed[1] > room[1]:
-        del appended
-        appended = with_room(tuple(map(max, room, needed)), partial(_append, search, way))
-    guess[0] = max(_FIRST_GUESS, room_next_time(appended.needed, appended.matches) / max(1, bases))
-    kept = _kept(_bound(appended.search), appended.matches)
+        all_noted, room = needed.crowded <= room.crowded, _Room(*map(max, room, needed))
+        if all_noted and len(reads.lengths) == 1 and needed.matches * BYTES_A_MATCH > free_memory() // 2:
+            return _in_windows(search._replace(noting=False), way, room.crowded, request)
+    guess[0] = max(_FIRST_GUESS, room_next_time(needed.matches, appended.matches) / max(1, bases))
+    kept = appended.kept
     del search, appended
     return _settled(kept, request)
 
 
 def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: MatchRequest) -> Iterator[DeviceHits]:
     """The matches of a single read, whose ends are bounded, in windows of the text that memory suffices for."""
-    room = SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * BYTES_A_MATCH))
+    room = _Room(SEGMENTS * max(64, free_memory() // (4 * SEGMENTS * BYTES_A_MATCH)), crowded_room)
 
     def kept_in(begin: int, end: int) -> _Kept | None:
-        (needed, _), appended = _append(search._replace(begin=begin, end=end), way, room, crowded_room)
-        return _kept(appended.search, appended.matches) if needed <= room else None
+        appended = _append(search._replace(begin=begin, end=end), way, room)
+        return appended.kept if appended.needed.matches <= room.matches else None
 
     def windows() -> Iterator[_Kept]:
         return in_windows(int(search.tagged.rows.shape[0]), kept_in)

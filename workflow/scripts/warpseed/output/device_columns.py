@@ -212,12 +212,12 @@ def search_columns(
         search, segments = start(watch), text_on_device(wanted.index, watch).segments
 
         def run(first: int, last: int) -> Filled:
-            part = brought(queries, first, last, options.threads_each, watch)
-            found = search(part)
-            if not isinstance(found, DeviceHits):
-                refuse_results(MemoryError("one query has more results than the device holds at a time"))
-            with time_on_device(watch, "columns"):
-                return fill_columns(found, part.lengths, first, segments, wanted)
+            with brought(queries, first, last, options.threads_each, watch) as part:
+                found = search(part)
+                if not isinstance(found, DeviceHits):
+                    refuse_results(MemoryError("one query has more results than the device holds at a time"))
+                with time_on_device(watch, "columns"):
+                    return fill_columns(found, part.lengths, first, segments, wanted)
 
         return run
 

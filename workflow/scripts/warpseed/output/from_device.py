@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import run_batches, share_of
-from warpseed.compute.device_copies import copied_from_host, copied_to_host
+from warpseed.compute.device_copies import copied_to_host, sent_from_host
+from warpseed.compute.device_marks import marked_on_device
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
 from warpseed.compute.locked_memory import locked
@@ -234,13 +235,21 @@ def packed_bytes(queries: Packed) -> int:
     return sum(array.nbytes for array in queries) // max(1, len(queries.lengths))
 
 
-def brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwatch) -> Packed:
-    """Queries [first, last), which lie on the host or on the current device, as CuPy arrays there; stage
-    host_to_device."""
+@contextmanager
+def brought(queries: Packed, first: int, last: int, threads: int, watch: Stopwatch) -> Iterator[Packed]:
+    """Queries [first, last), which lie on the host or on the current device, as CuPy arrays there, for a block; stage
+    host_to_device. They may be on their way yet, on this thread's stream, and are there when the block ends: what the
+    block does before it needs them is done meanwhile."""
     part, before = view_of(queries, first, last)
-    with watch.stage("host_to_device", synchronise=synchronize):
-        there = copied_from_host(part, threads)
-        return there._replace(first=there.first - cupy().uint32(before)) if before else there
+    with marked_on_device(watch) as mark:
+        try:
+            there = sent_from_host(part, threads)
+            if before:
+                there = there._replace(first=there.first - cupy().uint32(before))
+            mark("host_to_device")
+            yield there
+        finally:
+            synchronize()  # (whatever failed: nothing is copied any more from what the caller may let go)
 
 
 def find_results(
@@ -263,7 +272,8 @@ def find_results(
 
         def run(first: int, last: int) -> Found | _There:
             if takes_device:
-                found = search(brought(queries, first, last, options.threads_each, mine))
+                with brought(queries, first, last, options.threads_each, mine) as part:
+                    found = search(part)
             else:
                 found = search(part_of(queries, first, last))
             if isinstance(found, Found):
