@@ -18,7 +18,7 @@ from warpseed.fm_index.buckets import (
     prefetch_rows,
     prefetch_text,
 )
-from warpseed.kmer_seeds.cpu_tags import Pieces, leave_tagged, new_pieces
+from warpseed.kmer_seeds.cpu_tags import Pieces, first_base, leave_tagged, new_pieces
 from warpseed.kmer_seeds.fast import accept_word, accept_words
 from warpseed.kmer_seeds.kmers import pack_hit
 from warpseed.sequences.packed import one_word_each, oriented_marks, oriented_word
@@ -149,8 +149,8 @@ def _look_up_items(fast, block, items):
 
 
 @scalar
-def _begin_rows(fast, scheme, block, pieces, count, max_hits):
-    """Third pass: prefetch the rows of pieces, or begin to narrow them.
+def _begin_rows(fast, scheme, block, listed, max_hits):
+    """Third pass: prefetch the rows of pieces, listed as for `_gather`, or begin to narrow them.
 
     Narrowed are those whose next bases are known, too, and those that may have too many hits for each to be looked at.
 
@@ -158,6 +158,7 @@ def _begin_rows(fast, scheme, block, pieces, count, max_hits):
     -------
     int64, how many pieces are crowded and to be narrowed
     """
+    pieces, count = listed
     crowded = int64(0)
     for i in range(uint64(count)):
         low = pieces.low[i]
@@ -168,10 +169,9 @@ def _begin_rows(fast, scheme, block, pieces, count, max_hits):
             seen = int64(scheme.pattern_length[pattern])
             exact = int64(scheme.pattern_exact[pattern])
             if exact > seen or (scheme.max_mismatches == 0 and high - low > max_hits):
-                start = int64(block.item_owner[item]) * int64(block.stride) * int64(32)
-                word = fetch_word(block.words, start + int64(scheme.pattern_offset[pattern]))
+                start, _ = first_base(block, scheme, item)
                 changed = scheme.patterns[pattern] << uint64(int64(64) - int64(2) * seen)
-                wanted = (word ^ changed) & prefix_mask(exact)
+                wanted = (fetch_word(block.words, start) ^ changed) & prefix_mask(exact)
                 begin_narrowing(fast, block.narrowing, crowded, i, low, high, wanted, exact)
                 crowded += int64(1)
                 continue
@@ -350,7 +350,7 @@ def search_range(fast, reading, kmers, scheme, block, first, last, sink):
         if reading.tags.bases_behind.shape[0] > int64(0):
             count = leave_tagged(reading, scheme, block, count)
             pieces = block.left
-        crowded = _begin_rows(fast, scheme, block, pieces, count, int64(sink.max_hits))
+        crowded = _begin_rows(fast, scheme, block, (pieces, count), int64(sink.max_hits))
         narrow_together(fast, block.narrowing, crowded, pieces.low, pieces.high)
         stop, work = _gather(fast, kmers, scheme, block, begin, (pieces, count), sink, (used, work + items))
         end = min(end, stop)

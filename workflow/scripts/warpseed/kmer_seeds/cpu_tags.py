@@ -16,9 +16,9 @@ from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.vectors import ALL_BYTES, WIDTH, agreeing_bytes, trailing_zeros
 from warpseed.fm_index.layout import Tags
 from warpseed.fm_index.tags import FIRST_BASES, LAST_BASES, TAG_BASES, first_tag
-from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, changed_bases, neighbours
+from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, bases_behind, changed_bases, neighbours
 
-__all__ = ["Pieces", "TagReading", "leave_tagged", "new_pieces", "tag_reading"]
+__all__ = ["Pieces", "TagReading", "first_base", "leave_tagged", "new_pieces", "tag_reading"]
 
 _MOST_TAGGED = 4096
 """Rows of a bucket whose tags are read; what lies behind them is left as it is."""
@@ -73,14 +73,9 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
     """
     if len(tags.bases_behind) == 0:
         return TagReading(tags, *(np.empty(0, np.uint8) for _ in TagReading._fields[1:]))
-    length = np.zeros(len(scheme.patterns), np.int64)
-    for k in np.flatnonzero(scheme.windows):
-        length[scheme.pattern_first[k, 0] : scheme.pattern_first[k, scheme.windows[k]]] = k
-    offset = scheme.pattern_offset.astype(np.int64)
     allowed = scheme.max_mismatches - changed_bases(scheme.patterns).astype(np.int64)
-    before = np.clip(offset, 0, TAG_BASES)
-    behind = np.clip(length - offset - scheme.table_length, 0, TAG_BASES)
-    sure = np.clip(scheme.pattern_exact.astype(np.int64) - scheme.table_length, 0, behind)
+    before = np.clip(scheme.pattern_offset, 0, TAG_BASES)
+    behind, sure = bases_behind(scheme, TAG_BASES)
     before[_SHARES[before, allowed] > _MOST_LEFT] = 0
     left = _SHARES[sure, 0] * _SHARES[behind - sure, allowed]
     behind[left > _MOST_LEFT] = 0
@@ -89,7 +84,7 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
 
 
 @inlined
-def _first_base(block, scheme, item):
+def first_base(block, scheme, item):
     """Where the bases that are looked up begin in the block's words, and at which base of the k-mer."""
     offset = int64(scheme.pattern_offset[uint64(block.item_pattern[item])])
     return int64(block.item_owner[item]) * int64(block.stride) * int64(32) + offset, offset
@@ -189,7 +184,7 @@ def leave_tagged(reading, scheme, block, count):
         high = block.buckets.high[i]
         pattern = uint64(block.item_pattern[uint64(item)])
         if reading.before[pattern] | reading.behind[pattern] != 0:
-            start, offset = _first_base(block, scheme, uint64(item))
+            start, offset = first_base(block, scheme, uint64(item))
             behind = first_tag(fetch_word(block.words, start + int64(scheme.table_length)))
             # Bases before the k-mer, of which there may be none, are not compared. (No word is shifted by 64 at once.)
             ahead = min(offset, int64(TAG_BASES))

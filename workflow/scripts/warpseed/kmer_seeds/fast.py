@@ -34,6 +34,7 @@ __all__ = [
     "Window",
     "accept_word",
     "accept_words",
+    "bases_behind",
     "changed_bases",
     "choose_windows",
     "error_splits",
@@ -114,6 +115,21 @@ class Scheme(NamedTuple):
     """int64[256], table look-ups for one strand of a k-mer"""
     max_mismatches: int
     table_length: int
+
+
+def bases_behind(scheme: Scheme, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each look-up the bases of its k-mer behind K from its offset on, at most so many, and how many of them are
+    sure: a match has them as the k-mer does.
+
+    Returns
+    -------
+    (behind, sure) : int64[patterns] each
+    """
+    length = np.zeros(len(scheme.patterns), np.int64)
+    for k in np.flatnonzero(scheme.windows):
+        length[scheme.pattern_first[k, 0] : scheme.pattern_first[k, scheme.windows[k]]] = k
+    behind = np.clip(length - scheme.pattern_offset - scheme.table_length, 0, most)
+    return behind, np.clip(scheme.pattern_exact.astype(np.int64) - scheme.table_length, 0, behind)
 
 
 def neighbours(length: int, errors: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.tagged import BASES_BEFORE, TAG_BASES
+from warpseed.kmer_seeds import fast
 from warpseed.kmer_seeds.fast import Scheme, changed_bases
 
 __all__ = [
@@ -36,15 +37,15 @@ def ways_of(scheme: Scheme, framed: bool) -> np.ndarray:
     """
     ways = np.zeros(len(scheme.patterns), np.uint32)
     table_length = scheme.table_length
+    in_tags = fast.bases_behind(scheme, TAG_BASES)
     for k in np.flatnonzero(scheme.windows).tolist():
         first, last = scheme.pattern_first[k, [0, scheme.windows[k]]].tolist()
         seen, offset = (each[first:last].astype(np.int64) for each in (scheme.pattern_length, scheme.pattern_offset))
         window, spare = (each[first:last].astype(np.int64) for each in (scheme.pattern_window, scheme.pattern_spare))
-        behind = np.where(seen == table_length, np.minimum(k - offset - table_length, TAG_BASES), 0)
+        behind, sure = (each[first:last] * (seen == table_length) for each in in_tags)
         whole = (offset == 0) & (seen == table_length) & (scheme.length[k, 0] == table_length)
         whole &= k <= table_length + TAG_BASES
         spent = changed_bases(scheme.patterns[first:last])
-        sure = np.clip(scheme.pattern_exact[first:last].astype(np.int64) - table_length, 0, behind)
         ways[first:last] = way_of(spare, spent, window, whole.astype(np.int64), behind, sure, offset)
         if framed:
             shown = (window == 1) & (offset == scheme.length[k, 0]) & (offset <= BASES_BEFORE)
