@@ -318,7 +318,7 @@ class PretendGpu(PaperKernels):
     def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans, counts) -> None:
         assert not counts.any()
         room = len(lists.keys) // SEGMENTS
-        parts = [slice(i * room, i * room + int(lists.cursors[i])) for i in range(SEGMENTS)]
+        parts = [slice(i * room, i * room + min(room, int(lists.cursors[i]))) for i in range(SEGMENTS)]
         there = [np.concatenate([list[part] for part in parts]) for list in (lists.keys, lists.spans)]
         wanted = np.isin(_mixed(*there), _mixed(*self._matches(reads, self.how, int(kind))))
         kept = int(wanted.sum())

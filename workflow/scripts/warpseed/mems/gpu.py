@@ -163,6 +163,11 @@ class _Appended(NamedTuple):
     needed: _Room
 
 
+def _first_room(matches: float, way: _Way) -> _Room:
+    """Room for about so many matches, and for what is most often crowded."""
+    return _Room(SEGMENTS * (64 + int(1.1 * matches) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048))
+
+
 def _append(search: MatchSearch, way: _Way, room: _Room) -> _Appended:
     """Run a search with lists of this room, and keep what is wanted of them.
 
@@ -239,7 +244,7 @@ def fast_matches(
         _bound(search)
         search = search._replace(noting=False)
     bases = 32 * len(reads.words)
-    room = _Room(SEGMENTS * (64 + int(1.1 * guess[0] * bases) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048))
+    room = _first_room(guess[0] * bases, way)
     while True:
         appended = _append(search, way, room)
         needed = appended.needed
