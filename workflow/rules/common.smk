@@ -113,6 +113,11 @@ def sample_index(wildcards):
     return f"results/seeds/index/{SAMPLES[wildcards.sample]['reference']}"
 
 
+def sample_parts(reference):
+    """Return the parts of the index of a sample's reference: with tags where searches on the CPU gain most."""
+    return ["default"] if reference in TAGGED and not SEEDS_ON_GPU else ["fast"]
+
+
 def sample_runs(wildcards):
     """Return what was found of each chunk of a sample."""
     chunks = range(1, SAMPLES[wildcards.sample]["chunks"] + 1)
@@ -158,8 +163,10 @@ COUNTS = {}
 """Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
 with what comes of that."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
-INDEX_PARTS = {"tags"} if config["index"]["tags"] else set()
-"""Parts of the index that is timed: those that some system needs, and tags of its rows where they are asked for."""
+INDEX_PARTS = set()
+"""Parts of the index that is timed: those that some system needs. "default" adds tags of rows if it is not too large."""
+TAGGED = set()
+"""References of samples whose searches on the CPU read tags of rows."""
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index."""
 

@@ -10,7 +10,9 @@ from warpseed.workflow.kmer_seeds_cases import (
     beside_bowtie,
     build_devices,
     index_parts,
+    is_tagged,
     sample_searches,
+    tagged_references,
     timed_datasets,
 )
 from warpseed.workflow.sources import reads_of
@@ -22,6 +24,9 @@ INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 BUILT_ON = build_devices(KMER_SEEDS["index_builds"], DEVICES)
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPUS_A_JOB else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
+# A GPU adds no tags to the index that it makes, and has no use for any.
+INDEX_PARTS |= {"default"} if config["index"]["tags"] and not GPUS_A_JOB and is_tagged(DATASETS) else set()
+TAGGED |= tagged_references(SAMPLES) if config["index"]["tags"] else set()
 SEARCHES |= checked(sample_searches, SAMPLES, PLACES)
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     config["peers"],

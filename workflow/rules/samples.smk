@@ -1,7 +1,8 @@
 # The seeds of the user's samples, whatever system finds them. Nothing here is timed.
 #
 # Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py, or COUNTS.
-# Makes: results/seeds/index/<reference>/ (the index, the fast tier's part alone) and <reference>.verified;
+# Makes: results/seeds/index/<reference>/ (the index, the fast tier's part, and tags of it where TAGGED says so) and
+#        <reference>.verified;
 #        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
 #        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
 #        results/seeds/samples.tsv, the summaries of all, also of those that search no index.
@@ -29,10 +30,12 @@ SEEDS_ENV = "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
 # A single job takes the whole machine; several share it.
 SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(SAMPLES[name]["chunks"] for name in SEARCHES))))
 
-BUILD_SAMPLE_INDEX = needs.Request(lambda wildcards: needs.build_index(index_size(wildcards.reference, ["fast"])))
+BUILD_SAMPLE_INDEX = needs.Request(
+    lambda wildcards: needs.build_index(index_size(wildcards.reference, sample_parts(wildcards.reference)))
+)
 FIND_SEEDS = needs.Request(
     lambda wildcards: needs.find_seeds(
-        index_size(SAMPLES[wildcards.sample]["reference"], ["fast"]),
+        index_size(SAMPLES[wildcards.sample]["reference"], sample_parts(SAMPLES[wildcards.sample]["reference"])),
         sample_queries(wildcards.sample) // SAMPLES[wildcards.sample]["chunks"],
         SEARCHES[wildcards.sample]["seconds"],
     )
@@ -45,7 +48,7 @@ wildcard_constraints:
 
 
 rule build_sample_index:
-    """Build the index of a sample's reference with the part that the fast tier needs."""
+    """Make the index of a sample's reference with what the fast tier reads."""
     input:
         fasta=reference_path,
         lib=library("build_sample_index.py"),
@@ -63,6 +66,7 @@ rule build_sample_index:
         mem_mb=BUILD_SAMPLE_INDEX.mem_mb,
         runtime=BUILD_SAMPLE_INDEX.runtime,
     params:
+        parts=lambda wildcards: sample_parts(wildcards.reference),
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

@@ -5,13 +5,11 @@ Output: `index` (a folder), `records`.
 """
 
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from warpseed.compute.machine import machine_name, usable_cores
-from warpseed.fm_index.build import build_index
-from warpseed.fm_index.store import save_index
+from warpseed.fm_index.make import make_index
 from warpseed.measure.records import SHARED, index_rows, write_records
 from warpseed.measure.timing import side_fields
 from warpseed.workflow.job import rule_log
@@ -22,27 +20,22 @@ def warm_up(parameters: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fasta = Path(folder) / "tiny.fa"
         fasta.write_text(">tiny\n" + "ACGTTGCATGCCATGANN" * 20 + "\n")
-        build_index(fasta, threads=2, **parameters)
+        make_index(fasta, Path(folder) / "index", threads=2, **parameters)
 
 
 def main(snakemake: Any) -> None:
-    """Build, save, record."""
+    """Make the index, record."""
     params, threads = snakemake.params, usable_cores()
     names = ("parts", "occ_interval", "sa_interval", "table_length", "device")
     parameters = {name: getattr(params, name) for name in names}
     warm_up(parameters)
-    index = build_index(snakemake.input.fasta, threads=threads, **parameters)
-    began = time.perf_counter()
-    save_index(index, snakemake.output.index)
-    saved = time.perf_counter() - began
+    index = make_index(snakemake.input.fasta, snakemake.output.index, threads=threads, **parameters)
 
     fields = side_fields(SHARED, tier="-", device=params.device, threads=threads)
     fields |= {"repeat": 0, "machine": machine_name()}
     records = index_rows(index.report(), bases=index.bases, reference=snakemake.wildcards.reference, **fields)
     build = fields | {"system": SHARED, "item": "index", "case": "build", "metric": "time", "unit": "s"}
-    records += [
-        build | {"stage": stage, "value": seconds} for stage, seconds in [*index.seconds.items(), ("save", saved)]
-    ]
+    records += [build | {"stage": stage, "value": seconds} for stage, seconds in index.seconds.items()]
     write_records(snakemake.output.records, records)
     for record in records:
         print(record["case"], record["stage"], record["metric"], record["value"], record["unit"])

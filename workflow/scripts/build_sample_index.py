@@ -1,29 +1,28 @@
-"""Build the index that the fast tier needs, for samples.
+"""Make the index that searches of samples read.
 
-Input: `fasta`. Params: `occ_interval`, `sa_interval`, `table_length`, `device`. Output: `index` (a folder).
+Input: `fasta`. Params: `parts`, `occ_interval`, `sa_interval`, `table_length`, `device`. Output: `index` (a folder).
 """
 
 from typing import Any
 
 from warpseed.errors import how_many
-from warpseed.fm_index.build import build_index
-from warpseed.fm_index.store import save_index
+from warpseed.fm_index.make import make_index
 from warpseed.workflow.job import rule_log
 
 
 def main(snakemake: Any) -> None:
-    """Build and save."""
+    """Make the index."""
     params = snakemake.params
-    index = build_index(
+    index = make_index(
         snakemake.input.fasta,
-        parts=["fast"],
+        snakemake.output.index,
+        parts=params.parts,
         occ_interval=params.occ_interval,
         sa_interval=params.sa_interval,
         table_length=params.table_length,
         threads=snakemake.threads,
         device=params.device,
     )
-    save_index(index, snakemake.output.index)
     sizes = f"{how_many(len(index.names), 'contig')}, {how_many(index.bases, 'base')}"
     print(f"{sizes}, parts {', '.join(index.parts)}")
 

@@ -15,6 +15,7 @@ from warpseed.version import __version__
 _PUBLIC = {
     "add_parts": "warpseed.fm_index.store",
     "build_index": "warpseed.fm_index.build",
+    "make_index": "warpseed.fm_index.make",
     "open_index": "warpseed.fm_index.store",
     "verify_index": "warpseed.fm_index.store",
     "ebwt_distances": "warpseed.ebwt",
@@ -44,6 +45,7 @@ __all__ = [
     "iter_kmer_hits",
     "iter_mem_hits",
     "iter_read_hits",
+    "make_index",
     "match_stream",
     "open_index",
     "verify_index",

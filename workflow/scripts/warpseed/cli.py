@@ -64,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     result = index.add_mutually_exclusive_group(required=True)
     result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
     result.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
-    index.add_argument("--parts", metavar="PARTS", help="what to make: fast (default), tags, paper, or several")
+    made = "what to make: fast, tags, paper, or several (default: fast, and on the CPU tags of up to 2^31 bases)"
+    index.add_argument("--parts", metavar="PARTS", help=made)
     index.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
@@ -142,30 +143,29 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _index(options: argparse.Namespace) -> int:
-    from warpseed.fm_index.build import build_index
-    from warpseed.fm_index.store import add_parts, check_target
+    from warpseed.fm_index.make import make_index
+    from warpseed.fm_index.store import add_parts
 
     names = ("parts", "occ_interval", "sa_interval", "table_length")
     chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    began = time.perf_counter()
     if options.add is not None:
         if chosen:
             option = "--" + next(iter(chosen)).replace("_", "-")
             raise InputError(f"{option} goes with a new index; with --add, an index keeps what it was built with.")
         index = add_parts(options.genome, options.add, threads=options.threads, device=options.device)
-        stages = index.seconds
+        if not index.seconds:
+            options.say(f"{options.genome}: has {options.add} already; nothing was added")
     else:
-        check_target(options.output)
-        index = build_index(options.genome, threads=options.threads, device=options.device, **chosen)
-        began = time.perf_counter()
-        index.save(options.output)
-        stages = dict(index.seconds, save=time.perf_counter() - began)
+        index = make_index(options.genome, options.output, threads=options.threads, device=options.device, **chosen)
+    stages = {name: seconds for name, seconds in index.seconds.items() if name != "total"}
     size = sum(part["bytes"] for part in index.report())
     options.say(
         f"{how_many(len(index.names), 'contig')}, {how_many(len(index.segments.contig), 'segment')}, "
         f"{how_many(index.bases, 'base')}; parts "
         f"{', '.join(index.parts)}; {size / index.bases:.2f} bytes a base"
     )
-    say_what_it_took(stages, options.say)
+    say_what_it_took(stages | {"total": time.perf_counter() - began}, options.say)
     return 0
 
 

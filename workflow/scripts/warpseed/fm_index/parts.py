@@ -29,6 +29,7 @@ __all__ = [
     "file_name",
     "new_arrays",
     "part_bytes",
+    "part_names",
 ]
 
 Arrays: TypeAlias = dict[str, np.ndarray]
@@ -108,6 +109,15 @@ DEFAULT_PARTS = ("fast",)
 ALL_PARTS = ("fast", "tags", "forward", "reverse")
 
 
+def part_names(parts: str | Iterable[str]) -> list[str]:
+    """The names that are given, or that a text with commas between them holds; InputError where they are no names."""
+    words = parts.split(",") if isinstance(parts, str) else parts
+    try:
+        return [word.strip() for word in words]
+    except (TypeError, AttributeError):
+        raise InputError(f"parts is {parts!r}, but names such as 'fast' and 'paper' were expected.") from None
+
+
 def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
     """Part names in their fixed order, without repetition; 'paper' stands for both BWTs, 'tags' for 'fast', too.
 
@@ -115,11 +125,7 @@ def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
     ------
     InputError : a name that is no part, or no name at all
     """
-    words = parts.split(",") if isinstance(parts, str) else parts
-    try:
-        names = [word.strip() for word in words]
-    except (TypeError, AttributeError):
-        raise InputError(f"parts is {parts!r}, but names such as 'fast' and 'paper' were expected.") from None
+    names = part_names(parts)
     known = list(dict.fromkeys([*GROUPS, *ALL_PARTS]))
     for name in names:
         if name not in known:

@@ -65,6 +65,7 @@ def add_parts(
     threads: int = 1,
     device: str = "cpu",
     watch: Stopwatch | None = None,
+    check: bool = True,
 ) -> SeedIndex:
     """Add parts to an index on disk; the reference is not needed. Those that are there already are left as they are.
 
@@ -75,10 +76,12 @@ def add_parts(
     ----------
     parts, threads, device : as in `build_index`; the index keeps the intervals and the table length that it was built
         with
+    watch : takes the seconds of each stage
+    check : whether what is there is compared with its checksums first, which reads all of it
 
     Returns
     -------
-    SeedIndex, with the old parts and the new, and the seconds of each stage
+    SeedIndex, with the old parts and the new, and the seconds of each stage; without any where nothing was missing
 
     Raises
     ------
@@ -94,7 +97,7 @@ def add_parts(
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):
             manifest = _read_manifest(path, number)
-            index = _open(path, number, manifest, check=True)
+            index = _open(path, number, manifest, check=check)
         missing = tuple(part for part in chosen if part not in index.parts)
         if not missing:
             return index
@@ -149,9 +152,11 @@ def _all_or_nothing(path: str, number: int, new: Arrays) -> Iterator[None]:
                 continue  # it was not written
         if isinstance(error, OSError):
             needed = sum(array.nbytes for array in new.values())
+            parts = ", ".join(dict.fromkeys(name.partition(".")[0] for name in new))
             said = error.strerror or str(error)
             raise IndexFormatError(
-                f"{path}: the parts cannot be added ({said}), which take {needed:,} bytes; the index is as it was."
+                f"{path}: the files of {parts} cannot be added ({said}), which take {needed:,} bytes; the index is as "
+                "it was."
             ) from error
         raise
 

@@ -159,6 +159,7 @@ def index_build(measurements: Measurements) -> list[Block]:
         "tagged_rows": "rows with the bases behind them, on the GPU",
         "total": "built in memory",
         "save": "written to disk",
+        "tags": "tags of its rows",
         "process": "the whole process",
     }
     built = times(measurements, ["index"])

@@ -11,7 +11,15 @@ from warpseed.workflow.available import measured_part
 from warpseed.workflow.sheets import Places
 from warpseed.workflow.sources import OwnFile, facts_of
 
-__all__ = ["beside_bowtie", "build_devices", "index_parts", "sample_searches", "timed_datasets"]
+__all__ = [
+    "beside_bowtie",
+    "build_devices",
+    "index_parts",
+    "is_tagged",
+    "sample_searches",
+    "tagged_references",
+    "timed_datasets",
+]
 
 _ALL: dict[str, Any] = {"tiers": ("paper", "fast"), "devices": None}
 """What a data set is timed in that says nothing of it."""
@@ -111,6 +119,17 @@ def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -
         The k-mer sets that are timed on the GPU alone; each has `tiers`.
     """
     return sorted({*tiers, *(tier for case in gpu_limits for tier in case["tiers"])})
+
+
+def is_tagged(datasets: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the CPU's fast tier searches one of the data sets of `timed_datasets`: that alone reads tags of rows."""
+    return any("fast" in wanted["tiers"] and "cpu" in wanted["devices"] for wanted in datasets.values())
+
+
+def tagged_references(samples: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Return the references in which k-mers of samples are searched with mismatches, for which tags save most time."""
+    kmers = [sample for sample in samples.values() if sample["system"] == "kmers"]
+    return {sample["reference"] for sample in kmers if sample["mismatches"]}
 
 
 def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) -> dict[str, dict[str, Any]]:

@@ -52,6 +52,8 @@ UNKNOWN_BASES = 3_300_000_000
 """A reference whose size is not known before it was downloaded may be a human genome."""
 _BATCHES = 2_000_000_000
 """Bytes that a search takes beside its index, whatever it finds."""
+_LARGEST_TAGGED = 1 << 31
+"""Rows up to which 'default' has tags (`warpseed.fm_index.make.LARGEST_TAGGED`)."""
 _SECONDS_A_MERGED_QUERY = 1e-5
 _SAMPLE = 1_000_000
 """Bytes of a read file by which its reads are counted."""
@@ -166,7 +168,7 @@ class IndexSize(NamedTuple):
 
     bases: int
     parts: Iterable[str]
-    """names of parts, or "paper" for both BWTs"""
+    """names of parts, "paper" for both BWTs, or "default" for what the CPU makes where nothing is said"""
     settings: Mapping[str, Any]
     """`index` of the configuration"""
 
@@ -178,7 +180,17 @@ class IndexSize(NamedTuple):
     @property
     def has_rows(self) -> bool:
         """Whether the fast tier's suffix array and table are in it, as they are with tags."""
-        return not {"fast", "tags"}.isdisjoint(self.parts)
+        return not {"fast", "tags", "default"}.isdisjoint(self.parts)
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether tags are in it."""
+        return "tags" in self.parts or ("default" in self.parts and self.bases <= _LARGEST_TAGGED)
+
+    @property
+    def without_tags(self) -> IndexSize:
+        """The same, as it is before tags are added."""
+        return self._replace(parts={"fast" if part in ("tags", "default") else part for part in self.parts})
 
     @property
     def bytes(self) -> int:
@@ -187,7 +199,7 @@ class IndexSize(NamedTuple):
         length = self.settings["table_length"]
         table = min(4 * self.bases, 4**15) if length is None else 4 ** (length + 1)
         fast = 4 * self.bases + table if self.has_rows else 0
-        tags = 2 * self.bases if "tags" in self.parts else 0
+        tags = 2 * self.bases if self.has_tags else 0
         return math.ceil(fast + tags + (0.27 + a_bwt * self.directions) * self.bases)
 
 
@@ -237,11 +249,13 @@ def compare_records(read_bases: int, records: int) -> Needs:
 
 
 def build_index(index: IndexSize) -> Needs:
-    """Of building an index: its parts, what sorting takes beside them, and a byte a base of what was read."""
+    """Of building an index: its parts, what sorting takes beside them, and a byte a base of what was read.
+
+    Tags are made when all of that is saved and gone."""
     texts = 2 if index.directions else 1
     # At most nine bytes while suffixes are sorted, four of which stay where the fast tier's suffix array is kept.
     beside = 5 if index.has_rows else 9
-    return _needs((texts + beside) * index.bases + index.bytes, texts * index.bases / 5e5)
+    return _needs((texts + beside) * index.bases + index.without_tags.bytes, texts * index.bases / 5e5)
 
 
 def find_seeds(index: IndexSize, queries: int, seconds: float) -> Needs:

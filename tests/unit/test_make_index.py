@@ -1,0 +1,231 @@
+"""An index in a folder: what is made where nothing is said, when tags are added, and what is left where they fail."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import warpseed
+from warpseed import cli
+from warpseed.errors import IndexFormatError, InputError
+from warpseed.fm_index import make, store
+from warpseed.fm_index.build import build_index
+from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.make import LARGEST_TAGGED, has_tags_by_default, make_index
+from warpseed.fm_index.npy import write_array
+from warpseed.fm_index.parts import DEFAULT_PARTS
+from warpseed.fm_index.store import add_parts, open_index, verify_index
+from warpseed.workflow import resources
+
+GENOME = ">one\nGATTACAGATTACANNGGCATTACGACCA\n>two\nACGTACGTTTGACCA\n"
+LAYOUT = {"occ_interval": 32, "sa_interval": 3, "table_length": 3}
+
+
+@pytest.fixture
+def genome(tmp_path: Path) -> Path:
+    path = tmp_path / "genome.fa"
+    path.write_text(GENOME)
+    return path
+
+
+def assert_same(index: SeedIndex, other: SeedIndex) -> None:
+    one, two = index.arrays(), other.arrays()
+    assert list(one) == list(two) and all(np.array_equal(one[name], two[name]) for name in one)
+
+
+# ------------------------------------------------------------------------------------------ which parts
+
+
+def test_tags_are_made_by_the_cpu_for_what_is_not_too_large() -> None:
+    assert has_tags_by_default(1, "cpu") and has_tags_by_default(2**31, "cpu")
+    assert not has_tags_by_default(2**31 + 1, "cpu")
+    assert not any(has_tags_by_default(100, device) for device in ("gpu", "gpu:1"))
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        ({}, "tags"),
+        ({"parts": "default"}, "tags"),
+        ({"parts": ["default", "paper"]}, "tags,paper"),
+        ({"parts": "fast"}, "fast"),
+        ({"parts": ("tags", "forward")}, "tags,forward"),
+        ({"parts": "reverse"}, "reverse"),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_folder_holds_what_would_be_built_at_once(
+    tmp_path: Path, genome: Path, given: dict[str, Any], parts: str, threads: int
+) -> None:
+    made = make_index(genome, tmp_path / "index", threads=threads, **given, **LAYOUT)
+    expected = build_index(genome, parts=parts, **LAYOUT)
+    assert_same(made, expected)
+    assert_same(open_index(tmp_path / "index", genome, check=True), expected)
+    assert verify_index(tmp_path / "index") > 0
+
+
+@pytest.mark.parametrize("parts", ["default", "tags"])
+def test_a_large_index_has_tags_where_they_are_named(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, parts: str
+) -> None:
+    monkeypatch.setattr(make, "LARGEST_TAGGED", 20)
+    assert make_index(genome, tmp_path / "index", parts=parts).parts == (
+        ("fast", "tags") if parts == "tags" else ("fast",)
+    )
+
+
+@pytest.mark.parametrize("given", ["fats", "default,fats", "", [], 3])
+def test_names_that_are_no_parts_leave_no_folder(tmp_path: Path, genome: Path, given: Any) -> None:
+    with pytest.raises(InputError, match="part"):
+        make_index(genome, tmp_path / "index", parts=given)
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_folder_that_must_stay_is_told_before_the_genome_is_read(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "notes.txt").write_text("mine")
+    with pytest.raises(IndexFormatError, match="not overwritten"):
+        make_index(tmp_path / "missing.fa", tmp_path / "index")
+
+
+def test_every_stage_has_its_seconds(tmp_path: Path, genome: Path) -> None:
+    built = ["read", "text", "suffix_array", "total", "save"]
+    assert list(make_index(genome, tmp_path / "a", parts="fast").seconds) == built
+    seconds = make_index(genome, tmp_path / "b").seconds
+    assert list(seconds) == [*built, "load", "tags"] and all(value > 0 for value in seconds.values())
+
+
+def test_the_workflow_counts_tags_where_they_are_made() -> None:
+    settings = {"occ_interval": 128, "sa_interval": 32, "table_length": None}
+    sizes = [resources.IndexSize(rows, [make.DEFAULT], settings) for rows in (LARGEST_TAGGED, LARGEST_TAGGED + 1)]
+    assert [size.has_tags for size in sizes] == [True, False] and all(size.has_rows for size in sizes)
+    assert [size.bytes - size.without_tags.bytes for size in sizes] == [2 * LARGEST_TAGGED, 0]
+    assert sizes[0].without_tags.parts == set(DEFAULT_PARTS)
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
+def test_what_was_built_is_gone_before_tags_are_made(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[weakref.ref[np.ndarray]] = []
+
+    def save(index: SeedIndex, folder: Path) -> None:
+        built.extend(map(weakref.ref, index.arrays().values()))
+        store.save_index(index, folder)
+
+    def add(*arguments: Any, **options: Any) -> SeedIndex:
+        assert len(built) == 7 and not [array for array in built if array() is not None]
+        return add_parts(*arguments, **options)
+
+    monkeypatch.setattr(make, "save_index", save)
+    monkeypatch.setattr(make, "add_parts", add)
+    assert make_index(genome, tmp_path / "index").parts == ("fast", "tags")
+
+
+def test_tags_take_no_more_memory_than_what_was_made_before_them(tmp_path: Path) -> None:
+    """With a table of 4 bytes a base an index with tags takes 10.25, and without them 8.25."""
+    rows = 1 << 20
+    (tmp_path / "g.fa").write_text(">a\n" + "".join(random.Random(1).choices("ACGT", k=rows)) + "\n")
+
+    def peak(run: Callable[[], SeedIndex]) -> int:
+        run()
+        tracemalloc.start()
+        run()
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return taken
+
+    def made(parts: str) -> int:
+        return peak(lambda: make_index(tmp_path / "g.fa", tmp_path / "index", parts=parts, table_length=10))
+
+    without = made("fast")
+    assert abs(made("default") - without) < 0.2 * rows
+    assert peak(lambda: build_index(tmp_path / "g.fa", parts="tags", table_length=10)) > without + 1.5 * rows
+    folder = tmp_path / "index"
+    make_index(tmp_path / "g.fa", folder, parts="fast", table_length=10)
+    tracemalloc.start()
+    add_parts(folder, "tags")
+    added = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 2 * rows < added < 2.5 * rows
+
+
+# ------------------------------------------------------------------------------------------ where tags fail
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+def test_tags_that_fail_leave_an_index_without_them(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(name: str, *arguments: Any) -> Any:
+        entry = write_array(name, *arguments)
+        if name == "tags.bases_behind.npy":
+            raise error
+        return entry
+
+    monkeypatch.setattr(store, "write_array", fail)
+    with pytest.raises(IndexFormatError if isinstance(error, OSError) else type(error)) as raised:
+        make_index(genome, tmp_path / "index", **LAYOUT)
+    if isinstance(error, OSError):
+        assert "the files of tags cannot be added (No space left on device), which take" in str(raised.value)
+    assert_same(open_index(tmp_path / "index", check=True), build_index(genome, **LAYOUT))
+    assert not [path for path in (tmp_path / "index").iterdir() if path.name.startswith("tags")]
+
+
+def test_a_process_that_is_killed_over_tags_leaves_an_index_without_them(tmp_path: Path, genome: Path) -> None:
+    folder = tmp_path / "index"
+    kill = f"""
+import os, signal
+from warpseed.fm_index import make, store
+write = store.write_array
+def die(name, *arguments):
+    if name == "tags.bases_behind.npy":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write(name, *arguments)
+store.write_array = die
+make.make_index({str(genome)!r}, {str(folder)!r})
+"""
+    library = str(Path(warpseed.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", kill], env=os.environ | {"PYTHONPATH": library}, check=False)
+    assert done.returncode == -9 and (folder / "tags.bases_before.npy").exists()
+    assert open_index(folder, check=True).parts == ("fast",) and verify_index(folder) > 0
+    assert make_index(genome, folder).parts == ("fast", "tags")
+
+
+# ------------------------------------------------------------------------------------------ the command line
+
+
+@pytest.mark.parametrize(("options", "parts"), [([], "fast, tags"), (["--parts", "fast"], "fast")])
+def test_the_command_makes_tags_unless_parts_are_named(
+    tmp_path: Path, genome: Path, capsys: pytest.CaptureFixture[str], options: list[str], parts: str
+) -> None:
+    assert cli.main(["index", str(genome), "-o", str(tmp_path / "index"), *options]) == 0
+    assert ", ".join(open_index(tmp_path / "index").parts) == parts
+    said = capsys.readouterr().err
+    assert f"; parts {parts}; " in said
+    stages = [part.split()[0] for part in said.split("seconds: ")[1].splitlines()[0].split(", ")]
+    added = ["load", "tags"] if "tags" in parts else []
+    assert stages == ["read", "text", "suffix_array", "save", *added, "total"]
+
+
+@pytest.mark.parametrize("parts", ["fast", "tags", "tags,fast"])
+def test_what_is_there_already_is_told(
+    tmp_path: Path, genome: Path, capsys: pytest.CaptureFixture[str], parts: str
+) -> None:
+    folder = str(tmp_path / "index")
+    make_index(genome, folder)
+    assert cli.main(["index", "--add", parts, folder]) == 0
+    assert f"{folder}: has {parts} already; nothing was added\n" in capsys.readouterr().err
+    assert cli.main(["index", "--add", "paper", folder]) == 0
+    assert "nothing was added" not in capsys.readouterr().err
