@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from warpseed.compute.groups import SPLIT, TIED, UNTIED, set_states, state_of, untied
 from warpseed.compute.sorting import STACK, sort_pairs, sort_ranges
 from warpseed.fm_index.suffix_ranks import sort_large_group
 
@@ -42,7 +43,8 @@ def test_a_large_group_step_by_step(budget: int, random, size: int, most: int) -
     depth, before = 2, 3
     ranks = [random.randrange(most) for _ in range(size + depth)]
     positions = np.array([9] * before + random.sample(range(size), size), np.uint32)
-    tied = np.array([0] * (before + 1) + [1] * (size - 1) + [0] * 8, np.uint8)
+    tied = untied(before + size)
+    set_states(tied, before + 1, before + size, TIED)
     stack, gone = np.zeros(STACK, np.int64), 0
     stack[:3] = 1, before, before + size
     while stack[0]:
@@ -50,6 +52,7 @@ def test_a_large_group_step_by_step(budget: int, random, size: int, most: int) -
     found = [ranks[position + depth] for position in positions[before:]]
     assert positions[:before].tolist() == [9] * before and sorted(positions[before:].tolist()) == list(range(size))
     assert found == sorted(found)
-    expected = [1 if rank == other else 2 for rank, other in zip(found, found[1:], strict=False)]
-    assert tied.tolist() == [0] * (before + 1) + expected + [0] * 8
-    assert gone == expected.count(2)
+    expected = [TIED if rank == other else SPLIT for rank, other in zip(found, found[1:], strict=False)]
+    states = [state_of(tied, row) for row in range(32 * len(tied))]
+    assert states == [UNTIED] * (before + 1) + expected + [UNTIED] * (len(states) - before - size)
+    assert gone == expected.count(SPLIT)

@@ -54,7 +54,19 @@ def test_any_text(segments: list[str]) -> None:
     check_order(segments, 2)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_sort_by_ranks_in_words_that_they_share(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is left to ranks, in groups of a few and of thousands, some of which have no room."""
+    monkeypatch.setattr(suffix_array, "_LARGE", 1)
+    monkeypatch.setattr(suffix_ranks, "_ROOM", 100)
+    copy = bases(3_000)
+    segment = copy * 4 + "A" * 5_000 + copy[1_000:] * 3 + UNIT * 1_000 + bases(4_000, "AC")
+    for text in (segment, segment[1_234:]):
+        symbols = np.array(["$ACGT".index(base) for base in text + "$"], np.uint8)
+        assert np.array_equal(sort_suffixes(text_of([text]), threads), divsufsort(symbols).astype(np.uint32))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
 def test_one_segment_as_libdivsufsort_has_it(threads: int) -> None:
     """A repeat longer than the letters that ties are sorted by, a tandem repeat, and a run, in random bases."""
     copy = bases(30_000)

@@ -1,4 +1,4 @@
-"""Instructions that Python has no word for: bits counted, prefetch and words at any byte, as LLVM intrinsics.
+"""Instructions that Python has no word for: bits counted, words at any byte or that threads share, prefetch, as LLVM's.
 
 `popcount`, `leading_zeros` and `trailing_zeros` are for both targets, of which each has an instruction for the first
 two; the others are for CPU code only.
@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
-__all__ = ["leading_zeros", "load_word", "popcount", "prefetch", "store_word", "trailing_zeros"]
+__all__ = ["atomic_xor", "leading_zeros", "load_word", "popcount", "prefetch", "store_word", "trailing_zeros"]
 
 
 @intrinsic
@@ -58,6 +58,20 @@ def store_word(typing_context, array, position, word):
         return context.get_dummy_value()
 
     return types.void(array, position, word), codegen
+
+
+@intrinsic
+def atomic_xor(typing_context, array, position, bits):
+    """Turn bits of ``array[position]``, a uint64, while other threads may turn others; position is not checked."""
+    if not (isinstance(array, types.Array) and array.dtype == bits == types.uint64 and position == types.int64):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        builder.atomic_rmw("xor", builder.gep(data, [arguments[1]]), arguments[2], "monotonic")
+        return context.get_dummy_value()
+
+    return types.void(array, position, bits), codegen
 
 
 @intrinsic

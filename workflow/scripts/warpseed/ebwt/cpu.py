@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from warpseed.compute.groups import border_behind, settle_ties, spans_of_groups
+from warpseed.compute.groups import SPLIT, TIED, UNTIED, border_behind, settle_ties, spans_of_groups, untied
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of, steps
@@ -86,7 +86,7 @@ class _Order:
         # Places and positions have one type, which holds the larger ones.
         self._type, of_words = _type_of(starts[-1]), _type_of(len(lengths))
         units = int(starts[-1]) >> shift
-        self._need((8 + of_words.itemsize) * units + (self._type.itemsize + 1) * self._size)
+        self._need((8 + of_words.itemsize) * units + self._type.itemsize * self._size + self._size // 4)
         by_length = np.argsort(lengths, kind="stable")
         ranked = np.empty(len(lengths), np.int64)
         ranked[by_length] = offsets_of(lengths[by_length])[:-1]
@@ -94,8 +94,8 @@ class _Order:
             np.zeros(units + 1, np.uint64), np.empty(units, of_words), starts, words.offsets, ranked, shift
         )
         self._order = np.empty(self._size, self._type)
-        self._tied = np.zeros(self._size + 8, np.uint8)
-        """uint8[N + 8], as cpu_fast and cpu_ranks have it"""
+        self._tied = untied(self._size)
+        """of compute.groups, as cpu_fast and cpu_ranks have it"""
 
     def sorted(self) -> np.ndarray:
         """The order."""
@@ -134,7 +134,7 @@ class _Order:
         size = min(size, _ROOM)
         keys, places = (np.empty((2, size), kind) for kind in (np.uint64, self._type))
         counts, stack = np.empty(DIGITS, np.uint32), np.empty(STACK, np.int64)
-        return Room(keys[0], places[0], keys[1], places[1], counts, stack, self._digits)
+        return Room(keys[0], places[0], keys[1], places[1], np.empty(size, np.uint8), counts, stack, self._digits)
 
     def _sort_buckets(self, borders: np.ndarray) -> int:
         """Sort buckets by letters; returns by how many of them those are tied that are tied still, 0 if none are."""
@@ -165,10 +165,10 @@ class _Order:
 
     def _sort_large_bucket(self, begin: int, end: int) -> int:
         """Sort a bucket by one key behind its letters; returns how many are tied still."""
-        places, tied, keys = self._order[begin:end], self._tied[begin:end], np.empty(end - begin, np.uint64)
+        places, keys = self._order[begin:end], np.empty(end - begin, np.uint64)
         self._in_steps(len(keys), lambda span: fetch_keys(self._laid, self._cut.prefix, places, span, keys))
         _sort_in_steps(keys, places)
-        ties = self._in_steps(len(keys), lambda span: mark_ties(keys, span, tied, 0))
+        ties = self._in_steps(len(keys), lambda span: mark_ties(keys, span, self._tied, begin, (UNTIED, UNTIED)))
         self._in_steps(len(keys), lambda span: turn_to_positions(self._laid, places, span))
         return sum(ties)
 
@@ -211,8 +211,7 @@ class _Order:
     def _sort_large_group(self, known: Ranked, depth: int, begin: int) -> int:
         """Sort a group that is larger than the room of a thread; returns how many ties are gone."""
         end = border_behind(self._tied, begin + 1)
-        positions, tied = self._order[begin:end], self._tied[begin:end]
-        size = end - begin
+        positions, size = self._order[begin:end], end - begin
         self._need(8 * size)
         keys = np.empty(size, np.uint64)
         equal = depth < 0 or depth >= 2 * max(
@@ -221,7 +220,8 @@ class _Order:
         if equal:
             self._in_steps(size, lambda span: keys_of_order(known, positions, span, keys))
         _sort_in_steps(keys, positions)
-        ties = sum(self._in_steps(size, lambda span: mark_ties(keys, span, tied, 0 if equal else 2)))
+        states = TIED, UNTIED if equal else SPLIT
+        ties = sum(self._in_steps(size, lambda span: mark_ties(keys, span, self._tied, begin, states)))
         return size - 1 - ties
 
 

@@ -1,8 +1,8 @@
 """Steps of the fast tier on the CPU: ω-order by letters.
 
 Conjugates are dealt out to buckets by their first letters, and each bucket is sorted by the key behind these. What is
-tied then is sorted by the keys behind, until all letters that can differ were seen, or for so many rounds. Of a
-conjugate that is tied with the one before it `tied` is 1; it is 2 where both are equal, and in their order.
+tied then is sorted by the keys behind, until all letters that can differ were seen, or for so many rounds. What is tied
+then is noted in the states of `warpseed.compute.groups`, SPLIT where two conjugates are equal, and in their order.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
+from warpseed.compute.groups import EQUAL, NO_BITS, SPLIT, TIED, UNTIED, turn_bits, turn_state, write_states
 from warpseed.compute.sorting import sort_all
 from warpseed.ebwt.fast import fetch_key, key_behind, order_key, position_of
 
@@ -24,7 +25,6 @@ ROUNDS = 8
 """Times that ties are sorted by their next letters, at most."""
 DIGITS = 1 << 12
 """Digits of a bucket's first pass, at most."""
-_EQUAL = np.uint8(3)
 
 
 class Cut(NamedTuple):
@@ -53,6 +53,8 @@ class Room(NamedTuple):
     """uint64[n]"""
     other_places: np.ndarray
     """as places"""
+    tied: np.ndarray
+    """uint8[n], states of the conjugates of a bucket"""
     counts: np.ndarray
     """uint32[DIGITS]"""
     stack: np.ndarray
@@ -156,8 +158,8 @@ def deal_out(codes, cut, laid, span, counts, order):
 
 
 @inlined
-def _sort_bucket(laid, prefix, begin, end, order, tied, room):
-    """Sort a bucket by the keys behind the letters that all of it begin with; returns whether any are tied."""
+def _sort_bucket(laid, prefix, begin, end, order, room):
+    """Sort a bucket by the keys behind the letters that all of it begin with; returns how many are tied."""
     size = end - begin
     # About as many digits as there are pairs, so that most have one or none.
     few, highest = uint64(0), uint64(room.digits[65535])
@@ -190,29 +192,30 @@ def _sort_bucket(laid, prefix, begin, end, order, tied, room):
         if last - first > int64(1):
             sort_all(room.keys, room.places, first, last, room.stack)
         first = last
-    return _put_back(room, begin, size, order, tied)
+    return _put_back(room, begin, size, order)
 
 
 @inlined
-def _put_back(room, begin, size, order, tied):
-    """Write sorted places to ``order[begin:]``, and which of them are tied with those before; returns how many."""
+def _put_back(room, begin, size, order):
+    """Write sorted places to ``order[begin:]``, and note which are tied with those before; returns how many."""
     ties = int64(0)
     order[uint64(begin)] = room.places[0]
+    room.tied[0] = uint8(UNTIED)
     for i in range(1, size):
         same = room.keys[uint64(i)] == room.keys[uint64(i - 1)]
         order[uint64(begin + i)] = room.places[uint64(i)]
-        tied[uint64(begin + i)] = uint8(same)
+        room.tied[uint64(i)] = uint8(TIED) if same else uint8(UNTIED)
         ties += int64(same)
     return ties
 
 
 @inlined
-def _fetch_next(laid, depth, begin, end, order, tied, room):
+def _fetch_next(laid, depth, begin, end, order, room):
     """The keys behind `depth` letters of all ties of a bucket, or what equal ones are ordered by: of these the first
-    tie becomes _EQUAL. (Keys are fetched apart from sorting, so that the CPU waits for many of them at once.)"""
+    tie becomes EQUAL. (Keys are fetched apart from sorting, so that the CPU waits for many of them at once.)"""
     first = begin + int64(1)
     while first < end:
-        if tied[uint64(first)] != uint8(1):
+        if room.tied[uint64(first - begin)] != uint8(TIED):
             first += int64(1)
             continue
         head, longest = first - int64(1), int64(0)
@@ -224,26 +227,26 @@ def _fetch_next(laid, depth, begin, end, order, tied, room):
             room.places[uint64(rank - begin)] = place
             longest = max(longest, length)
             rank += int64(1)
-            tie = rank < end and tied[uint64(rank)] == uint8(1)
+            tie = rank < end and room.tied[uint64(rank - begin)] == uint8(TIED)
         if depth >= int64(2) * longest:
-            tied[uint64(first)] = _EQUAL
+            room.tied[uint64(first - begin)] = uint8(EQUAL)
             for i in range(head - begin, rank - begin):
                 room.keys[uint64(i)] = order_key(laid, room.places[uint64(i)])
         first = rank + int64(1)
 
 
 @inlined
-def _sort_ties(begin, end, order, tied, room):
+def _sort_ties(begin, end, order, room):
     """Sort the ties of a bucket by their keys; returns how many are tied still."""
     ties = int64(0)
     first = begin + int64(1)
     while first < end:
-        kind = tied[uint64(first)]
-        if kind != uint8(1) and kind != _EQUAL:
+        kind = room.tied[uint64(first - begin)]
+        if kind != uint8(TIED) and kind != uint8(EQUAL):
             first += int64(1)
             continue
         last = first + int64(1)
-        while last < end and tied[uint64(last)] == uint8(1):
+        while last < end and room.tied[uint64(last - begin)] == uint8(TIED):
             last += int64(1)
         sort_all(room.keys, room.places, first - int64(1) - begin, last - begin, room.stack)
         order[uint64(first - int64(1))] = room.places[uint64(first - int64(1) - begin)]
@@ -251,7 +254,7 @@ def _sort_ties(begin, end, order, tied, room):
             at = uint64(rank - begin)
             same = room.keys[at] == room.keys[at - uint64(1)]
             order[uint64(rank)] = room.places[at]
-            tied[uint64(rank)] = uint8(2) if kind == _EQUAL else uint8(same)
+            room.tied[at] = uint8(SPLIT) if kind == uint8(EQUAL) else uint8(TIED) if same else uint8(UNTIED)
             ties += int64(same)
         first = last + int64(1)
     return ties
@@ -265,7 +268,7 @@ def sort_buckets(laid, cut, borders, span, order, tied, room):
     ----------
     borders : int64[buckets + 1]
     order : places, of which positions become
-    tied : uint8[N]
+    tied : uint64[N // 32 + 1], UNTIED
 
     Returns
     -------
@@ -281,17 +284,20 @@ def sort_buckets(laid, cut, borders, span, order, tied, room):
             return bucket, least
         ties = int64(0)
         if end - begin > int64(1):
-            ties = _sort_bucket(laid, cut.prefix, begin, end, order, tied, room)
+            ties = _sort_bucket(laid, cut.prefix, begin, end, order, room)
+        tied_once = ties > int64(0)
         depth = int64(cut.prefix) + letters
         for _ in range(ROUNDS):
             if ties == int64(0):
                 break
             before = ties
-            _fetch_next(laid, depth, begin, end, order, tied, room)
-            ties = _sort_ties(begin, end, order, tied, room)
+            _fetch_next(laid, depth, begin, end, order, room)
+            ties = _sort_ties(begin, end, order, room)
             depth += letters
             if cut.long and int64(4) * ties > int64(3) * before:
                 break
+        if tied_once:
+            write_states(tied, begin, end, room.tied)
         if ties > int64(0):
             least = min(least, depth) if least > int64(0) else depth
         for i in range(begin, end):
@@ -308,14 +314,22 @@ def fetch_keys(laid, prefix, places, span, keys):
 
 
 @scalar
-def mark_ties(keys, span, tied, untied):
-    """Say which of the sorted [first, last) are tied with those before, and how many; others become `untied`."""
+def mark_ties(keys, span, tied, begin, states):
+    """Say which of the sorted [first, last), in the rows from `begin` on, are tied with those before, and how many.
+
+    Parameters
+    ----------
+    states : the state that all have, and the one that those get which are not tied
+    """
     first, last = span
-    ties = int64(0)
+    before, other = states
+    ties, turned = int64(0), NO_BITS
     for i in range(max(first, int64(1)), last):
         same = keys[uint64(i)] == keys[uint64(i - 1)]
-        tied[uint64(i)] = uint8(1) if same else uint8(untied)
+        change = (uint64(TIED) if same else uint64(other)) ^ uint64(before)
+        turned = turn_state(tied, begin + i, change, turned)
         ties += int64(same)
+    turn_bits(tied, turned)
     return ties
 
 

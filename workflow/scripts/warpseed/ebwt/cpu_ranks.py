@@ -2,7 +2,8 @@
 
 Every conjugate has a rank, that of the first one it is tied with. Conjugates that are tied by their first h letters are
 sorted by the ranks of those that begin h letters later in their words. In a round all are sorted by the ranks before
-the round; `tied` is 2 then where conjugates are tied no more, until the ranks have been renewed.
+the round. `tied`, groups and ranks are those of `warpseed.compute.groups`; EQUAL is the first tie of a group of equal
+conjugates, until these are in their order.
 """
 
 from __future__ import annotations
@@ -11,8 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
-from warpseed.compute.groups import next_tie
+from warpseed.compute.compiled import inlined, int64, scalar, uint64
+from warpseed.compute.groups import (
+    EQUAL,
+    NO_BITS,
+    SPLIT,
+    TIED,
+    UNTIED,
+    border_behind,
+    next_tie,
+    set_state,
+    state_of,
+    turn_bits,
+    turn_state,
+)
 from warpseed.compute.sorting import sort_all
 
 __all__ = [
@@ -24,7 +37,6 @@ __all__ = [
     "word_of",
 ]
 
-_EQUAL = np.uint8(3)
 _HINT_SHIFT = 6
 """log2 of the positions that share a hint."""
 
@@ -107,7 +119,7 @@ def keys_of_order(known, positions, span, keys):
 def _fetch_groups(known, depth, span, order, tied, room):
     """The keys of the groups whose first ties are in [first, last), one behind the other, as far as there is room.
 
-    A group of equal conjugates gets what these are ordered by, and its first tie becomes _EQUAL.
+    A group of equal conjugates gets what these are ordered by, and its first tie becomes EQUAL.
 
     Returns
     -------
@@ -116,24 +128,21 @@ def _fetch_groups(known, depth, span, order, tied, room):
     first, last = span
     used = int64(0)
     while first < last:
-        begin, longest = used, int64(0)
-        rank, tie = first - int64(1), True
-        while tie:
-            if used == room.keys.shape[0]:
-                return first
-            position = order[uint64(rank)]
-            room.places[uint64(used)] = position
+        begin, end, longest = used, border_behind(tied, first), int64(0)
+        used += end - first + int64(1)
+        if used > room.keys.shape[0]:
+            return first
+        for i in range(begin, used):
+            position = order[uint64(first - int64(1) + i - begin)]
+            room.places[uint64(i)] = position
             if depth >= int64(0):
-                room.keys[uint64(used)], length = _rank_behind(known, int64(position), depth)
+                room.keys[uint64(i)], length = _rank_behind(known, int64(position), depth)
                 longest = max(longest, length)
-            used += int64(1)
-            rank += int64(1)
-            tie = rank < last and tied[uint64(rank)] != uint8(0)
         if depth >= int64(2) * longest or depth < int64(0):
-            tied[uint64(first)] = _EQUAL
+            set_state(tied, first, EQUAL)
             for i in range(begin, used):
                 room.keys[uint64(i)] = _order_key(known, int64(room.places[uint64(i)]))
-        first = next_tie(tied, rank, last)
+        first = next_tie(tied, end, last)
     return last
 
 
@@ -157,23 +166,24 @@ def sort_groups(known, depth, span, order, tied, room):
         stop = _fetch_groups(known, depth, (first, last), order, tied, room)
         if stop == first:
             return first - int64(1), splits
-        begin = int64(0)
+        begin, turned = int64(0), NO_BITS
         while first < stop:
-            kind = tied[uint64(first)]
-            end = first + int64(1)
-            while end < last and tied[uint64(end)] != uint8(0):
-                end += int64(1)
+            equal, end = state_of(tied, first) == uint64(EQUAL), border_behind(tied, first)
             size = end - first + int64(1)
             sort_all(room.keys, room.places, begin, begin + size, room.stack)
             order[uint64(first - int64(1))] = room.places[uint64(begin)]
             for i in range(1, size):
                 at = uint64(begin + i)
                 other = room.keys[at] != room.keys[at - uint64(1)]
-                rank = uint64(first + i - int64(1))
-                order[rank] = room.places[at]
+                rank = first + i - int64(1)
+                order[uint64(rank)] = room.places[at]
                 # (The ranks of those that are equal stay the same.)
-                tied[rank] = uint8(0) if kind == _EQUAL else uint8(1) + uint8(other)
+                if equal:
+                    turned = turn_state(tied, rank, (EQUAL if i == int64(1) else TIED) ^ UNTIED, turned)
+                elif other:
+                    turned = turn_state(tied, rank, TIED ^ SPLIT, turned)
                 splits += int64(other)
             begin += size
             first = next_tie(tied, end, stop)
+        turn_bits(tied, turned)
     return last, splits

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from warpseed.compute.groups import TIED, set_states, untied
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
 from warpseed.fm_index.suffix_letters import Dealt, Room, deal_out, set_apart, sort_bucket
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
@@ -80,7 +81,7 @@ class _Sorter:
         self._rows = np.empty(self._size, np.uint32)
         """positions"""
         self._rows[: len(ends)] = ends
-        self._tied = np.zeros(self._size + 8, np.uint8)
+        self._tied = untied(self._size)
         """of compute.groups"""
 
     def sorted(self, table_length: int) -> tuple[np.ndarray, _Buckets]:
@@ -163,4 +164,4 @@ class _Sorter:
         ended = np.empty(min(end - begin, prefix * self._separators), np.uint64)
         count = set_apart(self._text, prefix, (begin, end), self._rows, ended)
         self._rows[begin : begin + count] = np.sort(ended[:count]).astype(np.uint32)
-        self._tied[begin + count + 1 : end] = 1
+        set_states(self._tied, begin + count + 1, end, TIED)

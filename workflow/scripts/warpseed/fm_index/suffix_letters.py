@@ -15,6 +15,7 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
+from warpseed.compute.groups import write_states
 from warpseed.compute.intrinsics import leading_zeros
 from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
@@ -52,7 +53,7 @@ class Room(NamedTuple):
     rows: np.ndarray
     """uint32[m], of what is tied in a bucket, ascending, from its first on"""
     tied: np.ndarray
-    """uint8[m], of the rows of a bucket, from its first on"""
+    """uint8[m], states of the rows of a bucket, from its first on"""
     stack: np.ndarray
     """int64[STACK], of compute.sorting"""
 
@@ -314,7 +315,7 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     bucket : its first row, the row behind its last, and the word where its marks begin
     positions : uint32[n], in rows
     keys : uint32[...], of the bucket's rows
-    tied : uint8[n + 8], of 0; only what is left tied is written
+    tied : uint64[n // 32 + 1], of compute.groups, UNTIED; only what is left tied is written
     marks : of the table; without words where none is made
     room : of at least so many elements
 
@@ -337,9 +338,8 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
         _fetch_ties(text, depth, ties, begin, positions, room)
         ties = _sort_ties(ties, begin, positions, room)
         depth += int64(_ROUND)
-    for i in range(ties):
-        row = uint64(room.rows[uint64(i)])
-        tied[uint64(begin) + row] = room.tied[row]
+    if ties > int64(0):
+        write_states(tied, begin, end, room.tied)
     return depth if ties > int64(0) else int64(0)
 
 

@@ -11,8 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
-from warpseed.compute.groups import border_behind, next_tie, settle_ties, spans_of_groups
+from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
+from warpseed.compute.groups import (
+    NO_BITS,
+    SPLIT,
+    TIED,
+    border_behind,
+    next_tie,
+    set_state,
+    settle_ties,
+    spans_of_groups,
+    turn_bits,
+    turn_state,
+)
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads
 from warpseed.compute.sorting import STACK, set_aside, sort_numbers, split_range
@@ -38,28 +49,28 @@ def _sort_groups(ranks, depth, span, positions, tied, room):
     (row, ties) : it stopped before the group of this row, which has no room, or at the end; and how many ties are left
     """
     first, last = span
-    ties = int64(0)
+    ties, turned = int64(0), NO_BITS
     row = next_tie(tied, first + int64(1), last)
     while row < last:
-        begin = row - int64(1)
-        size = int64(0)
-        tie = True
-        while tie:
-            if size == room.elements.shape[0]:
-                return begin, ties
-            position = uint64(positions[uint64(begin + size)])
-            room.elements[uint64(size)] = (uint64(ranks[position + uint64(depth)]) << uint64(32)) | position
-            size += int64(1)
-            tie = begin + size < last and tied[uint64(begin + size)] != uint8(0)
+        begin, end = row - int64(1), border_behind(tied, row)
+        size = end - begin
+        if size > room.elements.shape[0]:
+            turn_bits(tied, turned)
+            return begin, ties
+        for i in range(size):
+            position = uint64(positions[uint64(begin + i)])
+            room.elements[uint64(i)] = (uint64(ranks[position + uint64(depth)]) << uint64(32)) | position
         sort_numbers(room.elements, int64(0), size, room.stack)
         positions[uint64(begin)] = uint32(room.elements[0])
         for i in range(int64(1), size):
             element = room.elements[uint64(i)]
             other = (element ^ room.elements[uint64(i - int64(1))]) >> uint64(32) != uint64(0)
             positions[uint64(begin + i)] = uint32(element)
-            tied[uint64(begin + i)] = uint8(1) + uint8(other)
+            if other:
+                turned = turn_state(tied, begin + i, TIED ^ SPLIT, turned)
             ties += int64(1) - int64(other)
-        row = next_tie(tied, begin + size, last)
+        row = next_tie(tied, end, last)
+    turn_bits(tied, turned)
     return last, ties
 
 
@@ -98,7 +109,7 @@ def sort_large_group(ranks, depth, positions, tied, stack, budget):
             low, high = split_range((ranks, depth, positions), first, last, _rank_behind, _swap_rows)
             for border in (low, high):
                 if first < border and border < last:
-                    tied[uint64(border)] = uint8(2)
+                    set_state(tied, border, SPLIT)
                     gone += int64(1)
             first, last = set_aside(stack, at, (first, low), (high, last))
             waiting, at = waiting + int64(1), at + int64(2)
@@ -112,7 +123,7 @@ class _Tied(NamedTuple):
     rows: np.ndarray
     """uint32[n], their positions"""
     tied: np.ndarray
-    """uint8[n + 8]"""
+    """uint64[n // 32 + 1]"""
     ranks: np.ndarray
     """uint32[n], of positions"""
 
@@ -123,7 +134,7 @@ def sort_by_ranks(rows: np.ndarray, tied: np.ndarray, ranks: np.ndarray, depth: 
     Parameters
     ----------
     rows : uint32[n], the position of the suffix of each row
-    tied : uint8[n + 8]
+    tied : uint64[n // 32 + 1]
     ranks : uint32[n], filled
     """
     sort_round = partial(_sort_round, _Tied(rows, tied, ranks), threads)
