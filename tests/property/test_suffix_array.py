@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hostile_texts import HOSTILE, UNIT, bases, text_of
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
 from warpseed.fm_index import suffix_array, suffix_ranks
-from warpseed.fm_index.suffix_array import sort_suffixes, sort_with_table
+from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_table
+from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room
 
 
 @pytest.fixture(params=["", "small buckets", "small rooms", "ranks alone"])
@@ -24,6 +27,7 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(suffix_ranks, "_ROOM", 5)
     elif request.param == "ranks alone":
         monkeypatch.setattr(suffix_array, "_LARGE", 2)
+        monkeypatch.setattr(suffix_array, "ROOM_BYTES", 1 << 40)
         monkeypatch.setattr(suffix_ranks, "_ROOM", 2)
 
 
@@ -58,6 +62,7 @@ def test_any_text(segments: list[str]) -> None:
 def test_threads_sort_by_ranks_in_words_that_they_share(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is left to ranks, in groups of a few and of thousands, some of which have no room."""
     monkeypatch.setattr(suffix_array, "_LARGE", 1)
+    monkeypatch.setattr(suffix_array, "ROOM_BYTES", 1 << 40)
     monkeypatch.setattr(suffix_ranks, "_ROOM", 100)
     copy = bases(3_000)
     segment = copy * 4 + "A" * 5_000 + copy[1_000:] * 3 + UNIT * 1_000 + bases(4_000, "AC")
@@ -74,3 +79,37 @@ def test_one_segment_as_libdivsufsort_has_it(threads: int) -> None:
     symbols = np.array(["$ACGT".index(base) for base in segment + "$"], np.uint8)
     rows = sort_suffixes(text_of([segment]), threads)
     assert np.array_equal(rows, divsufsort(symbols).astype(np.uint32))
+
+
+def test_a_suffix_takes_so_much_room() -> None:
+    small, large = (sum(array.nbytes for array in Room.of(size)) for size in (1_000, 3_000))
+    assert large - small == 2_000 * ROOM_BYTES
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=30), st.integers(0, 10_000), st.integers(1, 9))
+def test_threads_share_what_room_there_is(sizes: list[int], spare: int, threads: int) -> None:
+    """As many as there is room for, each for one of the largest buckets, beside what each has at any rate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suffix_array, "_LARGE", 20)
+        most, sorting = suffix_array._share_room(np.array(sizes), spare, threads)
+    rooms = [max(0, size - 20) * ROOM_BYTES for size in sorted(sizes, reverse=True) if size <= most]
+    assert most == max(20, spare // ROOM_BYTES)
+    assert 1 <= sorting <= threads and sum(rooms[:sorting]) <= spare
+    assert sorting == threads or sum(rooms[: sorting + 1]) > spare
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("unit", ["A", bases(40), bases(40, "AC"), bases(200_000), bases(200_000, "AC")])
+def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the text, and whatever the threads: large buckets, keys of all suffixes at once, ranks."""
+    monkeypatch.setattr(suffix_array, "_BUCKET", 1 << 10)
+    monkeypatch.setattr(suffix_array, "_LARGE", 1 << 10)
+    monkeypatch.setattr(suffix_ranks, "_ROOM", 1 << 10)
+    text = text_of([unit * (400_000 // len(unit))])
+    sort_with_table(text, 9, threads)
+    tracemalloc.start()
+    sort_with_table(text, 9, threads)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    of_a_thread = sum(array.nbytes for array in Room.of(1 << 10)) + 3 * 8 * 4**5  # its place in each bucket, thrice
+    assert peak <= SORTING_BYTES * 400_000 + threads * of_a_thread + 50_000

@@ -62,7 +62,8 @@ def needed_memory(
     sizes = Sizes(bases, 1, parameters or Parameters(128, 32, choose_table_length(bases)))
     core, finished = part_bytes(CORE, sizes), {part: part_bytes(part, sizes) for part in chosen}
     forwards = finished.get("reverse", 0) if {"fast", "forward"} & set(chosen) else 0
-    sorting = core + max(SORTING_BYTES * bases + forwards, (SORTING_BYTES * bases + core) * ("reverse" in chosen))
+    rows_in_work = int(SORTING_BYTES * bases)
+    sorting = core + max(rows_in_work + forwards, (rows_in_work + core) * ("reverse" in chosen))
     rows = 4 * bases * ("fast" not in chosen)
     if target_of(device)[0] == "gpu":
         sorting = rows = 0

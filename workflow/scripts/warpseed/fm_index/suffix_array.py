@@ -8,13 +8,16 @@ of what buckets have marked.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from warpseed.compute.groups import TIED, set_states, untied
+from warpseed.compute.machine import return_freed_memory
+from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
-from warpseed.fm_index.suffix_letters import Dealt, Room, deal_out, set_apart, sort_bucket
+from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys, table_of
 from warpseed.fm_index.text import PackedText
@@ -23,14 +26,15 @@ __all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_table"]
 
 MAX_ROWS = (1 << 32) - 1
 """Rows and text positions are 32-bit words everywhere in the index."""
-SORTING_BYTES = 9
-"""Of memory that a base takes at most while suffixes are sorted, beside the packed text: its row, its key, in a half of
-them at a time, later its rank, and whether it is tied, where ties are left to ranks."""
+SORTING_BYTES = 8.5
+"""Of memory that a base takes at most while suffixes are sorted, beside the packed text: 4 for its row; 4 for its key,
+in a half of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether it
+is tied, and up to two of what the table is made of."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
 _LARGE = 1 << 16
-"""Suffixes of a bucket, at most, that is sorted by letters, or a sixteenth of the text if that is more."""
+"""Suffixes of a bucket that is sorted by letters at any rate, in room that every thread has."""
 _NONE = np.empty(0, np.uint32)
 
 
@@ -69,6 +73,34 @@ class _Buckets(NamedTuple):
     """int64[4**prefix + 1], the rows where buckets begin"""
     marks: Marks
 
+    def place_of(self, bucket: int) -> tuple[int, int, int]:
+        """Its first row, the row behind its last, and the word where its marks begin."""
+        return int(self.borders[bucket]), int(self.borders[bucket + 1]), int(self.marks.begins[bucket])
+
+
+class _Half(NamedTuple):
+    """A half of the buckets, whose suffixes have been dealt out."""
+
+    buckets: _Buckets
+    chosen: range
+    keys: np.ndarray
+    """uint32[...], of their rows"""
+
+    def keys_of(self, place: tuple[int, int, int]) -> np.ndarray:
+        """Of the rows of a bucket."""
+        before = int(self.buckets.borders[self.chosen.start])
+        return self.keys[place[0] - before : place[1] - before]
+
+
+def _share_room(sizes: np.ndarray, spare: int, threads: int) -> tuple[int, int]:
+    """How large a bucket is at most that is sorted by letters, and how many of the threads sort, where each takes room
+    for the largest bucket that it meets, and all no more than `spare` bytes beside what every thread has."""
+    most = max(_LARGE, spare // ROOM_BYTES)
+    largest = np.sort(sizes[sizes <= most])[::-1][:threads]
+    taken = ROOM_BYTES * np.cumsum(np.maximum(largest - _LARGE, 0))
+    fit = int(np.count_nonzero(taken <= spare))
+    return most, threads if fit == len(largest) else fit
+
 
 class _Sorter:
     """Suffixes on their way to their order."""
@@ -95,6 +127,7 @@ class _Sorter:
         buckets = _Buckets(prefix, borders, marks)
         depth = self._sort_halves(buckets, places)
         if depth:
+            return_freed_memory()
             ranks = np.empty(self._size, np.uint32)
             sort_by_ranks(self._rows, self._tied, ranks, depth, self._threads)
         return self._rows, buckets
@@ -124,7 +157,7 @@ class _Sorter:
         depths: list[int] = []
         for number, first_row in enumerate((begin, between)):
             self._deal_out(buckets.prefix, Dealt.half(number, first_row), places, keys)
-            depths += self._sort_buckets(buckets, range(number * middle, (number + 1) * middle), keys)
+            depths += self._sort_half(_Half(buckets, range(number * middle, (number + 1) * middle), keys))
         return min((depth for depth in depths if depth), default=0)
 
     def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
@@ -136,32 +169,43 @@ class _Sorter:
 
         on_threads(self._threads, deal, len(spans))
 
-    def _sort_buckets(self, buckets: _Buckets, chosen: range, keys: np.ndarray) -> list[int]:
-        """Sort chosen buckets by letters, `keys` being those of their rows; returns what `sort_bucket` does of each."""
-        sizes = np.diff(buckets.borders)[chosen.start : chosen.stop]
-        # The largest first, so that no thread is left alone with it.
+    def _sort_half(self, half: _Half) -> list[int]:
+        """Sort buckets by letters, the largest first, so that no thread is left alone with it, and leave what is too
+        large to ranks; returns of each by how many bases what is tied still is tied at least, 0 if nothing is."""
+        chosen = half.chosen
+        sizes = np.diff(half.buckets.borders)[chosen.start : chosen.stop]
         order = (chosen.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
-        before = int(buckets.borders[chosen.start])
-        return on_threads(
-            self._threads, lambda number: self._sort_bucket(buckets, order[number], keys, before), len(order)
-        )
+        most, threads = _share_room(sizes, 4 * (self._size - len(half.keys)), self._threads)
+        large = int(np.count_nonzero(sizes > most))
+        depths = on_threads(self._threads, lambda number: self._leave_to_ranks(half, order[number]), large)
+        return depths + self._sort_by_letters(half, order[large:], threads)
 
-    def _sort_bucket(self, buckets: _Buckets, bucket: int, keys: np.ndarray, before: int) -> int:
-        """As `sort_bucket`; a large one is left to ranks. `keys` are those of the rows from `before` on."""
-        prefix, borders, marks = buckets
-        begin, end, mark = int(borders[bucket]), int(borders[bucket + 1]), int(marks.begins[bucket])
-        keys = keys[begin - before : end - before]
-        if end - begin <= max(_LARGE, self._size // 16):
-            place, room = (begin, end, mark), Room.of(end - begin)
-            return int(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
+    def _sort_by_letters(self, half: _Half, order: list[int], threads: int) -> list[int]:
+        """Sort buckets, each as `sort_bucket`, on so many threads, of which each has room for its first one."""
+        prefix, _, marks = half.buckets
+        firsts, others = order[:threads], iter(order[threads:])
+        # (What threads allocate the C library may keep when it is freed.)
+        rooms = [Room.of(end - begin) for begin, end, _ in map(half.buckets.place_of, firsts)]
+
+        def sort(number: int) -> list[int]:
+            depths = []
+            for bucket in chain([firsts[number]], others):
+                check_wanted()
+                place = half.buckets.place_of(bucket)
+                keys, room = half.keys_of(place), rooms[number]
+                depths.append(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
+            return depths
+
+        return list(chain.from_iterable(on_threads(threads, sort, len(firsts))))
+
+    def _leave_to_ranks(self, half: _Half, bucket: int) -> int:
+        """Call all suffixes of a bucket tied that have the bases which it shares; returns how many these are."""
+        prefix, _, marks = half.buckets
+        begin, end, mark = place = half.buckets.place_of(bucket)
         if len(marks.words):
-            mark_keys(marks, mark, keys, np.zeros(4**marks.bases, np.int64))
-        self._leave_to_ranks(prefix, begin, end)
-        return prefix
-
-    def _leave_to_ranks(self, prefix: int, begin: int, end: int) -> None:
-        """Call all suffixes of a bucket tied that have the bases which it shares."""
+            mark_keys(marks, mark, half.keys_of(place), np.zeros(4**marks.bases, np.int64))
         ended = np.empty(min(end - begin, prefix * self._separators), np.uint64)
         count = set_apart(self._text, prefix, (begin, end), self._rows, ended)
         self._rows[begin : begin + count] = np.sort(ended[:count]).astype(np.uint32)
         set_states(self._tied, begin + count + 1, end, TIED)
+        return prefix

@@ -21,8 +21,10 @@ from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
-__all__ = ["Dealt", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
+__all__ = ["ROOM_BYTES", "Dealt", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
 
+ROOM_BYTES = 21
+"""Of a Room, for each suffix."""
 _KEY_BASES = 16
 """Bases of a key."""
 _DIGITS = 1 << 12
