@@ -77,29 +77,32 @@ class _Buckets(NamedTuple):
         """Its first row, the row behind its last, and the word where its marks begin."""
         return int(self.borders[bucket]), int(self.borders[bucket + 1]), int(self.marks.begins[bucket])
 
+    def size_of(self, bucket: int) -> int:
+        """How many suffixes are in it."""
+        return int(self.borders[bucket + 1] - self.borders[bucket])
+
 
 class _Half(NamedTuple):
     """A half of the buckets, whose suffixes have been dealt out."""
 
     buckets: _Buckets
-    chosen: range
+    numbers: range
+    """of these buckets"""
     keys: np.ndarray
     """uint32[...], of their rows"""
 
     def keys_of(self, place: tuple[int, int, int]) -> np.ndarray:
         """Of the rows of a bucket."""
-        before = int(self.buckets.borders[self.chosen.start])
+        before = int(self.buckets.borders[self.numbers.start])
         return self.keys[place[0] - before : place[1] - before]
 
 
 def _share_room(sizes: np.ndarray, spare: int, threads: int) -> tuple[int, int]:
-    """How large a bucket is at most that is sorted by letters, and how many of the threads sort, where each takes room
-    for the largest bucket that it meets, and all no more than `spare` bytes beside what every thread has."""
+    """How large a bucket is at most that is sorted by letters, and how many of the threads sort those of more than
+    _LARGE, where each takes room for the largest that it meets, and all no more than `spare` bytes."""
     most = max(_LARGE, spare // ROOM_BYTES)
-    largest = np.sort(sizes[sizes <= most])[::-1][:threads]
-    taken = ROOM_BYTES * np.cumsum(np.maximum(largest - _LARGE, 0))
-    fit = int(np.count_nonzero(taken <= spare))
-    return most, threads if fit == len(largest) else fit
+    largest = np.sort(sizes[(sizes > _LARGE) & (sizes <= most)])[::-1][:threads]
+    return most, int(np.count_nonzero(ROOM_BYTES * np.cumsum(largest) <= spare))
 
 
 class _Sorter:
@@ -172,31 +175,34 @@ class _Sorter:
     def _sort_half(self, half: _Half) -> list[int]:
         """Sort buckets by letters, the largest first, so that no thread is left alone with it, and leave what is too
         large to ranks; returns of each by how many bases what is tied still is tied at least, 0 if nothing is."""
-        chosen = half.chosen
-        sizes = np.diff(half.buckets.borders)[chosen.start : chosen.stop]
-        order = (chosen.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
+        numbers = half.numbers
+        sizes = np.diff(half.buckets.borders)[numbers.start : numbers.stop]
+        order = (numbers.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
         most, threads = _share_room(sizes, 4 * (self._size - len(half.keys)), self._threads)
-        large = int(np.count_nonzero(sizes > most))
-        depths = on_threads(self._threads, lambda number: self._leave_to_ranks(half, order[number]), large)
-        return depths + self._sort_by_letters(half, order[large:], threads)
+        too_large, large = (int(np.count_nonzero(sizes > size)) for size in (most, _LARGE))
+        depths = on_threads(self._threads, lambda number: self._leave_to_ranks(half, order[number]), too_large)
+        return depths + self._sort_by_letters(half, order[too_large:large], threads, order[large:])
 
-    def _sort_by_letters(self, half: _Half, order: list[int], threads: int) -> list[int]:
-        """Sort buckets, each as `sort_bucket`, on so many threads, of which each has room for its first one."""
+    def _sort_by_letters(self, half: _Half, large: list[int], most: int, small: list[int]) -> list[int]:
+        """Sort buckets, each as `sort_bucket`: large ones on `most` threads, of which each has room for its first one,
+        and all threads the small ones, these last."""
         prefix, _, marks = half.buckets
-        firsts, others = order[:threads], iter(order[threads:])
+        firsts = [[bucket] for bucket in large[:most]]
+        firsts += [[] for _ in range(self._threads - len(firsts))]
+        others, smalls = iter(large[most:]), iter(small)
         # (What threads allocate the C library may keep when it is freed.)
-        rooms = [Room.of(end - begin) for begin, end, _ in map(half.buckets.place_of, firsts)]
+        rooms = [Room.of(max([_LARGE, *map(half.buckets.size_of, first)])) for first in firsts]
 
         def sort(number: int) -> list[int]:
             depths = []
-            for bucket in chain([firsts[number]], others):
+            for bucket in chain(firsts[number], others if firsts[number] else (), smalls):
                 check_wanted()
                 place = half.buckets.place_of(bucket)
                 keys, room = half.keys_of(place), rooms[number]
                 depths.append(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
             return depths
 
-        return list(chain.from_iterable(on_threads(threads, sort, len(firsts))))
+        return list(chain.from_iterable(on_threads(self._threads, sort, self._threads)))
 
     def _leave_to_ranks(self, half: _Half, bucket: int) -> int:
         """Call all suffixes of a bucket tied that have the bases which it shares; returns how many these are."""
