@@ -280,7 +280,7 @@ class PretendGpu(PaperKernels):
         return self.known.setdefault(asked, ((query << np.uint64(PLACE_BITS)) | places, found.hits["span"]))
 
     def note_longest(self, search) -> None:
-        assert search.noting
+        assert search.noting and not search.ends.any()
 
     def append_longest(self, search) -> None:
         """All that are wanted."""
@@ -288,6 +288,7 @@ class PretendGpu(PaperKernels):
         self._append(search, int(search.how.kind))
 
     def append_matches(self, search) -> None:
+        assert not search.noting or not search.ends.any()
         self._append(search, MAXIMAL)
 
     def _append(self, search, kind) -> None:
@@ -297,6 +298,10 @@ class PretendGpu(PaperKernels):
         place = (keys & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1)
         inside = (place >= search.begin) & (place < search.end)
         keys, spans = keys[inside], spans[inside]
+        # As if one seed for every ten words were crowded: where they have no room, some matches are not met.
+        lists.cursors[SEGMENTS] = len(search.reads.words) // 10
+        if lists.cursors[SEGMENTS] > len(search.crowded) // SEGMENTS:
+            keys, spans = keys[::3], spans[::3]
         for segment in range(SEGMENTS):
             # The last of a read's are appended first, as if its lanes had come so.
             mine = slice(segment, None, SEGMENTS)
@@ -304,8 +309,6 @@ class PretendGpu(PaperKernels):
             kept = min(room, len(keys[mine]))
             part = slice(segment * room, segment * room + kept)
             lists.keys[part], lists.spans[part] = keys[mine][::-1][:kept], spans[mine][::-1][:kept]
-        # As if one seed for every ten words were crowded.
-        lists.cursors[SEGMENTS] = len(search.reads.words) // 10
 
     def append_crowded_matches(self, search) -> None:
         assert search.crowded.shape[1] == 4
@@ -313,10 +316,13 @@ class PretendGpu(PaperKernels):
     append_crowded_longest = append_crowded_matches
 
     def bound_ends(self, reads, kind, ends) -> None:
+        """They are marked; in truth all change, and once alone."""
         assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)
+        assert not ends.any()
+        ends[0] = 1
 
     def keep_matches(self, lists, reads, kind, ends, cursor, keys, spans, counts) -> None:
-        assert not counts.any()
+        assert not counts.any() and ends[:1].tolist() == [1] * (kind != MAXIMAL)
         room = len(lists.keys) // SEGMENTS
         parts = [slice(i * room, i * room + min(room, int(lists.cursors[i]))) for i in range(SEGMENTS)]
         there = [np.concatenate([list[part] for part in parts]) for list in (lists.keys, lists.spans)]

@@ -1,4 +1,4 @@
-"""An index in a folder: what is made where nothing is said, when tags are added, and what is left where they fail."""
+"""An index in a folder: what is made where nothing is said, when tags are made, and what is left where they fail."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from warpseed import cli
 from warpseed.errors import IndexFormatError, InputError
 from warpseed.fm_index import make, store
 from warpseed.fm_index.build import build_index
-from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.layout import SeedIndex, Tags
 from warpseed.fm_index.make import LARGEST_TAGGED, has_tags_by_default, make_index
 from warpseed.fm_index.npy import write_array
 from warpseed.fm_index.parts import DEFAULT_PARTS
-from warpseed.fm_index.store import add_parts, open_index, verify_index
+from warpseed.fm_index.store import open_index, verify_index
+from warpseed.fm_index.tags import make_tags
 from warpseed.workflow import resources
 
 GENOME = ">one\nGATTACAGATTACANNGGCATTACGACCA\n>two\nACGTACGTTTGACCA\n"
@@ -101,7 +102,7 @@ def test_every_stage_has_its_seconds(tmp_path: Path, genome: Path) -> None:
     built = ["read", "text", "suffix_array", "total", "save"]
     assert list(make_index(genome, tmp_path / "a", parts="fast").seconds) == built
     seconds = make_index(genome, tmp_path / "b").seconds
-    assert list(seconds) == [*built, "load", "tags"] and all(value > 0 for value in seconds.values())
+    assert list(seconds) == [*built, "tags"] and all(value > 0 for value in seconds.values())
 
 
 def test_the_workflow_counts_tags_where_they_are_made() -> None:
@@ -118,19 +119,24 @@ def test_the_workflow_counts_tags_where_they_are_made() -> None:
 def test_what_was_built_is_gone_before_tags_are_made(
     tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built: list[weakref.ref[np.ndarray]] = []
+    """But rows and text, of which tags are made."""
+    built: dict[str, weakref.ref[np.ndarray]] = {}
 
-    def save(index: SeedIndex, folder: Path) -> None:
-        built.extend(map(weakref.ref, index.arrays().values()))
-        store.save_index(index, folder)
+    def build(*arguments: Any, **options: Any) -> SeedIndex:
+        index = build_index(*arguments, **options)
+        built.update({name: weakref.ref(array) for name, array in index.arrays().items()})
+        return index
 
-    def add(*arguments: Any, **options: Any) -> SeedIndex:
-        assert len(built) == 7 and not [array for array in built if array() is not None]
-        return add_parts(*arguments, **options)
+    def made(*arguments: Any) -> Tags:
+        left = {name for name, array in built.items() if array() is not None}
+        assert len(built) == 7 + 2 * 8 and left == {name for name in built if name[:4] == "core"} | {
+            "fast.suffix_array"
+        }
+        return make_tags(*arguments)
 
-    monkeypatch.setattr(make, "save_index", save)
-    monkeypatch.setattr(make, "add_parts", add)
-    assert make_index(genome, tmp_path / "index").parts == ("fast", "tags")
+    monkeypatch.setattr(make, "build_index", build)
+    monkeypatch.setattr(store, "make_tags", made)
+    assert "tags" in make_index(genome, tmp_path / "index", parts="default,paper").parts
 
 
 def test_tags_take_no_more_memory_than_what_was_made_before_them(tmp_path: Path) -> None:
@@ -152,22 +158,12 @@ def test_tags_take_no_more_memory_than_what_was_made_before_them(tmp_path: Path)
     without = made("fast")
     assert abs(made("default") - without) < 0.2 * rows
     assert peak(lambda: build_index(tmp_path / "g.fa", parts="tags", table_length=10)) > without + 1.5 * rows
-    folder = tmp_path / "index"
-    make_index(tmp_path / "g.fa", folder, parts="fast", table_length=10)
-    tracemalloc.start()
-    add_parts(folder, "tags")
-    added = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert 2 * rows < added < 2.5 * rows
 
 
 # ------------------------------------------------------------------------------------------ where tags fail
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
-def test_tags_that_fail_leave_an_index_without_them(
-    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
+def fails_over_tags(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(name: str, *arguments: Any) -> Any:
         entry = write_array(name, *arguments)
         if name == "tags.bases_behind.npy":
@@ -175,15 +171,31 @@ def test_tags_that_fail_leave_an_index_without_them(
         return entry
 
     monkeypatch.setattr(store, "write_array", fail)
-    with pytest.raises(IndexFormatError if isinstance(error, OSError) else type(error)) as raised:
-        make_index(genome, tmp_path / "index", **LAYOUT)
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+def test_tags_that_fail_leave_what_was_there(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, older: bool
+) -> None:
+    """And a full disk is told of with all bytes that the index takes, those of its tags included."""
+    folder = tmp_path / "index"
+    if older:
+        (tmp_path / "older.fa").write_text(">older\nACGATTACGGATTAC\n")
+        make_index(tmp_path / "older.fa", folder)
+    with monkeypatch.context() as patch:
+        fails_over_tags(patch, error)
+        with pytest.raises(IndexFormatError if isinstance(error, OSError) else type(error)) as raised:
+            make_index(genome, folder, **LAYOUT)
     if isinstance(error, OSError):
-        assert "the files of tags cannot be added (No space left on device), which take" in str(raised.value)
-    assert_same(open_index(tmp_path / "index", check=True), build_index(genome, **LAYOUT))
-    assert not [path for path in (tmp_path / "index").iterdir() if path.name.startswith("tags")]
+        size = sum(array.nbytes for array in build_index(genome, parts="tags", **LAYOUT).arrays().values())
+        assert f"No space left on device); the index takes {size:,} bytes" in str(raised.value)
+    assert sorted(os.listdir(tmp_path)) == ["genome.fa", *["index", "older.fa"] * older]
+    if older:
+        assert open_index(folder, check=True).names == ("older",) and open_index(folder).parts == ("fast", "tags")
 
 
-def test_a_process_that_is_killed_over_tags_leaves_an_index_without_them(tmp_path: Path, genome: Path) -> None:
+def test_a_process_that_is_killed_over_tags_leaves_what_was_there(tmp_path: Path, genome: Path) -> None:
     folder = tmp_path / "index"
     kill = f"""
 import os, signal
@@ -198,9 +210,47 @@ make.make_index({str(genome)!r}, {str(folder)!r})
 """
     library = str(Path(warpseed.__file__).parents[1])
     done = subprocess.run([sys.executable, "-c", kill], env=os.environ | {"PYTHONPATH": library}, check=False)
-    assert done.returncode == -9 and (folder / "tags.bases_before.npy").exists()
-    assert open_index(folder, check=True).parts == ("fast",) and verify_index(folder) > 0
+    assert done.returncode == -9 and not folder.exists() and len(os.listdir(tmp_path)) == 2
     assert make_index(genome, folder).parts == ("fast", "tags")
+    assert sorted(os.listdir(tmp_path)) == ["genome.fa", "index"]
+
+
+def test_the_index_of_another_genome_that_takes_its_place_is_not_taken_for_it(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another process makes one of the same name meanwhile: the last one stays, and each has its own."""
+    (tmp_path / "other.fa").write_text(">other\nACGATTACGGATTAC\n")
+    folder, other = tmp_path / "index", []
+
+    def make_other(*arguments: Any) -> Tags:
+        if not other:
+            other.append(None)
+            other[0] = make_index(tmp_path / "other.fa", folder)
+        return make_tags(*arguments)
+
+    monkeypatch.setattr(store, "make_tags", make_other)
+    made = make_index(genome, folder)
+    assert made.names == ("one", "two") and other[0].names == ("other",)
+    assert open_index(folder, check=True).names == ("one", "two")
+    make_index(tmp_path / "other.fa", folder)
+    assert_same(made, build_index(genome, parts="tags"))
+
+
+@pytest.mark.parametrize("folder", ["missing/../index", "./index", "new/index"])
+def test_folders_that_are_named_in_other_ways(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """And the working folder may change meanwhile."""
+    monkeypatch.chdir(tmp_path)
+
+    def leave(*arguments: Any) -> Tags:
+        os.chdir("/")
+        return make_tags(*arguments)
+
+    monkeypatch.setattr(store, "make_tags", leave)
+    assert make_index(genome, folder).parts == ("fast", "tags")
+    os.chdir(tmp_path)
+    assert open_index(os.path.normpath(folder), check=True).parts == ("fast", "tags")
 
 
 # ------------------------------------------------------------------------------------------ the command line
@@ -215,7 +265,7 @@ def test_the_command_makes_tags_unless_parts_are_named(
     said = capsys.readouterr().err
     assert f"; parts {parts}; " in said
     stages = [part.split()[0] for part in said.split("seconds: ")[1].splitlines()[0].split(", ")]
-    added = ["load", "tags"] if "tags" in parts else []
+    added = ["tags"] if "tags" in parts else []
     assert stages == ["read", "text", "suffix_array", "save", *added, "total"]
 
 

@@ -24,7 +24,7 @@ INDEX_BUILDS = KMER_SEEDS["index_builds"]["threads"]
 BUILT_ON = build_devices(KMER_SEEDS["index_builds"], DEVICES)
 GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPUS_A_JOB else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
-# A GPU adds no tags to the index that it makes, and has no use for any.
+# The index that a GPU makes, and all devices search, has none: searches there read no tags.
 INDEX_PARTS |= {"default"} if config["index"]["tags"] and not GPUS_A_JOB and is_tagged(DATASETS) else set()
 TAGGED |= tagged_references(SAMPLES) if config["index"]["tags"] else set()
 SEARCHES |= checked(sample_searches, SAMPLES, PLACES)

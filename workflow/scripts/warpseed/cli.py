@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     result = index.add_mutually_exclusive_group(required=True)
     result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
     result.add_argument("--add", metavar="PARTS", help="add parts to the index in the folder, without the genome")
-    made = "what to make: fast, tags, paper, or several (default: fast, and on the CPU tags of up to 2^31 bases)"
+    made = "fast, tags, paper, several of them, or default: fast, and on the CPU, up to 2^31 bases, tags"
     index.add_argument("--parts", metavar="PARTS", help=made)
     index.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
     index.add_argument("--occ-interval", type=int, metavar="Q", help="rows between ROcc entries (default 128)")

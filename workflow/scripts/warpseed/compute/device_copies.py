@@ -59,9 +59,10 @@ def _pieces_of(pair: _Pair) -> Iterator[_Piece]:
 
 def copied_from_host(value: Any, threads: int = 1) -> Any:
     """As `to_device`, large arrays of the host by several threads."""
-    there = sent_from_host(value, threads)
-    synchronize()
-    return there
+    try:
+        return sent_from_host(value, threads)
+    finally:
+        synchronize()
 
 
 def sent_from_host(value: Any, threads: int = 1) -> Any:

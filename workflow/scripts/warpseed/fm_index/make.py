@@ -1,7 +1,7 @@
-"""An index in a folder, as the command line and the workflow make it: built, saved, and tags of its rows added then.
+"""An index in a folder, as the command line and the workflow make it: built and saved, with tags of its rows.
 
-Tags take two bytes a base, which would be held beside rows, table and text. So they are made when the index is saved
-and its arrays are gone, from its files: the most memory is taken while suffixes are sorted, with tags or without.
+Tags take two bytes a base, which would be held beside rows, table and text. So they are made when all else is written
+and has been let go: the most memory is taken before, with tags or without.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warpseed.compute.devices import target_of
-from warpseed.compute.machine import return_freed_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.parts import DEFAULT_PARTS, choose_parts, part_names
-from warpseed.fm_index.store import add_parts, check_target, save_index
+from warpseed.fm_index.store import check_target, save_index, save_with_tags
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
@@ -48,9 +47,6 @@ def make_index(
 ) -> SeedIndex:
     """Index a reference in a folder, which appears whole or not at all, and replaces an older index of that name.
 
-    Tags are added when the rest is saved. So where this fails or is killed before it has them, the index is there
-    without, as good as any.
-
     Parameters
     ----------
     reference, threads, occ_interval, sa_interval, table_length, device : as in `build_index`
@@ -60,8 +56,8 @@ def make_index(
 
     Returns
     -------
-    SeedIndex, in memory, or mapped from the folder where tags were added, with the seconds of each stage; `total` is
-    that of `build_index`, until all but the tags is in memory, and `save`, `load` and `tags` come behind it
+    SeedIndex, in memory, and what its searches need on the GPU that made it, or with tags mapped from its files; with
+    the seconds of each stage, of which `total` is that of `build_index`, before `save` and `tags`
 
     Raises
     ------
@@ -71,23 +67,24 @@ def make_index(
     """
     check_target(folder)
     names = part_names(parts)
-    chosen = choose_parts([*(name for name in names if name != DEFAULT), *(DEFAULT_PARTS if DEFAULT in names else ())])
-    index = build_index(
-        reference,
-        parts=[part for part in chosen if part != "tags"],
-        threads=threads,
-        occ_interval=occ_interval,
-        sa_interval=sa_interval,
-        table_length=table_length,
-        device=device,
-    )
-    seconds, watch = index.seconds, Stopwatch()
+    named = [*(name for name in names if name != DEFAULT), *(DEFAULT_PARTS if DEFAULT in names else ())]
+    chosen = choose_parts(named, more=(DEFAULT,))
+    built = [
+        build_index(
+            reference,
+            parts=[part for part in chosen if part != "tags"],
+            threads=threads,
+            occ_interval=occ_interval,
+            sa_interval=sa_interval,
+            table_length=table_length,
+            device=device,
+        )
+    ]
+    watch, seconds = Stopwatch(), built[0].seconds
+    if "tags" in chosen or (DEFAULT in names and has_tags_by_default(built[0].rows, device)):
+        tagged = save_with_tags(built, folder, threads=threads, watch=watch)
+        return replace(tagged, seconds=seconds | watch.seconds)
     with watch.stage("save"):
-        save_index(index, folder)
-    if "tags" not in chosen and not (DEFAULT in names and has_tags_by_default(index.rows, device)):
-        seconds.update(watch.seconds)
-        return index
-    del index
-    return_freed_memory()
-    tagged = add_parts(folder, "tags", threads=threads, watch=watch, check=False)
-    return replace(tagged, seconds=seconds | watch.seconds)
+        save_index(built[0], folder)
+    seconds.update(watch.seconds)  # (in place: what lies on a GPU belongs to this object)
+    return built[0]

@@ -118,8 +118,12 @@ def part_names(parts: str | Iterable[str]) -> list[str]:
         raise InputError(f"parts is {parts!r}, but names such as 'fast' and 'paper' were expected.") from None
 
 
-def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
+def choose_parts(parts: str | Iterable[str], more: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Part names in their fixed order, without repetition; 'paper' stands for both BWTs, 'tags' for 'fast', too.
+
+    Parameters
+    ----------
+    more : names that the caller has resolved, which are told beside those of parts
 
     Raises
     ------
@@ -127,12 +131,13 @@ def choose_parts(parts: str | Iterable[str]) -> tuple[str, ...]:
     """
     names = part_names(parts)
     known = list(dict.fromkeys([*GROUPS, *ALL_PARTS]))
+    told = ", ".join([*known, *more])
     for name in names:
         if name not in known:
-            raise InputError(f"{name!r} is no part of an index; the parts are {', '.join(known)}.")
+            raise InputError(f"{name!r} is no part of an index; the parts are {told}.")
     chosen = {part for name in names for part in GROUPS.get(name, (name,))}
     if not chosen:
-        raise InputError(f"no part of an index is named; the parts are {', '.join(known)}.")
+        raise InputError(f"no part of an index is named; the parts are {told}.")
     return tuple(part for part in ALL_PARTS if part in chosen)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from warpseed.compute.machine import usable_cores
+from warpseed.compute.machine import return_freed_memory, usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index import checks
@@ -19,12 +19,13 @@ from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
 from warpseed.fm_index.npy import FileEntry, map_array, write_array
-from warpseed.fm_index.parts import CORE, PARTS, Arrays, Work, choose_parts, file_name
+from warpseed.fm_index.parts import ALL_PARTS, CORE, PARTS, Arrays, Sizes, Work, choose_parts, file_name, part_bytes
+from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
 from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
 
-__all__ = ["add_parts", "check_target", "open_index", "save_index", "verify_index"]
+__all__ = ["add_parts", "check_target", "open_index", "save_index", "save_with_tags", "verify_index"]
 
 CHECKED_UP_TO = 10**9
 """Bytes of an index up to which all of it is compared with its checksums whenever it is opened."""
@@ -41,6 +42,39 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
     with written_whole(folder, needed) as temporary:
         files = _write_arrays(temporary, index.arrays())
         _write_manifest(temporary, MANIFEST, describe(index, files))
+
+
+def save_with_tags(
+    built: list[SeedIndex], folder: str | os.PathLike[str], *, threads: int, watch: Stopwatch
+) -> SeedIndex:
+    """As `save_index`, with tags of the rows, which are made when all else is written and has been let go.
+
+    Parameters
+    ----------
+    built : the index alone. It is taken out, so that its arrays are gone where nothing else holds it
+    threads : CPU threads
+    watch : takes the seconds of the stages `save` and `tags`
+
+    Returns
+    -------
+    SeedIndex, mapped from the files that were written, whatever takes the place of the folder later
+    """
+    index = built.pop()
+    sizes = Sizes(index.rows, len(index.segments.contig), index.parameters)
+    needed = sum(array.nbytes for array in index.arrays().values()) + part_bytes("tags", sizes)
+    with written_whole(folder, needed) as temporary:
+        with watch.stage("save"):
+            files = _write_arrays(temporary, index.arrays())
+        rows, text = index.arrays_of["fast"]["suffix_array"], PackedText(index.text, index.segments)
+        index = replace(index, arrays_of={part: {} for part in ALL_PARTS if part in (*index.parts, "tags")})
+        return_freed_memory()
+        with watch.stage("tags"):
+            tags = make_tags(text, rows, sizes.parameters.table_length, threads)
+        with watch.stage("save"):
+            files |= _write_arrays(temporary, {f"tags.{name}": array for name, array in tags._asdict().items()})
+            _write_manifest(temporary, MANIFEST, describe(index, files))
+        path = os.fspath(folder)
+        return _open(path, temporary, _read_manifest(path, temporary), check=False)
 
 
 def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:
@@ -65,7 +99,6 @@ def add_parts(
     threads: int = 1,
     device: str = "cpu",
     watch: Stopwatch | None = None,
-    check: bool = True,
 ) -> SeedIndex:
     """Add parts to an index on disk; the reference is not needed. Those that are there already are left as they are.
 
@@ -77,7 +110,6 @@ def add_parts(
     parts, threads, device : as in `build_index`; the index keeps the intervals and the table length that it was built
         with
     watch : takes the seconds of each stage
-    check : whether what is there is compared with its checksums first, which reads all of it
 
     Returns
     -------
@@ -97,7 +129,7 @@ def add_parts(
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):
             manifest = _read_manifest(path, number)
-            index = _open(path, number, manifest, check=check)
+            index = _open(path, number, manifest, check=True)
         missing = tuple(part for part in chosen if part not in index.parts)
         if not missing:
             return index

@@ -188,21 +188,22 @@ class _Sorter:
         and all threads the small ones, these last."""
         prefix, _, marks = half.buckets
         firsts = [[bucket] for bucket in large[:most]]
-        firsts += [[] for _ in range(self._threads - len(firsts))]
+        firsts += [[] for _ in range(min(self._threads - len(firsts), len(small)))]
         others, smalls = iter(large[most:]), iter(small)
         # (What threads allocate the C library may keep when it is freed.)
         rooms = [Room.of(max([_LARGE, *map(half.buckets.size_of, first)])) for first in firsts]
 
         def sort(number: int) -> list[int]:
             depths = []
-            for bucket in chain(firsts[number], others if firsts[number] else (), smalls):
+            first = firsts[number]
+            for bucket in chain(first, others if first else (), smalls):
                 check_wanted()
                 place = half.buckets.place_of(bucket)
                 keys, room = half.keys_of(place), rooms[number]
                 depths.append(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
             return depths
 
-        return list(chain.from_iterable(on_threads(self._threads, sort, self._threads)))
+        return list(chain.from_iterable(on_threads(self._threads, sort, len(firsts))))
 
     def _leave_to_ranks(self, half: _Half, bucket: int) -> int:
         """Call all suffixes of a bucket tied that have the bases which it shares; returns how many these are."""

@@ -16,7 +16,7 @@ from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.vectors import ALL_BYTES, WIDTH, agreeing_bytes, trailing_zeros
 from warpseed.fm_index.layout import Tags
 from warpseed.fm_index.tags import FIRST_BASES, LAST_BASES, TAG_BASES, first_tag
-from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, bases_behind, changed_bases, neighbours
+from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, bases_in_tags, changed_bases, neighbours
 
 __all__ = ["Pieces", "TagReading", "first_base", "leave_tagged", "new_pieces", "tag_reading"]
 
@@ -75,7 +75,7 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
         return TagReading(tags, *(np.empty(0, np.uint8) for _ in TagReading._fields[1:]))
     allowed = scheme.max_mismatches - changed_bases(scheme.patterns).astype(np.int64)
     before = np.clip(scheme.pattern_offset, 0, TAG_BASES)
-    behind, sure = bases_behind(scheme, TAG_BASES)
+    behind, sure = bases_in_tags(scheme, TAG_BASES)
     before[_SHARES[before, allowed] > _MOST_LEFT] = 0
     left = _SHARES[sure, 0] * _SHARES[behind - sure, allowed]
     behind[left > _MOST_LEFT] = 0

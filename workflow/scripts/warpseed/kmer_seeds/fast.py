@@ -34,7 +34,7 @@ __all__ = [
     "Window",
     "accept_word",
     "accept_words",
-    "bases_behind",
+    "bases_in_tags",
     "changed_bases",
     "choose_windows",
     "error_splits",
@@ -117,7 +117,7 @@ class Scheme(NamedTuple):
     table_length: int
 
 
-def bases_behind(scheme: Scheme, most: int) -> tuple[np.ndarray, np.ndarray]:
+def bases_in_tags(scheme: Scheme, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Of each look-up the bases of its k-mer behind K from its offset on, at most so many, and how many of them are
     sure: a match has them as the k-mer does.
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar
 from warpseed.fm_index.tagged import BASES_BEFORE, TAG_BASES
-from warpseed.kmer_seeds import fast
-from warpseed.kmer_seeds.fast import Scheme, changed_bases
+from warpseed.kmer_seeds.fast import Scheme, bases_in_tags, changed_bases
 
 __all__ = [
     "bases_behind",
@@ -37,7 +36,7 @@ def ways_of(scheme: Scheme, framed: bool) -> np.ndarray:
     """
     ways = np.zeros(len(scheme.patterns), np.uint32)
     table_length = scheme.table_length
-    in_tags = fast.bases_behind(scheme, TAG_BASES)
+    in_tags = bases_in_tags(scheme, TAG_BASES)
     for k in np.flatnonzero(scheme.windows).tolist():
         first, last = scheme.pattern_first[k, [0, scheme.windows[k]]].tolist()
         seen, offset = (each[first:last].astype(np.int64) for each in (scheme.pattern_length, scheme.pattern_offset))

@@ -251,9 +251,12 @@ def fast_matches(
         if all(entries <= there for entries, there in zip(needed, room, strict=True)):
             break
         del appended
-        all_noted, room = needed.crowded <= room.crowded, _Room(*map(max, room, needed))
-        if all_noted and len(reads.lengths) == 1 and needed.matches * BYTES_A_MATCH > free_memory() // 2:
+        all_noted, too_many = needed.crowded <= room.crowded, False
+        if len(reads.lengths) == 1:
+            too_many = needed.matches * BYTES_A_MATCH > free_memory() // 2
+        if all_noted and too_many:
             return _in_windows(search._replace(noting=False), way, room.crowded, request)
+        room = _Room(room.matches if too_many else max(room.matches, needed.matches), max(room.crowded, needed.crowded))
     guess[0] = max(_FIRST_GUESS, room_next_time(needed.matches, appended.matches) / max(1, bases))
     kept = appended.kept
     del search, appended

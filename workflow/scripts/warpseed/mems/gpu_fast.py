@@ -65,7 +65,8 @@ class AppendedMatches(NamedTuple):
     """A list of matches in any order, which is cut into SEGMENTS parts."""
 
     cursors: np.ndarray
-    """uint64[2·SEGMENTS], matches of each part, those that found no room too; behind them the runs set aside"""
+    """uint64[2·SEGMENTS + 1], matches of each part, those that found no room too; behind them the runs set aside, and
+    at the end the matches that `keep_matches` keeps"""
     keys: np.ndarray
     """uint64[room], the query above PLACE_BITS, below it a match's place"""
     spans: np.ndarray

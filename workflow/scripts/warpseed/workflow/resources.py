@@ -253,7 +253,7 @@ def build_index(index: IndexSize) -> Needs:
 
     Tags are made when all of that is saved and gone."""
     texts = 2 if index.directions else 1
-    # At most nine bytes while suffixes are sorted, four of which stay where the fast tier's suffix array is kept.
+    # At most 8.5 bytes, rounded up, while suffixes are sorted, of which four stay where the suffix array is kept.
     beside = 5 if index.has_rows else 9
     return _needs((texts + beside) * index.bases + index.without_tags.bytes, texts * index.bases / 5e5)
 
