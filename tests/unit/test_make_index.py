@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import warpseed
+from killed_processes import kill_over
 from warpseed import cli
 from warpseed.errors import IndexFormatError, InputError
 from warpseed.fm_index import make, store
@@ -197,20 +195,8 @@ def test_tags_that_fail_leave_what_was_there(
 
 def test_a_process_that_is_killed_over_tags_leaves_what_was_there(tmp_path: Path, genome: Path) -> None:
     folder = tmp_path / "index"
-    kill = f"""
-import os, signal
-from warpseed.fm_index import make, store
-write = store.write_array
-def die(name, *arguments):
-    if name == "tags.bases_behind.npy":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return write(name, *arguments)
-store.write_array = die
-make.make_index({str(genome)!r}, {str(folder)!r})
-"""
-    library = str(Path(warpseed.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", kill], env=os.environ | {"PYTHONPATH": library}, check=False)
-    assert done.returncode == -9 and not folder.exists() and len(os.listdir(tmp_path)) == 2
+    kill_over("tags.bases_behind.npy", f"make.make_index({str(genome)!r}, {str(folder)!r})")
+    assert not folder.exists() and len(os.listdir(tmp_path)) == 2
     assert make_index(genome, folder).parts == ("fast", "tags")
     assert sorted(os.listdir(tmp_path)) == ["genome.fa", "index"]
 
