@@ -12,7 +12,9 @@ from warpseed import build_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure import builds
 from warpseed.measure.builds import time_builds
+from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
+from warpseed.sequences.queries import read_queries
 
 
 def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[..., Path], tmp_path: Path) -> None:
@@ -34,6 +36,37 @@ def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[.
     totals = frame[frame["stage"] == "total"]
     assert len(totals) == 4 and {"read", "text", "suffix_array"} <= set(frame["stage"])
     assert not {"bwt", "reverse"} & set(frame["stage"])  # the paper tier's parts are not made
+
+
+def sequences_of(path: str | Path) -> list[str]:
+    queries = read_queries(path)
+    return [queries.sequence(number) for number in range(len(queries))]
+
+
+def test_smaller_genomes_are_the_first_bases(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 10, "GATTACA" * 9, "ACGTNNGT"])
+    built: dict[str, list[str]] = {}
+    time_process = builds._our_process
+
+    def note(path: str, folder: str, threads: int) -> Process:
+        built[Path(path).name] = sequences_of(path)
+        return time_process(path, folder, threads)
+
+    monkeypatch.setattr(builds, "_our_process", note)
+    first = [5, 310, 311, 373, 380, 1000]
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=1, beside_bwa=False, first_bases=first)
+    contigs = sequences_of(fasta)
+    for bases in first:
+        kept = built[f"first_{bases}.fa"]
+        assert "".join(kept) == "".join(contigs)[:bases] and all(map(str.startswith, contigs, kept))
+        own = [row for row in rows if row["case"] == f"build of the first {bases} bases"]
+        assert sorted((row["stage"], row["metric"], row["threads"]) for row in own) == [
+            ("process", "memory", 2),
+            ("process", "time", 2),
+        ]
+    assert [len(built[f"first_{bases}.fa"]) for bases in first] == [1, 1, 2, 2, 3, 3]
 
 
 def test_a_gpus_builds_alone(

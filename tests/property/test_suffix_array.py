@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
 from warpseed.fm_index import suffix_array, suffix_ranks
-from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_table
+from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_marks
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room
+from warpseed.fm_index.table import table_of
 
 
 @pytest.fixture(params=["", "small buckets", "small rooms", "ranks alone"])
@@ -39,7 +40,8 @@ def check_order(segments: list[str], threads: int) -> None:
     for length in (1, 3, 5):
         padded = [joined(segments)[start:].split("$")[0].ljust(length, "A")[:length] for start in expected]
         codes = ["".join(str("ACGT".index(base)) for base in string) for string in padded]
-        again, table = sort_with_table(text, length, threads)
+        again, counted = sort_with_marks(text, length, threads)
+        table = table_of(*counted, threads)
         assert np.array_equal(again, rows) and table.dtype == np.uint32
         borders = np.searchsorted([int(code, 4) for code in codes], np.arange(4**length + 1))
         assert table.tolist() == borders.tolist()
@@ -106,9 +108,9 @@ def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.M
     monkeypatch.setattr(suffix_array, "_LARGE", 1 << 10)
     monkeypatch.setattr(suffix_ranks, "_ROOM", 1 << 10)
     text = text_of([unit * (400_000 // len(unit))])
-    sort_with_table(text, 9, threads)
+    sort_with_marks(text, 9, threads)
     tracemalloc.start()
-    sort_with_table(text, 9, threads)
+    sort_with_marks(text, 9, threads)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     of_a_thread = sum(array.nbytes for array in Room.of(1 << 10)) + 3 * 8 * 4**5  # its place in each bucket, thrice

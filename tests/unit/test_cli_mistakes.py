@@ -181,7 +181,7 @@ def test_too_little_memory_is_said_beforehand(
         raise AssertionError("the work has begun")
 
     monkeypatch.setattr(build, "available_memory", lambda: 50_000_000)
-    monkeypatch.setattr(cpu_build, "sort_with_table", sort)
+    monkeypatch.setattr(cpu_build, "sort_with_marks", sort)
     sentence = refused("index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(tmp_path / "i"), "--threads", threads)
     assert "needs about 0.2 GB of memory, but 0.1 GB are available; use a machine with more" in sentence
 

@@ -15,13 +15,14 @@ import pytest
 from killed_processes import kill_over
 from warpseed import cli
 from warpseed.errors import IndexFormatError, InputError
-from warpseed.fm_index import make, store
+from warpseed.fm_index import build, cpu_build, make, store
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex, Tags
 from warpseed.fm_index.make import LARGEST_TAGGED, has_tags_by_default, make_index
-from warpseed.fm_index.npy import write_array
+from warpseed.fm_index.npy import FileEntry, write_array
 from warpseed.fm_index.parts import DEFAULT_PARTS
 from warpseed.fm_index.store import open_index, verify_index
+from warpseed.fm_index.table import table_of
 from warpseed.fm_index.tags import make_tags
 from warpseed.workflow import resources
 
@@ -97,10 +98,11 @@ def test_a_folder_that_must_stay_is_told_before_the_genome_is_read(tmp_path: Pat
 
 
 def test_every_stage_has_its_seconds(tmp_path: Path, genome: Path) -> None:
-    built = ["read", "text", "suffix_array", "total", "save"]
-    assert list(make_index(genome, tmp_path / "a", parts="fast").seconds) == built
+    built = ["read", "text", "suffix_array", "save"]
+    assert list(make_index(genome, tmp_path / "a", parts="fast").seconds) == [*built, "total"]
     seconds = make_index(genome, tmp_path / "b").seconds
-    assert list(seconds) == [*built, "tags"] and all(value > 0 for value in seconds.values())
+    assert list(seconds) == [*built, "tags", "total"] and all(value > 0 for value in seconds.values())
+    assert sum(seconds[stage] for stage in built[:3]) <= seconds["total"]
 
 
 def test_the_workflow_counts_tags_where_they_are_made() -> None:
@@ -114,31 +116,34 @@ def test_the_workflow_counts_tags_where_they_are_made() -> None:
 # ------------------------------------------------------------------------------------------ memory
 
 
-def test_what_was_built_is_gone_before_tags_are_made(
+def test_what_is_written_is_gone_before_more_is_made(
     tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But rows and text, of which tags are made."""
-    built: dict[str, weakref.ref[np.ndarray]] = {}
+    """The rows before the table is made of them, and all parts before tags are."""
+    written: dict[str, weakref.ref[np.ndarray]] = {}
+    made: list[str] = []
 
-    def build(*arguments: Any, **options: Any) -> SeedIndex:
-        index = build_index(*arguments, **options)
-        built.update({name: weakref.ref(array) for name, array in index.arrays().items()})
-        return index
+    def write(name: str, folder: int, array: np.ndarray, threads: int) -> FileEntry:
+        written[name] = weakref.ref(array)
+        return write_array(name, folder, array, threads)
 
-    def made(*arguments: Any) -> Tags:
-        left = {name for name, array in built.items() if array() is not None}
-        assert len(built) == 7 + 2 * 8 and left == {name for name in built if name[:4] == "core"} | {
-            "fast.suffix_array"
-        }
-        return make_tags(*arguments)
+    def after(work: Callable[..., Any], *files: str) -> Callable[..., Any]:
+        def make(*arguments: Any) -> Any:
+            assert set(files) <= written.keys() and not [name for name, array in written.items() if array() is not None]
+            made.append(work.__name__)
+            return work(*arguments)
 
-    monkeypatch.setattr(make, "build_index", build)
-    monkeypatch.setattr(store, "make_tags", made)
+        return make
+
+    monkeypatch.setattr(store, "write_array", write)
+    monkeypatch.setattr(cpu_build, "table_of", after(table_of, "fast.suffix_array.npy"))
+    monkeypatch.setattr(build, "make_tags", after(make_tags, "fast.table.npy", "forward.rsa.npy", "reverse.bwt.npy"))
     assert "tags" in make_index(genome, tmp_path / "index", parts="default,paper").parts
+    assert made == ["table_of", "make_tags"] and len(written) == 2 + 2 + 2 * 8 + 5
 
 
-def test_tags_take_no_more_memory_than_what_was_made_before_them(tmp_path: Path) -> None:
-    """With a table of 4 bytes a base an index with tags takes 10.25, and without them 8.25."""
+def test_neither_tags_nor_the_table_take_more_memory_than_sorting_does(tmp_path: Path) -> None:
+    """In memory they take 10.25 bytes a base, with a table of 4, and without tags 8.25."""
     rows = 1 << 20
     (tmp_path / "g.fa").write_text(">a\n" + "".join(random.Random(1).choices("ACGT", k=rows)) + "\n")
 
@@ -150,12 +155,14 @@ def test_tags_take_no_more_memory_than_what_was_made_before_them(tmp_path: Path)
         tracemalloc.stop()
         return taken
 
-    def made(parts: str) -> int:
+    def written(parts: str) -> int:
         return peak(lambda: make_index(tmp_path / "g.fa", tmp_path / "index", parts=parts, table_length=10))
 
-    without = made("fast")
-    assert abs(made("default") - without) < 0.2 * rows
-    assert peak(lambda: build_index(tmp_path / "g.fa", parts="tags", table_length=10)) > without + 1.5 * rows
+    def built(parts: str) -> int:
+        return peak(lambda: build_index(tmp_path / "g.fa", parts=parts, table_length=10))
+
+    assert abs(written("default") - written("fast")) < 0.2 * rows
+    assert written("fast") < min(7.5 * rows, built("fast") - rows) and built("tags") > built("fast") + 1.5 * rows
 
 
 # ------------------------------------------------------------------------------------------ where tags fail
@@ -214,7 +221,7 @@ def test_the_index_of_another_genome_that_takes_its_place_is_not_taken_for_it(
             other[0] = make_index(tmp_path / "other.fa", folder)
         return make_tags(*arguments)
 
-    monkeypatch.setattr(store, "make_tags", make_other)
+    monkeypatch.setattr(build, "make_tags", make_other)
     made = make_index(genome, folder)
     assert made.names == ("one", "two") and other[0].names == ("other",)
     assert open_index(folder, check=True).names == ("one", "two")
@@ -233,7 +240,7 @@ def test_folders_that_are_named_in_other_ways(
         os.chdir("/")
         return make_tags(*arguments)
 
-    monkeypatch.setattr(store, "make_tags", leave)
+    monkeypatch.setattr(build, "make_tags", leave)
     assert make_index(genome, folder).parts == ("fast", "tags")
     os.chdir(tmp_path)
     assert open_index(os.path.normpath(folder), check=True).parts == ("fast", "tags")

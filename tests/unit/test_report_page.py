@@ -138,6 +138,19 @@ def test_the_peak_memory_of_building_stands_beside_its_time(tmp_path, write):
     assert "bwa test-cpu (here) the whole process 1 3.00 s 20 MB" in text
 
 
+def test_the_peak_memory_of_smaller_genomes_stands_beside_their_bases(tmp_path, write):
+    shared = {"item": "index", "tool": "warpseed", "machine": "test-cpu", "threads": 1}
+    rows = [
+        {**shared, "system": "-", "case": "reference", "stage": "-", "metric": "count", "value": 1e8, "unit": "bases"}
+    ]
+    for case, parameters, peak in (("build", "", 7e8), ("build of the first 35000000 bases", "bases=35000000", 3e8)):
+        build = {**shared, "system": "kmer_seeds", "case": case, "parameters": parameters, "stage": "process"}
+        rows += [{**build, "value": 2.0}, {**build, "metric": "memory", "value": peak, "unit": "bytes"}]
+    _, text = write(load(tmp_path, local_rows() + rows), with_files=False)
+    assert "warpseed test-cpu (here) the whole process 1 2.00 s 700 MB 7.00" in text
+    assert "warpseed, the first 35 Mbp test-cpu (here) the whole process 1 2.00 s 300 MB 8.57" in text
+
+
 def test_what_the_paper_does_not_print_stands_in_tables_of_its_own(tmp_path, write):
     _, text = write(load(tmp_path, local_rows()), with_files=False)
     assert "From file to file: FASTA in, BED out" in text

@@ -80,7 +80,7 @@ TIME_INDEX = needs.Request(
     lambda wildcards: needs.time_builds(
         index_size(wildcards.reference),
         # The CPU builds in the job and as a process, for each number of threads.
-        (1 + ("cpu" in BUILT_ON) * 2 * len(INDEX_BUILDS)) * REPEATS,
+        (1 + ("cpu" in BUILT_ON) * (2 * len(INDEX_BUILDS) + len(KMER_SEEDS["index_builds"]["first_bases"]))) * REPEATS,
     )
 )
 
@@ -269,5 +269,6 @@ rule time_index:
         # A GPU's environment has no peers: there bwa is measured where it is found.
         beside_bwa=BWA,
         devices=BUILT_ON,
+        first_bases=KMER_SEEDS["index_builds"]["first_bases"],
     script:
         "../scripts/time_index.py"

@@ -1,6 +1,7 @@
 """Time building the index that the fast tier needs, the CPU's beside bwa's, and tell the memory of both.
 
-Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`, `devices`. Output: `records`.
+Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`, `devices`,
+`first_bases`. Output: `records`.
 """
 
 from typing import Any
@@ -21,6 +22,7 @@ def main(snakemake: Any) -> None:
         repeats=params.repeats,
         beside_bwa=params.beside_bwa,
         devices=params.devices,
+        first_bases=params.first_bases,
     )
     write_records(snakemake.output.records, records)
 

@@ -21,7 +21,17 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.cpu_build import HostParts
 from warpseed.fm_index.layout import Parameters, SeedIndex
-from warpseed.fm_index.parts import CORE, DEFAULT_PARTS, Arrays, Sizes, Work, choose_parts, part_bytes
+from warpseed.fm_index.parts import (
+    CORE,
+    DEFAULT_PARTS,
+    Arrays,
+    Keep,
+    Sizes,
+    Work,
+    choose_parts,
+    kept_in_memory,
+    part_bytes,
+)
 from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES
 from warpseed.fm_index.table import choose_table_length
 from warpseed.fm_index.tags import make_tags
@@ -34,12 +44,15 @@ __all__ = [
     "LARGEST_OCC_INTERVAL",
     "LARGEST_SA_INTERVAL",
     "PartMaker",
+    "Plan",
     "build_index",
+    "build_planned",
     "check_memory",
     "make_parts",
     "maker_on",
     "needed_memory",
     "one_device",
+    "plan_index",
 ]
 
 LARGEST_OCC_INTERVAL = 1 << 16
@@ -140,7 +153,7 @@ def make_parts(
             assert rows is not None
             with work.watch.stage("tags"):
                 tags = make_tags(work.text, rows, work.sizes.parameters.table_length, work.threads)
-            made["tags"] = tags._asdict()
+            made["tags"] = work.kept("tags", tags._asdict())
         yield maker, {part: made[part] for part in parts}
 
 
@@ -181,6 +194,48 @@ def build_index(
         starts
     DeviceError : no GPU answers
     """
+    plan = plan_index(
+        reference,
+        parts=parts,
+        threads=threads,
+        occ_interval=occ_interval,
+        sa_interval=sa_interval,
+        table_length=table_length,
+        device=device,
+    )
+    index = build_planned(plan)
+    index.seconds["total"] = time.perf_counter() - plan.began
+    return index
+
+
+class Plan(NamedTuple):
+    """An index that can be built: its reference has been read, and memory suffices."""
+
+    genome: _Genome
+    parts: tuple[str, ...]
+    work: Work
+    device: int | None
+    """the GPU's number"""
+    began: float
+    """when, by the clock that stages are timed with"""
+
+    @property
+    def bytes(self) -> int:
+        """What its arrays take."""
+        return sum(part_bytes(part, self.work.sizes) for part in (CORE, *self.parts))
+
+
+def plan_index(
+    reference: str | os.PathLike[str] | Reference,
+    *,
+    parts: str | Iterable[str],
+    threads: int,
+    occ_interval: int,
+    sa_interval: int,
+    table_length: int | None,
+    device: str,
+) -> Plan:
+    """Read a reference, and check all that `build_index` is given, whose parameters and errors these are."""
     chosen, number = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
     occ_interval = _parameter("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
@@ -190,15 +245,35 @@ def build_index(
     watch, began = Stopwatch(), time.perf_counter()
     require_room = partial(check_memory, parts=chosen, device=device)
     genome = _read_genome(reference, require_room, threads, watch)
-    text = genome.text
-    rows = int(text.segments.text_start[-1])
+    segments = genome.text.segments
+    rows = int(segments.text_start[-1])
     parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(rows))
     require_room(rows, parameters=parameters)
-    work = Work(text, Sizes(rows, len(text.segments.contig), parameters), threads, watch)
-    with make_parts(number, work, chosen) as (maker, arrays):
-        seconds = watch.seconds | {"total": time.perf_counter() - began}
+    work = Work(genome.text, Sizes(rows, len(segments.contig), parameters), threads, watch)
+    return Plan(genome, chosen, work, number, began)
+
+
+def build_planned(plan: Plan, keep: Keep = kept_in_memory, folder: str = "") -> SeedIndex:
+    """Build an index; the seconds of each stage are those of the plan's stopwatch.
+
+    Parameters
+    ----------
+    keep : takes each array as soon as it is made, and returns the one that the index has
+    folder : where the index will be on disk, if it will
+    """
+    work = plan.work._replace(keep=keep)
+    with make_parts(plan.device, work, plan.parts) as (maker, arrays):
+        genome, text = plan.genome, plan.work.text
         index = SeedIndex(
-            genome.names, genome.lengths, genome.digest, parameters, text.words, text.segments, arrays, seconds
+            genome.names,
+            genome.lengths,
+            genome.digest,
+            work.sizes.parameters,
+            text.words,
+            text.segments,
+            arrays,
+            dict(work.watch.seconds),
+            folder,
         )
         maker.leave(index)
     return index

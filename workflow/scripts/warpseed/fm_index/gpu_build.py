@@ -38,9 +38,9 @@ class DeviceParts:
         if {"fast", "forward"} & set(parts):
             tables = self._sort("fast" in parts, suffix_array)
             if "forward" in parts:
-                made["forward"] = self._make_bwt(self._text, self._suffix_array)
+                made["forward"] = self._make_bwt("forward", self._text, self._suffix_array)
             if "fast" in parts:
-                made["fast"] = self._to_host({"suffix_array": self._suffix_array, "table": tables[0]})
+                made["fast"] = self._to_host("fast", {"suffix_array": self._suffix_array, "table": tables[0]})
         return made
 
     def _sort(self, with_table: bool, known: np.ndarray | None) -> list[Any]:
@@ -56,16 +56,17 @@ class DeviceParts:
         with self._work.watch.stage("suffix_array", synchronise=synchronize):
             backwards = reverse_text_on_device(self._text, self._work.text.segments)
             suffix_array, _ = sort_suffixes_on_device(backwards)
-        return self._make_bwt(backwards, suffix_array)
+        return self._make_bwt("reverse", backwards, suffix_array)
 
-    def _make_bwt(self, text: PackedText, suffix_array: Any) -> Arrays:
+    def _make_bwt(self, part: str, text: PackedText, suffix_array: Any) -> Arrays:
         with self._work.watch.stage("bwt", synchronise=synchronize):
             made = make_bwt_on_device(text, suffix_array, self._work.sizes)
-        return self._to_host(made)
+        return self._to_host(part, made)
 
-    def _to_host(self, arrays: dict[str, Any]) -> Arrays:
+    def _to_host(self, part: str, arrays: dict[str, Any]) -> Arrays:
         with self._work.watch.stage("index_to_host"):
-            return {name: copied_to_host(array, self._work.threads) for name, array in arrays.items()}
+            made = {name: copied_to_host(array, self._work.threads) for name, array in arrays.items()}
+        return self._work.kept(part, made)
 
     def leave(self, index: SeedIndex) -> None:
         """As `warpseed.fm_index.build.PartMaker.leave`: the text and, for the fast tier, the suffix array."""

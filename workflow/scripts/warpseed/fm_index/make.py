@@ -1,22 +1,21 @@
-"""An index in a folder, as the command line and the workflow make it: built and saved, with tags of its rows.
+"""An index in a folder, as the command line and the workflow make it.
 
-Tags take two bytes a base, which would be held beside rows, table and text. So they are made when all else is written
-and has been let go: the most memory is taken before, with tags or without.
+Each array is written as soon as it is made, and mapped from its file from then on: so the table, which may take as much
+memory as the rows, and tags, two bytes a base, are not held beside what was made before them.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warpseed.compute.devices import target_of
-from warpseed.compute.stopwatch import Stopwatch
-from warpseed.fm_index.build import build_index
+from warpseed.fm_index.build import build_planned, plan_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.parts import DEFAULT_PARTS, choose_parts, part_names
-from warpseed.fm_index.store import check_target, save_index, save_with_tags
+from warpseed.fm_index.store import check_target, written_index
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
@@ -56,12 +55,12 @@ def make_index(
 
     Returns
     -------
-    SeedIndex, in memory, and what its searches need on the GPU that made it, or with tags mapped from its files; with
-    the seconds of each stage, of which `total` is that of `build_index`, before `save` and `tags`
+    SeedIndex, mapped from its files, and what its searches need on the GPU that made it; with the seconds of each
+    stage, of which `total` is all but `save` and `tags`
 
     Raises
     ------
-    InputError, MemoryLimitError, DeviceError : as `build_index`; tags take less memory than what was made before them
+    InputError, MemoryLimitError, DeviceError : as `build_index`
     IndexFormatError : `folder` exists and is something else than an index, which is said before any work, or cannot be
         written
     """
@@ -69,22 +68,22 @@ def make_index(
     names = part_names(parts)
     named = [*(name for name in names if name != DEFAULT), *(DEFAULT_PARTS if DEFAULT in names else ())]
     chosen = choose_parts(named, more=(DEFAULT,))
-    built = [
-        build_index(
-            reference,
-            parts=[part for part in chosen if part != "tags"],
-            threads=threads,
-            occ_interval=occ_interval,
-            sa_interval=sa_interval,
-            table_length=table_length,
-            device=device,
-        )
-    ]
-    watch, seconds = Stopwatch(), built[0].seconds
-    if "tags" in chosen or (DEFAULT in names and has_tags_by_default(built[0].rows, device)):
-        tagged = save_with_tags(built, folder, threads=threads, watch=watch)
-        return replace(tagged, seconds=seconds | watch.seconds)
-    with watch.stage("save"):
-        save_index(built[0], folder)
-    seconds.update(watch.seconds)  # (in place: what lies on a GPU belongs to this object)
-    return built[0]
+    plan = plan_index(
+        reference,
+        parts=[part for part in chosen if part != "tags"],
+        threads=threads,
+        occ_interval=occ_interval,
+        sa_interval=sa_interval,
+        table_length=table_length,
+        device=device,
+    )
+    if "tags" in chosen or (DEFAULT in names and has_tags_by_default(plan.work.sizes.rows, device)):
+        plan = plan._replace(parts=choose_parts([*plan.parts, "tags"]))
+    watch = plan.work.watch
+    with written_index(folder, plan.bytes, watch) as files:
+        index = build_planned(plan, files.keep, os.fspath(folder))
+        files.finish(index)
+    written = {stage: watch.seconds[stage] for stage in ("save", "tags") if stage in watch.seconds}
+    index.seconds.update(watch.seconds)  # (in place: what lies on a GPU belongs to this object)
+    index.seconds["total"] = time.perf_counter() - plan.began - sum(written.values())
+    return index

@@ -23,10 +23,12 @@ __all__ = [
     "PARTS",
     "ArraySpec",
     "Arrays",
+    "Keep",
     "Sizes",
     "Work",
     "choose_parts",
     "file_name",
+    "kept_in_memory",
     "new_arrays",
     "part_bytes",
     "part_names",
@@ -50,6 +52,16 @@ class Sizes(NamedTuple):
         return self.rows // self.parameters.occ_interval + 2
 
 
+Keep: TypeAlias = Callable[[str, str, np.ndarray], np.ndarray]
+"""Takes an array that is finished, by its part and its name; returns the one that the work goes on with."""
+
+
+def kept_in_memory(part: str, name: str, array: np.ndarray) -> np.ndarray:
+    """Leaves an array where it is."""
+    del part, name
+    return array
+
+
 class Work(NamedTuple):
     """What parts are made of, and how."""
 
@@ -60,6 +72,12 @@ class Work(NamedTuple):
     """of the CPU"""
     watch: Stopwatch
     """takes the seconds of each stage"""
+    keep: Keep = kept_in_memory
+    """takes each array as soon as it is made, so that one which lies elsewhere then takes no memory"""
+
+    def kept(self, part: str, arrays: Arrays) -> Arrays:
+        """The arrays of a part that is finished."""
+        return {name: self.keep(part, name, array) for name, array in arrays.items()}
 
 
 class ArraySpec(NamedTuple):

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from warpseed.compute.machine import return_freed_memory, usable_cores
+import numpy as np
+
+from warpseed.compute.machine import usable_cores
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index import checks
@@ -19,13 +21,12 @@ from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
 from warpseed.fm_index.npy import FileEntry, map_array, write_array
-from warpseed.fm_index.parts import ALL_PARTS, CORE, PARTS, Arrays, Sizes, Work, choose_parts, file_name, part_bytes
-from warpseed.fm_index.tags import make_tags
+from warpseed.fm_index.parts import CORE, PARTS, Arrays, Work, choose_parts, file_name
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
 from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
 
-__all__ = ["add_parts", "check_target", "open_index", "save_index", "save_with_tags", "verify_index"]
+__all__ = ["IndexFiles", "add_parts", "check_target", "open_index", "save_index", "verify_index", "written_index"]
 
 CHECKED_UP_TO = 10**9
 """Bytes of an index up to which all of it is compared with its checksums whenever it is opened."""
@@ -39,42 +40,49 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
     IndexFormatError : `folder` exists and is something else than an index, or cannot be written
     """
     needed = sum(array.nbytes for array in index.arrays().values())
-    with written_whole(folder, needed) as temporary:
-        files = _write_arrays(temporary, index.arrays())
-        _write_manifest(temporary, MANIFEST, describe(index, files))
+    with written_index(folder, needed, Stopwatch()) as files:
+        files.finish(index)
 
 
-def save_with_tags(
-    built: list[SeedIndex], folder: str | os.PathLike[str], *, threads: int, watch: Stopwatch
-) -> SeedIndex:
-    """As `save_index`, with tags of the rows, which are made when all else is written and has been let go.
+class IndexFiles:
+    """The files of an index that is being made."""
+
+    def __init__(self, folder: int, watch: Stopwatch) -> None:
+        self._folder, self._watch = folder, watch
+        self._entries: dict[str, FileEntry] = {}
+
+    def keep(self, part: str, name: str, array: np.ndarray) -> np.ndarray:
+        """Write an array; returns it mapped from its file, so that its memory is free where nothing else holds it."""
+        file = file_name(part, name)
+        with self._watch.stage("save"):
+            self._entries[file] = write_array(file, self._folder, array, _threads())
+            return map_array(file, self._folder, array.dtype.type, len(array))
+
+    def finish(self, index: SeedIndex) -> None:
+        """Write what is not written yet, and index.json."""
+        with self._watch.stage("save"):
+            arrays = {f"{name}.npy": array for name, array in index.arrays().items()}
+            for file, array in arrays.items():
+                if file not in self._entries:
+                    self._entries[file] = write_array(file, self._folder, array, _threads())
+            _write_manifest(self._folder, MANIFEST, describe(index, {file: self._entries[file] for file in arrays}))
+
+
+@contextmanager
+def written_index(folder: str | os.PathLike[str], needed: int, watch: Stopwatch) -> Iterator[IndexFiles]:
+    """Files of a new index in a folder, which appears when the block succeeds and replaces an older index there.
 
     Parameters
     ----------
-    built : the index alone. It is taken out, so that its arrays are gone where nothing else holds it
-    threads : CPU threads
-    watch : takes the seconds of the stages `save` and `tags`
+    needed : bytes that it will take, for the sentence about a full disk
+    watch : takes the seconds of the stage `save`
 
-    Returns
-    -------
-    SeedIndex, mapped from the files that were written, whatever takes the place of the folder later
+    Raises
+    ------
+    IndexFormatError : as `save_index`
     """
-    index = built.pop()
-    sizes = Sizes(index.rows, len(index.segments.contig), index.parameters)
-    needed = sum(array.nbytes for array in index.arrays().values()) + part_bytes("tags", sizes)
     with written_whole(folder, needed) as temporary:
-        with watch.stage("save"):
-            files = _write_arrays(temporary, index.arrays())
-        rows, text = index.arrays_of["fast"]["suffix_array"], PackedText(index.text, index.segments)
-        index = replace(index, arrays_of={part: {} for part in ALL_PARTS if part in (*index.parts, "tags")})
-        return_freed_memory()
-        with watch.stage("tags"):
-            tags = make_tags(text, rows, sizes.parameters.table_length, threads)
-        with watch.stage("save"):
-            files |= _write_arrays(temporary, {f"tags.{name}": array for name, array in tags._asdict().items()})
-            _write_manifest(temporary, MANIFEST, describe(index, files))
-        path = os.fspath(folder)
-        return _open(path, temporary, _read_manifest(path, temporary), check=False)
+        yield IndexFiles(temporary, watch)
 
 
 def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:

@@ -19,17 +19,17 @@ from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
-from warpseed.fm_index.table import Marks, mark_keys, table_of
+from warpseed.fm_index.table import Marks, mark_keys
 from warpseed.fm_index.text import PackedText
 
-__all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_table"]
+__all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_marks"]
 
 MAX_ROWS = (1 << 32) - 1
 """Rows and text positions are 32-bit words everywhere in the index."""
 SORTING_BYTES = 8.5
 """Of memory that a base takes at most while suffixes are sorted, beside the packed text: 4 for its row; 4 for its key,
-in a half of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether it
-is tied, and up to two of what the table is made of."""
+in a quarter of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether
+it is tied, and up to two of what the table is made of."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
@@ -53,15 +53,19 @@ def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
     return _Sorter(text, threads).sorted(0)[0]
 
 
-def sort_with_table(text: PackedText, table_length: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """The suffix array of a text and the lookup table, as `sort_suffixes` and `table_of` have them.
+def sort_with_marks(
+    text: PackedText, table_length: int, threads: int = 1
+) -> tuple[np.ndarray, tuple[Marks, np.ndarray]]:
+    """The suffix array of a text, as `sort_suffixes` has it, and the marks and borders that `table_of` takes.
+
+    The table itself may need as much memory as the suffix array, which can be put elsewhere before it is made.
 
     Parameters
     ----------
     table_length : K, 1 to 15
     """
     rows, buckets = _Sorter(text, threads).sorted(table_length)
-    return rows, table_of(buckets.marks, buckets.borders, max(1, threads))
+    return rows, (buckets.marks, buckets.borders)
 
 
 class _Buckets(NamedTuple):
@@ -82,8 +86,8 @@ class _Buckets(NamedTuple):
         return int(self.borders[bucket + 1] - self.borders[bucket])
 
 
-class _Half(NamedTuple):
-    """A half of the buckets, whose suffixes have been dealt out."""
+class _Quarter(NamedTuple):
+    """The buckets of one first base, whose suffixes have been dealt out."""
 
     buckets: _Buckets
     numbers: range
@@ -128,7 +132,7 @@ class _Sorter:
         sizes = np.diff(borders)
         marks = Marks.of(sizes, table_length - prefix) if table_length else Marks.none(len(sizes))
         buckets = _Buckets(prefix, borders, marks)
-        depth = self._sort_halves(buckets, places)
+        depth = self._sort_quarters(buckets, places)
         if depth:
             return_freed_memory()
             ranks = np.empty(self._size, np.uint32)
@@ -151,16 +155,16 @@ class _Sorter:
         on_threads(self._threads, count, len(spans))
         return places_of(counts, self._separators)
 
-    def _sort_halves(self, buckets: _Buckets, places: np.ndarray) -> int:
-        """Deal suffixes out and sort them, first those that begin with A or C, then the others, with the same keys;
-        returns by how many bases what is tied still is tied at least, 0 if nothing is."""
-        middle = len(buckets.borders) // 2
-        begin, between, end = (int(buckets.borders[bucket]) for bucket in (0, middle, -1))
-        keys = np.empty(max(between - begin, end - between), np.uint32)
+    def _sort_quarters(self, buckets: _Buckets, places: np.ndarray) -> int:
+        """Deal suffixes out and sort them, one first base after the other, with the same room for keys; returns by how
+        many bases what is tied still is tied at least, 0 if nothing is."""
+        each = len(buckets.borders) // 4
+        first_rows = buckets.borders[::each]
+        keys = np.empty(int(np.diff(first_rows).max()), np.uint32)
         depths: list[int] = []
-        for number, first_row in enumerate((begin, between)):
-            self._deal_out(buckets.prefix, Dealt.half(number, first_row), places, keys)
-            depths += self._sort_half(_Half(buckets, range(number * middle, (number + 1) * middle), keys))
+        for base, first_row in enumerate(first_rows[:-1].tolist()):
+            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row), places, keys)
+            depths += self._sort_quarter(_Quarter(buckets, range(base * each, (base + 1) * each), keys))
         return min((depth for depth in depths if depth), default=0)
 
     def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
@@ -172,45 +176,45 @@ class _Sorter:
 
         on_threads(self._threads, deal, len(spans))
 
-    def _sort_half(self, half: _Half) -> list[int]:
+    def _sort_quarter(self, quarter: _Quarter) -> list[int]:
         """Sort buckets by letters, the largest first, so that no thread is left alone with it, and leave what is too
         large to ranks; returns of each by how many bases what is tied still is tied at least, 0 if nothing is."""
-        numbers = half.numbers
-        sizes = np.diff(half.buckets.borders)[numbers.start : numbers.stop]
+        numbers = quarter.numbers
+        sizes = np.diff(quarter.buckets.borders)[numbers.start : numbers.stop]
         order = (numbers.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
-        most, threads = _share_room(sizes, 4 * (self._size - len(half.keys)), self._threads)
+        most, threads = _share_room(sizes, 4 * (self._size - len(quarter.keys)), self._threads)
         too_large, large = (int(np.count_nonzero(sizes > size)) for size in (most, _LARGE))
-        depths = on_threads(self._threads, lambda number: self._leave_to_ranks(half, order[number]), too_large)
-        return depths + self._sort_by_letters(half, order[too_large:large], threads, order[large:])
+        depths = on_threads(self._threads, lambda number: self._leave_to_ranks(quarter, order[number]), too_large)
+        return depths + self._sort_by_letters(quarter, order[too_large:large], threads, order[large:])
 
-    def _sort_by_letters(self, half: _Half, large: list[int], most: int, small: list[int]) -> list[int]:
+    def _sort_by_letters(self, quarter: _Quarter, large: list[int], most: int, small: list[int]) -> list[int]:
         """Sort buckets, each as `sort_bucket`: large ones on `most` threads, of which each has room for its first one,
         and all threads the small ones, these last."""
-        prefix, _, marks = half.buckets
+        prefix, _, marks = quarter.buckets
         firsts = [[bucket] for bucket in large[:most]]
         firsts += [[] for _ in range(min(self._threads - len(firsts), len(small)))]
         others, smalls = iter(large[most:]), iter(small)
         # (What threads allocate the C library may keep when it is freed.)
-        rooms = [Room.of(max([_LARGE, *map(half.buckets.size_of, first)])) for first in firsts]
+        rooms = [Room.of(max([_LARGE, *map(quarter.buckets.size_of, first)])) for first in firsts]
 
         def sort(number: int) -> list[int]:
             depths = []
             first = firsts[number]
             for bucket in chain(first, others if first else (), smalls):
                 check_wanted()
-                place = half.buckets.place_of(bucket)
-                keys, room = half.keys_of(place), rooms[number]
+                place = quarter.buckets.place_of(bucket)
+                keys, room = quarter.keys_of(place), rooms[number]
                 depths.append(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
             return depths
 
         return list(chain.from_iterable(on_threads(self._threads, sort, len(firsts))))
 
-    def _leave_to_ranks(self, half: _Half, bucket: int) -> int:
+    def _leave_to_ranks(self, quarter: _Quarter, bucket: int) -> int:
         """Call all suffixes of a bucket tied that have the bases which it shares; returns how many these are."""
-        prefix, _, marks = half.buckets
-        begin, end, mark = place = half.buckets.place_of(bucket)
+        prefix, _, marks = quarter.buckets
+        begin, end, mark = place = quarter.buckets.place_of(bucket)
         if len(marks.words):
-            mark_keys(marks, mark, half.keys_of(place), np.zeros(4**marks.bases, np.int64))
+            mark_keys(marks, mark, quarter.keys_of(place), np.zeros(4**marks.bases, np.int64))
         ended = np.empty(min(end - begin, prefix * self._separators), np.uint64)
         count = set_apart(self._text, prefix, (begin, end), self._rows, ended)
         self._rows[begin : begin + count] = np.sort(ended[:count]).astype(np.uint32)

@@ -1,9 +1,9 @@
 """Steps of sorting the suffixes of a packed text on the CPU: by letters.
 
 A suffix ends where its segment does; what is equal up to there stands in the order of lengths, then of positions.
-Suffixes are dealt out to *buckets* by their first bases, one half after the other, with the 16 bases behind these as
-their keys. A bucket is sorted by keys, and what is tied then by the bases behind: a few suffixes by comparing them,
-more by the next bases of all, round for round. What is tied still after some work is left to ranks
+Suffixes are dealt out to *buckets* by their first bases, those with A first, then those with C, and so on, with the 16
+bases behind these as their keys. A bucket is sorted by keys, and what is tied then by the bases behind: a few suffixes
+by comparing them, more by the next bases of all, round for round. What is tied still after some work is left to ranks
 (`suffix_ranks.py`).
 """
 
@@ -68,10 +68,10 @@ class Room(NamedTuple):
 
 
 class Dealt(NamedTuple):
-    """Which suffixes are dealt out: all, or a half of them, so that keys of the others take no memory meanwhile."""
+    """Which suffixes are dealt out: all, or those with one first base, so that keys of others take no memory."""
 
     flip: np.uint64
-    """all ones for those that begin with A or C, whose high bit is 0"""
+    """turns both bits of that base into ones, in each of 32 bases"""
     keep: np.uint64
     """all ones for all suffixes"""
     first_row: int
@@ -82,9 +82,9 @@ class Dealt(NamedTuple):
         return cls(np.uint64(0), _ALL, 0)
 
     @classmethod
-    def half(cls, number: int, first_row: int) -> Dealt:
-        """Half 0 begins with A or C, half 1 with G or T."""
-        return cls((_ALL, np.uint64(0))[number], np.uint64(0), first_row)
+    def quarter(cls, base: int, first_row: int) -> Dealt:
+        """Those that begin with a base, 0 to 3."""
+        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row)
 
 
 @inlined
@@ -103,12 +103,12 @@ def _bases_of(text, dealt, first, position, stop):
     """The high bits of those of 32 bases from `first` on that begin what is dealt out and lie in [position, stop)."""
     word = (text.words[uint64(first) >> uint64(5)] ^ dealt.flip) | dealt.keep
     word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
-    return word & uint64(_HIGH)
+    return word & (word << uint64(1)) & uint64(_HIGH)
 
 
 @scalar
 def deal_out(text, prefix, dealt, span, borders, positions, keys):
-    """Deal out all suffixes, or those of a half, that begin in a span, separators left out.
+    """Deal out all suffixes, or those with one first base, that begin in a span, separators left out.
 
     Parameters
     ----------

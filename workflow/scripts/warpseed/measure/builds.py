@@ -6,9 +6,12 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -18,6 +21,7 @@ from warpseed.measure.peers.bwa import time_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.timing import Outcome, Run, Side, side_fields, time_sides
+from warpseed.sequences.queries import read_queries, write_fasta
 from warpseed.sequences.reference import read_reference
 
 __all__ = ["time_builds"]
@@ -88,6 +92,16 @@ def _our_process(fasta: str, folder: str, threads: int) -> Process:
         return run_warpseed(["index", fasta, *target, "--threads", str(threads)])
 
 
+def _first_bases(fasta: str, bases: int, folder: str) -> str:
+    """A FASTA file of a genome's first bases: whole contigs, and the beginning of one."""
+    whole = read_queries(fasta)
+    last = min(int(np.searchsorted(whole.offsets, bases)), len(whole))
+    kept = whole.slice(0, last)
+    path = os.path.join(folder, f"first_{bases}.fa")
+    write_fasta(replace(kept, codes=kept.codes[:bases], offsets=np.minimum(kept.offsets, bases)), path)
+    return path
+
+
 def time_builds(
     fasta: str | os.PathLike[str],
     *,
@@ -96,6 +110,7 @@ def time_builds(
     repeats: int,
     beside_bwa: bool,
     devices: Sequence[str] = ("cpu",),
+    first_bases: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
     """Time building the index that the fast tier needs, in turns with bwa's, and with libdivsufsort where it is there.
 
@@ -108,12 +123,13 @@ def time_builds(
     beside_bwa : whether bwa is measured too
     devices : 'cpu', 'gpu' or both: a GPU's builds have the most of `threads` on the host, and libdivsufsort stands
         beside the CPU's
+    first_bases : what smaller genomes have, for the memory of the CPU's processes, by size; no more than there are
 
     Returns
     -------
     list of records of item "index", case "build": the stages of a build in this process, of a GPU's with `tagged_rows`,
     which its searches read; `suffix_array` of libdivsufsort; stage `process` of ours and of bwa's, with metric `time`,
-    and metric `memory` (peak resident bytes)
+    and metric `memory` (peak resident bytes); of the first bases alone case "build of the first N bases"
     """
     fasta = os.fspath(fasta)
     with tempfile.TemporaryDirectory() as folder:
@@ -125,8 +141,12 @@ def time_builds(
             process = _as_process(partial(_our_process, fasta, folder, count))
             warm = _as_process(partial(_our_process, tiny, folder, count))
             sides += [Side(_in_process(fasta, count), _in_process(tiny, count), ours), Side(process, warm, ours)]
+        most = max(threads)
+        for bases in first_bases if "cpu" in devices else ():
+            smaller = _as_process(partial(_our_process, _first_bases(fasta, bases, folder), folder, most))
+            case = {"case": f"build of the first {bases} bases", "parameters": f"bases={bases}"}
+            sides.append(Side(smaller, lambda _: None, _ours(system, "cpu", most) | case))
         if "gpu" in devices:
-            most = max(threads)
             sides.append(
                 Side(_on_device(fasta, "gpu", most), _on_device(tiny, "gpu", most), _ours(system, "gpu", most))
             )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
+from warpseed.measure.records import split_parameters
 from warpseed.report import tables
 from warpseed.report.blocks import (
     Block,
@@ -25,6 +27,7 @@ from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.printed import printed_table
 from warpseed.report.words import (
     case_title,
+    format_bases,
     format_bytes,
     format_number,
     format_scaled,
@@ -149,7 +152,9 @@ def _memory(size: float) -> str:
 def _builder(row: Mapping[str, Any]) -> str:
     """What builds an index: a tool, of ours the run's own index or the parts of one tier, on the CPU or on a GPU."""
     parts = "" if row["tier"] == "-" else f", the {row['tier']} tier's parts"
-    return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}"
+    first = split_parameters(row["parameters"]).get("bases")
+    smaller = f", the first {format_bases(float(first))}" if first else ""
+    return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}{smaller}"
 
 
 def index_build(measurements: Measurements) -> list[Block]:
@@ -168,25 +173,37 @@ def index_build(measurements: Measurements) -> list[Block]:
         return []
     records = measurements.records
     memory = records[(records["item"] == "index") & (records["metric"] == "memory")]
-    peaks = memory.groupby(["source", "machine", "tool", "tier", "threads", "stage"])["value"].median().to_dict()
+    keys = ["source", "machine", "tool", "tier", "threads", "case", "parameters", "stage"]
+    peaks = memory.groupby(keys)["value"].median().to_dict()
+    whole: dict[Any, float] = tables.index_table(measurements).groupby(["source", "machine"])["bases"].max().to_dict()
     rows = [
         Row(
             texts(_builder(row), machine_label(row["source"], row["machine"]), words[row["stage"]])
             + [Cell(str(row["threads"])), Cell(format_seconds(row["median_s"]))]
-            + [
-                _memory_cell(
-                    peaks.get(tuple(row[k] for k in ("source", "machine", "tool", "tier", "threads", "stage")))
-                )
-            ]
+            + _memory_cells(peaks.get(tuple(row[key] for key in keys)), _bases_built(row, whole))
         )
         for row in rows_of(built)
     ]
-    heads = [*texts("Tool", "on", "what is timed"), Cell("threads"), Cell("time"), Cell("peak memory")]
-    return [Heading("Building the index"), Table([heads], [Group("", rows)], 6)]
+    heads = [
+        *texts("Tool", "on", "what is timed"),
+        Cell("threads"),
+        Cell("time"),
+        Cell("peak memory"),
+        Cell("bytes a base"),
+    ]
+    return [Heading("Building the index"), Table([heads], [Group("", rows)], 7)]
 
 
-def _memory_cell(peak: float | None) -> Cell:
-    return Cell("" if peak is None else format_bytes(peak))
+def _bases_built(row: Mapping[str, Any], whole: Mapping[tuple[str, str], float]) -> float:
+    """Of the genome, or of its first ones alone; not a number where a record does not tell."""
+    first = split_parameters(row["parameters"]).get("bases")
+    return float(first) if first else whole.get((row["source"], row["machine"]), math.nan)
+
+
+def _memory_cells(peak: float | None, bases: float) -> list[Cell]:
+    if peak is None:
+        return texts("", "")
+    return [Cell(format_bytes(peak)), Cell("" if bases != bases else f"{peak / bases:.2f}")]
 
 
 _SECTORS = (
