@@ -55,7 +55,7 @@ def folders_named_as_arrays(folder: Path) -> None:
 
 def files_that_a_manifest_claims(folder: Path) -> None:
     (folder / "photo.jpg").write_text("a face")
-    manifest = {"format": 2, "warpseed": "1", "files": {"photo.jpg": {"size": 6, "sha256": "0" * 64}}}
+    manifest = {"format": 3, "warpseed": "1", "files": {"photo.jpg": {"size": 6, "sha256_of_pieces": "0" * 64}}}
     (folder / "index.json").write_text(json.dumps(manifest))
 
 

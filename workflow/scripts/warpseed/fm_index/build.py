@@ -264,10 +264,12 @@ def build_planned(plan: Plan, keep: Keep = kept_in_memory, folder: str = "") -> 
     work = plan.work._replace(keep=keep)
     with make_parts(plan.device, work, plan.parts) as (maker, arrays):
         genome, text = plan.genome, plan.work.text
+        with work.watch.stage("read"):
+            digest = genome.taken if isinstance(genome.taken, str) else genome.taken()
         index = SeedIndex(
             genome.names,
             genome.lengths,
-            genome.digest,
+            digest,
             work.sizes.parameters,
             text.words,
             text.segments,
@@ -284,7 +286,8 @@ class _Genome(NamedTuple):
 
     names: tuple[str, ...]
     lengths: np.ndarray
-    digest: str
+    taken: str | Callable[[], str]
+    """the reference's digest, or what waits for it"""
     text: PackedText
 
 
@@ -296,7 +299,7 @@ def _read_genome(reference: object, require_room: Callable[[int], None], threads
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
         text = pack_text(read.codes, read.offsets, segments, threads)
-    genome = _Genome(read.names, read.lengths, read.digest, text)
+    genome = _Genome(read.names, read.lengths, read.taken, text)
     del read
     return_freed_memory()
     return genome

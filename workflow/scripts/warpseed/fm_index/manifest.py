@@ -17,7 +17,7 @@ from warpseed.version import __version__
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "describe", "sign", "understand"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST = "index.json"
 _MOST_BASES = 1 << 40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -148,4 +148,4 @@ def _hex(value: object, pattern: re.Pattern[str]) -> str:
 
 def _entry(entry: dict[str, object]) -> FileEntry:
     size = _whole(entry["size"], 1, 1 << 48)
-    return FileEntry(size, _hex(entry["sha256"], _SHA256), _hex(entry["checksum"], _CHECKSUM))
+    return FileEntry(size, _hex(entry["sha256_of_pieces"], _SHA256), _hex(entry["checksum"], _CHECKSUM))

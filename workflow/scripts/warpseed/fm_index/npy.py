@@ -12,17 +12,17 @@ import mmap
 import os
 import stat
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.pipeline import check_wanted, mapped
+from warpseed.compute.pipeline import mapped
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.checksum import checksum
 
-__all__ = ["HEADER_BYTES", "FileEntry", "map_array", "write_array"]
+__all__ = ["HEADER_BYTES", "FileEntry", "digest_of_pieces", "map_array", "write_array"]
 
 HEADER_BYTES = 128
 _PIECE = 1 << 24
@@ -32,7 +32,8 @@ class FileEntry(NamedTuple):
     """What is recorded of a file."""
 
     size: int
-    sha256: str
+    sha256_of_pieces: str
+    """of the file, by `digest_of_pieces`"""
     checksum: str
     """of the array alone, by `checksum`: fast enough to be compared at every opening"""
 
@@ -47,28 +48,59 @@ def _header(dtype: type[np.generic], length: int) -> bytes:
 def write_array(name: str, folder: int, array: np.ndarray, threads: int = 1) -> FileEntry:
     """Write an array to a new file of the folder with this descriptor; an older file of that name goes.
 
-    With more than one thread its SHA-256, its checksum and the pieces of the file are made side by side.
+    With more than one thread its checksum and the pieces of the file, each with its digest, are made side by side.
     """
     header = _header(array.dtype.type, len(array))
     values = np.ascontiguousarray(array).view(np.uint8).data
-    places = range(0, len(values), _PIECE)
+    size = HEADER_BYTES + len(values)
 
-    def sha256() -> str:
-        digest = hashlib.sha256(header)
-        for place in places:
-            check_wanted()
-            digest.update(values[place : place + _PIECE])
-        return digest.hexdigest()
+    def write(begin: int) -> bytes:
+        own = values[max(0, begin - HEADER_BYTES) : begin + _PIECE - HEADER_BYTES]
+        parts: list[bytes | memoryview] = [own] if begin else [header, own]
+        for part in parts:
+            _write_at(number, part, begin)
+            begin += len(part)
+        return _digest(parts)
 
     number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:
-        _write_at(number, header, 0)
-        writes = [partial(_write_at, number, values[place : place + _PIECE], HEADER_BYTES + place) for place in places]
-        tasks: list[Callable[[], Any]] = [sha256, partial(checksum, array), *writes]
-        digest, sums, *_ = mapped(tasks, lambda task: task(), threads, ahead=len(tasks))
+        pieces = [partial(write, begin) for begin in range(0, size, _PIECE)]
+        tasks: list[Callable[[], Any]] = [partial(checksum, array), *pieces]
+        sums, *digests = mapped(tasks, lambda task: task(), threads, ahead=len(tasks))
     finally:
         os.close(number)
-    return FileEntry(HEADER_BYTES + len(values), digest, sums)
+    return FileEntry(size, _joined(digests), sums)
+
+
+def _digest(parts: list[bytes | memoryview]) -> bytes:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part)
+    return whole.digest()
+
+
+def _joined(digests: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def digest_of_pieces(number: int, threads: int = 1) -> str:
+    """SHA-256 of the SHA-256 of each 16 MiB of a file, in their order, in hexadecimal: several threads can take it.
+
+    Parameters
+    ----------
+    number : descriptor of the file
+    """
+    places = range(0, os.fstat(number).st_size, _PIECE)
+    return _joined(mapped(places, lambda place: _digest([_read_at(number, place)]), threads))
+
+
+def _read_at(number: int, begin: int) -> bytes:
+    """A piece of a file, shorter where it ends before."""
+    parts, end = [], begin + _PIECE
+    while begin < end and (part := os.pread(number, end - begin, begin)):
+        parts.append(part)
+        begin += len(part)
+    return b"".join(parts)
 
 
 def _write_at(number: int, data: memoryview | bytes, place: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from warpseed.fm_index import checks
 from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
-from warpseed.fm_index.npy import FileEntry, map_array, write_array
+from warpseed.fm_index.npy import FileEntry, digest_of_pieces, map_array, write_array
 from warpseed.fm_index.parts import CORE, PARTS, Arrays, Work, choose_parts, file_name
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
 from warpseed.fm_index.text import PackedText
@@ -91,7 +90,7 @@ def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:
 
 def _threads() -> int:
     """Of what is as fast as memory and disk."""
-    return min(4, usable_cores())
+    return min(8, usable_cores())
 
 
 def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
@@ -330,8 +329,8 @@ def verify_index(folder: str | os.PathLike[str]) -> int:
         _open(path, number, manifest, check=False)
         for name, entry in manifest.files.items():
             with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=number), "rb") as handle:
-                found = hashlib.file_digest(handle, "sha256").hexdigest()
-            if found != entry.sha256:
+                found = digest_of_pieces(handle.fileno(), _threads())
+            if found != entry.sha256_of_pieces:
                 raise IndexFormatError(f"{path}/{name}: its SHA-256 is not the recorded one; build the index again.")
         _open(path, number, manifest, check=True)
         return manifest.size

@@ -18,6 +18,7 @@ from warpseed.compute.pipeline import behind
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
 from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
+from warpseed.sequences.digests import digest_behind
 
 __all__ = [
     "ByteStream",
@@ -262,6 +263,10 @@ class ByteStream:
         if self._hash is None:
             raise ValueError("this stream was opened without digest=True")
         return self._hash.hexdigest()
+
+    def digest_behind(self) -> Callable[[], str]:
+        """Take the SHA-256 of an ordinary file behind other work; see `warpseed.sequences.digests.digest_behind`."""
+        return digest_behind(self._handle.fileno(), self.name)
 
     def expected_size(self) -> int:
         """Uncompressed bytes that the whole file is expected to hold, 0 when that cannot be said."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -39,8 +38,8 @@ class Reference:
         Bases of each contig.
     codes : uint8[sum(lengths)]
         Codes 0-4 of all contigs.
-    digest : str
-        SHA-256 of the file's bytes as they are on the disk, compressed or not.
+    taken : str or callable
+        The digest, or what waits for it and returns it: of a large file it may still be on its way.
     path : str
         The file, as it was named.
     """
@@ -48,8 +47,13 @@ class Reference:
     names: tuple[str, ...]
     lengths: np.ndarray
     codes: np.ndarray
-    digest: str
+    taken: str | Callable[[], str]
     path: str
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file's bytes as they are on the disk, compressed or not."""
+        return self.taken if isinstance(self.taken, str) else self.taken()
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -66,7 +70,7 @@ def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:
         FASTA with lines of any length, LF or CRLF, either case; blank lines and a missing last newline are
         allowed. Compression is told by the first bytes, not by the name. ``-`` is standard input.
     threads : int
-        A large plain file is read and parsed by so many, while one more takes its SHA-256.
+        A large plain file is read and parsed by so many, while one more takes its SHA-256, also when this has returned.
 
     Returns
     -------
@@ -88,18 +92,16 @@ def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:
         if file.format == "FASTQ":
             raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
         if threads > 1 and not stream.packed and stream.size >= _LARGE_BYTES:
-            with ThreadPoolExecutor(1) as pool:
-                rest = pool.submit(deque, file.text, 0)
-                contigs = read_stretches(stream, file.begin, threads)
-                rest.result()
+            taken: str | Callable[[], str] = stream.digest_behind()
+            contigs = read_stretches(stream, file.begin, threads)
             if contigs is None:
                 return read_reference(path)
         else:
             parser = FastxParser(stream.name, "FASTA", lines=True)
             (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
+            taken = stream.hexdigest
         names = _contig_names(contigs, stream.name)
-        digest = stream.hexdigest
-    return Reference(names, np.diff(contigs.offsets), contigs.codes, digest, os.fspath(path))
+    return Reference(names, np.diff(contigs.offsets), contigs.codes, taken, os.fspath(path))
 
 
 def _contig_names(contigs: Records, source: str) -> tuple[str, ...]:
