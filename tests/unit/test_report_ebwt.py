@@ -108,7 +108,7 @@ def test_statements_stand_beside_ours(made_up: Measurements, tmp_path: Path) -> 
     table = ebwt_values.statements_table(measured(tmp_path, rows_with_gpu()))
     assert table["here"].tolist() == pytest.approx([4.0] * 4)
     # The text says 2 of Table 3, whose printed totals give less; bitonic sort is slower on the printed GPU.
-    assert table["published"].tolist() == [0.625, 374, 1.5, 2.0]
+    assert table["published"].tolist() == ["0.625", "374", "1.5", "2"]
     # A GPU of another machine is not divided by our CPU.
     assert list(ebwt_values.statements_table(made_up).columns) == ebwt_values.STATEMENT_COLUMNS
 

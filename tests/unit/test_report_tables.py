@@ -18,7 +18,7 @@ from made_up_records import (
     reference_rows,
 )
 from warpseed.errors import InputError
-from warpseed.report import kmer_seeds, parts, tables
+from warpseed.report import kmer_seeds, tables
 from warpseed.report.measurements import headline, load_measurements, published_of, times
 from warpseed.report.papers import read_paper
 from warpseed.report.systems import draw_figures, write_tables
@@ -294,16 +294,3 @@ def test_names_of_files_cost_no_import():
     path = str(ROOT / "workflow" / "scripts")
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_builds_of_an_index_are_told_apart(tmp_path):
-    """The run's own index, the parts of one tier, and a peer's: no two rows of the table read the same."""
-    shared = {"item": "index", "case": "build", "device": "cpu", "threads": 2, "machine": "test-cpu", "value": 0.3}
-    rows = [
-        {**shared, "system": "-", "tool": "warpseed", "tier": "-", "stage": "total"},
-        {**shared, "system": "kmer_seeds", "tool": "warpseed", "tier": "fast", "stage": "total"},
-        {**shared, "system": "kmer_seeds", "tool": "bwa", "tier": "-", "stage": "process"},
-    ]
-    _, table = parts.index_build(load(tmp_path, rows).of("kmer_seeds"))
-    shown = [[cell.text for cell in row.cells] for group in table.groups for row in group.rows]
-    assert [row[0] for row in shown] == ["warpseed", "warpseed, the fast tier's parts", "bwa"]

@@ -319,7 +319,7 @@ def test_texts_stay_inside_the_figure_and_apart(name: str, reference: bool, tmp_
 def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing: Measurements) -> None:
     write_page(tmp_path / "report.html", measured, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
-    assert "most speedup of shuffle over naive about 3 orders of magnitude 1000.0 x 24.0 x" in text
+    assert "most speedup of shuffle over naive about 3 orders of magnitude 1,000 x 24.0 x" in text
     assert "total of the CPU alone 1.55 s 0.200 s" in text
     assert "ahocorasick_rs, CPU, 1 thread 9 300 ms 10.0 s 10.3 s 3.00 10.0" in text
     assert "CPU alone, one trie 200 ms" in text and "fast tier, CPU, 1 thread" in text

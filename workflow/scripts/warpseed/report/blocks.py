@@ -146,9 +146,9 @@ def texts(*texts: str) -> list[Cell]:
     return [Cell(text, css="text" if rank else "") for rank, text in enumerate(texts)]
 
 
-def as_printed(value: float) -> str:
-    """A published value with the digits that a paper prints."""
-    return f"{value:.1f}" if round(value, 1) == value else f"{value:g}"
+def as_printed(digits: str) -> str:
+    """A published value with the digits that a paper prints, and commas between its thousands where it is whole."""
+    return f"{int(digits):,}" if digits.isdecimal() else digits
 
 
 def shown_speedup(row: Mapping[str, Any] | None) -> Cell:

@@ -42,7 +42,7 @@ def statements_table(measurements: Measurements) -> pd.DataFrame:
     for row in rows_of(published_rest(measurements)):
         item = measurements.paper.item_of(row["case"])
         stated = {"printed": row["case"], "statement": f"{row['metric']}, as the text says"}
-        rows.append({**stated, "published": row["value"], "unit": row["unit"], "note": row["note"], "item": item})
+        rows.append({**stated, "published": row["digits"], "unit": row["unit"], "note": row["note"], "item": item})
     for row in rows:
         row["system"] = measurements.paper.system
         row |= {_name(place): ours.get(row["item"], {}).get(place, math.nan) for place in places}
@@ -54,12 +54,12 @@ def _name(place: tuple[str, str]) -> str:
     return "here" if source == "here" else machine
 
 
-def _printed(measurements: Measurements, item: str) -> float:
+def _printed(measurements: Measurements, item: str) -> str:
     """The mean of the printed times on the CPU over those on the GPU, a ratio a length."""
     published, stage = measurements.published, measurements.paper.items[item]["stage"]
     own = published[(published["item"] == item) & (published["metric"] == stage)]
     seconds = own.pivot_table(index="case", columns="method", values="value")
-    return float(f"{(seconds['CPU'] / seconds['CUDA']).mean():.3g}")
+    return f"{(seconds['CPU'] / seconds['CUDA']).mean():.3g}"
 
 
 def _measured(measurements: Measurements, item: str) -> dict[tuple[str, str], float]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpseed.measure.records import split_parameters
-from warpseed.report import blocks, charts, parts, style, tables
+from warpseed.report import blocks, building, charts, parts, style, tables
 from warpseed.report.curves import Curves, curves
 from warpseed.report.measurements import (
     Measurements,
@@ -224,7 +224,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.of_ours(measurements, files, _OURS, over),
         *parts.beside_peers(measurements, over, [parts.Peer("bowtie", "bowtie -v D -a")]),
         *blocks.figures(measurements, files, FIGURES),
-        *parts.index_build(measurements),
+        *building.index_build(measurements, of_all=True),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 __all__ = [
     "KEYS",
     "NOT_CHECKED",
+    "REPEATS_DIFFER",
     "RESULTS_DIFFER",
     "SPEEDUP_COLUMNS",
+    "STEADY",
     "TIME_COLUMNS",
     "Measurements",
     "agreement",
@@ -36,6 +38,7 @@ __all__ = [
     "cases_of",
     "cross_speedups",
     "frame",
+    "found_nothing",
     "headline",
     "joined",
     "load_measurements",
@@ -47,6 +50,11 @@ __all__ = [
 
 RESULTS_DIFFER = "results differ"
 NOT_CHECKED = "results not checked"
+REPEATS_DIFFER = "repeats differ"
+STEADY = 3
+"""How many times as long as the shortest the longest repeat beside a peer may be. A peer's time is that of its process
+less its loading: where both are short, the difference is mostly what the two happened to take, and a speedup over it
+would be chance. A single slow repeat on a busy machine stays within the factor."""
 
 KEYS = ["system", "source", "machine", "item", "case", "parameters", "tool", "tier", "device", "gpus", "threads"]
 """What tells one measurement from another."""
@@ -69,7 +77,8 @@ class Measurements:
         ("here" or "reference"). The machine of a reference record is the name of the folder it lies in.
     published : pandas.DataFrame
         The published values: system, item (the record's, where it is one of ours), printed (the item as printed),
-        case, parameters (all that the paper states of the case), method, metric, value (float64), unit, note.
+        case, parameters (all that the paper states of the case), method, metric, value (float64), digits (the value
+        as the file has it), unit, note.
     papers : mapping
         System to `Paper`.
     """
@@ -168,7 +177,7 @@ def _read_published(path: Path, papers: Mapping[str, Paper]) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path, sep="\t", keep_default_na=False, dtype={"note": str})
+        table = pd.read_csv(path, sep="\t", keep_default_na=False, dtype={"note": str, "value": str})
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is no readable table of published values ({error})") from error
     if tuple(table.columns) != _PUBLISHED_COLUMNS:
@@ -183,9 +192,10 @@ def _read_published(path: Path, papers: Mapping[str, Paper]) -> pd.DataFrame:
         parameters = "; ".join(piece for piece in pieces if "=" in piece)
         item = papers[system].item_of(printed) if system in papers else printed
         parameters = (papers[system].case_parameters(pieces[0]) if system in papers else "") or parameters
-        row |= {"item": item, "case": pieces[0], "parameters": parameters, "value": float(row["value"])}
+        row |= {"item": item, "case": pieces[0], "parameters": parameters, "digits": row["value"]}
+        row["value"] = float(row["digits"])
         rows.append({"system": system, "printed": printed, **row})
-    columns = ["system", "item", "printed", "case", "parameters", *_PUBLISHED_COLUMNS[3:]]
+    columns = ["system", "item", "printed", "case", "parameters", *_PUBLISHED_COLUMNS[3:], "digits"]
     return frame(rows, columns)
 
 
@@ -277,6 +287,17 @@ def agreement(numerator: Mapping[str, Any], denominator: Mapping[str, Any]) -> s
     return "" if same and numerator["digest"] != "unstable" else RESULTS_DIFFER
 
 
+def found_nothing(row: Mapping[str, Any]) -> bool:
+    """Whether a measurement had queries and no result at all: of k-mers that each have more hits than max_hits allows,
+    none is located, so that such a time is beside no paper's. A digest tells it from what has no results to count."""
+    return bool(row["queries"] > 0 and row["results"] == 0 and row["digest"])
+
+
+def steady(*sides: Mapping[str, Any]) -> bool:
+    """Whether the repeats of each measurement lie close enough together to divide it by another tool's (`STEADY`)."""
+    return all(side["max_s"] <= STEADY * side["min_s"] for side in sides)
+
+
 def by_method(group: pd.DataFrame) -> dict[Method, dict[str, Any]]:
     """The rows of one case by their method; the GPU run with most host threads stands for the GPU."""
     found: dict[Method, dict[str, Any]] = {}
@@ -325,6 +346,8 @@ def _speedup_row(
     comparison: str, scope: str, numerator: Mapping[str, Any], denominator: Mapping[str, Any]
 ) -> dict[str, Any]:
     status = agreement(numerator, denominator)
+    if not status and comparison == "fast_over_peer" and not steady(numerator, denominator):
+        status = REPEATS_DIFFER
     row = {**{key: denominator[key] for key in (*_CASE, "queries")}, "comparison": comparison, "scope": scope}
     for side, entry in (("numerator", numerator), ("denominator", denominator)):
         named = {**method_of(entry)._asdict(), "item": entry["item"], "stage": entry["stage"], "s": entry["median_s"]}
@@ -342,7 +365,8 @@ def speedups(measurements: Measurements, items: Iterable[str]) -> pd.DataFrame:
     pandas.DataFrame
         `comparison` is gpu_over_cpu, threads, gpus, fast_over_paper or fast_over_peer; `scope` is index_open or
         process; each side has its item, tool, tier, device, gpus, threads, stage, seconds and results. `speedup` is
-        numerator_s / denominator_s, or NaN with `status` "results differ" or "results not checked".
+        numerator_s / denominator_s, or NaN with `status` "results differ", "results not checked" or, beside a peer,
+        "repeats differ".
     """
     table = times(measurements, items)
     rows = []

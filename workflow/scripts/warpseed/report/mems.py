@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpseed.errors import how_many
-from warpseed.report import blocks, mems_values, parts, points, style, tables
+from warpseed.report import blocks, building, mems_values, parts, points, style, tables
 from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.mems_values import GPU_OVER_CPU, PARTS, SIZES
@@ -187,7 +187,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.of_ours(measurements, files, _OURS, over),
         *parts.beside_peers(measurements, over, _PEERS, _SAME_MATCHES),
         blocks.links(files, ("peers", "peer_hits")),
-        *parts.index_build(measurements),
+        *building.index_build(measurements),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),

@@ -227,7 +227,7 @@ def statements_table(measurements: Measurements) -> pd.DataFrame:
         length = split_parameters(row["parameters"]).get("min length")
         at = "" if length is None else f", {length} bases or more"
         shared = {"system": row["system"], "printed": row["printed"], "statement": f"{row['metric']}{at}"}
-        shared |= {"published": row["value"], "unit": row["unit"], "note": row["note"]}
+        shared |= {"published": row["digits"], "unit": row["unit"], "note": row["note"]}
         ours = {place: _stated(own, row["metric"], length, bases) for place, own in places.items()}
         rows.append({**shared, **ours})
     return frame(rows, [*STATEMENT_COLUMNS, *places])

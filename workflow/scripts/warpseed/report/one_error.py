@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
-from warpseed.report import blocks, charts, parts, points, style, tables
+from warpseed.report import blocks, building, charts, parts, points, style, tables
 from warpseed.report.measurements import Measurements, agreement, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.words import format_number, format_seconds, machine_label
@@ -323,7 +323,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.beside_peers(measurements, over, _PEERS, _SAME_PLACEMENTS),
         blocks.links(files, ("peers", "peer_hits")),
         *blocks.figures(measurements, files, FIGURES),
-        *parts.index_build(measurements),
+        *building.index_build(measurements),
         *parts.limits(measurements),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),

@@ -230,7 +230,7 @@ def _as_processes(row: dict[str, Any], summary: pd.DataFrame) -> float | None:
 
 
 def _measured_on(machine: Mapping[str, Any]) -> str:
-    hardware = [machine.get("cpu"), f"{machine.get('cores', '?')} cores", machine.get("gpu") or "no GPU"]
+    hardware = [machine.get("cpu"), f"{machine.get('cores', '?')} cores", _gpus(machine) or "no GPU"]
     facts = ", ".join(str(fact) for fact in hardware if fact)
     commit = str(machine.get("commit", "unknown"))[:20]
     return f"Measured on {facts}; commit {commit}; written {machine.get('written', 'at an unknown time')}."
@@ -249,9 +249,9 @@ def _machines(
 
 def _facts(machine: Mapping[str, Any]) -> Table:
     memory, gpu_memory = machine.get("memory_bytes"), machine.get("gpu_memory_bytes")
-    gpu = machine.get("gpu") or "none"
+    gpu = _gpus(machine) or "none"
     if gpu_memory:
-        gpu += f", {gpu_memory / 2**30:.0f} GiB"
+        gpu += f", {gpu_memory / 2**30:.0f} GiB" + (" each" if (machine.get("gpu_count") or 1) > 1 else "")
     facts = {
         "Machine": machine.get("machine"),
         "CPU": f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} usable cores",
@@ -266,6 +266,12 @@ def _facts(machine: Mapping[str, Any]) -> Table:
     }
     rows = [Row([Cell(name), Cell(str(fact), css="text facts")]) for name, fact in facts.items() if fact]
     return Table([], [Group("", rows)], 2)
+
+
+def _gpus(machine: Mapping[str, Any]) -> str:
+    """What GPUs a machine has, such as "2 × NVIDIA H200"; "" for none."""
+    name, count = machine.get("gpu") or "", machine.get("gpu_count") or 1
+    return f"{count} × {name}" if name and count > 1 else name
 
 
 def _pairs(values: Mapping[str, Any] | None) -> str:

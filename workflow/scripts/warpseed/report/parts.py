@@ -1,13 +1,11 @@
-"""Parts of a section that any system may have: peers, the index, limits, other published values, the summary's rows."""
+"""Parts of a section that any system may have: peers, limits, other published values, the summary's rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
-from warpseed.measure.records import split_parameters
 from warpseed.report import tables
 from warpseed.report.blocks import (
     Block,
@@ -23,11 +21,11 @@ from warpseed.report.blocks import (
     shown_speedup,
     texts,
 )
-from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.building import size_or_nothing
+from warpseed.report.measurements import STEADY, Measurements, rows_of, times
 from warpseed.report.printed import printed_table
 from warpseed.report.words import (
     case_title,
-    format_bases,
     format_bytes,
     format_number,
     format_scaled,
@@ -39,7 +37,7 @@ from warpseed.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Peer", "beside_peers", "index_build", "limits", "of_ours", "published_rest", "speedup_rows", "statements"]
+__all__ = ["Peer", "beside_peers", "limits", "of_ours", "published_rest", "speedup_rows", "statements"]
 
 
 def of_ours(measurements: Measurements, files: Files, items: Sequence[str], speedups: pd.DataFrame) -> list[Block]:
@@ -110,8 +108,10 @@ def _peer(measurements: Measurements, speedups: pd.DataFrame, shown: Peer) -> li
     heads.append([Cell("Case"), *[Cell(name) for name in (peer, "warpseed", "speedup")] * 2])
     note = (
         f"{command} in the same run on the same {measurements.paper.queries_name}; a speedup stands only where "
-        f'{same}; below "results differ" stands how many {peer} has, and how many we. Index open: our stages with the '
-        f"index open against {peer}'s wall time less its loading. Process: both as whole processes."
+        f'{same}; below "results differ" stands how many {peer} has, and how many we. "Repeats differ": the longest '
+        f"repeat of either took more than {STEADY} times as long as its shortest, so that a speedup would be chance. "
+        f"Index open: our stages with the index open against {peer}'s wall time less its loading. Process: both as "
+        "whole processes."
     )
     return [Heading(f"Beside {peer}"), Text(note, soft=True), Table(heads, groups, 7)]
 
@@ -134,7 +134,7 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
                 Cell(f"{row['tool']}, {how_many(row['threads'], 'thread')}"),
                 Cell(f"{machine_label(row['source'], row['machine'])}: {row['case']}", css="text"),
                 *(Cell(f"{row[name]:,}") for name in ("hits", "hits_of_theirs", "our_hits", "hits_of_ours")),
-                *(Cell(_memory(row[name])) for name in ("peak_bytes", "our_peak_bytes")),
+                *(Cell(size_or_nothing(row[name])) for name in ("peak_bytes", "our_peak_bytes")),
             ]
         )
         for row in rows_of(table)
@@ -143,67 +143,6 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
     heads += map(Cell, ("hits", "of these\nours too", "ours", "of these\nits too", "its memory", "ours"))
     note = f"Hits are the same {within}. Memory: peak of the whole process."
     return [Heading("Hits beside other tools"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
-
-
-def _memory(size: float) -> str:
-    return "" if size != size else format_bytes(size)
-
-
-def _builder(row: Mapping[str, Any]) -> str:
-    """What builds an index: a tool, of ours the run's own index or the parts of one tier, on the CPU or on a GPU."""
-    parts = "" if row["tier"] == "-" else f", the {row['tier']} tier's parts"
-    first = split_parameters(row["parameters"]).get("bases")
-    smaller = f", the first {format_bases(float(first))}" if first else ""
-    return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}{smaller}"
-
-
-def index_build(measurements: Measurements) -> list[Block]:
-    """What building the index took, of ours and of peers, and the peak memory of whole processes."""
-    words = {
-        "suffix_array": "suffixes sorted",
-        "tagged_rows": "rows with the bases behind them, on the GPU",
-        "total": "built in memory",
-        "save": "written to disk",
-        "tags": "tags of its rows",
-        "process": "the whole process",
-    }
-    built = times(measurements, ["index"])
-    built = built[built["stage"].isin(list(words))]
-    if built.empty:
-        return []
-    records = measurements.records
-    memory = records[(records["item"] == "index") & (records["metric"] == "memory")]
-    keys = ["source", "machine", "tool", "tier", "threads", "case", "parameters", "stage"]
-    peaks = memory.groupby(keys)["value"].median().to_dict()
-    whole: dict[Any, float] = tables.index_table(measurements).groupby(["source", "machine"])["bases"].max().to_dict()
-    rows = [
-        Row(
-            texts(_builder(row), machine_label(row["source"], row["machine"]), words[row["stage"]])
-            + [Cell(str(row["threads"])), Cell(format_seconds(row["median_s"]))]
-            + _memory_cells(peaks.get(tuple(row[key] for key in keys)), _bases_built(row, whole))
-        )
-        for row in rows_of(built)
-    ]
-    heads = [
-        *texts("Tool", "on", "what is timed"),
-        Cell("threads"),
-        Cell("time"),
-        Cell("peak memory"),
-        Cell("bytes a base"),
-    ]
-    return [Heading("Building the index"), Table([heads], [Group("", rows)], 7)]
-
-
-def _bases_built(row: Mapping[str, Any], whole: Mapping[tuple[str, str], float]) -> float:
-    """Of the genome, or of its first ones alone; not a number where a record does not tell."""
-    first = split_parameters(row["parameters"]).get("bases")
-    return float(first) if first else whole.get((row["source"], row["machine"]), math.nan)
-
-
-def _memory_cells(peak: float | None, bases: float) -> list[Cell]:
-    if peak is None:
-        return texts("", "")
-    return [Cell(format_bytes(peak)), Cell("" if bases != bases else f"{peak / bases:.2f}")]
 
 
 _SECTORS = (
@@ -276,7 +215,7 @@ def published_rest(measurements: Measurements) -> list[Block]:
     rows = [
         Row(
             texts(row["printed"], case_title(row["case"], row["parameters"]), row["method"], row["metric"])
-            + [Cell(f"{as_printed(row['value'])} {row['unit']}", row["note"])]
+            + [Cell(f"{as_printed(row['digits'])} {row['unit']}", row["note"])]
         )
         for row in rows_of(rest)
     ]
@@ -341,5 +280,5 @@ def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Grou
 def _range_cells(row: Mapping[str, Any]) -> Sequence[Cell]:
     count = Cell(str(row["cases"]), f"{row['differ']} left out" if row["differ"] else "")
     if not row["cases"]:
-        return [Cell("results differ or not checked", css="differ", span=3), count]
+        return [Cell("results or repeats differ, or not checked", css="differ", span=3), count]
     return [*(Cell(format_number(row[key])) for key in ("median", "lowest", "highest")), count]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpseed.report import tables
 from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, as_printed, shown_speedup
-from warpseed.report.measurements import Measurements, by_method, cases_of, published_of, rows_of
+from warpseed.report.measurements import Measurements, by_method, cases_of, found_nothing, published_of, rows_of
 from warpseed.report.words import case_title, format_number, format_range, format_seconds
 
 if TYPE_CHECKING:
@@ -17,8 +17,11 @@ __all__ = ["RATIO_NOTE", "printed_table"]
 
 RATIO_NOTE = (
     "Ratio rows: for a time, the paper's time per query over ours (above 1: ours is faster; genomes and machines "
-    "differ); for a speedup, ours over the paper's. Ratios to the paper's CPU cores stand only where ours are as many."
+    "differ); for a speedup, ours over the paper's. Ratios to the paper's CPU cores stand only where ours are as many, "
+    "and none where no hit was found: in a large genome each short k-mer may have more than max_hits, and is dropped."
 )
+
+_NO_HITS = "no hits: each query has more than max_hits, or none"
 
 
 def printed_table(measurements: Measurements, item: str, speedups: pd.DataFrame) -> list[Block]:
@@ -82,7 +85,7 @@ def _published_rows(measurements: Measurements, values: list[dict[str, Any]]) ->
             rest.append(value)
         else:
             unit = f" {value['unit']}" if value["metric"] == "time" else ""
-            cells[place - 2] = Cell(as_printed(value["value"]) + unit)
+            cells[place - 2] = Cell(as_printed(value["digits"]) + unit)
     queries = Cell(f"{paper.queries:,}")
     rows = []
     if len(rest) < len(values):
@@ -90,7 +93,7 @@ def _published_rows(measurements: Measurements, values: list[dict[str, Any]]) ->
         rows.append(Row([Cell(name), queries, *cells], "published"))
     for value in rest:
         metric = "" if value["metric"] == "time" else f"{value['metric']} "
-        text = Cell(f"{metric}{as_printed(value['value'])} {value['unit']}", css="text", span=5)
+        text = Cell(f"{metric}{as_printed(value['digits'])} {value['unit']}", css="text", span=5)
         rows.append(Row([Cell(f"published, {value['method']}"), queries, text], "published"))
     return rows
 
@@ -109,12 +112,13 @@ def _machine_rows(measurements: Measurements, group: pd.DataFrame, speedups: pd.
         ends = [1, cores] if cores > 1 else [1, 0]
         times_on_cpu = [_time_cell(cpu.get(threads)) for threads in ends]
         label = f"{place}: {name}" + (f", n = {cores}" if cores > 1 else "")
+        none = _NO_HITS if any(map(found_nothing, methods.values())) else ""
         # A row for each number of GPUs, the CPU's times in the first.
         for rank, gpus in enumerate(sorted(gpu) or [1]):
             shown = label if gpus == 1 else f"{label}, {gpus} GPUs"
             cells = times_on_cpu if rank == 0 else [Cell(""), Cell("")]
             over_cells = [shown_speedup(over.get((gpus, threads))) for threads in ends]
-            rows.append(Row([Cell(shown), queries, *cells, _time_cell(gpu.get(gpus)), *over_cells]))
+            rows.append(Row([Cell(shown, none), queries, *cells, _time_cell(gpu.get(gpus)), *over_cells]))
         if tool == "warpseed" and tier == "paper":
             ratios = _ratio_cells(measurements, cpu, gpu, over)
             if any(cell.text for cell in ratios):
@@ -141,7 +145,7 @@ def _ratio_cells(
     timed = [cpu.get(1), cpu.get(cores) if cores > 1 else None, gpu.get(1)]
     cells = [Cell(format_number(row["published_over_measured"]) if row else "") for row in timed]
     for threads in (1, cores):
-        row = over.get((1, threads))
+        row = None if any(map(found_nothing, gpu.values())) else over.get((1, threads))
         published = _published_speedup(measurements, row, threads) if row and row["status"] == "ok" else None
         cells.append(Cell(format_number(row["speedup"] / published) if row and published else ""))
     return cells

@@ -15,6 +15,7 @@ from warpseed.report.measurements import (
     agreement,
     by_method,
     cases_of,
+    found_nothing,
     frame,
     headline,
     joined,
@@ -84,7 +85,7 @@ def long_table(measurements: Measurements, item: str) -> pd.DataFrame:
         A row for each case, source, machine and method, in the order of `cases_of`. `method` is the printed method
         of a published row. `us_per_query` is the median over the number of queries; `published_over_measured` is the
         paper's time per query over ours, in the paper tier, on as many CPU threads or GPUs, where the case has the
-        paper's parameters.
+        paper's parameters and anything was found.
     """
     columns = [*TIME_COLUMNS, "method"]
     measured = headline(times(measurements, [item])).assign(method="")
@@ -100,7 +101,7 @@ def long_table(measurements: Measurements, item: str) -> pd.DataFrame:
 
 
 def _published_ratio(measurements: Measurements, row: dict[str, Any], table: pd.DataFrame) -> float:
-    if row["source"] == "published" or row["tool"] != "warpseed" or row["tier"] != "paper":
+    if row["source"] == "published" or row["tool"] != "warpseed" or row["tier"] != "paper" or found_nothing(row):
         return math.nan
     if published_of(measurements, row["item"], row["case"], row["parameters"]).empty:
         return math.nan
@@ -179,7 +180,8 @@ def summary_table(speedups: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each system, source, machine, item and pair of methods, in the order of `speedups`; `cases` says
-        how many cases are in it and `differ` how many were left out because results differed or were not checked.
+        how many cases are in it and `differ` how many were left out because results or repeats differed, or results
+        were not checked.
     """
     sides = [column for column in speedups.columns if column.startswith(("numerator_", "denominator_"))]
     sides = [column for column in sides if not column.endswith(("_s", "_results"))]

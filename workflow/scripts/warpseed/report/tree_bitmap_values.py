@@ -255,7 +255,7 @@ def statements_table(measurements: Measurements) -> pd.DataFrame:
         at = f", k = {k}" if row["metric"] in _AT_K else ""
         statement = f"{row['metric']}{at}"
         shared = {"system": row["system"], "printed": row["printed"], "statement": statement}
-        shared |= {"published": row["value"], "unit": row["unit"], "note": row["note"]}
+        shared |= {"published": row["digits"], "unit": row["unit"], "note": row["note"]}
         own = {
             ("here" if source == "here" else machine): ours.get(statement, {}).get((source, machine), math.nan)
             for source, machine in places

@@ -1,0 +1,72 @@
+"""What building an index took, from made-up records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from made_up_records import PAPER, PUBLISHED, ROOT, load
+from warpseed.measure.records import index_rows, write_records
+from warpseed.report import building
+from warpseed.report.blocks import Table
+from warpseed.report.measurements import load_measurements
+
+READS = ROOT / "resources" / "papers" / "one_error.yaml"
+
+
+def build(stage: str = "total", **more: Any) -> dict[str, Any]:
+    """A record of a build."""
+    fields = {"system": "-", "item": "index", "case": "build", "tool": "warpseed", "threads": 2, "stage": stage}
+    return fields | {"machine": "test-cpu", "value": 0.3, **more}
+
+
+def shown(blocks: list[Any]) -> list[list[str]]:
+    """The texts of the table's cells, its head first."""
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    rows = [*table.heads, *(row.cells for group in table.groups for row in group.rows)]
+    return [[cell.text for cell in row] for row in rows]
+
+
+def test_builds_of_an_index_are_told_apart(tmp_path: Path) -> None:
+    """The run's own index, the parts of one tier, and a peer's: no two rows of the table read the same."""
+    shared = {"item": "index", "case": "build", "device": "cpu", "threads": 2, "machine": "test-cpu", "value": 0.3}
+    rows = [
+        {**shared, "system": "-", "tool": "warpseed", "tier": "-", "stage": "total"},
+        {**shared, "system": "kmer_seeds", "tool": "warpseed", "tier": "fast", "stage": "total"},
+        {**shared, "system": "kmer_seeds", "tool": "bwa", "tier": "-", "stage": "process"},
+    ]
+    _, *table = shown(building.index_build(load(tmp_path, rows).of("kmer_seeds"), of_all=True))
+    assert [row[0] for row in table] == ["warpseed", "warpseed, the fast tier's parts", "bwa"]
+
+
+def test_a_build_has_its_genome_and_how_often_it_was_timed(tmp_path: Path) -> None:
+    named = index_rows([], bases=4_641_652, reference="ecoli", tool="warpseed", machine="test-cpu")
+    rows = [*named, *(build(repeat=repeat, value=0.1 * (repeat + 1)) for repeat in range(3))]
+    head, row = shown(building.index_build(load(tmp_path, rows).of("kmer_seeds"), of_all=True))
+    assert head == ["Tool", "on", "genome", "what is timed", "threads", "repeats", "time"]
+    assert row == ["warpseed", "test-cpu (here)", "ecoli, 4.64 Mbp", "built in memory", "2", "3", "200 ms"]
+
+
+def test_a_genome_is_not_told_where_a_machine_has_two(tmp_path: Path) -> None:
+    names = {"tool": "warpseed", "machine": "test-cpu"}
+    rows = [build(), *index_rows([], bases=10_000, reference="one", **names)]
+    rows += index_rows([], bases=20_000, reference="two", **names)
+    measurements = load(tmp_path, rows).of("kmer_seeds")
+    assert building.genomes(measurements) == {}
+    assert "genome" not in shown(building.index_build(measurements, of_all=True))[0]
+
+
+def test_the_index_of_another_systems_machine_stands_in_one_section_alone(tmp_path: Path) -> None:
+    """Machine "here" measured both systems, "there" only k-mer seeds."""
+    read = {"system": "one_error", "item": "in_memory", "tool": "warpseed", "case": "r100", "stage": "total"}
+    kmers = {"system": "kmer_seeds", "item": "whole", "tool": "warpseed", "case": "S11", "stage": "total"}
+    both = [{**fields, "machine": "test-cpu", "value": 1.0} for fields in (read, kmers)]
+    there = tmp_path / "there" / "kmer_seeds.tsv"
+    write_records(tmp_path / "here.tsv", [build(), *both])
+    write_records(there, [build(value=0.5), {**kmers, "machine": "x", "value": 1.0}])
+    measurements = load_measurements([tmp_path / "here.tsv"], [there], [PUBLISHED], [PAPER, READS])
+    here, other = ["warpseed", "test-cpu (here)"], ["warpseed", "there (reference machine)"]
+    _, *rows = shown(building.index_build(measurements.of("one_error")))
+    assert [row[:2] for row in rows] == [here]
+    _, *rows = shown(building.index_build(measurements.of("one_error"), of_all=True))
+    assert [row[:2] for row in rows] == [here, other]

@@ -1,0 +1,128 @@
+"""What building an index took: of ours and of other tools, on every machine, with the genome that it is of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from warpseed.measure.records import SHARED, split_parameters
+from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, texts
+from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.words import format_bases, format_bytes, format_seconds, machine_label
+
+__all__ = ["Genome", "genomes", "index_build", "size_or_nothing"]
+
+_WORDS = {
+    "suffix_array": "suffixes sorted",
+    "tagged_rows": "rows with the bases behind them, on the GPU",
+    "total": "built in memory",
+    "save": "written to disk",
+    "tags": "tags of its rows",
+    "process": "the whole process",
+}
+"""Stages of a build that are shown."""
+_NOTE = (
+    "Medians of as many repeats as stand beside them. Each is of the version that its machine has (its commit stands "
+    "under Machines and versions), so that times of one genome on like machines differ also by what was changed "
+    "between them. A version that sorts both directions of the genome side by side adds the times of both, which may "
+    "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded."
+)
+
+
+class Genome(NamedTuple):
+    """What a machine's index is of: its name, and its bases (not a number where no record tells them)."""
+
+    name: str
+    bases: float
+
+    @property
+    def label(self) -> str:
+        """Both for readers, such as "celegans_WS220, 100 Mbp"; "" where neither is known."""
+        size = "" if self.bases != self.bases else format_bases(self.bases)
+        return ", ".join(fact for fact in (self.name, size) if fact)
+
+
+def genomes(measurements: Measurements) -> dict[tuple[str, str], Genome]:
+    """What each machine's index is of, by source and machine; machines with records of several are left out."""
+    records = measurements.records
+    own = records[(records["item"] == "index") & (records["metric"] == "count") & (records["unit"] == "bases")]
+    found: dict[tuple[str, str], Genome] = {}
+    for (source, machine), group in own.groupby(["source", "machine"], sort=False):
+        names = {split_parameters(parameters).get("reference", "") for parameters in group["parameters"]}
+        if len(names) == 1 and group["value"].nunique() == 1:
+            found[str(source), str(machine)] = Genome(names.pop(), float(group["value"].iloc[0]))
+    return found
+
+
+def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Block]:
+    """What building the index took, of ours and of peers, and the peak memory of whole processes.
+
+    Parameters
+    ----------
+    of_all : bool
+        Also the index that all systems search as machines built it that measured another system: for one section of
+        the page, so that nothing stands there once for every system.
+    """
+    built = times(measurements, ["index"])
+    built = built[built["stage"].isin(list(_WORDS))]
+    if not of_all:
+        own = _machines_of_this_system(measurements)
+        places = zip(built["system"], built["source"], built["machine"], strict=True)
+        built = built[[system != SHARED or (source, machine) in own for system, source, machine in places]]
+    if built.empty:
+        return []
+    known = genomes(measurements)
+    peaks = _peaks(measurements)
+    rows = [_cells(row, known, peaks.get(tuple(row[key] for key in _MEMORY_KEYS))) for row in rows_of(built)]
+    heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
+    heads += map(Cell, ("peak memory", "bytes a base"))
+    kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
+    shown = [Row([cells[place] for place in kept]) for cells in rows]
+    table = Table([[heads[place] for place in kept]], [Group("", shown)], len(kept))
+    return [Heading("Building the index"), Text(_NOTE, soft=True), table]
+
+
+def _machines_of_this_system(measurements: Measurements) -> set[tuple[str, str]]:
+    """Source and name of the machines with records of the system itself."""
+    records = measurements.records
+    own = records[records["system"] != SHARED]
+    return set(zip(own["source"], own["machine"], strict=True))
+
+
+_MEMORY_KEYS = ["source", "machine", "tool", "tier", "device", "threads", "case", "parameters", "stage"]
+
+
+def _peaks(measurements: Measurements) -> dict[Any, float]:
+    records = measurements.records
+    memory = records[(records["item"] == "index") & (records["metric"] == "memory")]
+    peaks: dict[Any, float] = memory.groupby(_MEMORY_KEYS)["value"].median().to_dict()
+    return peaks
+
+
+def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peak: float | None) -> list[Cell]:
+    """A row: what built which genome on which machine, the stage, and how long it took."""
+    genome = known.get((row["source"], row["machine"]), Genome("", math.nan))
+    first = split_parameters(row["parameters"]).get("bases")
+    if first:
+        part = f"the first {format_bases(float(first))}"
+        genome, label = Genome(genome.name, float(first)), f"{genome.name}, {part}" if genome.name else part
+    else:
+        label = genome.label
+    cells = texts(_builder(row), machine_label(row["source"], row["machine"]), label, _WORDS[row["stage"]])
+    cells += [Cell(str(row["threads"])), Cell(str(row["repeats"])), Cell(format_seconds(row["median_s"]))]
+    if peak is None:
+        return [*cells, Cell(""), Cell("")]
+    a_base = "" if genome.bases != genome.bases else f"{peak / genome.bases:.2f}"
+    return [*cells, Cell(format_bytes(peak)), Cell(a_base)]
+
+
+def _builder(row: Mapping[str, Any]) -> str:
+    """What builds an index: a tool, of ours the run's own index or the parts of one tier, on the CPU or on a GPU."""
+    parts = "" if row["tier"] == "-" else f", the {row['tier']} tier's parts"
+    return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}"
+
+
+def size_or_nothing(size: float) -> str:
+    """Bytes for readers, "" for what is not a number."""
+    return "" if size != size else format_bytes(size)
