@@ -11,6 +11,7 @@ import pytest
 from drawn_figures import drawing, words
 from made_up_records import ROOT, change, load
 from page_reader import read_page
+from warpseed.measure.records import index_rows
 from warpseed.report import one_error
 from warpseed.report.measurements import Measurements, load_measurements
 from warpseed.report.page import write_page
@@ -238,3 +239,26 @@ def test_without_other_tools_the_page_says_so(tmp_path: Path, measured: Measurem
     write_page(tmp_path / "report.html", measured, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
     assert "None of razers3, yara, bwa, bowtie was measured" in text
+
+
+def test_one_measurement_has_one_speedup(tmp_path: Path) -> None:
+    """The median of totals is not the sum of the medians of what they are made of."""
+    rows = [row for row in local_rows() if (row["item"], row["device"]) != ("fixed_slots", "gpu")]
+    for repeat, (copy, kernel) in enumerate(((0.01, 0.15), (0.05, 0.10), (0.06, 0.18))):
+        named = record("fixed_slots", "gpu", parameters=f"slots=25; {SEARCHED}", repeat=repeat)
+        stages = {"host_to_device": copy, "kernel": kernel, "total": copy + kernel}
+        rows += [{**named, "stage": stage, "value": value} for stage, value in stages.items()]
+    given = load(tmp_path, rows, published=[PUBLISHED], papers=[PAPER]).of("one_error")
+    over = one_error.speedups(given)
+    over = over[(over["item"] == "fixed_slots") & (over["comparison"] == "gpu_over_cpu")]
+    assert over["speedup"].tolist() == pytest.approx([1.2 / 0.16])
+    assert cells(one_error.slots_table(given, "Table 4"), "speed-up")[2] == pytest.approx(1.2 / 0.16)
+
+
+def test_a_card_names_the_genome_and_counts_cases(tmp_path: Path) -> None:
+    named = index_rows([], bases=4_641_652, reference="ecoli", tool="warpseed", machine="test-cpu")
+    given = load(tmp_path, local_rows() + named, published=[PUBLISHED], papers=[PAPER]).of("one_error")
+    write_page(tmp_path / "report.html", given, {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    assert "over 1 case of In memory; test-cpu (here), ecoli, 4.64 Mbp" in text
+    assert "over 1 cases" not in text

@@ -75,3 +75,28 @@ def test_what_is_published_has_the_digits_of_the_print(tmp_path: Path) -> None:
     assert [as_printed(digits) for digits in ("25249", "7", "1094.0", "0.5")] == ["25,249", "7", "1094.0", "0.5"]
     text = page(tmp_path, local_rows())
     assert "1094.0 s" in text and "311.2 s" in text  # as printed, with what stands behind the point
+
+
+def test_sizes_are_of_all_machines_whose_rows_stand_below(tmp_path: Path) -> None:
+    """The reference machine timed files alone, the run all."""
+    there = [row for row in local_rows() if row["item"] in ("file_to_file", "index")]
+    write_page(tmp_path / "report.html", load(tmp_path, local_rows(), there), {"cpu": "x"})
+    _, text = read_page(tmp_path / "report.html")
+    sizes = text.partition("Sizes: ")[2].partition("; published")[0]
+    assert "test-cpu (here): 20,000 k-mers on 2 Mbp" in sizes
+    assert "nvidia-test (reference machine): 20,000 k-mers on 2 Mbp" in sizes
+
+
+def test_what_names_of_limits_say_is_explained(tmp_path: Path) -> None:
+    text = page(tmp_path, local_rows(gpu=True)).partition("GPU measurements beside their limits")[2]
+    assert "Errors: the share of wrong bases" in text and "Letters to columns: the whole search" in text
+
+
+@pytest.mark.parametrize("commit", ["abc", "abc+changes"])
+def test_a_changed_checkout_is_explained(tmp_path: Path, commit: str) -> None:
+    text = page(tmp_path, local_rows(), {"cpu": "x", "commit": commit})
+    assert ("A commit with +changes: the files" in text) == (commit != "abc")
+
+
+def test_how_many_repeats_a_median_is_of_is_said(tmp_path: Path) -> None:
+    assert "Medians of 3 repeats." in page(tmp_path, local_rows())

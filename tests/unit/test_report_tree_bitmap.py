@@ -326,3 +326,36 @@ def test_the_section_of_the_page(tmp_path: Path, measured: Measurements, nothing
     write_page(tmp_path / "report.html", nothing, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
     assert "No speedup could be computed" in text and "total of concurrent without initialization 2.9 s" in text
+
+
+def shown(folder: Path, given: Measurements) -> str:
+    write_page(folder / "report.html", given, {"cpu": "x"})
+    return read_page(folder / "report.html")[1]
+
+
+def test_the_stream_of_a_fixed_dictionary_is_as_long_as_it_is(tmp_path: Path) -> None:
+    """Its 2,001 places are those of a stream of 1,000 bases and of its reverse complement."""
+    assert "Sizes: test-cpu (here): streams of 1 kbases, CPU;" in shown(tmp_path, loaded(tmp_path, fixed_rows()))
+
+
+def test_what_the_cpu_counted_on_a_machine_with_a_gpu_is_said(tmp_path: Path) -> None:
+    rows = [row for row in local_rows() if row["device"] == "cpu" or row.get("metric") != "accesses"]
+    said = "Accesses to memory are counted by the twins: of 1,000 bases with a seed of 100 on test-cpu (here)."
+    assert said in shown(tmp_path, loaded(tmp_path, rows))
+    assert said not in shown(tmp_path, loaded(tmp_path, local_rows()))  # there the GPU counted
+
+
+def test_rates_of_sectors_that_are_written_say_so(tmp_path: Path) -> None:
+    rate = record("limits", "length=1", "gpu", "-", stage="kernel", metric="rate", value=12e9, unit="1/s")
+    own = {"case": "random sectors of the table, read and written", "parameters": "array=table; bytes=2133376"}
+    text = shown(tmp_path, loaded(tmp_path, [*stream_rows(gpu=True), {**rate, **own}]))
+    assert "table, read and written test-cpu (here) 2.13 MB 12 G/s" in text
+
+
+def test_why_a_gpus_build_has_no_time_of_its_own_is_said(tmp_path: Path, measured: Measurements) -> None:
+    assert "On a GPU building and searching are not told apart" in shown(tmp_path, measured)
+
+
+def test_in_memory_is_said_once(tmp_path: Path, measured: Measurements) -> None:
+    text = shown(tmp_path, measured)
+    assert "test-cpu (here): In memory fast tier" in text and "In memory, in memory" not in text

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from warpseed.report.measurements import Measurements
@@ -123,12 +124,14 @@ Block = Table | Text | Heading | Links | Figure | Definitions
 
 
 class Files(NamedTuple):
-    """The files of one system that the page links to: `folder` is the page's own."""
+    """The files of one system that the page links to: `folder` is the page's own. And what its machines were configured
+    to measure, by source and machine, where that is known."""
 
     folder: Path
     system: str
     tables: list[Path]
     figures: list[Path]
+    configurations: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({})
 
 
 def link_to(folder: Path, target: Path, text: str) -> Link:

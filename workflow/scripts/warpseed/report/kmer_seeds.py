@@ -33,6 +33,11 @@ __all__ = ["FIGURES", "TABLES", "section", "speedups"]
 
 _OURS = ("file_to_file", "in_memory")
 """Items that the paper does not print."""
+_LIMITED = (
+    "Errors: the share of wrong bases in the reads that the k-mers are of. Letters to columns: the whole search, from "
+    "the letters of the k-mers on the device to the hits in columns there."
+)
+"""What names of cases beside the limits say."""
 
 
 def speedups(measurements: Measurements) -> pd.DataFrame:
@@ -211,11 +216,12 @@ FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
 def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
     """The blocks of this system's section."""
     paper = measurements.paper
-    measured, over = times(measurements, ["whole"]), speedups(measurements)
+    measured, over = times(measurements, ["whole", "search", *_OURS]), speedups(measurements)
     sizes = tables.describe_sizes(measurements, measured) if len(measured) else "Nothing was measured"
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; {_published_sizes(measurements)}, {paper.machine}."),
+        *parts.real_reads(measurements, files),
         *printed_table(measurements, "whole", over),
         blocks.links(files, ("table_1", "table_1_long", "speedups")),
         *printed_table(measurements, "search", over),
@@ -225,7 +231,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.beside_peers(measurements, over, [parts.Peer("bowtie", "bowtie -v D -a")]),
         *blocks.figures(measurements, files, FIGURES),
         *building.index_build(measurements, of_all=True),
-        *parts.limits(measurements),
+        *parts.limits(measurements, f"{parts.SECTORS} {_LIMITED}"),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
     ]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warpseed.errors import how_many
+from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, building, mems_values, parts, points, style, tables
 from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
@@ -177,6 +178,7 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),
+        *parts.real_reads(measurements, files),
         *_statements(measurements),
         blocks.links(files, ("statements", "stages", "speedups")),
         *blocks.figures(measurements, files, FIGURES),
@@ -188,20 +190,36 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
         *parts.beside_peers(measurements, over, _PEERS, _SAME_MATCHES),
         blocks.links(files, ("peers", "peer_hits")),
         *building.index_build(measurements),
-        *parts.limits(measurements),
+        *parts.limits(measurements, name=_limited),
         *parts.published_rest(measurements),
         *blocks.differences(measurements),
     ]
 
 
+def _limited(row: Mapping[str, Any]) -> str:
+    """What a GPU searched, and for which matches: one data set is searched for several kinds."""
+    facts = split_parameters(row["parameters"])
+    return f"{row['case']}: {facts['kind']} matches of {facts['min_length']} bases or more"
+
+
 def _statements(measurements: Measurements) -> list[blocks.Block]:
     """What the paper's text says of its figures, and ours."""
+    over = mems_values.gpu_over_cpu(mems_values.stages_table(measurements))
+    measured = [
+        f"; on {machine_label(row['source'], row['machine'])} of {how_many(row['queries'], 'read')} "
+        f"({row['case']}), over {how_many(row['threads'], 'CPU thread')}"
+        for row in rows_of(over.drop_duplicates(["source", "machine", "case"]))
+    ]
     note = (
-        "Seconds are as long as all of the paper's bases would take (25,249 reads of 7,000), in the paper tier. Of "
-        "speedups, which differ with the least length of a match, the least and the most. The paper's are on hg19; a "
-        "short match has fewer places in a smaller genome."
+        "Seconds are as long as all of the paper's bases would take (25,249 reads of 7,000), in the paper tier on one "
+        "GPU: only machines with a GPU have a column. Of speedups, which differ with the least length of a match, the "
+        "least and the most: the paper's over "
+        f"{how_many(measurements.paper.hardware['cores'], 'CPU thread')}{''.join(measured)}. The paper's are on hg19; "
+        "a short match has fewer places in a smaller genome."
     )
     table = mems_values.statements_table(measurements)
+    places = [column for column in table.columns if column not in mems_values.STATEMENT_COLUMNS]
+    table = table.drop(columns=[place for place in places if table[place].isna().all()])
     return parts.statements(table, mems_values.STATEMENT_COLUMNS, "What the paper says of its figures", note)
 
 
@@ -226,7 +244,7 @@ def _memory(measurements: Measurements) -> list[blocks.Block]:
     note = (
         "Section 4.1's index: the BWT in bins of 64, the suffix positions of every 7th row, the intervals of all "
         "strings of PRE_CALC_LEN bases. Published: for hg19, of 3.1 Gbp; the size of the intervals does not depend on "
-        "the genome."
+        "the genome, but on PRE_CALC_LEN: what is published stands beside a part with the paper's parameters alone."
     )
     return [
         blocks.Heading("Memory of the paper's index"),
@@ -253,7 +271,10 @@ def _settings(measurements: Measurements) -> list[blocks.Block]:
         place = f"{machine_label(str(source), str(machine))}: {case}, {method_of(first).label}"
         groups.append(blocks.Group(f"{place}, {how_many(first['queries'], 'read')}", rows))
     heads = ["Changed", "least length", "index", "find intervals", "locate", "total"]
-    note = "One parameter at a time differs from the paper's, which is the first row. Medians."
+    note = (
+        "One parameter at a time differs from those of the first row, which names them. The paper's are "
+        f"{mems_values.setting_words(mems_values.PAPERS_SETTINGS)}. Medians."
+    )
     return [
         heading,
         blocks.Text(note, soft=True),
@@ -263,7 +284,7 @@ def _settings(measurements: Measurements) -> list[blocks.Block]:
 
 def _setting_cells(row: Mapping[str, Any]) -> list[blocks.Cell]:
     return [
-        blocks.Cell(row["changed"] or "nothing"),
+        blocks.Cell(row["changed"] or "nothing", "" if row["changed"] else mems_values.setting_words(row)),
         blocks.Cell(str(row["min_length"])),
         blocks.Cell(format_bytes(row["bytes"])),
         *(blocks.Cell(format_seconds(row[f"{part}_s"])) for part in ("intervals", "locate", "total")),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GPU_OVER_CPU",
+    "PAPERS_SETTINGS",
     "PARTS",
     "SIZES",
     "STATEMENT_COLUMNS",
@@ -31,6 +32,7 @@ __all__ = [
     "on_gpu",
     "one_case",
     "published_times",
+    "setting_words",
     "settings_table",
     "side_by_side",
     "stages_table",
@@ -258,12 +260,12 @@ def _stated(own: pd.DataFrame, metric: str, length: str | None, bases: int) -> f
 
 SIZES = ("published_bytes_per_base", "formula_bytes_per_base", "bytes_per_base")
 _PUBLISHED_PARTS = {
-    "BWT": "BWT array, bin 64",
+    "BWT in bins of 64": "BWT array, bin 64",
     "C": "count array",
-    "SP": "suffix positions, ratio 7",
-    "intervals": "pre-calculated intervals, length 13",
+    "SP, every 7": "suffix positions, ratio 7",
+    "intervals of 13 bases": "pre-calculated intervals, length 13",
 }
-"""What our parts of the paper's index, by the first word of their names, are called in what is published."""
+"""What our parts of the paper's index, with its parameters, are called in what is published."""
 _HG19 = 3_101_804_739
 _UNITS = {"GB": 1e9, "MB": 1e6, "bytes": 1.0}
 
@@ -289,9 +291,7 @@ def memory_table(measurements: Measurements) -> pd.DataFrame:
             values = part.drop_duplicates("metric").set_index("metric")["value"]
             row = {"source": source, "machine": machine, "part": name, "bases": bases}
             row |= {"bytes": values["size"], "formula_bytes": values["formula"]}
-            rows.append(
-                row | {"published_bytes": sizes.get(_PUBLISHED_PARTS.get(name.split()[0].rstrip(","), ""), math.nan)}
-            )
+            rows.append(row | {"published_bytes": sizes.get(_PUBLISHED_PARTS.get(name, ""), math.nan)})
     if not rows:
         rows = [{"source": "published", "machine": "", "part": part, "published_bytes": size}
                 for part, size in sizes.items()]  # fmt: skip
@@ -310,6 +310,13 @@ _SETTINGS = {
     "sa_ratio": "suffix positions every {}",
     "pre_calc_length": "PRE_CALC_LEN {}",
 }
+PAPERS_SETTINGS = {"bin_size": 64, "sa_ratio": 7, "pre_calc_length": 13}
+"""The paper's parameters of its index."""
+
+
+def setting_words(settings: Mapping[str, Any]) -> str:
+    """All parameters of the paper's index in words."""
+    return ", ".join(words.format(settings[name]) for name, words in _SETTINGS.items())
 
 
 def settings_table(measurements: Measurements) -> pd.DataFrame:

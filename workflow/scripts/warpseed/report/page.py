@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpseed.errors import InputError
+from warpseed.errors import InputError, how_many
 from warpseed.report import parts, tables
 from warpseed.report.blocks import Block, Cell, Files, Group, Heading, Link, Row, Table, Text, link_to
+from warpseed.report.building import genomes
 from warpseed.report.measurements import Measurements, rows_of
 from warpseed.report.papers import Paper
 from warpseed.report.systems import SYSTEMS
@@ -93,7 +94,11 @@ def write_page(
     references = {Path(file).resolve().parent.name: _read_json(Path(file)) for file in reference_provenance}
     files = _files_of(folder, list(map(Path, table_paths)), list(map(Path, figure_paths)), measurements.papers)
     shown = {name: module for name, module in systems.items() if name in measurements.papers}
-    sections = [_section(measurements.of(name), module, files[name]) for name, module in shown.items()]
+    known = _configurations(measurements, machine, references)
+    sections = [
+        _section(measurements.of(name), module, files[name]._replace(configurations=known))
+        for name, module in shown.items()
+    ]
     environment = Environment(
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -118,6 +123,14 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{path} holds no JSON object; measure again to make it")
     return document
+
+
+def _configurations(
+    measurements: Measurements, machine: Mapping[str, Any], references: Mapping[str, Mapping[str, Any]]
+) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What each machine was configured to measure, by source and machine."""
+    here = {("here", name): machine.get("config") or {} for name in measurements.machines("here")}
+    return here | {("reference", name): facts.get("config") or {} for name, facts in references.items()}
 
 
 def _files_of(
@@ -203,7 +216,7 @@ def _cards(summary: pd.DataFrame, measurements: Measurements) -> list[_Card]:
 def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements) -> _Card:
     printed = measurements.paper.printed(row["item"])
     low, high = format_number(row["lowest"]), format_number(row["highest"])
-    spread = f"median; {low} to {high} over {row['cases']} cases of {printed}; "
+    spread = f"median; {low} to {high} over {how_many(row['cases'], 'case')} of {printed}; "
     scope = measurements.paper.inside if row["scope"] == "index_open" else "as a process"
     shown = [(format_number(row["median"]), scope)]
     process = _as_processes(row, summary) if row["scope"] == "index_open" else None
@@ -212,8 +225,15 @@ def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements
     return _Card(
         shown,
         f"{side_of(row, 'denominator')}, over {side_of(row, 'numerator')}",
-        spread + machine_label(row["source"], row["machine"]),
+        spread + machine_label(row["source"], row["machine"]) + _on_genome(row, measurements),
     )
+
+
+def _on_genome(row: Mapping[str, Any], measurements: Measurements) -> str:
+    """The genome that a machine's index is of, where the system searches one and it is known."""
+    genome = genomes(measurements).get((row["source"], row["machine"]))
+    searched = measurements.paper.inside == "index open"
+    return f", {genome.label}" if genome and genome.label and searched else ""
 
 
 def _as_processes(row: dict[str, Any], summary: pd.DataFrame) -> float | None:
@@ -244,7 +264,13 @@ def _machines(
         blocks.append(Heading(f"Reference machine: {name}"))
         known = name in references
         blocks.append(_facts(references[name]) if known else Text(f"Its records: resources/measurements/{name}/."))
+    shown = [machine, *references.values()]
+    if any(str(facts.get("commit", "")).endswith(_CHANGED) for facts in shown):
+        blocks.append(Text(f"A commit with {_CHANGED}: the files of the checkout differed from it.", soft=True))
     return blocks
+
+
+_CHANGED = "+changes"
 
 
 def _facts(machine: Mapping[str, Any]) -> Table:

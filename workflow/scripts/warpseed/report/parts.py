@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
@@ -37,7 +38,17 @@ from warpseed.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Peer", "beside_peers", "limits", "of_ours", "published_rest", "speedup_rows", "statements"]
+__all__ = [
+    "SECTORS",
+    "Peer",
+    "beside_peers",
+    "limits",
+    "of_ours",
+    "published_rest",
+    "real_reads",
+    "speedup_rows",
+    "statements",
+]
 
 
 def of_ours(measurements: Measurements, files: Files, items: Sequence[str], speedups: pd.DataFrame) -> list[Block]:
@@ -47,6 +58,38 @@ def of_ours(measurements: Measurements, files: Files, items: Sequence[str], spee
         if len(times(measurements, [item])):
             shown += [*printed_table(measurements, item, speedups), links(files, (item,))]
     return shown
+
+
+_SIMULATED = "simulated"
+"""The `source` of reads in a configuration that come from no file."""
+
+
+def real_reads(measurements: Measurements, files: Files) -> list[Block]:
+    """A sentence for each machine and file of real reads: which data sets are of them."""
+    records, system = measurements.records, measurements.paper.system
+    own = records[records["system"] == system]
+    sentences = []
+    for (source, machine), group in own.groupby(["source", "machine"], sort=False):
+        configuration = files.configurations.get((str(source), str(machine)), {})
+        cases: dict[str, list[str]] = {}
+        for name, file in _files_of_reads(configuration, system).items():
+            if name in set(group["case"]):
+                cases.setdefault(file, []).append(name)
+        place = machine_label(str(source), str(machine))
+        sentences += [f"{place}: {' and '.join(names)}, real reads of the file {file}" for file, names in cases.items()]
+    return [Text(f"Not simulated: {'; '.join(sentences)}.")] if sentences else []
+
+
+def _files_of_reads(configuration: Mapping[str, Any], system: str) -> dict[str, str]:
+    """Data set of a system to the name of the file that its reads come from; none whose reads are simulated."""
+    sets, block = configuration.get("reads") or {}, configuration.get(system) or {}
+    found = {}
+    for name, data_set in (block.get("datasets") or {}).items():
+        reads = sets.get((data_set or {}).get("reads", block.get("reads"))) or {}
+        source = reads.get("source", _SIMULATED)
+        if source != _SIMULATED:
+            found[name] = Path(source).name
+    return found
 
 
 class Peer(NamedTuple):
@@ -145,7 +188,7 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
     return [Heading("Hits beside other tools"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
 
 
-_SECTORS = (
+SECTORS = (
     "Floor: the memory sectors a search must touch over the rate at which the GPU fetches random ones from a "
     "table of that size, measured in the same run (below). Share: floor over time. What came out above the time is no "
     "floor, and left out. Medians; "
@@ -155,7 +198,7 @@ _SECTORS = (
 
 def limits(
     measurements: Measurements,
-    note: str = _SECTORS,
+    note: str = SECTORS,
     name: Callable[[Mapping[str, Any]], str] = lambda row: str(row["case"]),
 ) -> list[Block]:
     """One row a case, the tiers side by side, and the rates that the floors are made of.
@@ -195,10 +238,14 @@ def _limit_cell(part: str, value: float) -> Cell:
     return Cell(f"{value:.0%}".replace("%", " %") if part == "share" else format_seconds(value))
 
 
+_RATE = "random sectors of the "
+"""What the case of a rate begins with; behind it stand the array and, where sectors are written too, that they are."""
+
+
 def _rates(measurements: Measurements) -> list[Block]:
     rows = [
         Row(
-            texts(row["array"] or row["case"], machine_label(row["source"], row["machine"]))
+            texts(row["case"].removeprefix(_RATE), machine_label(row["source"], row["machine"]))
             + [Cell(format_bytes(row["bytes"]) if row["bytes"] >= 0 else ""), Cell(f"{format_scaled(row['per_s'])}/s")]
         )
         for row in rows_of(tables.rates_table(measurements))
@@ -262,7 +309,9 @@ def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Grou
     machines = list(dict.fromkeys(summary["machine"]))
     ordered = summary.iloc[sorted(range(len(summary)), key=lambda i: machines.index(summary["machine"].iloc[i]))]
     for (source, machine, item, scope), group in ordered.groupby(["source", "machine", "item", "scope"], sort=False):
-        place = f"{machine_label(str(source), str(machine))}: {measurements.paper.printed(str(item))}"
+        printed = measurements.paper.printed(str(item))
+        said = words.get(str(scope), str(scope))
+        named = printed if printed.lower() == said else f"{printed}, {said}"
         rows = [
             Row(
                 [
@@ -273,7 +322,7 @@ def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Grou
             )
             for row in rows_of(group)
         ]
-        groups.append(Group(f"{place}, {words.get(str(scope), str(scope))}", rows))
+        groups.append(Group(f"{machine_label(str(source), str(machine))}: {named}", rows))
     return groups
 
 

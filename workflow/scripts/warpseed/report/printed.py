@@ -47,9 +47,17 @@ def printed_table(measurements: Measurements, item: str, speedups: pd.DataFrame)
     facts = paper.items[item]
     return [
         Heading(f"{facts['printed']}: {facts['title']}"),
-        Text(facts["note"], soft=True),
+        Text(f"{facts['note']}{_repeats(table)}", soft=True),
         _without_empty_columns(Table([[Cell(name) for name in names]], groups, len(names))),
     ]
+
+
+def _repeats(table: pd.DataFrame) -> str:
+    """How many repeats the medians of a table are of."""
+    counts = sorted(set(table["repeats"].astype(int)))
+    if not counts or counts[-1] == 1:
+        return ""
+    return f" Medians of {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} repeats."
 
 
 def _without_empty_columns(table: Table) -> Table:

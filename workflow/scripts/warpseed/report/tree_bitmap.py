@@ -279,11 +279,12 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     """The blocks of this system's section."""
     paper = measurements.paper
     measured, over = times(measurements, ["versions", *_SUMMED]), speedups(measurements)
-    shown = frame([{**row, "length": row["queries"]} for row in rows_of(measured)], [*measured.columns, "length"])
+    shown = frame([{**row, "length": _stream_length(row)} for row in rows_of(measured)], [*measured.columns, "length"])
     sizes = values.describe(shown).replace("\n", "; ") if len(shown) else style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} {paper.reference}, {paper.machine}."),
+        *parts.real_reads(measurements, files),
         *_statements(measurements),
         blocks.links(files, ("statements", "kernels", "counted", "structures", "versions", "events")),
         *blocks.figures(measurements, files, FIGURES),
@@ -298,6 +299,13 @@ def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Bloc
     ]
 
 
+def _stream_length(row: Mapping[str, Any]) -> int:
+    """Bases of a stream: a dictionary that does not grow is searched for its places and, behind what is no base, for
+    those of its reverse complement."""
+    places = int(row["queries"])
+    return places // 2 if row["item"] == "fixed" else places
+
+
 def _statements(measurements: Measurements) -> list[blocks.Block]:
     """What the thesis's text says of its figures, and ours."""
     versions = values.of_longest(values.variants_table(measurements, "versions"))
@@ -306,8 +314,17 @@ def _statements(measurements: Measurements) -> list[blocks.Block]:
         for row in rows_of(versions.drop_duplicates(["source", "machine"]))
     ]
     timed = f"Totals and times between kernels are of streams of {', '.join(sizes)}; " if sizes else ""
+    counted = values.counted_table(measurements, _EFFICIENT, "accesses")
+    counted = values.on_one_device(counted).drop_duplicates(["source", "machine"])
+    streams = [
+        f"{row['length']:,} bases with a seed of {row['seed_length']:,} "
+        f"on {machine_label(row['source'], row['machine'])}"
+        for row in rows_of(counted[counted["device"] == "cpu"])
+    ]
+    twins = f" Accesses to memory are counted by the twins: of {', '.join(streams)}." if streams else ""
     note = (
-        "Of a machine with a GPU it is what that did, of another what the kernels' twins on its CPU did. "
+        "Of a machine with a GPU it is what that did, of another what the kernels' twins on its CPU did."
+        f"{twins} "
         f"{timed}{'the' if timed else 'The'} thesis's has 1 Mbases, in chunks of 100,000, k = 15. {_WHY}"
     )
     table = values.statements_table(measurements)
@@ -366,6 +383,7 @@ def _fixed(measurements: Measurements) -> list[blocks.Block]:
     note = (
         "Places of a stream and its reverse complement whose k-mer is in the dictionary; medians. Over ours: the time "
         "over that of the fast tier on one CPU thread, where both found the same places. ahocorasick_rs is "
-        "BytesAhoCorasick with overlapping matches, numpy's a k-mer's number base by base and a binary search."
+        "BytesAhoCorasick with overlapping matches, numpy's a k-mer's number base by base and a binary search. On a "
+        "GPU building and searching are not told apart: only their total is timed."
     )
     return [heading, blocks.Text(note, soft=True), blocks.Table([[blocks.Cell(name) for name in names]], groups, 7)]

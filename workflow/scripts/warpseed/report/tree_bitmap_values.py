@@ -25,6 +25,7 @@ __all__ = [
     "events_table",
     "fixed_table",
     "of_longest",
+    "on_one_device",
     "ratio_table",
     "statements_table",
     "streams_table",
@@ -274,7 +275,7 @@ def _stated(measurements: Measurements) -> dict[str, _Values]:
     found: dict[str, _Values] = {}
 
     def put(statement: str, table: pd.DataFrame, column: str, how: str) -> None:
-        for (source, machine), own in _on_one_device(table).groupby(["source", "machine"], sort=False):
+        for (source, machine), own in on_one_device(table).groupby(["source", "machine"], sort=False):
             value = float(getattr(own[column], how)())
             if not math.isnan(value):
                 found.setdefault(statement, {})[str(source), str(machine)] = value
@@ -304,7 +305,7 @@ def of_longest(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["length"] == table.groupby(["source", "machine"])["length"].transform("max")]
 
 
-def _on_one_device(table: pd.DataFrame) -> pd.DataFrame:
+def on_one_device(table: pd.DataFrame) -> pd.DataFrame:
     """Of each machine with a GPU what one did, of another what the CPU did."""
     with_gpu = set(table.loc[table["device"] == "gpu", "machine"])
     return table[(table["device"] == "gpu") | ~table["machine"].isin(with_gpu)]
