@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpseed.errors import InputError, how_many
+from warpseed.errors import InputError
 from warpseed.report import parts, tables
 from warpseed.report.blocks import Block, Cell, Files, Group, Heading, Link, Row, Table, Text, link_to
 from warpseed.report.building import genomes
@@ -216,7 +216,8 @@ def _cards(summary: pd.DataFrame, measurements: Measurements) -> list[_Card]:
 def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements) -> _Card:
     printed = measurements.paper.printed(row["item"])
     low, high = format_number(row["lowest"]), format_number(row["highest"])
-    spread = f"median; {low} to {high} over {how_many(row['cases'], 'case')} of {printed}; "
+    several = f"median; {low} to {high} over {row['cases']} cases" if row["cases"] > 1 else "one case"
+    spread = f"{several} of {printed}; "
     scope = measurements.paper.inside if row["scope"] == "index_open" else "as a process"
     shown = [(format_number(row["median"]), scope)]
     process = _as_processes(row, summary) if row["scope"] == "index_open" else None
