@@ -1,0 +1,70 @@
+"""What README and docs/fm_index.md say of building an index is what the records say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from warpseed.measure.records import read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_an_index_built_on_a_gpu_is_the_record() -> None:
+    """The table of docs/fm_index.md, seconds by stage, and what the README says of it."""
+    records = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-index" / "kmer_seeds.tsv")
+    records = records[records["metric"] == "time"]
+    medians = records.groupby(["tool", "device", "stage"])["value"].median()
+    sides = ("warpseed", "gpu"), ("warpseed", "cpu"), ("libdivsufsort", "cpu")
+    page = (ROOT / "docs" / "fm_index.md").read_text(encoding="utf-8")
+    lines = page.split("| stage | one H200 |")[1].splitlines()[2:]
+    stages = "read", "text", "text_to_device", "suffix_array", "index_to_host", "total", "tagged_rows"
+    for line, stage in zip(lines[: len(stages)], stages, strict=True):
+        told = [f"{medians[(*side, stage)]:.3f}" if (*side, stage) in medians.index else "" for side in sides]
+        assert [cell.strip() for cell in line.split("|")[2:-1]] == told
+    there, here = (medians["warpseed", device] for device in ("gpu", "cpu"))
+    told = [
+        f"{there['suffix_array'] + there['tagged_rows']:.3f}",
+        f"{there['total']:.2f}",
+        f"{here['total']:.2f}",
+        f"{medians['libdivsufsort', 'cpu', 'suffix_array']:.2f}",
+    ]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index itself is made there")[1]
+    assert re.findall(r"(\d+\.\d+) s", text)[:4] == told
+
+
+def test_an_index_built_on_cores_is_the_record() -> None:
+    """The table of docs/fm_index.md, and what the README says of it."""
+    records = read_records(ROOT / "resources" / "measurements" / "intel-xeon-index" / "kmer_seeds.tsv")
+    whole = records[records["case"] == "build"]
+    medians = whole.groupby(["tool", "threads", "stage", "metric"])["value"].median()
+    page = (ROOT / "docs" / "fm_index.md").read_text(encoding="utf-8")
+    lines = page.split("| | in memory | as a process |")[1].split("\n\n")[0].splitlines()[2:]
+    told = [[cell.strip() for cell in line.split("|")[2:-1]] for line in lines]
+    sides = [*((("warpseed", threads), "build") for threads in (1, 2)), (("bwa", 1), "build")]
+    sides += [(("warpseed", 2), case) for case in dict.fromkeys(records["case"]) if case != "build"]
+    assert len(told) == len(sides) == 7
+    for row, (side, case) in zip(told, sides, strict=True):
+        own = records[records["case"] == case].groupby(["tool", "threads", "stage", "metric"])["value"].median()
+        total = own.get((*side, "total", "time"))
+        process, memory = (own[(*side, "process", metric)] for metric in ("time", "memory"))
+        bases = int(case.split()[-2]) if case != "build" else 100_286_076
+        assert row == [
+            "" if total is None else f"{total:.3g} s",
+            f"{process:.3g} s",
+            f"{memory / 1e9:.2f} GB",
+            f"{memory / bases:.1f}",
+        ]
+    alone = medians["libdivsufsort", 1, "suffix_array", "time"]
+    assert f"makes the suffix array alone in {alone:.3g} s" in " ".join(page.split())
+    told = [medians["warpseed", 2, stage, "time"] for stage in ("total", "process")]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index of C. elegans takes")[1]
+    told.append(medians["bwa", 1, "process", "time"])
+    assert re.findall(r"([\d.]+) s", text)[:3] == [f"{value:.3g}" for value in told]
+    peaks = records[(records["tool"] == "warpseed") & (records["metric"] == "memory")].groupby("case")["value"].max()
+    largest = {case: peak / (100_286_076 if case == "build" else int(case.split()[-2])) for case, peak in peaks.items()}
+    [said] = re.findall(r"at most ([\d.]+) bytes of memory a base", text)
+    assert said == f"{largest.pop('build'):.1f}"
+    [smaller] = re.findall(r"of its first 35 Mbp and more at most ([\d.]+)", " ".join(text.split()))
+    assert min(peaks.index.drop("build")) == "build of the first 35000000 bases"
+    assert smaller == f"{max(largest.values()):.1f}" and max(largest.values()) < 9
