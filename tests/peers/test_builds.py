@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from warpseed import build_index
+from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure import builds
 from warpseed.measure.builds import time_builds
@@ -55,7 +56,7 @@ def test_smaller_genomes_are_the_first_bases(
         return time_process(path, folder, threads)
 
     monkeypatch.setattr(builds, "_our_process", note)
-    first = [5, 310, 311, 373, 380, 1000]
+    first = [5, 310, 311, 373, 380]
     rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=1, beside_bwa=False, first_bases=first)
     contigs = sequences_of(fasta)
     for bases in first:
@@ -66,7 +67,28 @@ def test_smaller_genomes_are_the_first_bases(
             ("process", "memory", 2),
             ("process", "time", 2),
         ]
-    assert [len(built[f"first_{bases}.fa"]) for bases in first] == [1, 1, 2, 2, 3, 3]
+        assert {row["parameters"] for row in own} == {f"bases={bases - (bases > 377) - (bases > 378)}"}  # N are none
+    assert [len(built[f"first_{bases}.fa"]) for bases in first] == [1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (12, "12, but FILE has 12 bases; name fewer of them"),
+        (10**9, "1,000,000,000, but FILE has 12 bases; name fewer of them"),
+        (0, "0, but FILE has 12 bases; name fewer of them"),
+        (4, "4, but the first base of FILE that is A, C, G or T is number 5; name more of them"),
+    ],
+)
+def test_first_bases_that_are_none(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, first: int, said: str
+) -> None:
+    """Said before anything is timed."""
+    fasta = str(write_reference(["NNNNACGT", "ACGT"]))
+    monkeypatch.setattr(builds, "time_sides", None)
+    with pytest.raises(InputError) as raised:
+        time_builds(fasta, system="kmer_seeds", threads=[1], repeats=1, beside_bwa=False, first_bases=[5, first])
+    assert str(raised.value) == f"kmer_seeds.index_builds.first_bases: {said.replace('FILE', fasta)}."
 
 
 def test_a_gpus_builds_alone(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import tracemalloc
 import weakref
 from collections.abc import Callable
@@ -227,6 +228,80 @@ def test_the_index_of_another_genome_that_takes_its_place_is_not_taken_for_it(
     assert open_index(folder, check=True).names == ("one", "two")
     make_index(tmp_path / "other.fa", folder)
     assert_same(made, build_index(genome, parts="tags"))
+
+
+# ------------------------------------------------------------------------------------------ what happens meanwhile
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty folder", "an older index"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_a_user_puts_there_meanwhile_stays(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, there: str, inside: bool
+) -> None:
+    folder = tmp_path / "index"
+    if there != "nothing" or inside:
+        folder.mkdir()
+    if there == "an older index":
+        make_index(genome, folder)
+    if inside:  # as in a mount point, which stays
+        monkeypatch.chdir(folder)
+
+    def put(*arguments: Any) -> Tags:
+        folder.mkdir(exist_ok=True)
+        (folder / "thesis.txt").write_text("mine")
+        return make_tags(*arguments)
+
+    monkeypatch.setattr(build, "make_tags", put)
+    with pytest.raises(IndexFormatError, match=r"index: exists, and holds 'thesis\.txt', which is no part"):
+        make_index(genome, folder)
+    left = sorted(os.listdir(folder))
+    assert (folder / "thesis.txt").read_text() == "mine" and not [name for name in left if name.startswith(".tmp")]
+    assert ("index.json" in left) == (there == "an older index")
+    assert sorted(os.listdir(tmp_path)) == ["genome.fa", "index"]
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_what_a_killed_process_left_in_a_folder_that_stays_is_in_nobody_s_way(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, older: bool
+) -> None:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    if older:
+        make_index(genome, ".")
+    kill_over("tags.bases_behind.npy", f"make.make_index({str(genome)!r}, '.')")
+    assert [name for name in os.listdir(folder) if name.startswith(".tmp-")]
+    assert make_index(genome, ".").parts == ("fast", "tags") and open_index(folder, check=True).names == ("one", "two")
+    assert not [name for name in os.listdir(folder) if name.startswith(".tmp-")]
+
+
+@pytest.mark.parametrize("what", ["a file", "the folder", "another folder"])
+@pytest.mark.parametrize("step", ["suffix_array", "tags"])
+def test_what_is_taken_away_meanwhile_is_told(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch, what: str, step: str
+) -> None:
+    """As by a cleaner of old files: the older index stays."""
+    folder = tmp_path / "index"
+    (tmp_path / "older.fa").write_text(">older\nACGATTACGGATTAC\n")
+    make_index(tmp_path / "older.fa", folder)
+
+    def take(name: str, *arguments: Any) -> Any:
+        entry = write_array(name, *arguments)
+        if name == {"suffix_array": "fast.suffix_array.npy", "tags": "tags.bases_behind.npy"}[step]:
+            [temporary] = tmp_path.glob(".tmp-*")
+            if what == "a file":
+                (temporary / "fast.suffix_array.npy").unlink()
+            else:
+                shutil.rmtree(temporary)
+            if what == "another folder":
+                temporary.mkdir()
+        return entry
+
+    monkeypatch.setattr(store, "write_array", take)
+    with pytest.raises(IndexFormatError, match=r"index: cannot be written \(.*(was|in which)") as raised:
+        make_index(genome, folder)
+    assert "build the index again" not in str(raised.value)
+    assert open_index(folder, check=True).names == ("older",)
 
 
 @pytest.mark.parametrize("folder", ["missing/../index", "./index", "new/index"])

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["remove_leftovers", "temporary_name"]
+__all__ = ["is_temporary", "remove_leftovers", "temporary_name"]
 
 _DAY = 24 * 3600.0
 
@@ -60,11 +60,20 @@ def remove_leftovers(final: Path, ending: str = "") -> None:
                     path.unlink()
 
 
+def is_temporary(name: str, final: Path) -> bool:
+    """Whether it is a name of what is to become `final`, by whichever process."""
+    return _named(name, final) is not None
+
+
+def _named(name: str, final: Path, ending: str = "") -> re.Match[str] | None:
+    pattern = rf"\.tmp-{_digest(final.name)}-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}{re.escape(ending)}"
+    return re.fullmatch(pattern, name)
+
+
 def _leftovers(final: Path, ending: str) -> Iterator[Path]:
-    pattern = re.compile(rf"\.tmp-{_digest(final.name)}-([0-9a-f]{{8}})-(\d+)-[0-9a-f]{{8}}{re.escape(ending)}")
     with os.scandir(final.parent) as entries:
         for entry in entries:
-            named = pattern.fullmatch(entry.name)
+            named = _named(entry.name, final, ending)
             if named is None:
                 continue
             if named[1] == _here():

@@ -45,7 +45,7 @@ class Manifest(NamedTuple):
 
 
 def describe(index: SeedIndex, files: dict[str, FileEntry]) -> dict[str, Any]:
-    """The content of index.json, without its digest."""
+    """The content of index.json, without its digest; files in the order of parts, whatever order they were made in."""
     return {
         "format": FORMAT_VERSION,
         "warpseed": __version__,
@@ -55,7 +55,7 @@ def describe(index: SeedIndex, files: dict[str, FileEntry]) -> dict[str, Any]:
         "segments": len(index.segments.contig),
         "bases": index.bases,
         "parts": list(index.parts),
-        "files": {name: entry._asdict() for name, entry in files.items()},
+        "files": {f"{name}.npy": files[f"{name}.npy"]._asdict() for name in index.arrays()},
     }
 
 

@@ -55,7 +55,10 @@ class IndexFiles:
         file = file_name(part, name)
         with self._watch.stage("save"):
             self._entries[file] = write_array(file, self._folder, array, _threads())
-            return map_array(file, self._folder, array.dtype.type, len(array))
+            try:
+                return map_array(file, self._folder, array.dtype.type, len(array))
+            except IndexFormatError:
+                raise _changed(file) from None
 
     def finish(self, index: SeedIndex) -> None:
         """Write what is not written yet, and index.json."""
@@ -64,7 +67,22 @@ class IndexFiles:
             for file, array in arrays.items():
                 if file not in self._entries:
                     self._entries[file] = write_array(file, self._folder, array, _threads())
-            _write_manifest(self._folder, MANIFEST, describe(index, {file: self._entries[file] for file in arrays}))
+            for file, entry in self._entries.items():
+                if _size(file, self._folder) != entry.size:
+                    raise _changed(file)
+            _write_manifest(self._folder, MANIFEST, describe(index, self._entries))
+
+
+def _size(file: str, folder: int) -> int:
+    """Of a file of the folder; -1 where it is gone."""
+    try:
+        return os.stat(file, dir_fd=folder).st_size
+    except FileNotFoundError:
+        return -1
+
+
+def _changed(file: str) -> OSError:
+    return OSError(errno.EIO, f"{file} was changed or removed while the index was made")
 
 
 @contextmanager

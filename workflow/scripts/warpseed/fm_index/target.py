@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warpseed.compute.temporary import remove_leftovers, temporary_name
+from warpseed.compute.temporary import is_temporary, remove_leftovers, temporary_name
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.parts import PARTS, file_name
@@ -49,14 +49,23 @@ def check_target(folder: str | os.PathLike[str]) -> None:
         if not target.is_dir():
             raise IndexFormatError(f"{target}: exists and is no folder, but an index is one; name a new folder.")
         with _in_words(target):
-            _check_content(target)
+            _check_content(target.resolve(), target)
     with _in_words(target):
         os.rmdir(tempfile.mkdtemp(prefix=".tmp-", dir=_nearest(_place(target.resolve()))))
 
 
-def _check_content(target: Path) -> None:
+def _check_content(target: Path, named: Path) -> None:
+    """Refuse what an index must not replace. What is to become one in this very folder may lie there: another process
+    is at it, or was killed.
+
+    Parameters
+    ----------
+    target : resolved
+    named : the same, as the user names it
+    """
     with os.scandir(target) as entries:
-        found = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+        listed = [entry for entry in entries if not is_temporary(entry.name, target)]
+        found = {entry.name: entry.is_file(follow_symlinks=False) for entry in listed}
     others = sorted(name for name, plain in found.items() if name not in _OURS or not plain)
     reason = ""
     if others:
@@ -65,7 +74,7 @@ def _check_content(target: Path) -> None:
         reason = f"has no {MANIFEST} that tells it to be a warpseed index"
     if reason:
         raise IndexFormatError(
-            f"{target}: exists, and {reason}, so it is not overwritten; name a new folder, or remove this one."
+            f"{named}: exists, and {reason}, so it is not overwritten; name a new folder, or remove this one."
         )
 
 
@@ -130,9 +139,12 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
             number = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 yield number
+                _check_still_there(temporary, number)
             finally:
                 os.close(number)
             temporary.chmod(0o755)
+            if target.is_dir():  # what somebody has put there meanwhile is not ours to remove
+                _check_content(target, Path(folder))
             if place == target:
                 _move_into(temporary, target)
                 return
@@ -142,6 +154,13 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
             raise
     if old is not None:
         _remove_old(Path(folder), old)
+
+
+def _check_still_there(temporary: Path, number: int) -> None:
+    """OSError where the new folder, by its descriptor, has its name no more: it was removed, and maybe replaced."""
+    here, there = os.stat(temporary), os.fstat(number)
+    if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+        raise FileNotFoundError(errno.ENOENT, f"{temporary.name}, in which it was made, was replaced")
 
 
 def _move_into(temporary: Path, target: Path) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.text import find_segments, pack_text, unpack_text
 from warpseed.measure.peers.bwa import time_bwa_index
@@ -92,14 +93,43 @@ def _our_process(fasta: str, folder: str, threads: int) -> Process:
         return run_warpseed(["index", fasta, *target, "--threads", str(threads)])
 
 
-def _first_bases(fasta: str, bases: int, folder: str) -> str:
-    """A FASTA file of a genome's first bases: whole contigs, and the beginning of one."""
-    whole = read_queries(fasta)
-    last = min(int(np.searchsorted(whole.offsets, bases)), len(whole))
-    kept = whole.slice(0, last)
-    path = os.path.join(folder, f"first_{bases}.fa")
-    write_fasta(replace(kept, codes=kept.codes[:bases], offsets=np.minimum(kept.offsets, bases)), path)
-    return path
+class _Smaller(NamedTuple):
+    """The first bases of a genome, as a file."""
+
+    path: str
+    first: int
+    """how many, N included"""
+    bases: int
+    """that an index has of them"""
+
+
+def _smaller_genomes(fasta: str, numbers: Sequence[int], folder: str) -> list[_Smaller]:
+    """A genome's first bases: whole contigs, and the beginning of one.
+
+    Raises
+    ------
+    InputError : there are no more bases than these, or none of these is A, C, G or T
+    """
+    whole = read_queries(fasta) if numbers else None
+    made = []
+    for first in map(int, numbers):
+        assert whole is not None
+        there = len(whole.codes)
+        if not 1 <= first < there:
+            raise InputError(
+                f"kmer_seeds.index_builds.first_bases: {first:,}, but {fasta} has {there:,} bases; name fewer of them."
+            )
+        bases = int(np.count_nonzero(whole.codes[:first] < 4))
+        if not bases:
+            raise InputError(
+                f"kmer_seeds.index_builds.first_bases: {first:,}, but the first base of {fasta} that is A, C, G or T "
+                f"is number {int(np.argmax(whole.codes < 4)) + 1:,}; name more of them."
+            )
+        kept = whole.slice(0, int(np.searchsorted(whole.offsets, first)))
+        path = os.path.join(folder, f"first_{first}.fa")
+        write_fasta(replace(kept, codes=kept.codes[:first], offsets=np.minimum(kept.offsets, first)), path)
+        made.append(_Smaller(path, first, bases))
+    return made
 
 
 def time_builds(
@@ -123,13 +153,18 @@ def time_builds(
     beside_bwa : whether bwa is measured too
     devices : 'cpu', 'gpu' or both: a GPU's builds have the most of `threads` on the host, and libdivsufsort stands
         beside the CPU's
-    first_bases : what smaller genomes have, for the memory of the CPU's processes, by size; no more than there are
+    first_bases : what smaller genomes have, N included, for the memory of the CPU's processes, by size
 
     Returns
     -------
     list of records of item "index", case "build": the stages of a build in this process, of a GPU's with `tagged_rows`,
     which its searches read; `suffix_array` of libdivsufsort; stage `process` of ours and of bwa's, with metric `time`,
-    and metric `memory` (peak resident bytes); of the first bases alone case "build of the first N bases"
+    and metric `memory` (peak resident bytes); of the first bases alone case "build of the first N bases", with those
+    that are A, C, G or T as `bases`
+
+    Raises
+    ------
+    InputError : the genome has no more than `first_bases`, or none of these is A, C, G or T
     """
     fasta = os.fspath(fasta)
     with tempfile.TemporaryDirectory() as folder:
@@ -142,10 +177,10 @@ def time_builds(
             warm = _as_process(partial(_our_process, tiny, folder, count))
             sides += [Side(_in_process(fasta, count), _in_process(tiny, count), ours), Side(process, warm, ours)]
         most = max(threads)
-        for bases in first_bases if "cpu" in devices else ():
-            smaller = _as_process(partial(_our_process, _first_bases(fasta, bases, folder), folder, most))
-            case = {"case": f"build of the first {bases} bases", "parameters": f"bases={bases}"}
-            sides.append(Side(smaller, lambda _: None, _ours(system, "cpu", most) | case))
+        for path, first, bases in _smaller_genomes(fasta, first_bases if "cpu" in devices else (), folder):
+            process = _as_process(partial(_our_process, path, folder, most))
+            case = {"case": f"build of the first {first} bases", "parameters": f"bases={bases}"}
+            sides.append(Side(process, lambda _: None, _ours(system, "cpu", most) | case))
         if "gpu" in devices:
             sides.append(
                 Side(_on_device(fasta, "gpu", most), _on_device(tiny, "gpu", most), _ours(system, "gpu", most))
