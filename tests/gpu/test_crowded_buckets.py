@@ -42,7 +42,7 @@ def genome() -> list[str]:
 def index(genome: list[str]) -> Any:
     codes = np.array(["ACGTN".index(base) for contig in genome for base in contig], np.uint8)
     lengths = np.array([len(contig) for contig in genome], np.int64)
-    return build_index(Reference(tuple(map(str, range(len(genome)))), lengths, codes, "", "contigs"))
+    return build_index(Reference(tuple(map(str, range(len(genome)))), lengths, codes, str, "contigs"))
 
 
 def kmers_of(genome: list[str], lengths: list[int], unknown: bool) -> Any:

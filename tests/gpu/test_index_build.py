@@ -63,7 +63,7 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def reference_of(contigs: list[str]) -> Reference:
     codes = np.array(["ACGTN".index(base) for contig in contigs for base in contig], np.uint8)
     lengths = np.array([len(contig) for contig in contigs], np.int64)
-    return Reference(tuple(map(str, range(len(contigs)))), lengths, codes, "", "contigs")
+    return Reference(tuple(map(str, range(len(contigs)))), lengths, codes, str, "contigs")
 
 
 def human_like(folder: Path, size: int) -> Reference:

@@ -76,7 +76,7 @@ def test_smaller_genomes_are_the_first_bases(
     [
         (12, "12, but FILE has 12 bases; name fewer of them"),
         (10**9, "1,000,000,000, but FILE has 12 bases; name fewer of them"),
-        (0, "0, but FILE has 12 bases; name fewer of them"),
+        (0, "0, but the first base of FILE that is A, C, G or T is number 5; name more of them"),
         (4, "4, but the first base of FILE that is A, C, G or T is number 5; name more of them"),
     ],
 )
@@ -88,7 +88,7 @@ def test_first_bases_that_are_none(
     monkeypatch.setattr(builds, "time_sides", None)
     with pytest.raises(InputError) as raised:
         time_builds(fasta, system="kmer_seeds", threads=[1], repeats=1, beside_bwa=False, first_bases=[5, first])
-    assert str(raised.value) == f"kmer_seeds.index_builds.first_bases: {said.replace('FILE', fasta)}."
+    assert str(raised.value) == f"first_bases: {said.replace('FILE', fasta)}."
 
 
 def test_a_gpus_builds_alone(

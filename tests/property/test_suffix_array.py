@@ -40,11 +40,11 @@ def check_order(segments: list[str], threads: int) -> None:
     for length in (1, 3, 5):
         padded = [joined(segments)[start:].split("$")[0].ljust(length, "A")[:length] for start in expected]
         codes = ["".join(str("ACGT".index(base)) for base in string) for string in padded]
-        again, counted = sort_with_marks(text, length, threads)
-        table = table_of(*counted, threads)
+        again, marks, borders = sort_with_marks(text, length, threads)
+        table = table_of(marks, borders, threads)
         assert np.array_equal(again, rows) and table.dtype == np.uint32
-        borders = np.searchsorted([int(code, 4) for code in codes], np.arange(4**length + 1))
-        assert table.tolist() == borders.tolist()
+        expected_table = np.searchsorted([int(code, 4) for code in codes], np.arange(4**length + 1))
+        assert table.tolist() == expected_table.tolist()
 
 
 @pytest.mark.usefixtures("room")

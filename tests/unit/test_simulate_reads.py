@@ -27,7 +27,7 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 def made_reference(*contigs: str) -> Reference:
     codes = np.array(["ACGTN".index(base) for base in "".join(contigs)], np.uint8)
     names = tuple(f"c{i}" for i in range(len(contigs)))
-    return Reference(names, np.array([len(contig) for contig in contigs]), codes, "", "made.fa")
+    return Reference(names, np.array([len(contig) for contig in contigs]), codes, str, "made.fa")
 
 
 def places(reference: Reference, read: str) -> list[tuple[int, int, str]]:

@@ -59,7 +59,7 @@ LARGEST_OCC_INTERVAL = 1 << 16
 LARGEST_SA_INTERVAL = 1 << 16
 _LARGE_FILE = 1 << 26
 _BASELINE = 200 << 20
-"""Bytes that Python, NumPy and Numba hold before any data."""
+"""Bytes that Python, NumPy and Numba hold before any data, and what the C library keeps for threads that read."""
 
 
 def needed_memory(
@@ -254,7 +254,7 @@ def plan_index(
 
 
 def build_planned(plan: Plan, keep: Keep = kept_in_memory, folder: str = "") -> SeedIndex:
-    """Build an index; the seconds of each stage are those of the plan's stopwatch.
+    """Build an index; it has the seconds of the plan's stopwatch, which may go on.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def build_planned(plan: Plan, keep: Keep = kept_in_memory, folder: str = "") -> 
     with make_parts(plan.device, work, plan.parts) as (maker, arrays):
         genome, text = plan.genome, plan.work.text
         with work.watch.stage("read"):
-            digest = genome.taken if isinstance(genome.taken, str) else genome.taken()
+            digest = genome.wait_for_digest()
         index = SeedIndex(
             genome.names,
             genome.lengths,
@@ -274,7 +274,7 @@ def build_planned(plan: Plan, keep: Keep = kept_in_memory, folder: str = "") -> 
             text.words,
             text.segments,
             arrays,
-            dict(work.watch.seconds),
+            work.watch.seconds,
             folder,
         )
         maker.leave(index)
@@ -286,8 +286,8 @@ class _Genome(NamedTuple):
 
     names: tuple[str, ...]
     lengths: np.ndarray
-    taken: str | Callable[[], str]
-    """the reference's digest, or what waits for it"""
+    wait_for_digest: Callable[[], str]
+    """of the reference"""
     text: PackedText
 
 
@@ -299,7 +299,7 @@ def _read_genome(reference: object, require_room: Callable[[int], None], threads
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
         text = pack_text(read.codes, read.offsets, segments, threads)
-    genome = _Genome(read.names, read.lengths, read.taken, text)
+    genome = _Genome(read.names, read.lengths, read.wait_for_digest, text)
     del read
     return_freed_memory()
     return genome

@@ -22,7 +22,8 @@ class HostParts:
 
     def make(self, parts: tuple[str, ...], suffix_array: np.ndarray | None = None) -> dict[str, Arrays]:
         """As `warpseed.fm_index.build.PartMaker.make`."""
-        text, sizes, threads, watch, _ = self._work
+        work = self._work
+        text, sizes, threads, watch = work.text, work.sizes, work.threads, work.watch
         made: dict[str, Arrays] = {part: {} for part in parts}
         # The reverse direction first: its suffix array is gone before the forward one is made.
         if "reverse" in parts:
@@ -36,27 +37,28 @@ class HostParts:
                     suffix_array = sort_suffixes(text, threads)
             with watch.stage("bwt"):
                 forward = make_bwt("forward", text, suffix_array, sizes, threads)
-            made["forward"] = self._work.kept("forward", forward)
+            made["forward"] = work.kept("forward", forward)
         return made
 
     def _make_fast(self) -> Arrays:
-        text, sizes, threads, watch, keep = self._work
-        with watch.stage("suffix_array"):
-            suffix_array, counted = sort_with_marks(text, sizes.parameters.table_length, threads)
-        suffix_array = keep("fast", "suffix_array", suffix_array)
-        with watch.stage("suffix_array"):
-            table = table_of(*counted, threads)
-        return {"suffix_array": suffix_array, "table": keep("fast", "table", table)}
+        work = self._work
+        with work.watch.stage("suffix_array"):
+            suffix_array, marks, borders = sort_with_marks(work.text, work.sizes.parameters.table_length, work.threads)
+        suffix_array = work.keep("fast", "suffix_array", suffix_array)
+        with work.watch.stage("suffix_array"):
+            table = table_of(marks, borders, work.threads)
+        return {"suffix_array": suffix_array, "table": work.keep("fast", "table", table)}
 
     def _make_reverse(self) -> Arrays:
-        text, sizes, threads, watch, _ = self._work
+        work = self._work
+        text, sizes, threads, watch = work.text, work.sizes, work.threads, work.watch
         with watch.stage("suffix_array"):
             backwards = reverse_text(text, threads)
             rows = sort_suffixes(backwards, threads)
         with watch.stage("bwt"):
             reverse = make_bwt("reverse", backwards, rows, sizes, threads)
         del rows, backwards
-        return self._work.kept("reverse", reverse)
+        return work.kept("reverse", reverse)
 
     def leave(self, index: SeedIndex) -> None:
         """As `warpseed.fm_index.build.PartMaker.leave`: on the CPU searches read the index itself."""

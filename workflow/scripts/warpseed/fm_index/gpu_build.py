@@ -64,9 +64,12 @@ class DeviceParts:
         return self._to_host(part, made)
 
     def _to_host(self, part: str, arrays: dict[str, Any]) -> Arrays:
-        with self._work.watch.stage("index_to_host"):
-            made = {name: copied_to_host(array, self._work.threads) for name, array in arrays.items()}
-        return self._work.kept(part, made)
+        made = {}
+        for name, array in arrays.items():
+            with self._work.watch.stage("index_to_host"):
+                host = copied_to_host(array, self._work.threads)
+            made[name] = self._work.keep(part, name, host)
+        return made
 
     def leave(self, index: SeedIndex) -> None:
         """As `warpseed.fm_index.build.PartMaker.leave`: the text and, for the fast tier, the suffix array."""

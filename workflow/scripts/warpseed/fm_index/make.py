@@ -1,7 +1,7 @@
 """An index in a folder, as the command line and the workflow make it.
 
-Each array is written as soon as it is made, and mapped from its file from then on: so the table, which may take as much
-memory as the rows, and tags, two bytes a base, are not held beside what was made before them.
+Each array of a part is written as soon as it is made, and mapped from its file from then on: so the table, which may
+take as much memory as the rows, and tags, two bytes a base, are not held beside what was made before them.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def make_index(
 
     Returns
     -------
-    SeedIndex, mapped from its files, and what its searches need on the GPU that made it; with the seconds of each
-    stage, of which `total` is all but `save` and `tags`
+    SeedIndex, its parts mapped from their files, and what its searches need on the GPU that made it; with the seconds
+    of each stage, of which `total` is all that was built in memory, without `save` and `tags`
 
     Raises
     ------
@@ -68,6 +68,7 @@ def make_index(
     names = part_names(parts)
     named = [*(name for name in names if name != DEFAULT), *(DEFAULT_PARTS if DEFAULT in names else ())]
     chosen = choose_parts(named, more=(DEFAULT,))
+    # (Tags take less than what comes before them, once that is written: what is read is checked without.)
     plan = plan_index(
         reference,
         parts=[part for part in chosen if part != "tags"],
@@ -79,11 +80,10 @@ def make_index(
     )
     if "tags" in chosen or (DEFAULT in names and has_tags_by_default(plan.work.sizes.rows, device)):
         plan = plan._replace(parts=choose_parts([*plan.parts, "tags"]))
-    watch = plan.work.watch
-    with written_index(folder, plan.bytes, watch) as files:
+    with written_index(folder, plan.bytes, plan.work.watch) as files:
         index = build_planned(plan, files.keep, os.fspath(folder))
+        seconds = index.seconds
+        beside = sum(seconds.get(stage, 0.0) for stage in ("save", "tags"))
+        seconds["total"] = time.perf_counter() - plan.began - beside
         files.finish(index)
-    written = {stage: watch.seconds[stage] for stage in ("save", "tags") if stage in watch.seconds}
-    index.seconds.update(watch.seconds)  # (in place: what lies on a GPU belongs to this object)
-    index.seconds["total"] = time.perf_counter() - plan.began - sum(written.values())
     return index

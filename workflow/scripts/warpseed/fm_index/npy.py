@@ -22,10 +22,11 @@ from warpseed.compute.pipeline import mapped
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.checksum import checksum
 
-__all__ = ["HEADER_BYTES", "FileEntry", "digest_of_pieces", "map_array", "write_array"]
+__all__ = ["HEADER_BYTES", "PIECE_BYTES", "FileEntry", "digest_of_pieces", "map_array", "write_array"]
 
 HEADER_BYTES = 128
-_PIECE = 1 << 24
+PIECE_BYTES = 1 << 24
+"""Of a file, whose digests `digest_of_pieces` joins: part of the format."""
 
 
 class FileEntry(NamedTuple):
@@ -55,7 +56,7 @@ def write_array(name: str, folder: int, array: np.ndarray, threads: int = 1) -> 
     size = HEADER_BYTES + len(values)
 
     def write(begin: int) -> bytes:
-        own = values[max(0, begin - HEADER_BYTES) : begin + _PIECE - HEADER_BYTES]
+        own = values[max(0, begin - HEADER_BYTES) : begin + PIECE_BYTES - HEADER_BYTES]
         parts: list[bytes | memoryview] = [own] if begin else [header, own]
         for part in parts:
             _write_at(number, part, begin)
@@ -64,7 +65,7 @@ def write_array(name: str, folder: int, array: np.ndarray, threads: int = 1) -> 
 
     number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
     try:
-        pieces = [partial(write, begin) for begin in range(0, size, _PIECE)]
+        pieces = [partial(write, begin) for begin in range(0, size, PIECE_BYTES)]
         tasks: list[Callable[[], Any]] = [partial(checksum, array), *pieces]
         sums, *digests = mapped(tasks, lambda task: task(), threads, ahead=len(tasks))
     finally:
@@ -90,13 +91,13 @@ def digest_of_pieces(number: int, threads: int = 1) -> str:
     ----------
     number : descriptor of the file
     """
-    places = range(0, os.fstat(number).st_size, _PIECE)
+    places = range(0, os.fstat(number).st_size, PIECE_BYTES)
     return _joined(mapped(places, lambda place: _digest([_read_at(number, place)]), threads))
 
 
 def _read_at(number: int, begin: int) -> bytes:
     """A piece of a file, shorter where it ends before."""
-    parts, end = [], begin + _PIECE
+    parts, end = [], begin + PIECE_BYTES
     while begin < end and (part := os.pread(number, end - begin, begin)):
         parts.append(part)
         begin += len(part)

@@ -27,6 +27,8 @@ from warpseed.sequences.files import sha256_file
 
 __all__ = ["IndexFiles", "add_parts", "check_target", "open_index", "save_index", "verify_index", "written_index"]
 
+MOST_THREADS = 8
+"""That write, hash or sum an index's files."""
 CHECKED_UP_TO = 10**9
 """Bytes of an index up to which all of it is compared with its checksums whenever it is opened."""
 
@@ -57,16 +59,15 @@ class IndexFiles:
             self._entries[file] = write_array(file, self._folder, array, _threads())
             try:
                 return map_array(file, self._folder, array.dtype.type, len(array))
-            except IndexFormatError:
-                raise _changed(file) from None
+            except IndexFormatError as error:
+                raise _changed(file) from error
 
     def finish(self, index: SeedIndex) -> None:
         """Write what is not written yet, and index.json."""
         with self._watch.stage("save"):
-            arrays = {f"{name}.npy": array for name, array in index.arrays().items()}
-            for file, array in arrays.items():
-                if file not in self._entries:
-                    self._entries[file] = write_array(file, self._folder, array, _threads())
+            arrays = index.arrays()
+            left = {name: array for name, array in arrays.items() if f"{name}.npy" not in self._entries}
+            self._entries |= _write_arrays(self._folder, left)
             for file, entry in self._entries.items():
                 if _size(file, self._folder) != entry.size:
                     raise _changed(file)
@@ -108,7 +109,7 @@ def _write_arrays(folder: int, arrays: Arrays) -> dict[str, FileEntry]:
 
 def _threads() -> int:
     """Of what is as fast as memory and disk."""
-    return min(8, usable_cores())
+    return min(MOST_THREADS, usable_cores())
 
 
 def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
@@ -341,7 +342,7 @@ def _check_values(
 
 
 def verify_index(folder: str | os.PathLike[str]) -> int:
-    """Check all that `open_index` can check, and every file against its SHA-256; the number of bytes checked."""
+    """Check all that `open_index` can check, and the SHA-256 of every file's pieces; the number of bytes checked."""
     with _folder(folder) as (path, number):
         manifest = _read_manifest(path, number)
         _open(path, number, manifest, check=False)

@@ -53,9 +53,7 @@ def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
     return _Sorter(text, threads).sorted(0)[0]
 
 
-def sort_with_marks(
-    text: PackedText, table_length: int, threads: int = 1
-) -> tuple[np.ndarray, tuple[Marks, np.ndarray]]:
+def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tuple[np.ndarray, Marks, np.ndarray]:
     """The suffix array of a text, as `sort_suffixes` has it, and the marks and borders that `table_of` takes.
 
     The table itself may need as much memory as the suffix array, which can be put elsewhere before it is made.
@@ -65,7 +63,7 @@ def sort_with_marks(
     table_length : K, 1 to 15
     """
     rows, buckets = _Sorter(text, threads).sorted(table_length)
-    return rows, (buckets.marks, buckets.borders)
+    return rows, buckets.marks, buckets.borders
 
 
 class _Buckets(NamedTuple):

@@ -110,20 +110,18 @@ def _smaller_genomes(fasta: str, numbers: Sequence[int], folder: str) -> list[_S
     ------
     InputError : there are no more bases than these, or none of these is A, C, G or T
     """
-    whole = read_queries(fasta) if numbers else None
-    made = []
+    if not numbers:
+        return []
+    whole, made = read_queries(fasta), []
     for first in map(int, numbers):
-        assert whole is not None
         there = len(whole.codes)
-        if not 1 <= first < there:
-            raise InputError(
-                f"kmer_seeds.index_builds.first_bases: {first:,}, but {fasta} has {there:,} bases; name fewer of them."
-            )
+        if first >= there:
+            raise InputError(f"first_bases: {first:,}, but {fasta} has {there:,} bases; name fewer of them.")
         bases = int(np.count_nonzero(whole.codes[:first] < 4))
         if not bases:
             raise InputError(
-                f"kmer_seeds.index_builds.first_bases: {first:,}, but the first base of {fasta} that is A, C, G or T "
-                f"is number {int(np.argmax(whole.codes < 4)) + 1:,}; name more of them."
+                f"first_bases: {first:,}, but the first base of {fasta} that is A, C, G or T is number "
+                f"{int(np.argmax(whole.codes < 4)) + 1:,}; name more of them."
             )
         kept = whole.slice(0, int(np.searchsorted(whole.offsets, first)))
         path = os.path.join(folder, f"first_{first}.fa")
@@ -149,7 +147,8 @@ def time_builds(
     fasta : the genome, plain or gzip
     system : of the records
     threads : of our builds; those of others have one
-    repeats : builds of each kind after a warm-up, which is a tiny genome for ours; no index is kept for the next
+    repeats : builds of each kind after a warm-up, which is a tiny genome for ours (none for `first_bases`, as that
+        process is warm); no index is kept for the next
     beside_bwa : whether bwa is measured too
     devices : 'cpu', 'gpu' or both: a GPU's builds have the most of `threads` on the host, and libdivsufsort stands
         beside the CPU's

@@ -11,7 +11,7 @@ from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text
 from warpseed.report.measurements import Measurements, rows_of, times
 from warpseed.report.words import format_bases, format_bytes, format_seconds, machine_label
 
-__all__ = ["Genome", "genomes", "index_build", "size_or_nothing"]
+__all__ = ["Genome", "genomes", "index_build"]
 
 _WORDS = {
     "suffix_array": "suffixes sorted",
@@ -121,8 +121,3 @@ def _builder(row: Mapping[str, Any]) -> str:
     """What builds an index: a tool, of ours the run's own index or the parts of one tier, on the CPU or on a GPU."""
     parts = "" if row["tier"] == "-" else f", the {row['tier']} tier's parts"
     return f"{row['tool']}{' on a GPU' if row['device'] == 'gpu' else ''}{parts}"
-
-
-def size_or_nothing(size: float) -> str:
-    """Bytes for readers, "" for what is not a number."""
-    return "" if size != size else format_bytes(size)

@@ -293,7 +293,7 @@ def found_nothing(row: Mapping[str, Any]) -> bool:
     return bool(row["queries"] > 0 and row["results"] == 0 and row["digest"])
 
 
-def steady(*sides: Mapping[str, Any]) -> bool:
+def _steady(*sides: Mapping[str, Any]) -> bool:
     """Whether the repeats of each measurement lie close enough together to divide it by another tool's (`STEADY`)."""
     return all(side["max_s"] <= STEADY * side["min_s"] for side in sides)
 
@@ -346,7 +346,7 @@ def _speedup_row(
     comparison: str, scope: str, numerator: Mapping[str, Any], denominator: Mapping[str, Any]
 ) -> dict[str, Any]:
     status = agreement(numerator, denominator)
-    if not status and comparison == "fast_over_peer" and not steady(numerator, denominator):
+    if not status and comparison == "fast_over_peer" and not _steady(numerator, denominator):
         status = REPEATS_DIFFER
     row = {**{key: denominator[key] for key in (*_CASE, "queries")}, "comparison": comparison, "scope": scope}
     for side, entry in (("numerator", numerator), ("denominator", denominator)):

@@ -22,7 +22,6 @@ from warpseed.report.blocks import (
     shown_speedup,
     texts,
 )
-from warpseed.report.building import size_or_nothing
 from warpseed.report.measurements import STEADY, Measurements, rows_of, times
 from warpseed.report.printed import printed_table
 from warpseed.report.words import (
@@ -177,7 +176,7 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
                 Cell(f"{row['tool']}, {how_many(row['threads'], 'thread')}"),
                 Cell(f"{machine_label(row['source'], row['machine'])}: {row['case']}", css="text"),
                 *(Cell(f"{row[name]:,}") for name in ("hits", "hits_of_theirs", "our_hits", "hits_of_ours")),
-                *(Cell(size_or_nothing(row[name])) for name in ("peak_bytes", "our_peak_bytes")),
+                *(Cell(_memory(row[name])) for name in ("peak_bytes", "our_peak_bytes")),
             ]
         )
         for row in rows_of(table)
@@ -186,6 +185,11 @@ def _peer_hits(measurements: Measurements, within: str) -> list[Block]:
     heads += map(Cell, ("hits", "of these\nours too", "ours", "of these\nits too", "its memory", "ours"))
     note = f"Hits are the same {within}. Memory: peak of the whole process."
     return [Heading("Hits beside other tools"), Text(note, soft=True), Table([heads], [Group("", rows)], len(heads))]
+
+
+def _memory(size: float) -> str:
+    """Bytes for readers, "" for what is not a number."""
+    return "" if size != size else format_bytes(size)
 
 
 SECTORS = (

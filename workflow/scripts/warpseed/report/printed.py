@@ -13,13 +13,7 @@ from warpseed.report.words import case_title, format_number, format_range, forma
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RATIO_NOTE", "printed_table"]
-
-RATIO_NOTE = (
-    "Ratio rows: for a time, the paper's time per query over ours (above 1: ours is faster; genomes and machines "
-    "differ); for a speedup, ours over the paper's. Ratios to the paper's CPU cores stand only where ours are as many, "
-    "and none where no hit was found: in a large genome each short k-mer may have more than max_hits, and is dropped."
-)
+__all__ = ["printed_table"]
 
 _NO_HITS = "no hits: each query has more than max_hits, or none"
 

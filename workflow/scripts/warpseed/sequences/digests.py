@@ -40,6 +40,8 @@ def digest_behind(number: int, name: str) -> Callable[[], str]:
             digest.set_result(whole.hexdigest())
         except OSError as error:
             digest.set_exception(InputError(f"{name}: reading failed ({error.strerror})."))
+        except BaseException as error:  # or who waits for the digest would wait for ever
+            digest.set_exception(error)
 
     # (A thread of its own, which nobody waits for who needs no digest: a process may end before it.)
     threading.Thread(target=take, daemon=True).start()

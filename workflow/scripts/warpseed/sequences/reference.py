@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -38,8 +38,8 @@ class Reference:
         Bases of each contig.
     codes : uint8[sum(lengths)]
         Codes 0-4 of all contigs.
-    taken : str or callable
-        The digest, or what waits for it and returns it: of a large file it may still be on its way.
+    wait_for_digest : callable
+        Returns the digest; that of a large file is taken while other work goes on, and waited for.
     path : str
         The file, as it was named.
     """
@@ -47,13 +47,13 @@ class Reference:
     names: tuple[str, ...]
     lengths: np.ndarray
     codes: np.ndarray
-    taken: str | Callable[[], str]
+    wait_for_digest: Callable[[], str]
     path: str
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the file's bytes as they are on the disk, compressed or not."""
-        return self.taken if isinstance(self.taken, str) else self.taken()
+        return self.wait_for_digest()
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -92,16 +92,16 @@ def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:
         if file.format == "FASTQ":
             raise InputError(f"{stream.name}: this is a FASTQ file; a reference must be a FASTA file.")
         if threads > 1 and not stream.packed and stream.size >= _LARGE_BYTES:
-            taken: str | Callable[[], str] = stream.digest_behind()
+            wait_for_digest = stream.digest_behind()
             contigs = read_stretches(stream, file.begin, threads)
             if contigs is None:
                 return read_reference(path)
         else:
             parser = FastxParser(stream.name, "FASTA", lines=True)
             (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
-            taken = stream.hexdigest
+            wait_for_digest = partial(str, stream.hexdigest)
         names = _contig_names(contigs, stream.name)
-    return Reference(names, np.diff(contigs.offsets), contigs.codes, taken, os.fspath(path))
+    return Reference(names, np.diff(contigs.offsets), contigs.codes, wait_for_digest, os.fspath(path))
 
 
 def _contig_names(contigs: Records, source: str) -> tuple[str, ...]:
