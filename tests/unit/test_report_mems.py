@@ -12,6 +12,7 @@ import pytest
 from drawn_figures import drawing, words
 from made_up_records import ROOT, load
 from page_reader import read_page
+from warpseed.fm_index.binned import PAPER_PARAMETERS
 from warpseed.report import mems, mems_values
 from warpseed.report.measurements import Measurements, load_measurements
 from warpseed.report.page import write_page
@@ -316,3 +317,7 @@ def test_real_reads_are_named(tmp_path: Path, measured: Measurements, source: st
     above = shown(tmp_path, measured, facts).partition("What the paper says of its figures")[0]
     named = "Not simulated: test-cpu (here): pacbio, real reads of the file real_ont.fa.gz."
     assert (named in above) == (source != "simulated") and "never.fa" not in above and "/data" not in above
+
+
+def test_the_paper_s_parameters_are_those_that_its_index_has():
+    assert PAPER_PARAMETERS._asdict() == mems_values.PAPERS_SETTINGS

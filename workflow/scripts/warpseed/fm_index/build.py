@@ -244,12 +244,12 @@ def plan_index(
         table_length = _parameter("table_length", table_length, 1, 15)
     watch, began = Stopwatch(), time.perf_counter()
     require_room = partial(check_memory, parts=chosen, device=device)
-    genome = _read_genome(reference, require_room, threads, watch)
-    segments = genome.text.segments
+    genome, text = _read_genome(reference, require_room, threads, watch)
+    segments = text.segments
     rows = int(segments.text_start[-1])
     parameters = Parameters(occ_interval, sa_interval, table_length or choose_table_length(rows))
     require_room(rows, parameters=parameters)
-    work = Work(genome.text, Sizes(rows, len(segments.contig), parameters), threads, watch)
+    work = Work(text, Sizes(rows, len(segments.contig), parameters), threads, watch)
     return Plan(genome, chosen, work, number, began)
 
 
@@ -288,21 +288,22 @@ class _Genome(NamedTuple):
     lengths: np.ndarray
     wait_for_digest: Callable[[], str]
     """of the reference"""
-    text: PackedText
 
 
-def _read_genome(reference: object, require_room: Callable[[int], None], threads: int, watch: Stopwatch) -> _Genome:
-    """The reference's text; its codes, and what reading took, are gone when this returns."""
+def _read_genome(
+    reference: object, require_room: Callable[[int], None], threads: int, watch: Stopwatch
+) -> tuple[_Genome, PackedText]:
+    """The reference and its text; its codes, and what reading took, are gone when this returns."""
     with watch.stage("read"):
         read = _read(reference, require_room, threads)
     with watch.stage("text"):
         segments = find_segments(read.codes, read.offsets, threads)
         _check_size(read, int(read.lengths.sum()) + len(segments.contig), len(segments.contig))
         text = pack_text(read.codes, read.offsets, segments, threads)
-    genome = _Genome(read.names, read.lengths, read.wait_for_digest, text)
+    genome = _Genome(read.names, read.lengths, read.wait_for_digest)
     del read
     return_freed_memory()
-    return genome
+    return genome, text
 
 
 def one_device(device: str) -> int | None:
