@@ -90,7 +90,7 @@ def damage(folder: Path, case: Case) -> None:
         values = _filled(np.load(path), case.what, np.random.default_rng(case.place), manifest)
         path.write_bytes(path.read_bytes()[:HEADER] + values.tobytes())
         manifest["files"][case.file].update(sha256_of_pieces=_digest_of_pieces(path), checksum=checksum(values))
-    (folder / "index.json").write_text(sign(manifest))
+    (folder / "index.json").write_text("".join(sign(manifest)))
 
 
 def _digest_of_pieces(path: Path) -> str:

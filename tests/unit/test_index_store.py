@@ -66,7 +66,7 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
     path = folder / "index.json"
     manifest = json.loads(path.read_text())
     changed = edit(manifest)
-    text = sign(manifest) if changed is None else json.dumps(changed)
+    text = "".join(sign(manifest)) if changed is None else json.dumps(changed)
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
 

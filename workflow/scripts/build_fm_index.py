@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from warpseed.compute.machine import machine_name, usable_cores
+from warpseed.compute.machine import machine_name, return_what_is_freed, usable_cores
 from warpseed.fm_index.make import make_index
 from warpseed.measure.records import SHARED, index_rows, write_records
 from warpseed.measure.timing import side_fields
@@ -28,6 +28,7 @@ def main(snakemake: Any) -> None:
     params, threads = snakemake.params, usable_cores()
     names = ("parts", "occ_interval", "sa_interval", "table_length", "device")
     parameters = {name: getattr(params, name) for name in names}
+    return_what_is_freed()
     warm_up(parameters)
     index = make_index(snakemake.input.fasta, snakemake.output.index, threads=threads, **parameters)
 

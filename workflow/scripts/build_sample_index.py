@@ -5,6 +5,7 @@ Input: `fasta`. Params: `parts`, `occ_interval`, `sa_interval`, `table_length`, 
 
 from typing import Any
 
+from warpseed.compute.machine import return_what_is_freed
 from warpseed.errors import how_many
 from warpseed.fm_index.make import make_index
 from warpseed.workflow.job import rule_log
@@ -13,6 +14,7 @@ from warpseed.workflow.job import rule_log
 def main(snakemake: Any) -> None:
     """Make the index."""
     params = snakemake.params
+    return_what_is_freed()
     index = make_index(
         snakemake.input.fasta,
         snakemake.output.index,

@@ -143,9 +143,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _index(options: argparse.Namespace) -> int:
+    from warpseed.compute.machine import return_what_is_freed
     from warpseed.fm_index.make import make_index
     from warpseed.fm_index.store import add_parts
 
+    return_what_is_freed()
     names = ("parts", "occ_interval", "sa_interval", "table_length")
     chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
     began = time.perf_counter()

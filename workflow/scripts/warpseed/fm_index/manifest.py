@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,15 +60,18 @@ def describe(index: SeedIndex, files: dict[str, FileEntry]) -> dict[str, Any]:
     }
 
 
-def sign(content: dict[str, Any]) -> str:
-    """The text of index.json, with a digest over everything else in it."""
+def sign(content: dict[str, Any]) -> Iterator[str]:
+    """The text of index.json, in pieces, with a digest over everything else in it."""
     bare = {key: value for key, value in content.items() if key != "digest"}
-    digest = hashlib.sha256(_canonical(bare).encode("utf-8", "surrogatepass")).hexdigest()
-    return _canonical(bare | {"digest": digest})
+    digest = hashlib.sha256()
+    for piece in _canonical(bare):
+        digest.update(piece.encode("utf-8", "surrogatepass"))
+    return _canonical(bare | {"digest": digest.hexdigest()})
 
 
-def _canonical(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+def _canonical(content: dict[str, Any]) -> Iterator[str]:
+    yield from json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(content)
+    yield "\n"
 
 
 def understand(folder: str, data: bytes) -> Manifest:
@@ -83,7 +87,7 @@ def understand(folder: str, data: bytes) -> Manifest:
         content = json.loads(text)
         version = _whole(content["format"], 1, 1 << 30)
         if version == FORMAT_VERSION:
-            if sign(content) != text:
+            if "".join(sign(content)) != text:
                 raise ValueError("it is not as it was written")
             return _check(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

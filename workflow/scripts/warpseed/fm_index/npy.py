@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.pipeline import mapped
+from warpseed.compute.places import read_at
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.checksum import checksum
 
@@ -92,16 +93,7 @@ def digest_of_pieces(number: int, threads: int = 1) -> str:
     number : descriptor of the file
     """
     places = range(0, os.fstat(number).st_size, PIECE_BYTES)
-    return _joined(mapped(places, lambda place: _digest([_read_at(number, place)]), threads))
-
-
-def _read_at(number: int, begin: int) -> bytes:
-    """A piece of a file, shorter where it ends before."""
-    parts, end = [], begin + PIECE_BYTES
-    while begin < end and (part := os.pread(number, end - begin, begin)):
-        parts.append(part)
-        begin += len(part)
-    return b"".join(parts)
+    return _joined(mapped(places, lambda place: _digest([read_at(number, place, place + PIECE_BYTES)]), threads))
 
 
 def _write_at(number: int, data: memoryview | bytes, place: int) -> None:

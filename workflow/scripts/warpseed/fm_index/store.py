@@ -115,7 +115,7 @@ def _threads() -> int:
 def _write_manifest(folder: int, name: str, content: dict[str, object]) -> None:
     number = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644, dir_fd=folder)
     with open(number, "w", encoding="utf-8") as handle:
-        handle.write(sign(content))
+        handle.writelines(sign(content))
 
 
 def add_parts(

@@ -85,13 +85,20 @@ class FastxParser:
         self.source = source
         self.format = format
         self._parse = parse_fasta if format == "FASTA" else parse_fastq
-        self._state = np.zeros(STATE_CELLS, np.int64)
-        self._state[LINE] = 1 + before[1]
-        self._state[KEEPS_LETTERS] = letters
+        self._letters = letters
         self.keeps_qualities = qualities and format == "FASTQ"
         self.keeps_lines = lines and format == "FASTA"
+        self._before = before
         self._held = _no_records()
-        self._records_taken = before[0]
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was parsed. The arrays stay, for what is parsed next: to have the pages of new ones cleared takes
+        about as long as parsing."""
+        self._records_taken, lines = self._before
+        self._state = np.zeros(STATE_CELLS, np.int64)
+        self._state[LINE] = 1 + lines
+        self._state[KEEPS_LETTERS] = self._letters
         self._first_line_returns = False
 
     @property
@@ -199,11 +206,8 @@ class FastxParser:
         """
         held, records, bases, name_bytes = self._held, self.records, self.bases, self._name_bytes
         count = records if all_records else self.complete_records()
-        if count == records:
-            held.offsets[count], held.name_offsets[count] = bases, name_bytes
-        end, name_end = int(held.offsets[count]), int(held.name_offsets[count])
-        qualities_end, lines_end = end if self.keeps_qualities else 0, count if self.keeps_lines else 0
-        sizes = (end, count + 1, name_end, count + 1, qualities_end, lines_end)
+        sizes = self._sizes(count)
+        end, _, name_end, _, qualities_end, lines_end = sizes
         self._held = _no_records()
         if not all_records:
             self._held = Records(
@@ -222,6 +226,19 @@ class FastxParser:
             for array, size in zip(held, sizes, strict=True):
                 array.resize(size, refcheck=False)
         return Records(*(array[:size] for array, size in zip(held, sizes, strict=True)))
+
+    def view(self) -> Records:
+        """All records, the last one whole or not, in the parser's own arrays: until it is fed or restarted."""
+        return Records(*(array[:size] for array, size in zip(self._held, self._sizes(self.records), strict=True)))
+
+    def _sizes(self, count: int) -> tuple[int, ...]:
+        """How much of each array the first records take."""
+        held = self._held
+        if count == self.records:
+            held.offsets[count], held.name_offsets[count] = self.bases, self._name_bytes
+        end, name_end = int(held.offsets[count]), int(held.name_offsets[count])
+        qualities, lines = end if self.keeps_qualities else 0, count if self.keeps_lines else 0
+        return end, count + 1, name_end, count + 1, qualities, lines
 
     def complete_records(self) -> int:
         """Records that `take` would return now."""

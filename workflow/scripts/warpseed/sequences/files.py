@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, TypeVar
 
 from warpseed.compute.pipeline import behind
+from warpseed.compute.places import fill_from, read_at
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
 from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
@@ -32,6 +33,7 @@ __all__ = [
 
 GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
+_Read = TypeVar("_Read")
 _WRITE_BYTES = 1 << 17
 _PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted
 _PACKED_BYTES = 1 << 16
@@ -282,14 +284,18 @@ class ByteStream:
         InputError
             When reading fails.
         """
-        parts = []
+        return self._at_a_place(read_at, begin, end)
+
+    def fill_from(self, begin: int, buffer: memoryview) -> int:
+        """Fill a buffer with the bytes of an ordinary file from one on; returns how many there were, fewer where the
+        file ends before; errors and threads as `read_at`."""
+        return self._at_a_place(fill_from, begin, buffer)
+
+    def _at_a_place(self, read: Callable[..., _Read], *place: object) -> _Read:
         try:
-            while begin < end and (part := os.pread(self._handle.fileno(), end - begin, begin)):
-                parts.append(part)
-                begin += len(part)
+            return read(self._handle.fileno(), *place)
         except OSError as error:
             raise self._unreadable(error) from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def pieces(self, piece_bytes: int = _READ_BYTES) -> Iterator[memoryview | bytes]:
         """Yield the uncompressed bytes in pieces of at most about `piece_bytes`.

@@ -6,6 +6,7 @@ a record, and whether that is so is known when the stretch before it has been pa
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,11 +26,27 @@ __all__ = ["STRETCH_BYTES", "read_stretches"]
 STRETCH_BYTES = 4 << 20
 _LINE_BYTES = 1 << 12
 """Behind a place where a stretch could end, in which the end of a line is looked for."""
+_HEADER = ord(">")
+
+
+class _Room(NamedTuple):
+    """What a stretch is read into and parsed into, and when that is done with, another one."""
+
+    text: memoryview
+    parser: FastxParser
+
+    @classmethod
+    def of(cls, name: str) -> _Room:
+        """Room for a stretch of a file of that name."""
+        parser = FastxParser(name, "FASTA", lines=True, before=(0, -1))
+        return cls(np.empty(STRETCH_BYTES + _LINE_BYTES, np.uint8).data, parser)
 
 
 class _Parsed(NamedTuple):
     """What a stretch holds."""
 
+    room: _Room
+    """where its records are"""
     records: Records
     continues: bool
     """whether its first record is the rest of the one before it"""
@@ -58,7 +75,7 @@ class _Joined:
         self.starts.append(records.offsets[first:-1] + self.bases)
         self.name_starts.append(records.name_offsets[first:-1] + self.name_bytes)
         self.header_lines.append(records.lines[first:] + self.lines)
-        self.names.append(records.names)
+        self.names.append(records.names.copy())
         self.bases += len(records.codes)
         self.name_bytes += len(records.names)
         self.lines += parsed.lines
@@ -91,22 +108,29 @@ def read_stretches(stream: ByteStream, first: int, threads: int) -> Records | No
     """
     codes = np.empty(stream.size - first, np.uint8)
     joined = _Joined()
+    free: deque[_Room] = deque()
 
     def parse(place: tuple[int, int]) -> _Parsed | None:
-        return _parse(stream, *place)
+        try:
+            room = free.pop()
+        except IndexError:
+            room = _Room.of(stream.name)
+        return _parse(stream, *place, room)
 
-    def placed() -> Iterator[tuple[int, np.ndarray]]:
+    def placed() -> Iterator[tuple[int, _Parsed]]:
         before = None
         for parsed in mapped(_cut(stream, first), parse, threads):
             if parsed is None or not _fit(before, parsed):
                 raise _Unfit
             before, at = parsed, joined.bases
             joined.add(parsed)
-            yield at, parsed.records.codes
+            yield at, parsed
 
-    def put(part: tuple[int, np.ndarray]) -> None:
-        at, own = part
+    def put(part: tuple[int, _Parsed]) -> None:
+        at, parsed = part
+        own = parsed.records.codes
         codes[at : at + len(own)] = own
+        free.append(parsed.room)
 
     try:
         for _ in mapped(placed(), put, threads):
@@ -132,19 +156,19 @@ def _cut(stream: ByteStream, first: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _parse(stream: ByteStream, begin: int, end: int) -> _Parsed | None:
-    text = stream.read_at(begin, end)
-    if len(text) < end - begin:
+def _parse(stream: ByteStream, begin: int, end: int, room: _Room) -> _Parsed | None:
+    text, parser = room.text[: end - begin], room.parser
+    if stream.fill_from(begin, text) < len(text):
         return None
-    parser = FastxParser(stream.name, "FASTA", lines=True, before=(0, -1))
-    continues = not text.startswith(b">")
+    parser.restart()
+    continues = text[0] != _HEADER
     try:
         parser.feed(b">\n" if continues else b"\n")
         parser.feed(text)
     except InputError:
         return None
     in_sequence, at_line, lines = parser.in_sequence, parser.at_line, parser.line - 1
-    return _Parsed(parser.take(all_records=True), continues, lines, in_sequence, at_line)
+    return _Parsed(room, parser.view(), continues, lines, in_sequence, at_line)
 
 
 def _fit(before: _Parsed | None, parsed: _Parsed) -> bool:
