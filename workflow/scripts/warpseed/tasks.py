@@ -46,6 +46,8 @@ _LEAST_QUERIES, _LEAST_BASES = 64, 1 << 16
 _TURN = 0.15e-3
 """Seconds of the interpreter that a part takes, which threads have one after the other: a part that takes them less
 than that many times the threads waits for its turn longer than it works."""
+_LEAST_WORK = 2e-3
+"""Seconds that a part is worth at least: to hand it to another thread, and what it found back, takes a fraction of it."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -244,16 +246,24 @@ class Tasks:
         if begin == end:
             return None
         if settled or end - begin > 1 or room.results < _LARGE_ROOM:
-            worth = int(settled * _TURN * self.threads / took) if took else 0
-            part = part._replace(begin=begin, most=min(max(part.shared, worth), _QUERIES_AT_ONCE))
+            tried = min(end - part.begin, part.most)
+            part = part._replace(begin=begin, most=min(max(part.shared, self._worth(settled, took)), _QUERIES_AT_ONCE))
             most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
-            return _parts(part, max(1, settled), max(1, min(most, part.most)))
+            most = max(1, min(most, part.most))
+            return _parts(part, most if settled == tried else max(1, settled), most)
         low, high = room.text[0], min(room.text[1], self._search.text_length)
         if high - low == 1:  # what begins at one place of the text is no more than the query has places
             return iter([part._replace(room=Room(2 * room.results, room.text))])
         middle = (low + high) // 2
         left = part._replace(room=Room(_LARGE_ROOM, (low, middle)), continues=True)
         return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])
+
+    def _worth(self, settled: int, took: float) -> int:
+        """Queries that are worth a turn, where so many took so long, which a turn is part of; at most those of a set."""
+        if not took:
+            return 0
+        worth, work = max(_TURN * self.threads, _LEAST_WORK), took - _TURN
+        return int(min(settled * worth / work, _QUERIES_AT_ONCE)) if work > 0 else _QUERIES_AT_ONCE
 
     def _batch(
         self, queries: Queries, found: Found, continues: bool, watch: Stopwatch, text: memoryview | None = None
