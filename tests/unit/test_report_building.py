@@ -70,3 +70,27 @@ def test_the_index_of_another_systems_machine_stands_in_one_section_alone(tmp_pa
     assert [row[:2] for row in rows] == [here]
     _, *rows = shown(building.index_build(measurements.of("one_error"), of_all=True))
     assert [row[:2] for row in rows] == [here, other]
+
+
+def test_memory_a_base_stands_beside_that_of_the_program(tmp_path: Path) -> None:
+    """Of a tiny genome it is the program's; where none was recorded, nothing is taken off."""
+    fields = {"system": "kmer_seeds", "tier": "fast", "device": "cpu", "stage": "process"}
+    first = {"case": "build of the first {} bases", "parameters": "bases={}"}
+    rows = index_rows([], bases=2_000_000, reference="yeast", tool="warpseed", machine="test-cpu")
+    for bases, threads, peak in ((0, 1, 19e6), (0, 2, 20e6), (1_000, 2, 6e6), (1_000_000, 2, 13e6)):
+        case = {key: text.format(bases) for key, text in first.items()} if bases else {}
+        rows += [
+            build(**fields, **case, threads=threads, metric=metric, unit=unit, value=value)
+            for metric, unit, value in (("time", "s", 1.0), ("memory", "bytes", peak))
+        ]
+    head, *table = shown(building.index_build(load(tmp_path, rows).of("kmer_seeds"), of_all=True))
+    assert head[-3:] == ["peak memory", "bytes a base", "less a tiny genome's"]
+    assert {(row[2], row[4]): row[-2:] for row in table} == {
+        ("yeast, 2 Mbp", "1"): ["9.50", "6.50"],
+        ("yeast, 2 Mbp", "2"): ["10.00", "7.00"],
+        ("yeast, the first 1 kbp", "2"): ["", ""],
+        ("yeast, the first 1 Mbp", "2"): ["13.00", "7.00"],
+    }
+    alone = [row for row in rows if row.get("parameters") != "bases=1000"]
+    head, *_ = shown(building.index_build(load(tmp_path / "other", alone).of("kmer_seeds"), of_all=True))
+    assert head[-2:] == ["peak memory", "bytes a base"]

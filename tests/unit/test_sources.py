@@ -19,6 +19,7 @@ from warpseed.workflow.kmer_seeds_cases import (
     is_tagged,
     sample_searches,
     tagged_references,
+    timed_builds,
     timed_datasets,
 )
 from warpseed.workflow.sheets import Places
@@ -262,6 +263,11 @@ def test_bowtie_stands_where_files_go_to_files(items: tuple[list[str], ...], exp
 )
 def test_what_builds_the_index_that_is_timed(block: dict[str, Any], measured: list[str], expected: list[str]) -> None:
     assert build_devices(block, measured) == expected
+
+
+@pytest.mark.parametrize(("devices", "expected"), [(["cpu", "gpu"], 24), (["cpu"], 24), (["gpu"], 3)])
+def test_how_often_the_index_is_built_where_that_is_timed(devices: list[str], expected: int) -> None:
+    assert timed_builds({"threads": [1, 8], "first_bases": [5, 6, 7]}, devices, 3) == expected
 
 
 def test_items_are_those_of_the_timing() -> None:

@@ -13,6 +13,7 @@ from warpseed.workflow.kmer_seeds_cases import (
     is_tagged,
     sample_searches,
     tagged_references,
+    timed_builds,
     timed_datasets,
 )
 from warpseed.workflow.sources import reads_of
@@ -79,8 +80,7 @@ TIME_BOWTIE = needs.Request(
 TIME_INDEX = needs.Request(
     lambda wildcards: needs.time_builds(
         index_size(wildcards.reference),
-        # The CPU builds in the job and as a process, for each number of threads.
-        (1 + ("cpu" in BUILT_ON) * (2 * len(INDEX_BUILDS) + len(KMER_SEEDS["index_builds"]["first_bases"]))) * REPEATS,
+        timed_builds(KMER_SEEDS["index_builds"], BUILT_ON, REPEATS),
     )
 )
 

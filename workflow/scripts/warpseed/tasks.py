@@ -47,7 +47,7 @@ _TURN = 0.15e-3
 """Seconds of the interpreter that a part takes, which threads have one after the other: a part that takes them less
 than that many times the threads waits for its turn longer than it works."""
 _LEAST_WORK = 2e-3
-"""Seconds that a part is worth at least: to hand it to another thread, and what it found back, takes a fraction of it."""
+"""Seconds of work that a part has at least: to hand it to another thread, and back, takes a fraction of them."""
 _FILL = 0.75
 """How full the room should be of batches whose results are known about."""
 
@@ -259,7 +259,7 @@ class Tasks:
         return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])
 
     def _worth(self, settled: int, took: float) -> int:
-        """Queries that are worth a turn, where so many took so long, which a turn is part of; at most those of a set."""
+        """Queries that are worth a turn, where so many took so long, a turn among it; at most those of a set."""
         if not took:
             return 0
         worth, work = max(_TURN * self.threads, _LEAST_WORK), took - _TURN

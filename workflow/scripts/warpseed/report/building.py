@@ -26,8 +26,11 @@ _NOTE = (
     "Medians of as many repeats as stand beside them. Each is of the version that its machine has (its commit stands "
     "under Machines and versions), so that times of one genome on like machines differ also by what was changed "
     "between them. A version that sorts both directions of the genome side by side adds the times of both, which may "
-    "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded."
+    "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded; where that "
+    "of a tiny genome was, too, which is what Python, libraries and threads take, it is taken off in the last column."
 )
+_TINY = 10_000
+"""Bases of a genome that take next to nothing."""
 
 
 class Genome(NamedTuple):
@@ -74,9 +77,9 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
         return []
     known = genomes(measurements)
     peaks = _peaks(measurements)
-    rows = [_cells(row, known, peaks.get(tuple(row[key] for key in _MEMORY_KEYS))) for row in rows_of(built)]
+    rows = [_cells(row, known, peaks) for row in rows_of(built)]
     heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
-    heads += map(Cell, ("peak memory", "bytes a base"))
+    heads += map(Cell, ("peak memory", "bytes a base", "less a tiny genome's"))
     kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
     shown = [Row([cells[place] for place in kept]) for cells in rows]
     table = Table([[heads[place] for place in kept]], [Group("", shown)], len(kept))
@@ -90,7 +93,8 @@ def _machines_of_this_system(measurements: Measurements) -> set[tuple[str, str]]
     return set(zip(own["source"], own["machine"], strict=True))
 
 
-_MEMORY_KEYS = ["source", "machine", "tool", "tier", "device", "threads", "case", "parameters", "stage"]
+_SAME_COMMAND = ["source", "machine", "tool", "tier", "device", "stage"]
+_MEMORY_KEYS = [*_SAME_COMMAND, "threads", "case", "parameters"]
 
 
 def _peaks(measurements: Measurements) -> dict[Any, float]:
@@ -100,7 +104,17 @@ def _peaks(measurements: Measurements) -> dict[Any, float]:
     return peaks
 
 
-def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peak: float | None) -> list[Cell]:
+def _of_a_tiny_genome(row: Mapping[str, Any], peaks: Mapping[Any, float]) -> float:
+    """The peak of the same command on the same machine where it indexes next to nothing; not a number if unknown."""
+    for place, peak in peaks.items():
+        other = dict(zip(_MEMORY_KEYS, place, strict=True))
+        bases = split_parameters(other["parameters"]).get("bases")
+        if bases and int(bases) <= _TINY and all(row[key] == other[key] for key in _SAME_COMMAND):
+            return peak
+    return math.nan
+
+
+def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peaks: Mapping[Any, float]) -> list[Cell]:
     """A row: what built which genome on which machine, the stage, and how long it took."""
     genome = known.get((row["source"], row["machine"]), Genome("", math.nan))
     first = split_parameters(row["parameters"]).get("bases")
@@ -111,10 +125,16 @@ def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peak
         label = genome.label
     cells = texts(_builder(row), machine_label(row["source"], row["machine"]), label, _WORDS[row["stage"]])
     cells += [Cell(str(row["threads"])), Cell(str(row["repeats"])), Cell(format_seconds(row["median_s"]))]
+    peak = peaks.get(tuple(row[key] for key in _MEMORY_KEYS))
     if peak is None:
-        return [*cells, Cell(""), Cell("")]
-    a_base = "" if genome.bases != genome.bases else f"{peak / genome.bases:.2f}"
-    return [*cells, Cell(format_bytes(peak)), Cell(a_base)]
+        return [*cells, *texts("", "", "")]
+    beside = peak - _of_a_tiny_genome(row, peaks)
+    return [*cells, Cell(format_bytes(peak)), *(Cell(_a_base(of, genome)) for of in (peak, beside))]
+
+
+def _a_base(peak: float, genome: Genome) -> str:
+    """Bytes a base; "" of a tiny genome, or where either is not known."""
+    return f"{peak / genome.bases:.2f}" if genome.bases > _TINY and peak == peak else ""
 
 
 def _builder(row: Mapping[str, Any]) -> str:

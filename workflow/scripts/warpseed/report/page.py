@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from warpseed.errors import InputError
 from warpseed.report import parts, tables
 from warpseed.report.blocks import Block, Cell, Files, Group, Heading, Link, Row, Table, Text, link_to
-from warpseed.report.building import genomes
+from warpseed.report.building import Genome, genomes
 from warpseed.report.measurements import Measurements, rows_of
 from warpseed.report.papers import Paper
 from warpseed.report.systems import SYSTEMS
@@ -193,6 +193,7 @@ _CARDS = (
 def _cards(summary: pd.DataFrame, measurements: Measurements) -> list[_Card]:
     """The speedups of the paper's first item or else another; of this run and the paper tier where there are such."""
     first = next(iter(measurements.paper.items), "")
+    known = genomes(measurements) if measurements.paper.searches_an_index else {}
     cards = []
     for comparison, top, bottom, threads in _CARDS:
         own = summary[(summary["comparison"] == comparison) & (summary["cases"] > 0)]
@@ -209,11 +210,16 @@ def _cards(summary: pd.DataFrame, measurements: Measurements) -> list[_Card]:
         own = own[own["machine"] == own["machine"].iloc[0]].sort_values("numerator_threads", kind="stable")
         if threads == "most" and own["numerator_threads"].nunique() < 2:
             continue
-        cards.append(_card(rows_of(own)[0 if threads == "fewest" else -1], summary, measurements))
+        cards.append(_card(rows_of(own)[0 if threads == "fewest" else -1], summary, measurements, known))
     return cards
 
 
-def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements) -> _Card:
+def _card(
+    row: dict[str, Any],
+    summary: pd.DataFrame,
+    measurements: Measurements,
+    known: Mapping[tuple[str, str], Genome],
+) -> _Card:
     printed = measurements.paper.printed(row["item"])
     low, high = format_number(row["lowest"]), format_number(row["highest"])
     several = f"median; {low} to {high} over {row['cases']} cases" if row["cases"] > 1 else "one case"
@@ -226,15 +232,14 @@ def _card(row: dict[str, Any], summary: pd.DataFrame, measurements: Measurements
     return _Card(
         shown,
         f"{side_of(row, 'denominator')}, over {side_of(row, 'numerator')}",
-        spread + machine_label(row["source"], row["machine"]) + _on_genome(row, measurements),
+        spread + machine_label(row["source"], row["machine"]) + _on_genome(row, known),
     )
 
 
-def _on_genome(row: Mapping[str, Any], measurements: Measurements) -> str:
-    """The genome that a machine's index is of, where the system searches one and it is known."""
-    genome = genomes(measurements).get((row["source"], row["machine"]))
-    searched = measurements.paper.inside == "index open"
-    return f", {genome.label}" if genome and genome.label and searched else ""
+def _on_genome(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome]) -> str:
+    """The genome that a machine's index is of, where it is known."""
+    genome = known.get((row["source"], row["machine"]))
+    return f", {genome.label}" if genome and genome.label else ""
 
 
 def _as_processes(row: dict[str, Any], summary: pd.DataFrame) -> float | None:

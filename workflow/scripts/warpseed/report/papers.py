@@ -68,6 +68,11 @@ class Paper:
         """The paper's hardware, such as "AMD Opteron 2378, Tesla C2050"."""
         return f"{self.hardware['cpu']}, {self.hardware['gpu']}"
 
+    @property
+    def searches_an_index(self) -> bool:
+        """Whether what is timed searches the index of a genome."""
+        return self.inside == "index open"
+
     def item_of(self, printed: str) -> str:
         """The record's item that a printed table or figure is, or the printed name where we measure no such item."""
         own = (item for item, facts in self.items.items() if printed in facts.get("prints", [facts["printed"]]))

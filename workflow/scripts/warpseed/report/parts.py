@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
+from warpseed.measure.records import RATE
 from warpseed.report import tables
 from warpseed.report.blocks import (
     Block,
@@ -242,14 +243,10 @@ def _limit_cell(part: str, value: float) -> Cell:
     return Cell(f"{value:.0%}".replace("%", " %") if part == "share" else format_seconds(value))
 
 
-_RATE = "random sectors of the "
-"""What the case of a rate begins with; behind it stand the array and, where sectors are written too, that they are."""
-
-
 def _rates(measurements: Measurements) -> list[Block]:
     rows = [
         Row(
-            texts(row["case"].removeprefix(_RATE), machine_label(row["source"], row["machine"]))
+            texts(row["case"].removeprefix(RATE), machine_label(row["source"], row["machine"]))
             + [Cell(format_bytes(row["bytes"]) if row["bytes"] >= 0 else ""), Cell(f"{format_scaled(row['per_s'])}/s")]
         )
         for row in rows_of(tables.rates_table(measurements))

@@ -18,6 +18,7 @@ __all__ = [
     "is_tagged",
     "sample_searches",
     "tagged_references",
+    "timed_builds",
     "timed_datasets",
 ]
 
@@ -106,6 +107,23 @@ def build_devices(block: Mapping[str, Any], devices: Sequence[str]) -> list[str]
         What is measured on.
     """
     return [device for device in devices if block["threads"] and device in (block["devices"] or devices)]
+
+
+def timed_builds(block: Mapping[str, Any], devices: Sequence[str], repeats: int) -> int:
+    """Return how many times the index is built where that is timed.
+
+    Parameters
+    ----------
+    block : mapping
+        `kmer_seeds.index_builds` of a checked configuration.
+    devices : sequence of str
+        Those of `build_devices`: the CPU builds in the job and as a process, for each number of threads, and the first
+        bases as a process.
+    repeats : int
+        `measure.repeats`.
+    """
+    on_cpu = 2 * len(block["threads"]) + len(block["first_bases"]) if "cpu" in devices else 0
+    return (1 + on_cpu) * repeats
 
 
 def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:
