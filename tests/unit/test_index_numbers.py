@@ -24,6 +24,7 @@ def test_an_index_built_on_a_gpu_is_the_record() -> None:
         told = [f"{medians[(*side, stage)]:.3f}" if (*side, stage) in medians.index else "" for side in sides]
         assert [cell.strip() for cell in line.split("|")[2:-1]] == told
     there, here = (medians["warpseed", device] for device in ("gpu", "cpu"))
+    assert f"took {here['process']:.2f} s. `config/h200_human.yaml`" in " ".join(page.split())
     told = [
         f"{there['suffix_array'] + there['tagged_rows']:.3f}",
         f"{there['total']:.2f}",

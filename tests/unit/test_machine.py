@@ -125,6 +125,33 @@ print(filled - before, kept - before, here() - before)
 """
 
 
+_IN_TURN = """
+import ctypes, os, sys
+import numpy as np
+from pathlib import Path
+from warpseed.compute import machine
+
+def here():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+for name in sys.argv[1:]:
+    getattr(machine, name)()
+before, blocks = here(), [np.ones(1 << 20, np.uint8) for _ in range(101)]
+top = blocks.pop()
+del blocks
+print(here() - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_freed_is_kept_or_goes_back(kept: bool) -> None:
+    """Blocks of a megabyte below one that is still used. Who gives them back does so for good."""
+    names = ["keep_what_is_freed"] if kept else ["keep_what_is_freed", "return_what_is_freed", "keep_what_is_freed"]
+    done = subprocess.run([sys.executable, "-c", _IN_TURN, *names], capture_output=True, text=True, check=True)
+    assert (int(done.stdout) > 50_000_000) == kept
+
+
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
 def test_freed_memory_goes_back_to_the_system() -> None:
     """What lies below a block that is still used is kept, unless it is asked for."""

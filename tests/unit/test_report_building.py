@@ -84,7 +84,7 @@ def test_memory_a_base_stands_beside_that_of_the_program(tmp_path: Path) -> None
             for metric, unit, value in (("time", "s", 1.0), ("memory", "bytes", peak))
         ]
     head, *table = shown(building.index_build(load(tmp_path, rows).of("kmer_seeds"), of_all=True))
-    assert head[-3:] == ["peak memory", "bytes a base", "less a tiny genome's"]
+    assert head[-3:] == ["peak memory", "bytes a base", "beside a tiny genome's"]
     assert {(row[2], row[4]): row[-2:] for row in table} == {
         ("yeast, 2 Mbp", "1"): ["9.50", "6.50"],
         ("yeast, 2 Mbp", "2"): ["10.00", "7.00"],

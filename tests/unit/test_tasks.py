@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import warpseed.tasks
 from warpseed.batches import find_all
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.build import build_index
@@ -83,9 +84,12 @@ def test_what_is_left_is_shared_again_where_it_turns_out_to_take_long(poly_a: Se
         return [each.end - each.begin for each in rest]
 
     assert sizes(part, 1e-5) == [936]
-    assert sizes(part, 1.15e-3) == 7 * [128] + [40]  # a turn, and half of what a part is worth
+    worth_130 = warpseed.tasks._TURN + warpseed.tasks._LEAST_WORK * 64 / 130.5
+    assert sizes(part, worth_130) == 7 * [130] + [26]
     (slow,) = tasks._rest(part, 64, 64, 1e-5) or []
     assert sizes(slow, 1.0) == 13 * [64] + [40]
+    nothing = [each.end - each.begin for each in tasks._rest(part, 0, 0, 1e-5) or []]
+    assert max(nothing) == 64 and sum(nothing) == 1000
 
 
 def test_a_search_ends_with_the_kmer_that_has_no_room(poly_a: SeedIndex) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warpseed.compute.machine import usable_cores
+from warpseed.compute.machine import return_what_is_freed, usable_cores
 from warpseed.errors import InputError, advice_for, explain, how_many, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
@@ -143,11 +143,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _index(options: argparse.Namespace) -> int:
-    from warpseed.compute.machine import return_what_is_freed
     from warpseed.fm_index.make import make_index
     from warpseed.fm_index.store import add_parts
 
-    return_what_is_freed()
     names = ("parts", "occ_interval", "sa_interval", "table_length")
     chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
     began = time.perf_counter()
@@ -380,8 +378,10 @@ def _run(given: Sequence[str], *, is_program: bool) -> int:
         if is_program:
             stop_on_signals()
         _parser().parse_args(given, options)
-        if is_program and options.command == "index" and not options.quiet:
-            log_to_standard_error()
+        if is_program and options.command == "index":
+            return_what_is_freed()
+            if not options.quiet:
+                log_to_standard_error()
         options.say = (lambda text: None) if options.quiet else say
         if options.command not in ("verify", "check"):
             options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")

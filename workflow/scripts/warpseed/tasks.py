@@ -44,8 +44,8 @@ _SHARES = 4
 _LEAST_QUERIES, _LEAST_BASES = 64, 1 << 16
 """Queries that are not worth being dealt out, nor that many bases."""
 _TURN = 0.15e-3
-"""Seconds of the interpreter that a part takes, which threads have one after the other: a part that takes them less
-than that many times the threads waits for its turn longer than it works."""
+"""Seconds of the interpreter that a part takes. Threads have it one after the other: where a part works for less than a
+turn of each of them, it waits for its own longer than it works."""
 _LEAST_WORK = 2e-3
 """Seconds of work that a part has at least: to hand it to another thread, and back, takes a fraction of them."""
 _FILL = 0.75
@@ -247,7 +247,7 @@ class Tasks:
             return None
         if settled or end - begin > 1 or room.results < _LARGE_ROOM:
             tried = min(end - part.begin, part.most)
-            part = part._replace(begin=begin, most=min(max(part.shared, self._worth(settled, took)), _QUERIES_AT_ONCE))
+            part = part._replace(begin=begin, most=max(part.shared, self._worth(settled, took)))
             most = int(_FILL * room.results * settled / max(1, results)) if settled else part.most
             most = max(1, min(most, part.most))
             return _parts(part, most if settled == tried else max(1, settled), most)
@@ -259,8 +259,8 @@ class Tasks:
         return iter([left, part._replace(room=Room(_LARGE_ROOM, (middle, high)))])
 
     def _worth(self, settled: int, took: float) -> int:
-        """Queries that are worth a turn, where so many took so long, a turn among it; at most those of a set."""
-        if not took:
+        """Queries that are worth a turn, where so many took so long, a turn among it; 0 where that is not known."""
+        if not (settled and took):
             return 0
         worth, work = max(_TURN * self.threads, _LEAST_WORK), took - _TURN
         return int(min(settled * worth / work, _QUERIES_AT_ONCE)) if work > 0 else _QUERIES_AT_ONCE

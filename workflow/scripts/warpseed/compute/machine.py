@@ -23,6 +23,7 @@ __all__ = [
     "cpu_model",
     "driver_cuda_version",
     "gpu_description",
+    "keep_what_is_freed",
     "machine_name",
     "memory_bytes",
     "name_of",
@@ -39,7 +40,7 @@ _TIMEOUT_S = 20
 _PROC = Path("/proc")
 _M_MMAP_THRESHOLD = -3
 """Of mallopt(3), by <malloc.h>."""
-_LARGE_BLOCK = 1 << 18
+_LARGE_BLOCK, _KEPT_BLOCK = 1 << 18, 31 << 20
 _ALWAYS_THERE = 1 << 24
 """Bytes that nobody asks for: to ask takes half a millisecond."""
 
@@ -254,11 +255,24 @@ def return_what_is_freed() -> None:
     """From now on this process gives the system each large block as soon as it is freed, in the place of keeping those
     below 32 MiB for later, by each thread (mallopt(3), M_MMAP_THRESHOLD); a C library other than glibc does as it does.
 
-    For a process whose peak memory matters, and whose arrays are few: each new one has its pages cleared.
+    For a process whose peak memory matters, and whose arrays are few: each new one has its pages cleared. What
+    `keep_what_is_freed` asks for is in vain from then on.
     """
     option = getattr(ctypes.CDLL(None), "mallopt", None)
     if option is not None:
         option(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+def keep_what_is_freed() -> None:
+    """Let large arrays take the memory that earlier ones had, as those of one piece of a file after the other.
+
+    glibc maps large blocks anew each time, and clearing their pages takes as long as parsing what they hold. A block of
+    nearly 32 MiB that was freed, untouched, tells it that blocks up to that size come and go, and it keeps their memory
+    from then on (mallopt(3), M_MMAP_THRESHOLD), unless the process has called `return_what_is_freed`.
+    """
+    import numpy as np
+
+    np.empty(_KEPT_BLOCK, np.uint8)
 
 
 def peak_memory() -> int:

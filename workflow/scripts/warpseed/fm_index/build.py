@@ -59,7 +59,8 @@ LARGEST_OCC_INTERVAL = 1 << 16
 LARGEST_SA_INTERVAL = 1 << 16
 _LARGE_FILE = 1 << 26
 _BASELINE = 200 << 20
-"""Bytes that Python, NumPy and Numba hold before any data, and what the C library keeps for threads that read."""
+"""Bytes that Python, NumPy and Numba hold before any data, and what the C library keeps for threads, unless the process
+has called `return_what_is_freed`."""
 
 
 def needed_memory(

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.descriptors import read_at, write_at
 from warpseed.compute.pipeline import mapped
-from warpseed.compute.places import read_at
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.checksum import checksum
 
@@ -60,7 +60,7 @@ def write_array(name: str, folder: int, array: np.ndarray, threads: int = 1) -> 
         own = values[max(0, begin - HEADER_BYTES) : begin + PIECE_BYTES - HEADER_BYTES]
         parts: list[bytes | memoryview] = [own] if begin else [header, own]
         for part in parts:
-            _write_at(number, part, begin)
+            write_at(number, begin, part)
             begin += len(part)
         return _digest(parts)
 
@@ -94,13 +94,6 @@ def digest_of_pieces(number: int, threads: int = 1) -> str:
     """
     places = range(0, os.fstat(number).st_size, PIECE_BYTES)
     return _joined(mapped(places, lambda place: _digest([read_at(number, place, place + PIECE_BYTES)]), threads))
-
-
-def _write_at(number: int, data: memoryview | bytes, place: int) -> None:
-    """Write all of it at a byte of a file."""
-    while len(data):
-        written = os.pwrite(number, data, place)
-        data, place = data[written:], place + written
 
 
 def map_array(path: str, folder: int, dtype: type[np.generic], length: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.measure.records import RATE, join_parameters, split_parameters
+from warpseed.measure.records import RATE_CASE, join_parameters, split_parameters
 
 if TYPE_CHECKING:
     from warpseed.fm_index.layout import SeedIndex
@@ -66,7 +66,7 @@ def gather_rates(
         rates[name] = _touch_rate(array, repeats) if written else _gather_rate(array, repeats)
         parameters = join_parameters({"array": name, "bytes": array.nbytes})
         how = ", read and written" if written else ""
-        what = {"case": f"{RATE}{name}{how}", "parameters": parameters, "stage": "kernel"}
+        what = {"case": f"{RATE_CASE}{name}{how}", "parameters": parameters, "stage": "kernel"}
         rows.append({**fields, **what, "metric": "rate", "value": rates[name], "unit": "1/s"})
     return rates, rows
 

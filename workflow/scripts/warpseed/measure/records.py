@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMAT_LINE",
     "MACHINE_MARK",
-    "RATE",
+    "RATE_CASE",
     "RECORD_COLUMNS",
     "SHARED",
     "index_rows",
@@ -63,7 +63,7 @@ RECORD_COLUMNS = (
 """Columns of a record, in file order."""
 SHARED = "-"
 """The `system` of records that are every system's: those of the index that all of them search."""
-RATE = "random sectors of the "
+RATE_CASE = "random sectors of the "
 """What the case of a rate begins with; behind it stand the array and, where sectors are written too, that they are."""
 
 _INTEGERS = ("gpus", "threads", "repeat", "queries", "results")

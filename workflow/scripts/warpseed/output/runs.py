@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.descriptors import fill_from, write_at
 from warpseed.errors import InputError
 from warpseed.output.opening import refusal
 from warpseed.output.sorting import KEY_BYTES, SortedLines, lines_that_fit
@@ -92,11 +93,8 @@ class Spool:
         self._end = place.end()
 
     def _write(self, values: np.ndarray, at: int) -> None:
-        left = np.ascontiguousarray(values).data.cast("B")
         try:
-            while left:
-                written = os.pwrite(self._handle.fileno(), left, at)
-                left, at = left[written:], at + written
+            write_at(self._handle.fileno(), at, np.ascontiguousarray(values).data.cast("B"))
         except OSError as error:
             raise refusal(self._where, error) from error
 
@@ -115,14 +113,11 @@ class Spool:
 
 def _read_column(source: int | Path, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
     values = np.empty(count, dtype)
-    left = values.data.cast("B")
+    buffer = values.data.cast("B")
     descriptor = source if isinstance(source, int) else os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        while left:
-            read = os.preadv(descriptor, [left], begin)
-            if not read:
-                raise InputError(f"{source}: the runs end too early; make the file again.")
-            left, begin = left[read:], begin + read
+        if fill_from(descriptor, begin, buffer) < len(buffer):
+            raise InputError(f"{source}: the runs end too early; make the file again.")
     finally:
         if not isinstance(source, int):
             os.close(descriptor)

@@ -27,7 +27,7 @@ _NOTE = (
     "under Machines and versions), so that times of one genome on like machines differ also by what was changed "
     "between them. A version that sorts both directions of the genome side by side adds the times of both, which may "
     "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded; where that "
-    "of a tiny genome was, too, which is what Python, libraries and threads take, it is taken off in the last column."
+    "of a tiny genome was, too, which is what Python and libraries take, it is taken off in the last column."
 )
 _TINY = 10_000
 """Bases of a genome that take next to nothing."""
@@ -79,7 +79,7 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
     peaks = _peaks(measurements)
     rows = [_cells(row, known, peaks) for row in rows_of(built)]
     heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
-    heads += map(Cell, ("peak memory", "bytes a base", "less a tiny genome's"))
+    heads += map(Cell, ("peak memory", "bytes a base", "beside a tiny genome's"))
     kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
     shown = [Row([cells[place] for place in kept]) for cells in rows]
     table = Table([[heads[place] for place in kept]], [Group("", shown)], len(kept))
@@ -129,12 +129,12 @@ def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peak
     if peak is None:
         return [*cells, *texts("", "", "")]
     beside = peak - _of_a_tiny_genome(row, peaks)
-    return [*cells, Cell(format_bytes(peak)), *(Cell(_a_base(of, genome)) for of in (peak, beside))]
+    return [*cells, Cell(format_bytes(peak)), *(Cell(_a_base(taken, genome)) for taken in (peak, beside))]
 
 
-def _a_base(peak: float, genome: Genome) -> str:
+def _a_base(taken: float, genome: Genome) -> str:
     """Bytes a base; "" of a tiny genome, or where either is not known."""
-    return f"{peak / genome.bases:.2f}" if genome.bases > _TINY and peak == peak else ""
+    return f"{taken / genome.bases:.2f}" if genome.bases > _TINY and taken == taken else ""
 
 
 def _builder(row: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import how_many
-from warpseed.measure.records import RATE
+from warpseed.measure.records import RATE_CASE
 from warpseed.report import tables
 from warpseed.report.blocks import (
     Block,
@@ -246,7 +246,7 @@ def _limit_cell(part: str, value: float) -> Cell:
 def _rates(measurements: Measurements) -> list[Block]:
     rows = [
         Row(
-            texts(row["case"].removeprefix(RATE), machine_label(row["source"], row["machine"]))
+            texts(row["case"].removeprefix(RATE_CASE), machine_label(row["source"], row["machine"]))
             + [Cell(format_bytes(row["bytes"]) if row["bytes"] >= 0 else ""), Cell(f"{format_scaled(row['per_s'])}/s")]
         )
         for row in rows_of(tables.rates_table(measurements))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from warpseed.compute.descriptors import fill_from
 from warpseed.errors import InputError
 
 __all__ = ["digest_behind"]
@@ -33,9 +34,9 @@ def digest_behind(number: int, name: str) -> Callable[[], str]:
     def take() -> None:
         try:
             with open(own, "rb", buffering=0) as handle:
-                whole, buffer, place = hashlib.sha256(), bytearray(_PIECE), 0
-                while count := os.preadv(handle.fileno(), [buffer], place):
-                    whole.update(memoryview(buffer)[:count])
+                whole, buffer, place = hashlib.sha256(), memoryview(bytearray(_PIECE)), 0
+                while count := fill_from(handle.fileno(), place, buffer):
+                    whole.update(buffer[:count])
                     place += count
             digest.set_result(whole.hexdigest())
         except OSError as error:

@@ -232,7 +232,7 @@ class FastxParser:
         return Records(*(array[:size] for array, size in zip(self._held, self._sizes(self.records), strict=True)))
 
     def _sizes(self, count: int) -> tuple[int, ...]:
-        """How much of each array the first records take."""
+        """How much of each array the first records take; the end of the last record is put where there is none yet."""
         held = self._held
         if count == self.records:
             held.offsets[count], held.name_offsets[count] = self.bases, self._name_bytes

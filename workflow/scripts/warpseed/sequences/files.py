@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
 
+from warpseed.compute.descriptors import fill_from, read_at
 from warpseed.compute.pipeline import behind
-from warpseed.compute.places import fill_from, read_at
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
 from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
@@ -31,9 +31,10 @@ __all__ = [
     "standard_output",
 ]
 
+_Read = TypeVar("_Read")
+
 GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
-_Read = TypeVar("_Read")
 _WRITE_BYTES = 1 << 17
 _PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted
 _PACKED_BYTES = 1 << 16
@@ -287,8 +288,8 @@ class ByteStream:
         return self._at_a_place(read_at, begin, end)
 
     def fill_from(self, begin: int, buffer: memoryview) -> int:
-        """Fill a buffer with the bytes of an ordinary file from one on; returns how many there were, fewer where the
-        file ends before; errors and threads as `read_at`."""
+        """Fill a buffer with the bytes of an ordinary file from byte `begin` on; returns how many there were, fewer
+        where it ends; errors and threads as `read_at`."""
         return self._at_a_place(fill_from, begin, buffer)
 
     def _at_a_place(self, read: Callable[..., _Read], *place: object) -> _Read:

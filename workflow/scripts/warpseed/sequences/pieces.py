@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeVar
 
-import numpy as np
-
+from warpseed.compute.machine import keep_what_is_freed
 from warpseed.errors import InputError
 from warpseed.sequences.blocks import Blocks, is_bgzf
 from warpseed.sequences.borders import Border, Reader, find_border
@@ -30,7 +29,6 @@ __all__ = ["PIECE_BYTES", "Parsed", "Piece", "Pieces", "open_pieces"]
 
 PIECE_BYTES = 2 << 20
 _REST_BYTES = 1 << 20
-_LARGE_BYTES = 31 << 20
 _AHEAD = 4  # pieces that the thread which reads and decompresses may be ahead
 _PAUSE = 0.1  # seconds between looks at whether it is still wanted
 
@@ -153,7 +151,7 @@ def open_pieces(
     """
     if not (threads >= 1 and piece_bytes >= 1 and 0 <= share[0] < share[1]):
         raise ValueError(f"threads {threads}, piece_bytes {piece_bytes} or share {share} is out of range")
-    _keep_freed_memory()
+    keep_what_is_freed()
     if not isinstance(source, str | os.PathLike):
         queries = source if isinstance(source, Queries) else Queries.from_sequences(source, letters=as_written)
         yield _MemoryPieces(queries, piece_bytes, share)
@@ -173,16 +171,6 @@ def open_pieces(
             pieces = _FilePieces(stream, file, text, share)
             with _ahead(pieces.cut, stream.stop) as pieces.cut:
                 yield pieces
-
-
-def _keep_freed_memory() -> None:
-    """Let the arrays of a piece take the memory that those of an earlier one had.
-
-    glibc maps large blocks anew each time, and clearing their pages takes as long as parsing. A block of nearly 32 MiB
-    that was freed, untouched, tells it that blocks up to that size come and go, and it keeps their memory from then on
-    (mallopt(3), M_MMAP_THRESHOLD).
-    """
-    np.empty(_LARGE_BYTES, np.uint8)
 
 
 class _MemoryPieces(Pieces):

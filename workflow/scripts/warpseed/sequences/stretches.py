@@ -128,8 +128,8 @@ def read_stretches(stream: ByteStream, first: int, threads: int) -> Records | No
 
     def put(part: tuple[int, _Parsed]) -> None:
         at, parsed = part
-        own = parsed.records.codes
-        codes[at : at + len(own)] = own
+        of_stretch = parsed.records.codes
+        codes[at : at + len(of_stretch)] = of_stretch
         free.append(parsed.room)
 
     try:

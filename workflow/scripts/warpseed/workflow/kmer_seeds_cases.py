@@ -110,7 +110,7 @@ def build_devices(block: Mapping[str, Any], devices: Sequence[str]) -> list[str]
 
 
 def timed_builds(block: Mapping[str, Any], devices: Sequence[str], repeats: int) -> int:
-    """Return how many times the index is built where that is timed.
+    """Return how many times an index is built at most where that is timed.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def timed_builds(block: Mapping[str, Any], devices: Sequence[str], repeats: int)
         `kmer_seeds.index_builds` of a checked configuration.
     devices : sequence of str
         Those of `build_devices`: the CPU builds in the job and as a process, for each number of threads, and the first
-        bases as a process.
+        bases as a process; a GPU, or other tools, once more.
     repeats : int
         `measure.repeats`.
     """

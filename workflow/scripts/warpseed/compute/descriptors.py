@@ -1,10 +1,10 @@
-"""Reading a file at any of its places, by any thread: the descriptor's own place is not used."""
+"""Reading and writing a file at any of its places, by any thread: the place that a descriptor has is not used."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["fill_from", "read_at"]
+__all__ = ["fill_from", "read_at", "write_at"]
 
 
 def read_at(number: int, begin: int, end: int) -> bytes:
@@ -22,7 +22,7 @@ def read_at(number: int, begin: int, end: int) -> bytes:
 
 
 def fill_from(number: int, begin: int, buffer: memoryview) -> int:
-    """Fill a buffer with the bytes of a file from one on; returns how many there were, fewer where it ends before.
+    """Fill a buffer with the bytes of a file from byte `begin` on; returns how many there were, fewer where it ends.
 
     Raises
     ------
@@ -32,3 +32,15 @@ def fill_from(number: int, begin: int, buffer: memoryview) -> int:
     while part := os.preadv(number, [buffer[done:]], begin + done):
         done += part
     return done
+
+
+def write_at(number: int, begin: int, data: memoryview | bytes) -> None:
+    """Write all of it from byte `begin` of a file on.
+
+    Raises
+    ------
+    OSError : when writing fails
+    """
+    while len(data):
+        written = os.pwrite(number, data, begin)
+        data, begin = data[written:], begin + written
