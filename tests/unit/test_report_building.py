@@ -91,6 +91,9 @@ def test_memory_a_base_stands_beside_that_of_the_program(tmp_path: Path) -> None
         ("yeast, the first 1 kbp", "2"): ["", ""],
         ("yeast, the first 1 Mbp", "2"): ["13.00", "7.00"],
     }
+    more = [{**row, "threads": 1, "value": 15e6} for row in rows if row.get("parameters") == "bases=1000"]
+    _, *table = shown(building.index_build(load(tmp_path / "more", rows + more).of("kmer_seeds"), of_all=True))
+    assert [row[-1] for row in table if row[2] == "yeast, 2 Mbp"] == ["2.00", "7.00"]
     alone = [row for row in rows if row.get("parameters") != "bases=1000"]
     head, *_ = shown(building.index_build(load(tmp_path / "other", alone).of("kmer_seeds"), of_all=True))
     assert head[-2:] == ["peak memory", "bytes a base"]

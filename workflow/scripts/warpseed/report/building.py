@@ -105,13 +105,15 @@ def _peaks(measurements: Measurements) -> dict[Any, float]:
 
 
 def _of_a_tiny_genome(row: Mapping[str, Any], peaks: Mapping[Any, float]) -> float:
-    """The peak of the same command on the same machine where it indexes next to nothing; not a number if unknown."""
+    """The peak of the same command on the same machine where it indexes next to nothing, on as many threads or about as
+    many; not a number if unknown."""
+    found: dict[int, float] = {}
     for place, peak in peaks.items():
         other = dict(zip(_MEMORY_KEYS, place, strict=True))
-        bases = split_parameters(other["parameters"]).get("bases")
-        if bases and int(bases) <= _TINY and all(row[key] == other[key] for key in _SAME_COMMAND):
-            return peak
-    return math.nan
+        bases = float(split_parameters(other["parameters"]).get("bases") or math.inf)
+        if bases <= _TINY and all(row[key] == other[key] for key in _SAME_COMMAND):
+            found[abs(other["threads"] - row["threads"])] = peak
+    return found[min(found)] if found else math.nan
 
 
 def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peaks: Mapping[Any, float]) -> list[Cell]:
