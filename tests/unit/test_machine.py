@@ -107,13 +107,17 @@ def test_this_machine() -> None:
     assert 0 < machine.available_memory() <= machine.memory_bytes()
 
 
-_FREED = """
-import ctypes, os
+_HERE = """
+import os
 from pathlib import Path
-from warpseed.compute.machine import return_freed_memory
 
 def here():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+"""
+_FREED = f"""
+{_HERE}
+import ctypes
+from warpseed.compute.machine import return_freed_memory
 
 before, blocks = here(), [ctypes.create_string_buffer(b"x" * 50_000) for _ in range(1001)]
 top = blocks.pop()
@@ -125,14 +129,11 @@ print(filled - before, kept - before, here() - before)
 """
 
 
-_IN_TURN = """
-import ctypes, os, sys
+_IN_TURN = f"""
+{_HERE}
+import sys
 import numpy as np
-from pathlib import Path
 from warpseed.compute import machine
-
-def here():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 for name in sys.argv[1:]:
     getattr(machine, name)()

@@ -246,9 +246,7 @@ def require_memory(needed: int, what: str, advice: str) -> None:
 def return_freed_memory() -> None:
     """Give the system what was freed and is kept for later, by each thread that took it (malloc_trim(3)); a C library
     other than glibc keeps it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(ctypes.c_size_t(0))
+    _ask_c_library("malloc_trim", ctypes.c_size_t(0))
 
 
 def return_what_is_freed() -> None:
@@ -258,9 +256,14 @@ def return_what_is_freed() -> None:
     For a process whose peak memory matters, and whose arrays are few: each new one has its pages cleared. What
     `keep_what_is_freed` asks for is in vain from then on.
     """
-    option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if option is not None:
-        option(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+    _ask_c_library("mallopt", _M_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+def _ask_c_library(name: str, *arguments: object) -> None:
+    """Call a function that not every C library has, where it is there."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*arguments)
 
 
 def keep_what_is_freed() -> None:
