@@ -15,6 +15,8 @@ _A_BASE, _A_THREAD = 9, 500_000
 """Bytes that one takes at most."""
 _CONTIG = 100
 
+pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
+
 
 def _genome(kind: str, bases: int) -> dict[str, str]:
     draw = random.Random(11)
@@ -30,12 +32,17 @@ def _genome(kind: str, bases: int) -> dict[str, str]:
     return {"chr1": "".join(draw.choices("ACGT", k=length)) * (bases // length)}
 
 
-def _index(path: str, threads: int) -> int:
+def _index(path: str, threads: int, parts: str = "default") -> int:
     """Bytes that the process takes at its peak."""
-    return run_warpseed(["index", path, "-o", f"{path}.index", "--threads", str(threads)]).peak_bytes
+    options = ["--parts", parts, "--threads", str(threads)]
+    return run_warpseed(["index", path, "-o", f"{path}.index", *options]).peak_bytes
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
+def _add(path: str, threads: int, parts: str) -> int:
+    """The same, of a process that adds parts to the index."""
+    return run_warpseed(["index", f"{path}.index", "--add", parts, "--threads", str(threads)]).peak_bytes
+
+
 @pytest.mark.parametrize("kind", ["one base", "a tandem repeat", "Fibonacci's word", "random", "short contigs"])
 def test_a_process_takes_nine_bytes_a_base_beside_the_program(tmp_path: Path, kind: str) -> None:
     """Whatever the text, and whatever the threads. (What a smaller genome needs is compiled first.)"""
@@ -44,3 +51,16 @@ def test_a_process_takes_nine_bytes_a_base_beside_the_program(tmp_path: Path, ki
     genome = save(tmp_path, "genome.fa", fasta(_genome(kind, _BASES)))
     for threads in (1, 16):
         assert _index(genome, threads) - _index(smallest, threads) <= _A_BASE * _BASES + _A_THREAD * threads
+
+
+@pytest.mark.parametrize("kind", ["a tandem repeat", "random"])
+@pytest.mark.parametrize(("parts", "more"), [("fast", "tags,paper"), ("paper", "tags"), ("default,paper", "")])
+def test_so_it_does_with_all_parts_and_where_some_are_added(tmp_path: Path, kind: str, parts: str, more: str) -> None:
+    """Of the process that makes the index, and of the one that adds to it."""
+    threads, bases, peaks = 2, _BASES // 2, []
+    small, whole = fasta(_genome(kind, bases // 20)), fasta(_genome(kind, bases))
+    for name, text in (("smaller.fa", small), ("smallest.fa", ">chr1\nACGT\n"), ("genome.fa", whole)):
+        path = save(tmp_path, name, text)
+        peaks.append([_index(path, threads, parts), *([_add(path, threads, more)] if more else [])])
+    for smallest, peak in zip(*peaks[1:], strict=True):
+        assert peak - smallest <= _A_BASE * bases + _A_THREAD * threads

@@ -20,7 +20,7 @@ from warpseed.fm_index.checksum import checksum
 from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
 from warpseed.fm_index.npy import FileEntry, digest_of_pieces, map_array, write_array
-from warpseed.fm_index.parts import CORE, PARTS, Arrays, Work, choose_parts, file_name
+from warpseed.fm_index.parts import CORE, PARTS, Arrays, Sizes, Work, choose_parts, file_name, part_bytes
 from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
 from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
@@ -48,9 +48,10 @@ def save_index(index: SeedIndex, folder: str | os.PathLike[str]) -> None:
 class IndexFiles:
     """The files of an index that is being made."""
 
-    def __init__(self, folder: int, watch: Stopwatch) -> None:
+    def __init__(self, folder: int, watch: Stopwatch, entries: dict[str, FileEntry] | None = None) -> None:
+        """Of a folder by its descriptor, where the files of `entries` are already."""
         self._folder, self._watch = folder, watch
-        self._entries: dict[str, FileEntry] = {}
+        self._entries = dict(entries or {})
 
     def keep(self, part: str, name: str, array: np.ndarray) -> np.ndarray:
         """Write an array; returns it mapped from its file, so that its memory is free where nothing else holds it."""
@@ -62,8 +63,8 @@ class IndexFiles:
             except IndexFormatError as error:
                 raise _changed(file) from error
 
-    def finish(self, index: SeedIndex) -> None:
-        """Write what is not written yet, and index.json."""
+    def finish(self, index: SeedIndex, manifest: str = MANIFEST) -> None:
+        """Write what is not written yet, and index.json, which may have another name at first."""
         with self._watch.stage("save"):
             arrays = index.arrays()
             left = {name: array for name, array in arrays.items() if f"{name}.npy" not in self._entries}
@@ -71,7 +72,7 @@ class IndexFiles:
             for file, entry in self._entries.items():
                 if _size(file, self._folder) != entry.size:
                     raise _changed(file)
-            _write_manifest(self._folder, MANIFEST, describe(index, self._entries))
+            _write_manifest(self._folder, manifest, describe(index, self._entries))
 
 
 def _size(file: str, folder: int) -> int:
@@ -155,7 +156,8 @@ def add_parts(
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):
             manifest = _read_manifest(path, number)
-            index = _open(path, number, manifest, check=True)
+            _check(path, number, manifest)
+            index = _open(path, number, manifest)
         missing = tuple(part for part in chosen if part not in index.parts)
         if not missing:
             return index
@@ -163,16 +165,14 @@ def add_parts(
         known = index.fast.suffix_array if "fast" in index.parts else None
         if known is None or "reverse" in missing:
             check_memory(index.rows, missing, manifest.sizes.parameters, device=device)
-        with make_parts(gpu, Work(text, manifest.sizes, threads, watch), missing, known) as (_, made):
-            pass
-        grown = {part: (index.arrays_of | made)[part] for part in PARTS if part in index.arrays_of | made}
-        result = replace(index, arrays_of=grown)
-        with watch.stage("save"):
-            new = {f"{part}.{name}": array for part in made for name, array in made[part].items()}
-            with _all_or_nothing(path, number, new):
-                files = manifest.files | _write_arrays(number, new)
-                _write_manifest(number, NEW_MANIFEST, describe(result, files))
-                os.replace(NEW_MANIFEST, MANIFEST, src_dir_fd=number, dst_dir_fd=number)
+        with _all_or_nothing(path, number, missing, manifest.sizes):
+            files = IndexFiles(number, watch, manifest.files)
+            work = Work(text, manifest.sizes, threads, watch, files.keep)
+            with make_parts(gpu, work, missing, known) as (_, made):
+                arrays = index.arrays_of | made
+            result = replace(index, arrays_of={part: arrays[part] for part in PARTS if part in arrays})
+            files.finish(result, NEW_MANIFEST)
+            os.replace(NEW_MANIFEST, MANIFEST, src_dir_fd=number, dst_dir_fd=number)
     return replace(result, seconds=watch.seconds | {"total": time.perf_counter() - began})
 
 
@@ -195,26 +195,25 @@ def _inode(number: int) -> int | None:
 
 
 @contextmanager
-def _all_or_nothing(path: str, number: int, new: Arrays) -> Iterator[None]:
-    """Remove new files where not all of them came to be; once index.json is the new one, they are part of the index."""
+def _all_or_nothing(path: str, number: int, parts: tuple[str, ...], sizes: Sizes) -> Iterator[None]:
+    """Remove the files of new parts where not all came to be; once index.json is the new one, they are part of it."""
     old = _inode(number)
     try:
         yield
     except BaseException as error:
         if _inode(number) not in (old, None):
             raise  # a signal that came just behind the replacement
-        for name in [*(f"{name}.npy" for name in new), NEW_MANIFEST]:
+        for name in [*(file_name(part, name) for part in parts for name in PARTS[part]), NEW_MANIFEST]:
             try:
                 os.unlink(name, dir_fd=number)
             except OSError:
                 continue  # it was not written
         if isinstance(error, OSError):
-            needed = sum(array.nbytes for array in new.values())
-            parts = ", ".join(dict.fromkeys(name.partition(".")[0] for name in new))
+            needed = sum(part_bytes(part, sizes) for part in parts)
             said = error.strerror or str(error)
             raise IndexFormatError(
-                f"{path}: the files of {parts} cannot be added ({said}), which take {needed:,} bytes; the index is as "
-                "it was."
+                f"{path}: the files of {', '.join(parts)} cannot be added ({said}), which take {needed:,} bytes; the "
+                "index is as it was."
             ) from error
         raise
 
@@ -284,7 +283,8 @@ def open_index(
     with _folder(folder) as (path, number):
         manifest = _read_manifest(path, number)
         _check_reference(path, manifest, reference)
-        return _open(path, number, manifest, check=manifest.size <= CHECKED_UP_TO if check is None else check)
+        checked = manifest.size <= CHECKED_UP_TO if check is None else check
+        return _open(path, number, manifest, check=checked, thorough=checked)
 
 
 def _check_reference(path: str, manifest: Manifest, reference: str | os.PathLike[str] | None) -> None:
@@ -299,20 +299,39 @@ def _check_reference(path: str, manifest: Manifest, reference: str | os.PathLike
         )
 
 
-def _open(path: str, number: int, manifest: Manifest, *, check: bool) -> SeedIndex:
-    arrays: dict[str, Arrays] = {}
+def _each_array(path: str, number: int, manifest: Manifest, *, check: bool) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Every array, mapped, behind its part and its name; with `check`, compared with its checksum."""
     for part in (CORE, *manifest.parts):
-        arrays[part] = {}
         for name, spec in PARTS[part].items():
             file = file_name(part, name)
             array = map_array(f"{path}/{file}", number, spec.dtype, spec.length(manifest.sizes))
             if check and checksum(array, _threads()) != manifest.files[file].checksum:
                 raise IndexFormatError(f"{path}/{file}: its checksum is not the recorded one; build the index again.")
-            arrays[part][name] = array
+            yield part, name, array
+
+
+def _check(path: str, number: int, manifest: Manifest) -> None:
+    """All that is compared where an index is opened, an array or two mapped at a time, and nothing afterwards."""
+    for _ in _each_array(path, number, manifest, check=True):
+        pass
+    _open(path, number, manifest, thorough=True)
+
+
+def _open(path: str, number: int, manifest: Manifest, *, check: bool = False, thorough: bool = False) -> SeedIndex:
+    """Map an index.
+
+    Parameters
+    ----------
+    check : whether to compare all arrays with their checksums
+    thorough : whether to compare the parts of a BWT with each other
+    """
+    arrays: dict[str, Arrays] = {part: {} for part in (CORE, *manifest.parts)}
+    for part, name, array in _each_array(path, number, manifest, check=check):
+        arrays[part][name] = array
     core = arrays.pop(CORE)
     text = core.pop("text")
     segments = Segments(**core)
-    _check_values(path, manifest, segments, arrays, thorough=check)
+    _check_values(path, manifest, segments, arrays, thorough=thorough)
     return SeedIndex(
         manifest.names,
         manifest.lengths,
@@ -345,11 +364,11 @@ def verify_index(folder: str | os.PathLike[str]) -> int:
     """Check all that `open_index` can check, and the SHA-256 of every file's pieces; the number of bytes checked."""
     with _folder(folder) as (path, number):
         manifest = _read_manifest(path, number)
-        _open(path, number, manifest, check=False)
+        _open(path, number, manifest)
         for name, entry in manifest.files.items():
             with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=number), "rb") as handle:
                 found = digest_of_pieces(handle.fileno(), _threads())
             if found != entry.sha256_of_pieces:
                 raise IndexFormatError(f"{path}/{name}: its SHA-256 is not the recorded one; build the index again.")
-        _open(path, number, manifest, check=True)
+        _check(path, number, manifest)
         return manifest.size
