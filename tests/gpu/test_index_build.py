@@ -37,6 +37,7 @@ SORTED_BASES = int(os.environ.get("WARPSEED_SORTED_BASES", "1000000000"))
 """Of a genome whose suffix array is looked at without another; the CPU's is made, too, where the size was asked for."""
 NEIGHBOURS = 1_000_000
 """Pairs of rows that are compared in it."""
+CELEGANS = "celegans_WS220.fa.gz"
 KMERS, K, MAX_HITS = 300_000, 20, 128
 """K-mers that are searched in two indexes, their length, and how many hits one may have."""
 
@@ -168,9 +169,17 @@ def test_the_same_hits_in_a_small_genome(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.gpu
-def test_files_are_the_same(real_genome: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", ["bacterial", "nematode"])
+def test_files_are_the_same(real_genome: Path, size: str, tmp_path: Path) -> None:
+    """Of E. coli, and of C. elegans where the data folder has it, else of one as long."""
+    genome = real_genome
+    if size == "nematode":
+        genome = Path(os.environ.get("WARPSEED_DATA", "")) / CELEGANS
+        if not genome.is_file():
+            genome = tmp_path / "genome.fa"
+            simulate_human_like(genome, size=100_000_000, seed=7, threads=THREADS)
     for target in ("cpu", "gpu"):
-        arguments = ["index", str(real_genome), "-o", str(tmp_path / target), "--parts", ALL, "--device", target]
+        arguments = ["index", str(genome), "-o", str(tmp_path / target), "--parts", ALL, "--device", target]
         assert cli.main(arguments) == 0
     names = sorted(path.name for path in (tmp_path / "cpu").iterdir())
     assert "fast.suffix_array.npy" in names and "reverse.rsa.npy" in names
@@ -217,6 +226,29 @@ def test_little_memory_is_told_before_anything_is_sorted(
         build_index(genome, device="gpu")
     told = refused("index", genome, "-o", str(tmp_path / "index"), "--device", "gpu")
     assert told.startswith("Sorting 382 suffixes takes") and told.endswith("use a larger GPU, or device='cpu'.")
+
+
+def test_buckets_are_smaller_where_memory_is_little(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As small as they must be: with all that is needed but a byte, they share a base more."""
+    reference = reference_of([bases(3_000), bases(40)])
+    expected = build_index(reference)
+    dealt: list[int] = []
+    count = gpu_suffix_array._Sorter._count
+
+    def counted(sorter: Any, prefix: int) -> np.ndarray:
+        borders = count(sorter, prefix)
+        dealt.append(8 * int(borders[-1]) + 48 * int(np.diff(borders).max()))
+        return borders
+
+    monkeypatch.setattr(gpu_suffix_array._Sorter, "_count", counted)
+    tables = 4 << 2 * expected.parameters.table_length
+    free = [1 << 40]
+    monkeypatch.setattr(gpu_suffix_array, "free_memory", lambda: free[0])
+    for shared in (1, 2, 3):
+        dealt.clear()
+        assert_equal(build_index(reference, device="gpu"), expected)
+        assert len(dealt) == shared and dealt == sorted(dealt, reverse=True)
+        free[0] = tables + dealt[-1] - 1
 
 
 def test_one_device_makes_an_index(tmp_path: Path) -> None:

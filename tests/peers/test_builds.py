@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from warpseed import build_index
 from warpseed.errors import InputError
+from warpseed.fm_index.checksum import digest_of_arrays
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure import builds
 from warpseed.measure.builds import time_builds
@@ -20,7 +21,7 @@ from warpseed.sequences.queries import read_queries
 
 def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[..., Path], tmp_path: Path) -> None:
     fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 40])
-    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=False)
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside=["libdivsufsort"])
     write_records(tmp_path / "a.tsv", rows)
     frame = read_records(tmp_path / "a.tsv")
     assert set(frame["item"]) == {"index"} and set(frame["tier"]) == {"fast", "-"}
@@ -37,6 +38,10 @@ def test_our_builds_in_this_process_and_as_processes(write_reference: Callable[.
     totals = frame[frame["stage"] == "total"]
     assert len(totals) == 4 and {"read", "text", "suffix_array"} <= set(frame["stage"])
     assert not {"bwt", "reverse"} & set(frame["stage"])  # the paper tier's parts are not made
+    built = digest_of_arrays(build_index(fasta).arrays())
+    assert set(frame.loc[frame["stage"] != "process", "digest"]) == {built}
+    other = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 39 + "ACGTTGCATGCCATGATTGACCATGAGGCTT"])
+    assert digest_of_arrays(build_index(other).arrays()) != built
 
 
 def sequences_of(path: str | Path) -> list[str]:
@@ -57,7 +62,7 @@ def test_smaller_genomes_are_the_first_bases(
 
     monkeypatch.setattr(builds, "_our_process", note)
     first = [5, 310, 311, 373, 380]
-    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=1, beside_bwa=False, first_bases=first)
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=1, first_bases=first)
     contigs = sequences_of(fasta)
     for bases in first:
         kept = built[f"first_{bases}.fa"]
@@ -87,7 +92,7 @@ def test_first_bases_that_are_none(
     fasta = str(write_reference(["NNNNACGT", "ACGT"]))
     monkeypatch.setattr(builds, "time_sides", None)
     with pytest.raises(InputError) as raised:
-        time_builds(fasta, system="kmer_seeds", threads=[1], repeats=1, beside_bwa=False, first_bases=[5, first])
+        time_builds(fasta, system="kmer_seeds", threads=[1], repeats=1, first_bases=[5, first])
     assert str(raised.value) == f"first_bases: {said.replace('FILE', fasta)}."
 
 
@@ -109,7 +114,7 @@ def test_a_gpus_builds_alone(
 
     monkeypatch.setattr(builds, "build_index", build_alone)
     fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 3])
-    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=False, devices=["gpu"])
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, devices=["gpu"])
     write_records(tmp_path / "a.tsv", rows)
     frame = read_records(tmp_path / "a.tsv")
     assert set(zip(frame["tool"], frame["tier"], frame["device"], frame["gpus"], frame["threads"], strict=True)) == {
@@ -119,12 +124,13 @@ def test_a_gpus_builds_alone(
     stages = ["read", "text", "text_to_device", "suffix_array", "index_to_host", "total", "tagged_rows"]
     assert list(zip(frame["repeat"], frame["stage"], strict=True)) == [(n, stage) for n in range(2) for stage in stages]
     assert len(built) == 3  # one to warm up
+    assert set(frame["digest"]) == {digest_of_arrays(build_index(fasta).arrays(), threads=2)}
 
 
 @pytest.mark.peer("bwa")
 def test_bwa_is_built_as_often(write_reference: Callable[..., Path], tmp_path: Path) -> None:
     fasta = write_reference(["ACGTTGCATGCCATGATTGACCATGAGGCTA" * 40])
-    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside_bwa=True)
+    rows = time_builds(fasta, system="kmer_seeds", threads=[1, 2], repeats=2, beside=["bwa"])
     bwa = [(row["metric"], row["repeat"], row["threads"]) for row in rows if row["tool"] == "bwa"]
     assert bwa.count(("time", 0, 1)) == bwa.count(("time", 1, 1)) == 1
     assert sorted(bwa) == [("memory", 0, 1), ("memory", 1, 1), ("time", 0, 1), ("time", 1, 1)]

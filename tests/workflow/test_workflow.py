@@ -91,8 +91,9 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("devices", "jobs"), [("[cpu, gpu]", 1), ("[cpu]", 0)])
 def test_builds_on_a_gpu_alone_are_planned_where_one_is_measured(devices: str, jobs: int, tmp_path: Path) -> None:
     """What `index_builds.devices` names is built on, as far as it is measured."""
-    human = str(ROOT / "config" / "h200_human.yaml")
-    done = snakemake("-n", "--configfile", human, "--config", f"measure={{devices: {devices}}}", directory=tmp_path)
+    layers = [str(ROOT / "config" / f"{name}.yaml") for name in ("paper", "h200_human")]
+    wanted = f"measure={{devices: {devices}}}", "kmer_seeds={index_builds: {threads: [1], devices: [gpu]}}"
+    done = snakemake("-n", "--configfile", *layers, "--config", *wanted, directory=tmp_path)
     assert done.returncode == 0, done.stdout
     assert re.findall(r"^time_index +(\d+)$", done.stdout, re.M)[:1] == ["1"] * jobs
 

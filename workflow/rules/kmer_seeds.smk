@@ -34,7 +34,9 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     ["bowtie-build", "bowtie-align-s"],
     by_conda=conda_in_use(),
 )
+# A GPU's environment has no peers: there bwa is measured where it is found.
 BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPUS_A_JOB)
+BUILT_BESIDE = [*(["bwa"] if BWA else []), *(["libdivsufsort"] if config["peers"] else [])]
 
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
@@ -266,8 +268,7 @@ rule time_index:
         system="kmer_seeds",
         threads=INDEX_BUILDS,
         repeats=config["measure"]["repeats"],
-        # A GPU's environment has no peers: there bwa is measured where it is found.
-        beside_bwa=BWA,
+        beside=BUILT_BESIDE,
         devices=BUILT_ON,
         first_bases=KMER_SEEDS["index_builds"]["first_bases"],
     script:

@@ -1,6 +1,6 @@
-"""Time building the index that the fast tier needs, the CPU's beside bwa's, and tell the memory of both.
+"""Time building the index that the fast tier needs, the CPU's beside those of other tools, and tell the memory of both.
 
-Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside_bwa`, `devices`,
+Input: `fasta`. Params: `system`, `threads` (numbers and "all"), `repeats`, `beside`, `devices`,
 `first_bases`. Output: `records`.
 """
 
@@ -20,7 +20,7 @@ def main(snakemake: Any) -> None:
         system=params.system,
         threads=thread_counts(params.threads, usable_cores()),
         repeats=params.repeats,
-        beside_bwa=params.beside_bwa,
+        beside=params.beside,
         devices=params.devices,
         first_bases=params.first_bases,
     )

@@ -7,13 +7,15 @@ result. Other damage goes unseen once in 2**64 times. It is no defence against i
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from warpseed.compute.compiled import scalar, uint64
 
-__all__ = ["checksum"]
+__all__ = ["checksum", "digest_of_arrays"]
 
 _BLOCK = 1 << 20
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -74,3 +76,11 @@ def checksum(array: np.ndarray, threads: int = 1) -> str:
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
             sums = list(pool.map(lambda block: _sum_words(block, start), blocks))
     return f"{int(_sum_words(np.array([*sums, last], np.uint64), start)):016x}"
+
+
+def digest_of_arrays(arrays: Mapping[str, np.ndarray], threads: int = 1) -> str:
+    """SHA-256 of the names of arrays, in alphabetical order, each with its type and checksum; in hexadecimal."""
+    whole = hashlib.sha256()
+    for name in sorted(arrays):
+        whole.update(f"{name} {arrays[name].dtype.str} {checksum(arrays[name], threads)}\n".encode())
+    return whole.hexdigest()

@@ -63,41 +63,46 @@ class _Sorter:
         xp = cupy()
         starts = xp.asarray(text.segments.text_start)
         self._text, self._size, self._separators = text, int(starts[-1]), len(starts) - 1
-        self._prefix, most = 1, min([MOST_PREFIX, *table_lengths])
-        while self._prefix < most and 4**self._prefix * _BUCKET < self._size:
-            self._prefix += 1
+        self._prefix, self._borders = self._deal_by(table_lengths)
         self._depth = self._prefix + ELEMENT_BASES
-        self._borders = self._count()
-        self._require(table_lengths)
         self._rows, self._ranks = xp.empty(self._size, np.uint32), xp.empty(self._size, np.uint32)
         self._tables = {length: xp.empty(4**length + 1, np.uint32) for length in table_lengths}
         ends = starts[1:] - np.uint32(1)
         self._rows[: self._separators] = ends
         self._ranks[ends] = xp.arange(self._separators, dtype=np.uint32)
 
-    def _count(self) -> np.ndarray:
+    def _deal_by(self, table_lengths: Sequence[int]) -> tuple[int, np.ndarray]:
+        """The bases that buckets share, more of them where memory is little, and where buckets begin."""
+        prefix, most = 1, min([MOST_PREFIX, *table_lengths])
+        while prefix < most and 4**prefix * _BUCKET < self._size:
+            prefix += 1
+        tables, free = sum(4 << 2 * length for length in table_lengths), free_memory()
+        while True:
+            borders = self._count(prefix)
+            needed = 8 * self._size + _BUCKET_BYTES * int(np.diff(borders).max()) + tables
+            if needed <= free:
+                return prefix, borders
+            if prefix == most:
+                raise MemoryLimitError(
+                    f"Sorting {self._size:,} suffixes takes {needed / 1e9:.1f} GB of the GPU's memory, but "
+                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
+                )
+            prefix += 1
+
+    def _count(self, prefix: int) -> np.ndarray:
         """Where buckets begin, int64[4**prefix + 1]; the suffixes that are empty are before them."""
         xp = cupy()
-        counts = xp.zeros(4**self._prefix, np.uint64)
-        self._deal_out(counts, xp.empty(0, np.uint32))
+        counts = xp.zeros(4**prefix, np.uint64)
+        self._deal_out(prefix, counts, xp.empty(0, np.uint32))
         return np.cumsum([self._separators, *counts.get().astype(np.int64)])
 
-    def _deal_out(self, cursors: Any, rows: Any) -> None:
-        launch(deal_out_suffixes, -(-self._size // 32), _BLOCK, self._text, self._prefix, cursors, rows)
-
-    def _require(self, table_lengths: Sequence[int]) -> None:
-        largest = int(np.diff(self._borders).max())
-        needed = 8 * self._size + _BUCKET_BYTES * largest + sum(4 << 2 * length for length in table_lengths)
-        if needed > (free := free_memory()):
-            raise MemoryLimitError(
-                f"Sorting {self._size:,} suffixes takes {needed / 1e9:.1f} GB of the GPU's memory, but "
-                f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
-            )
+    def _deal_out(self, prefix: int, cursors: Any, rows: Any) -> None:
+        launch(deal_out_suffixes, -(-self._size // 32), _BLOCK, self._text, prefix, cursors, rows)
 
     def sorted(self) -> tuple[Any, list[Any]]:
         """The suffix array, and the tables."""
         xp = cupy()
-        self._deal_out(xp.asarray(self._borders[:-1].astype(np.uint64)), self._rows)
+        self._deal_out(self._prefix, xp.asarray(self._borders[:-1].astype(np.uint64)), self._rows)
         tied = xp.concatenate([self._sort_bucket(bucket) for bucket in range(4**self._prefix)])
         sort_by_ranks(tied, self._rows, self._ranks, self._depth)
         for table in self._tables.values():

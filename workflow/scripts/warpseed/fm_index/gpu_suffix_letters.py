@@ -25,7 +25,7 @@ __all__ = [
 
 ELEMENT_BASES = 15
 """Bases of an element, behind those that its bucket shares."""
-MOST_PREFIX = 4
+MOST_PREFIX = 5
 """Bases that a bucket shares, at most."""
 _BUCKETS = 4**MOST_PREFIX
 _TIE_SHIFT = 33

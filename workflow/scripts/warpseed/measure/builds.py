@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.build import build_index
+from warpseed.fm_index.checksum import digest_of_arrays
+from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.text import find_segments, pack_text, unpack_text
 from warpseed.measure.peers.bwa import time_bwa_index
 from warpseed.measure.peers.process import Process, run_warpseed
@@ -30,13 +32,19 @@ __all__ = ["time_builds"]
 _NOTHING_FOUND = Outcome(-1, -1, "")
 
 
+def _what_was_built(index: SeedIndex, threads: int) -> Outcome:
+    """A digest of all arrays, which is the same wherever an index was built."""
+    return Outcome(-1, -1, digest_of_arrays(index.arrays(), threads))
+
+
 def _in_process(fasta: str, threads: int) -> Run:
     """Build what the fast tier needs; the index is not saved."""
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        for stage, seconds in build_index(fasta, threads=threads).seconds.items():
+        index = build_index(fasta, threads=threads)
+        for stage, seconds in index.seconds.items():
             watch.add(stage, seconds)
-        return lambda: _NOTHING_FOUND
+        return lambda: _what_was_built(index, threads)
 
     return run
 
@@ -55,7 +63,7 @@ def _on_device(fasta: str, device: str, threads: int) -> Run:
         for stage, seconds in index.seconds.items():
             watch.add(stage, seconds)
         watch.add("tagged_rows", bringing.seconds["index_to_device"])
-        return lambda: _NOTHING_FOUND
+        return lambda: _what_was_built(index, threads)
 
     return run
 
@@ -136,11 +144,11 @@ def time_builds(
     system: str,
     threads: Sequence[int],
     repeats: int,
-    beside_bwa: bool,
+    beside: Collection[str] = (),
     devices: Sequence[str] = ("cpu",),
     first_bases: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
-    """Time building the index that the fast tier needs, in turns with bwa's, and with libdivsufsort where it is there.
+    """Time building the index that the fast tier needs, in turns with what other tools build.
 
     Parameters
     ----------
@@ -149,17 +157,17 @@ def time_builds(
     threads : of our builds; those of others have one
     repeats : builds of each kind after a warm-up, which is a tiny genome for ours (none for `first_bases`, as that
         process is warm); no index is kept for the next
-    beside_bwa : whether bwa is measured too
+    beside : tools that are measured too: 'bwa', and 'libdivsufsort' where its Python package is installed
     devices : 'cpu', 'gpu' or both: a GPU's builds have the most of `threads` on the host, and libdivsufsort stands
         beside the CPU's
     first_bases : what smaller genomes have, N included, for the memory of the CPU's processes, by size
 
     Returns
     -------
-    list of records of item "index", case "build": the stages of a build in this process, of a GPU's with `tagged_rows`,
-    which its searches read; `suffix_array` of libdivsufsort; stage `process` of ours and of bwa's, with metric `time`,
-    and metric `memory` (peak resident bytes); of the first bases alone case "build of the first N bases", with those
-    that are A, C, G or T as `bases`
+    list of records of item "index", case "build": the stages of a build in this process, with a digest of its arrays,
+    of a GPU's with `tagged_rows`, which its searches read; `suffix_array` of libdivsufsort; stage `process` of ours and
+    of bwa's, with metric `time`, and metric `memory` (peak resident bytes); of the first bases alone case "build of the
+    first N bases", with those that are A, C, G or T as `bases`
 
     Raises
     ------
@@ -185,9 +193,9 @@ def time_builds(
                 Side(_on_device(fasta, "gpu", most), _on_device(tiny, "gpu", most), _ours(system, "gpu", most))
             )
         alone = _ours(system, "cpu", 1) | {"tier": "-"}
-        if "cpu" in devices and has_libdivsufsort():
+        if "cpu" in devices and "libdivsufsort" in beside and has_libdivsufsort():
             sides.append(Side(_by_libdivsufsort(fasta), _by_libdivsufsort(tiny), alone | {"tool": "libdivsufsort"}))
-        if beside_bwa:
+        if "bwa" in beside:
             bwa = _as_process(partial(time_bwa_index, fasta, folder))
             sides.append(Side(bwa, lambda _: None, alone | {"tool": "bwa"}))
         return time_sides(sides, repeats)
