@@ -20,7 +20,8 @@ def words(drawn: Any) -> str:
 
 def boxes(drawn: Any) -> list[tuple[str, Any]]:
     """All texts that are seen, names in legends too, and the box in pixels that each takes."""
-    texts = [*drawn.texts, *(text for legend in drawn.legends for text in legend.get_texts())]
+    legends = [*drawn.legends, *filter(None, (axes.get_legend() for axes in drawn.axes))]
+    texts = [*drawn.texts, *(text for legend in legends for text in legend.get_texts())]
     for axes in drawn.axes:
         texts += [*axes.texts, axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
         for axis in (axes.xaxis, axes.yaxis):

@@ -1,4 +1,4 @@
-"""Draw docs/figures/*.svg, the README's figures, from the committed records of a reference machine.
+"""Draw docs/figures/*.svg, the figures of README and docs, from the committed records of a reference machine.
 
 ``PYTHONPATH=workflow/scripts python tools/draw_figures.py`` after new records; ``--check`` only says whether they
 agree, with exit code 1 if not.
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = {
     "h200_times.svg": ("nvidia-h200", "kmer_seeds", "times"),
     "h200_figure_5.svg": ("nvidia-h200", "kmer_seeds", "figure_5"),
+    "h200_human_figure_5.svg": ("nvidia-h200-human", "kmer_seeds", "figure_5"),
     "h200_reads_figure_5.svg": ("nvidia-h200-reads", "one_error", "figure_5"),
     "h200_reads_figure_6.svg": ("nvidia-h200-reads", "one_error", "figure_6"),
     "h200_reads_figure_7.svg": ("nvidia-h200-reads", "one_error", "figure_7"),
@@ -26,13 +27,14 @@ FIGURES = {
 
 
 def drawn(folder: Path) -> dict[str, bytes]:
-    """Draw every figure below `folder`; return file name and content."""
+    """Draw every figure below `folder`, each from the records of its machine alone; return file name and content."""
     resources = ROOT / "resources"
-    machines = {machine for machine, _, _ in FIGURES.values()}
-    records = sorted(path for machine in machines for path in (resources / "measurements" / machine).glob("*.tsv"))
     published, papers = sorted((resources / "published").glob("*.tsv")), sorted((resources / "papers").glob("*.yaml"))
-    paths = {name: folder / system / f"{figure}.svg" for name, (_, system, figure) in FIGURES.items()}
-    draw_figures(load_measurements([], records, published, papers), paths.values())
+    paths = {name: folder / machine / system / f"{figure}.svg" for name, (machine, system, figure) in FIGURES.items()}
+    for machine in dict.fromkeys(machine for machine, _, _ in FIGURES.values()):
+        records = sorted((resources / "measurements" / machine).glob("*.tsv"))
+        own = [paths[name] for name, (measured_on, _, _) in FIGURES.items() if measured_on == machine]
+        draw_figures(load_measurements([], records, published, papers), own)
     return {name: path.read_bytes() for name, path in paths.items()}
 
 

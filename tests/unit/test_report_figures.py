@@ -1,8 +1,10 @@
 """Figures, from made-up records."""
 
 import re
+from dataclasses import replace
 
 import pytest
+from drawn_figures import boxes, drawing, overlapping
 from made_up_records import change, load, local_rows, nothing, reference_rows
 from warpseed.report import kmer_seeds, style
 from warpseed.report.systems import draw_figures
@@ -42,13 +44,42 @@ def test_a_figure_without_measurements_says_so(name, draw):
         assert values.empty
 
 
+def panels_of(drawn):
+    """The titles of a figure's panels, each in one line."""
+    return [axes.get_title("left").replace("\n", " ") for axes in drawn.axes]
+
+
 def test_figure_5_takes_the_reference_machine_where_no_gpu_is_here(tmp_path, draw):
     drawn, values = draw("figure_5", load(tmp_path, local_rows(), reference_rows()))
-    assert "nvidia-test (reference machine): 1,000,000 k-mers" in words(drawn)
+    assert panels_of(drawn) == ["nvidia-test (reference machine): 1,000,000 k-mers on 2 Mbp"]
     assert set(values.loc[~values["published"].astype(bool), "machine"]) == {"nvidia-test"}
-    drawn, values = draw("figure_5", load(tmp_path, local_rows(gpu=True), reference_rows()))
-    assert "test-cpu (here): 20,000 k-mers on 2 Mbp" in words(drawn)
-    assert "nvidia-test" not in words(drawn)
+
+
+def test_figure_5_has_a_panel_for_each_machine_that_measured_it(tmp_path, draw):
+    faster = change(reference_rows(), {"item": "locate_on_cpu"}, value=0.01)
+    faster = change(faster, {"metric": "count"}, value=3.02e9)
+    drawn, values = draw("figure_5", load(tmp_path, local_rows(gpu=True), faster))
+    assert panels_of(drawn) == [
+        "test-cpu (here): 20,000 k-mers on 2 Mbp",
+        "nvidia-test (reference machine): 1,000,000 k-mers on 3.02 Gbp",
+    ]
+    own = values[~values["published"].astype(bool)]
+    for axes, machine in zip(drawn.axes, ("test-cpu", "nvidia-test"), strict=True):
+        speedups = own.loc[own["machine"] == machine, "speedup"]
+        heights = sorted(bar.get_y() + bar.get_height() for bar in axes.patches)
+        assert heights == pytest.approx(sorted(speedups)) and len(heights) == 10
+    assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
+    assert words(drawn).count("S30: 11.0") == 2
+
+
+def test_long_titles_of_figure_5s_panels_lie_on_nothing(tmp_path):
+    given = load(tmp_path, local_rows(gpu=True), reference_rows())
+    given = replace(given, records=given.records.replace("test-cpu", "a-machine-whose-name-is" + 4 * "-longer"))
+    with drawing(kmer_seeds.FIGURES) as draw:
+        drawn, _ = draw("figure_5", given.of("kmer_seeds"))
+        assert [axes.get_title("left").count("\n") for axes in drawn.axes] == [1, 0]
+        assert overlapping(drawn) == []
+        assert all(drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1 for _, box in boxes(drawn))
 
 
 def test_figure_5_writes_that_results_differ(tmp_path, draw):

@@ -7,7 +7,8 @@ says so; a published point that a paper does not print is not drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 _PANELS_ABREAST = 3
+_PANEL_LETTERS = 78
+"""Letters of a small title that are as wide as a panel which stands alone."""
 
 
 def with_reference_gpu(table: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +63,7 @@ def best_source(table: pd.DataFrame) -> pd.DataFrame:
 
 
 class Bars(NamedTuple):
-    """What `bars` draws.
+    """One panel of `bars`.
 
     Attributes
     ----------
@@ -72,21 +75,51 @@ class Bars(NamedTuple):
         (group, series) ranks to a speedup, or to the text that stands there instead.
     points : list of (float, str)
         Published speedups and their labels, drawn at the right.
-    groups_label : str
-        What stands below the labels of the groups.
     """
 
     groups: list[str]
     series: dict[str, str]
     values: dict[tuple[int, int], float | str]
     points: list[tuple[float, str]]
-    groups_label: str = ""
 
 
-def bars(chart: Bars, title: str, subtitle: str, label: str) -> Figure:
-    """Speedups as bars on a log axis, from the line at 1 up or down: no value is struck by the line."""
-    figure, axes = style.pyplot().subplots(figsize=(style.WIDTH, 4.4))
-    figure.subplots_adjust(left=0.1, right=0.98, top=0.78, bottom=0.18)
+def bars(panels: Mapping[str, Bars], title: str, subtitle: str, label: str, groups_label: str = "") -> Figure:
+    """Speedups as bars on a log axis, from the line at 1 up or down: no value is struck by the line.
+
+    Panels by their titles stand one below the other, each with its legend, all on one axis; `groups_label` stands below
+    the last.
+    """
+    titles = [textwrap.fill(name, _PANEL_LETTERS) for name in panels]
+    more_lines = 0.17 * max(name.count("\n") for name in titles)
+    # Inches: a panel; what lies between two of them, which is labels, title and legend.
+    panel, between, top, bottom = 2.64, 1.12 + more_lines, 1.17 + more_lines, 0.79
+    height = top + bottom + len(panels) * panel + (len(panels) - 1) * between
+    figure, grid = style.pyplot().subplots(len(panels), 1, squeeze=False, sharey=True, figsize=(style.WIDTH, height))
+    figure.subplots_adjust(left=0.1, right=0.98, top=1 - top / height, bottom=bottom / height, hspace=between / panel)
+    _speedup_axis(grid[0][0], panels.values())
+    for axes, name, chart in zip(grid.flat, titles, panels.values(), strict=True):
+        _draw_bars(axes, chart)
+        axes.set_title(name, pad=24, fontsize=style.SMALL)
+        axes.set_ylabel(label)
+    grid[-1][0].set_xlabel(groups_label)
+    style.heading(figure, title, subtitle)
+    return figure
+
+
+def _speedup_axis(axes: Axes, charts: Iterable[Bars]) -> None:
+    """A log axis that holds all speedups and 1, with room for what is written beside them."""
+    drawn = [1.0]
+    for chart in charts:
+        drawn += [value for value in chart.values.values() if not isinstance(value, str)]
+        drawn += [value for value, _ in chart.points]
+    low, high = min(drawn) / 2, max(drawn) * 2.2
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    axes.set_yticks([10.0**n for n in powers], [f"{10.0**n:g}" for n in powers])
+
+
+def _draw_bars(axes: Axes, chart: Bars) -> None:
     width = 0.36 if len(chart.series) > 1 else 0.5
     colours = list(chart.series.values())
     for (group, rank), value in chart.values.items():
@@ -104,28 +137,18 @@ def bars(chart: Bars, title: str, subtitle: str, label: str) -> Figure:
         x = len(chart.groups) - 0.42
         axes.plot(x, value, marker="D", ms=7, mfc="white", mec=style.INK, mew=1.4, ls="none", zorder=3)
         axes.annotate(text, (x, value), (9, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
-    drawn = [value for value in chart.values.values() if not isinstance(value, str)]
-    drawn += [value for value, _ in chart.points] + [1]
-    axes.set_yscale("log")
-    axes.set_ylim(min(drawn) / 2, max(drawn) * 2.2)
-    low, high = math.ceil(math.log10(min(drawn) / 2)), math.floor(math.log10(max(drawn) * 2.2))
-    axes.set_yticks([10.0**n for n in range(low, high + 1)], [f"{10.0**n:g}" for n in range(low, high + 1)])
     axes.tick_params(axis="y", which="minor", length=0)
     axes.set_xticks(range(len(chart.groups)), chart.groups)
     axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.25 * bool(chart.points))
-    axes.set_xlabel(chart.groups_label)
-    axes.set_ylabel(label)
     axes.grid(axis="y")
     axes.axhline(1, color=style.INK, lw=0.9)
-    if drawn and chart.values:
+    if chart.values:
         handles = [style.pyplot().Rectangle((0, 0), 1, 1, color=colour) for colour in colours]
-        figure.legend(handles, list(chart.series), frameon=False, loc="upper left", ncols=len(colours),
-                      bbox_to_anchor=(0.09, 0.87), borderaxespad=0)  # fmt: skip
+        axes.legend(handles, list(chart.series), frameon=False, loc="lower left", ncols=len(colours),
+                    bbox_to_anchor=(0, 1), borderaxespad=0.3)  # fmt: skip
     else:
-        axes.text(0.3, 0.7, "Nothing was measured.", transform=axes.transAxes, ha="center", color=style.GREY,
+        axes.text(0.3, 0.7, style.NOTHING, transform=axes.transAxes, ha="center", color=style.GREY,
                   bbox={"facecolor": "white", "edgecolor": "none"})  # fmt: skip
-    style.heading(figure, title, subtitle)
-    return figure
 
 
 # Times as bars, a panel a case

@@ -71,14 +71,31 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
 
 
 def figure_5(measurements: Measurements) -> style.Drawn:
-    """Figure 5: the GPU search with locating on the CPU, over 1 and over n CPU cores (paper tier)."""
+    """Figure 5: the GPU search with locating on the CPU, over 1 and over n CPU cores (paper tier).
+
+    A panel for this run and for each reference machine that measured it: their genomes differ in size.
+    """
     title = "Figure 5: GPU search, locating on the CPU, over the CPU version"
     table = speedups(measurements)
-    values = charts.one_source(table[table["item"] == "locate_on_cpu"])
-    threads = sorted(set(values["numerator_threads"]))
-    cases = list(dict.fromkeys(zip(values["case"], values["parameters"], strict=True)))
-    cases = [case for case in cases_of(measurements, "locate_on_cpu") if case in cases]
+    values = table[table["item"] == "locate_on_cpu"]
     known = _published_speedups(measurements)
+    panels = {
+        tables.describe_sizes(measurements, group): _figure_5_bars(measurements, group, known)
+        for _, group in values.groupby(["source", "machine"], sort=False)
+    }
+    panels = panels or {"": _figure_5_bars(measurements, values, known)}
+    groups_label = "data set; D: mismatches allowed" if len(values) else ""
+    subtitle = f"paper tier   ·   {_published_sizes(measurements)}"
+    drawn = charts.bars(panels, title, subtitle, "speedup over the CPU, log scale", groups_label)
+    printed = frame(known, list(known[0]) if known else [])
+    return drawn, joined([values.assign(published=False), printed])
+
+
+def _figure_5_bars(measurements: Measurements, values: pd.DataFrame, known: list[dict[str, Any]]) -> charts.Bars:
+    """One source's panel, beside the points that the paper prints."""
+    threads = sorted(set(values["numerator_threads"]))
+    measured = set(zip(values["case"], values["parameters"], strict=True))
+    cases = [case for case in cases_of(measurements, "locate_on_cpu") if case in measured]
     heights = {
         (cases.index((row["case"], row["parameters"])), threads.index(row["numerator_threads"])): (
             row["speedup"] if row["status"] == "ok" else row["status"]
@@ -86,7 +103,7 @@ def figure_5(measurements: Measurements) -> style.Drawn:
         for row in rows_of(values)
     }
     shades = ["#0072B2", "#56B4E9"]
-    chart = charts.Bars(
+    return charts.Bars(
         groups=[_with_mismatches(*case) for case in cases] or [row["case"] for row in known[:1]],
         series={f"over {_cores(count)}": shades[rank % 2] for rank, count in enumerate(threads)},
         values=heights,
@@ -94,12 +111,7 @@ def figure_5(measurements: Measurements) -> style.Drawn:
             (row["speedup"], f"published\n{row['case']}: {row['speedup']:.1f}\nover {_cores(row['numerator_threads'])}")
             for row in known
         ],
-        groups_label="data set; D: mismatches allowed" if cases else "",
     )
-    subtitle = tables.describe_sizes(measurements, values) if len(values) else _published_sizes(measurements)
-    drawn = charts.bars(chart, title, subtitle, "speedup over the CPU (paper tier), log scale")
-    printed = frame(known, list(known[0]) if known else [])
-    return drawn, joined([values.assign(published=False), printed])
 
 
 def _published_speedups(measurements: Measurements) -> list[dict[str, Any]]:
