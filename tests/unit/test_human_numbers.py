@@ -2,123 +2,194 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tables_of_pages import rows_of
-from warpseed.measure.records import read_records
+from warpseed.measure.records import read_records, write_records
 
 ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "write_human_numbers.py"
 FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200-human"
-SEEDS, INDEX = (read_records(FOLDER / f"{name}.tsv") for name in ("kmer_seeds", "index"))
+SEEDS = read_records(FOLDER / "kmer_seeds.tsv")
 PRINTED = (ROOT / "resources" / "published" / "kmer_seeds.tsv").read_text(encoding="utf-8").splitlines()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGE = " ".join((ROOT / "docs" / "kmer_seeds.md").read_text(encoding="utf-8").split())
+PAGE = (ROOT / "docs" / "kmer_seeds.md").read_text(encoding="utf-8")
+CASES = ("S11", "S15", "S20", "S24", "S30")
 
 
-def totals(case: str, tier: str, device: str) -> Any:
-    own = SEEDS[(SEEDS["item"] == "whole") & (SEEDS["case"] == case) & (SEEDS["stage"] == "total")]
+def totals(case: str, tier: str, device: str, item: str = "whole") -> Any:
+    own = SEEDS[(SEEDS["item"] == item) & (SEEDS["case"] == case) & (SEEDS["stage"] == "total")]
     return own[(own["tier"] == tier) & (own["device"] == device)]
 
 
-def printed(case: str, column: str) -> float:
-    [row] = [
-        line for line in PRINTED if re.match(rf"kmer_seeds\tTable I\t{case}; mismatches=\d\t{column}\ttime\t", line)
-    ]
-    return float(row.split("\t")[5])
+def million(case: str, tier: str, item: str = "whole") -> Any:
+    """A million k-mers on the GPU: a data set of its own, or the paper's where one core took a million, too."""
+    found = [totals(name, tier, "gpu", item) for name in (f"{case}_1M", case)]
+    own = next(own for own in found if len(own))
+    assert set(own["queries"]) == {1_000_000}
+    return own
+
+
+def each(own: Any) -> float:
+    """Microseconds a k-mer."""
+    return 1e6 * own["value"].median() / own["queries"].iloc[0]
+
+
+def printed(case: str, column: str, item: str = "whole", metric: str = "time") -> str:
+    table = {"whole": "Table I", "search": "Table II"}[item]
+    start = rf"kmer_seeds\t{table}\t{case}; mismatches=\d\t{column}\t{metric}\t"
+    [row] = [line for line in PRINTED if re.match(start, line)]
+    return row.split("\t")[5]
+
+
+def number(cell: str) -> float:
+    return float(cell.replace(",", "").split(" ")[0])
+
+
+def three(value: float) -> float:
+    return float(f"{value:.3g}")
 
 
 @pytest.mark.parametrize("row", range(5))
 def test_a_million_kmers_of_a_human_like_genome(row: int) -> None:
     cells = rows_of(README, "| a million k-mers | hits |")[row]
-    case = cells[0].split(",")[0]
-    paper, fast = (totals(f"{case}_1M", tier, "gpu") for tier in ("paper", "fast"))
+    case = CASES[row]
+    assert cells[0].startswith(f"{case}, D=")
+    paper, fast = (million(case, tier) for tier in ("paper", "fast"))
     assert set(paper["results"]) == set(fast["results"]) == {int(cells[1].replace(",", ""))}
     assert set(paper["digest"]) == set(fast["digest"])
     assert cells[2:4] == [f"{own['value'].median():.3g} s" for own in (paper, fast)]
     assert cells[4] == f"{printed(case, '1 GPU')} s"
-    by_core, on_gpu = printed(case, "1 CPU core"), printed(case, "1 GPU")
-    assert [float(cells[7].removesuffix(" µs").replace(",", "")), float(cells[8])] == [
-        float(f"{by_core:.3g}"),
+    core, gpu = (totals(case, "paper", device) for device in ("cpu", "gpu"))
+    assert set(core["digest"]) == set(gpu["digest"]) and set(core["queries"]) == set(gpu["queries"])
+    by_core, on_gpu = float(printed(case, "1 CPU core")), float(printed(case, "1 GPU"))
+    assert [number(cell) for cell in cells[5:]] == [
+        three(each(core)),
+        float(f"{core['value'].median() / gpu['value'].median():.2g}"),
+        three(by_core),
         float(f"{by_core / on_gpu:.2g}"),
     ]
-    core = totals(case, "paper", "cpu")
-    if not len(core):
-        assert cells[5:7] == ["", ""]
-        return
-    there = totals(case, "paper", "gpu")
-    assert set(core["digest"]) == set(there["digest"]) and set(core["queries"]) == set(there["queries"])
-    ratio = core["value"].median() / there["value"].median()
-    each = float(f"{1e6 * core['value'].median() / core['queries'].iloc[0]:.3g}")
-    assert cells[5:7] == [f"{each:,g} µs", f"{float(f'{ratio:.2g}'):g}"]
+    assert [cell.split(" ")[1:] for cell in cells[5:]] == [["µs"], [], ["µs"], []]
 
 
-def test_the_fast_tier_on_one_core() -> None:
-    told = re.search(r"On one core the fast tier takes (\S+), (\S+), (\S+), (\S+) and (\S+) µs a k-mer", README)
-    assert told
-    own = [totals(case, "fast", "cpu") for case in ("S11", "S15", "S20", "S24", "S30")]
-    assert list(told.groups()) == [f"{1e6 * each['value'].median() / each['queries'].iloc[0]:.3g}" for each in own]
-
-
-def test_its_index() -> None:
-    own = INDEX[INDEX["metric"] == "time"].groupby("stage")["value"].median()
-    told = re.search(
-        r"from FASTA to arrays in memory it takes (\S+) s there, of which reading is (\S+), the suffix array (\S+), "
-        r"both BWTs (\S+) and copies to the host (\S+); saving (\S+) GB takes (\S+) s more",
-        " ".join(README.split()),
+@pytest.mark.parametrize("item", ["whole", "search"])
+@pytest.mark.parametrize("row", range(5))
+def test_both_tables_at_the_papers_size(row: int, item: str) -> None:
+    name = {"whole": "Table I", "search": "Table II"}[item]
+    written = PAGE.split(f"<!-- {name}: written by")[1].split(f"<!-- end of {name} -->")[0]
+    cells = rows_of(written, "| data set | k-mers |")[row]
+    case = CASES[row]
+    core, gpu, fast = (
+        totals(case, tier, device, item) for tier, device in (("paper", "cpu"), ("paper", "gpu"), ("fast", "gpu"))
     )
-    assert told
-    stages = ["total", "read", "suffix_array", "bwt", "index_to_host"]
-    size = INDEX[INDEX["metric"] == "size"]["value"].sum()
-    expected = [*(f"{own[stage]:.3g}" for stage in stages), f"{size / 1e9:.3g}", f"{own['save']:.3g}"]
-    assert list(told.groups()) == expected
+    for other in (gpu, fast):
+        assert set(core["digest"]) == set(other["digest"]) and set(core["queries"]) == set(other["queries"])
+    mismatches = {"S11": 0, "S15": 0, "S20": 1, "S24": 1, "S30": 2}[case]
+    assert cells[:2] == [f"{case}, D={mismatches}", f"{core['queries'].iloc[0]:,}"]
+    speedup = core["value"].median() / gpu["value"].median()
+    assert [number(cell) for cell in cells[2:5]] == [three(each(core)), three(each(gpu)), float(f"{speedup:.2g}")]
+    theirs = [printed(case, column, item) for column in ("1 CPU core", "1 GPU")]
+    assert cells[5:8] == [*theirs, printed(case, "GPU vs 1 core", item, "speedup")]
+    millions = [each(million(case, tier, item)) for tier in ("paper", "fast")]
+    assert [number(cell) for cell in cells[8:]] == [three(value) for value in (each(fast), *millions)]
 
 
-def test_its_index_for_the_fast_tier_alone() -> None:
-    own = SEEDS[(SEEDS["item"] == "index") & (SEEDS["device"] == "gpu")].groupby("stage")["value"].median()
-    told = re.search(
-        r"is made on the GPU in (\S+) s from the text in the host's memory, "
-        r"of which the suffix array with its table is (\S+)\. ",
-        " ".join(README.split()),
-    )
-    assert told
-    needed = own["text_to_device"] + own["suffix_array"] + own["tagged_rows"]
-    assert list(told.groups()) == [f"{needed:.3g}", f"{own['suffix_array']:.3g}"]
+def test_what_is_said_of_both_tables_and_of_figure_5() -> None:
+    for word in ("medians of 3", "Every 11-mer has more than 128 hits", "locating takes most of the time of one core"):
+        assert word in " ".join(PAGE.split())
+    timed = SEEDS[(SEEDS["metric"] == "time") & SEEDS["item"].isin(["whole", "search", "locate_on_cpu"])]
+    assert set(timed["repeat"]) == {0, 1, 2}
+    assert {result for case in ("S11", "S11_1M") for result in totals(case, "paper", "gpu")["results"]} == {0}
+    core, searched = (totals("S15", "paper", "cpu", item)["value"].median() for item in ("whole", "search"))
+    assert searched < core / 2
+    assert 0.9 < core / totals("S15", "paper", "gpu", "locate_on_cpu")["value"].median() < 1.5
 
 
-def test_what_the_gpu_reaches_there() -> None:
-    limits = (
-        SEEDS[(SEEDS["item"] == "limits") & (SEEDS["metric"] == "time")].groupby(["case", "tier"])["value"].median()
-    )
-    told = re.search(
-        r"32 million exact 20-mers take (\S+) ms, from letters to columns (\S+); "
-        r"a million 20-mers with one mismatch (\S+) s, a million 30-mers with two (\S+) s, the paper tier (\S+) s",
-        PAGE,
-    )
-    assert told
-    exact, one, two = (
-        f"k={k}, D={d}, errors={errors}, {count} k-mers"
-        for k, d, errors, count in ((20, 0, 0, "32,000,000"), (20, 1, 0.01, "1,000,000"), (30, 2, 0.01, "1,000,000"))
-    )
-    seconds = [1e3 * limits[exact, "fast"], 1e3 * limits[f"{exact}, letters to columns", "fast"]]
-    seconds += [limits[one, "fast"], limits[two, "fast"], limits[two, "paper"]]
-    assert list(told.groups()) == [f"{value:.3g}" for value in seconds]
-    shares = SEEDS[(SEEDS["item"] == "limits") & (SEEDS["metric"] == "share")].groupby("case")["value"].median()
-    told = re.search(r"The share of the floor is (\S+) of exact ones, and (\S+) of both others\.", PAGE)
-    assert told and [*told.groups(), told.group(2)] == [f"{shares[case]:.2g}" for case in (exact, one, two)]
-    front = " ".join(README.split())
-    told = re.search(r"it finds (\S+) G exact 20-mers a second, and a million 30-mers .*? in (\S+) ms", front)
-    assert told and list(told.groups()) == [f"{32e6 / limits[exact, 'fast'] / 1e9:.2g}", f"{1e3 * seconds[3]:.2g}"]
+# ------------------------------------------------------------------------- what writes these tables and numbers
 
 
-def test_how_a_saved_index_comes_there() -> None:
-    told = re.search(r"A saved index comes to the GPU in (\S+) to (\S+) s: (\S+) GB from the page cache", PAGE)
-    assert told
-    millions = SEEDS[(SEEDS["item"] == "whole") & SEEDS["case"].str.endswith("_1M") & (SEEDS["tier"] == "fast")]
-    came = millions[millions["stage"] == "index_to_device"].groupby("case")["value"].median()
-    sizes = INDEX[INDEX["metric"] == "size"].groupby("case")["value"].first()
-    brought = sizes["part=text (fast)"]
-    assert len(came) == 5
-    assert list(told.groups()) == [*(f"{value:.2g}" for value in (came.min(), came.max())), f"{brought / 1e9:.3g}"]
+def test_tables_and_numbers_are_the_records() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")}
+    command = [sys.executable, str(TOOL), "--check"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def tool() -> Any:
+    spec = importlib.util.spec_from_file_location("write_human_numbers", TOOL)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its named tuples look for their types
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def other_records(tmp_path: Path) -> Path:
+    """Records of a later run, in which one core takes more k-mers, S11's a million; everything takes twice as long."""
+    seeds = SEEDS[SEEDS["case"] != "S11_1M"].copy()
+    for case, count in (("S11", 1_000_000), ("S15", 400_000), ("S20", 200_000), ("S24", 200_000), ("S30", 20_000)):
+        seeds.loc[seeds["case"] == case, "queries"] = count
+    folder = tmp_path / FOLDER.name
+    for name, table in (("kmer_seeds", seeds), ("index", read_records(FOLDER / "index.tsv"))):
+        table.loc[table["metric"] == "time", "value"] *= 2
+        write_records(folder / f"{name}.tsv", table.to_dict("records"))
+    return folder
+
+
+def test_new_records_renew_tables_and_numbers_and_nothing_else(tool: Any, other_records: Path) -> None:
+    pages = {tool.README: README, tool.PAGE: PAGE}
+    texts = tool.renewed(pages, tool.read_numbers(other_records))
+    front, page = (" ".join(texts[name].split()) for name in (tool.README, tool.PAGE))
+    assert "On one core 1,000,000, 400,000, 200,000, 200,000 and 20,000 k-mers were searched" in front
+    s11 = totals("S11", "paper", "gpu")["value"].median()
+    assert rows_of(texts[tool.README], "| a million k-mers | hits |")[0][2] == f"{2 * s11:.3g} s"
+    assert page.count("| S30, D=2 | 20,000 |") == 2 and PAGE.count("| S30, D=2 | 1,000 |") == 2
+    as_before = [re.sub(r"[\d,.]+", "0", text) for text in (README, PAGE)]
+    assert [re.sub(r"[\d,.]+", "0", texts[name]) for name in (tool.README, tool.PAGE)] == as_before
+    assert tool.renewed(texts, tool.read_numbers()) == pages
+
+
+def test_every_number_of_a_sentence_is_renewed(tool: Any, other_records: Path) -> None:
+    numbers, later = tool.read_numbers(), tool.read_numbers(other_records)
+    same = [values.__name__ for _, _, values in tool.SENTENCES if values(numbers) == values(later)]
+    assert same == ["_billions", "_billions", "_shares"]  # nothing that was timed
+    told = "it takes {} s, or\n{} s more."
+    assert tool.with_numbers(told.format("1,234.5", 6), "takes {} s, or {} s", ["0.7", "8"]) == told.format(0.7, 8)
+
+
+@pytest.mark.parametrize("text", ["it takes long", "takes 1 s, takes 2 s"])
+def test_a_sentence_that_reads_otherwise_is_told(tool: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=r"sentences read 'takes \{\} s'"):
+        tool.with_numbers(text, "takes {} s", ["1"])
+
+
+def test_a_table_without_its_comments_is_told(tool: Any) -> None:
+    with pytest.raises(ValueError, match="<!-- end of Table I --> must each stand once"):
+        tool.with_table(PAGE.replace("<!-- end of Table I -->", ""), "Table I", [["a"]])
+
+
+def test_records_without_a_million_kmers_are_told(tool: Any, other_records: Path) -> None:
+    seeds = read_records(other_records / "kmer_seeds.tsv")
+    rows = seeds[seeds["case"] != "S20_1M"].to_dict("records")
+    write_records(other_records / "kmer_seeds.tsv", rows)
+    with pytest.raises(ValueError, match=r"no GPU run of a million k-mers of S20 \(whole, paper tier\)"):
+        tool.millions_table(tool.read_numbers(other_records))
+
+
+def test_unlike_results_have_no_ratio(tool: Any, other_records: Path) -> None:
+    rows = read_records(other_records / "kmer_seeds.tsv").to_dict("records")
+    for row in rows:
+        if (row["item"], row["case"], row["tier"], row["device"]) == ("search", "S24", "paper", "cpu"):
+            row["digest"] = "count=another"
+    write_records(other_records / "kmer_seeds.tsv", rows)
+    table = tool.printed_table(tool.read_numbers(other_records), "search")
+    assert [row[4] == "results differ" for row in table[1:]] == [False, False, False, True, False]
