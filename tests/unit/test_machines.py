@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_cards import UUIDS, install_nvidia_smi
 from warpseed.compute.machine import name_of
 from warpseed.errors import InputError
 from warpseed.measure.machines import describe_run, name_machines, one_machine
@@ -21,14 +23,18 @@ ROW = {"system": "kmer_seeds", "item": "whole", "tool": "warpseed", "case": "S20
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """A function that writes the records of one job as it would on a machine of this kind, and returns their path."""
+    """A function that writes the records of one job as it would on a machine of this kind, and returns their path.
 
-    def write(name: str, cpu: str = XEON, *, gpu: dict[str, Any] | None = None, **more: Any) -> Path:
+    Rows with `gpus` were measured on so many.
+    """
+
+    def write(name: str, cpu: str = XEON, *, gpu: dict[str, Any] | None = None, gpus: int = 0, **more: Any) -> Path:
         seen = {"gpu": None, "gpu_count": 0, "gpu_memory_bytes": None, "driver": None, **(gpu or {})}
         description = {**machine_description(), "machine": name_of(cpu, seen["gpu"]), "cpu": cpu, **seen, **more}
-        monkeypatch.setattr("warpseed.measure.provenance.machine_description", lambda: description)
-        write_records(tmp_path / f"{name}.tsv", [ROW])
-        monkeypatch.undo()
+        on_gpus = [{**ROW, "device": "gpu", "gpus": count} for count in range(1, gpus + 1)]
+        with monkeypatch.context() as patch:
+            patch.setattr("warpseed.measure.provenance.machine_description", lambda: description)
+            write_records(tmp_path / f"{name}.tsv", [ROW, *on_gpus])
         return tmp_path / f"{name}.tsv"
 
     return write
@@ -47,7 +53,7 @@ def test_a_job_that_saw_no_gpu_has_the_name_of_the_others(job: Callable[..., Pat
     run = describe_run(paths)
     assert {key: run[key] for key in H200} == H200
     assert (run["machine"], run["cpu"], run["cores"]) == ("nvidia-h200", XEON, max(16, machine_description()["cores"]))
-    assert set(run) == set(machine_description())
+    assert set(run) == set(machine_description()) | {"cards"}
 
 
 def test_what_one_job_knows_is_taken_from_it_and_what_differs_stands_side_by_side(job: Callable[..., Path]) -> None:
@@ -92,3 +98,40 @@ def test_records_without_a_machine_are_refused(tmp_path: Path, job: Callable[...
         one_machine([path])
     with pytest.raises(InputError, match="no records to publish"):
         one_machine([])
+
+
+def test_a_run_tells_which_jobs_worked_on_each_card(
+    job: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And is of one machine, whatever cards its jobs had."""
+    install_nvidia_smi(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "kmer_seeds").mkdir()
+    paths = [job("kmer_seeds/bowtie", gpu=H200)]
+    for name, visible, gpus in (("kmer_seeds/S20", "2", 1), ("kmer_seeds/S11", "1,2", 2), ("index", "1,2", 1)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        paths.append(job(name, gpu=H200, gpus=gpus))
+    assert described(paths[2])["cards"] == UUIDS[1:]
+    assert one_machine(paths) == "nvidia-h200"
+    assert describe_run(paths)["cards"] == {
+        UUIDS[1]: ["index.tsv", "kmer_seeds/S11.tsv"],
+        UUIDS[2]: ["kmer_seeds/S11.tsv", "kmer_seeds/S20.tsv"],
+    }
+    assert describe_run(paths[:1])["cards"] == {}
+
+
+def test_records_of_a_version_that_told_no_cards_are_read(job: Callable[..., Path]) -> None:
+    path = job("old", gpu=H200, gpus=1)
+    told = described(path)
+    del told["cards"]
+    first, _, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([first, MACHINE_MARK + json.dumps(told), *rest, ""]))
+    assert one_machine([path, job("new")]) == "nvidia-h200"
+    run = describe_run([path, job("new")])
+    assert run["cards"] == {"unknown": ["old.tsv"]} and run["gpu"] == "NVIDIA H200"
+
+
+def described(path: Path) -> dict[str, Any]:
+    """What a file of records says of its machine."""
+    told: dict[str, Any] = json.loads(path.read_text().splitlines()[1].removeprefix(MACHINE_MARK))
+    return told

@@ -19,7 +19,10 @@ from typing import Any, NamedTuple
 from warpseed.errors import MemoryLimitError
 
 __all__ = [
+    "UNKNOWN_CARD",
+    "VISIBLE_CARDS",
     "available_memory",
+    "card_uuids",
     "cpu_model",
     "driver_cuda_version",
     "gpu_description",
@@ -34,7 +37,13 @@ __all__ = [
     "return_freed_memory",
     "return_what_is_freed",
     "usable_cores",
+    "visible_cards",
 ]
+
+VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
+"""The variable that tells CUDA which GPUs a process may see, by numbers or UUIDs."""
+UNKNOWN_CARD = "unknown"
+"""A GPU whose UUID nobody told."""
 
 _TIMEOUT_S = 20
 _PROC = Path("/proc")
@@ -166,6 +175,45 @@ def gpu_description() -> dict[str, Any]:
         "compute_capability": first["compute_capability"],
         "driver": first["driver"],
     }
+
+
+def visible_cards() -> list[str]:
+    """The GPUs that CUDA shows this process: what `VISIBLE_CARDS` calls them, or else the UUIDs of all."""
+    told = os.environ.get(VISIBLE_CARDS)
+    return _listed_cards() if told is None else [card.strip() for card in told.split(",") if card.strip()]
+
+
+def _listed_cards() -> list[str]:
+    return re.findall(r"UUID: ([\w-]+)\)", output_of(["nvidia-smi", "-L"]) or "")
+
+
+def card_uuids(count: int) -> list[str]:
+    """The UUIDs of the first GPUs that CUDA shows this process: those that a job on so many GPUs works on.
+
+    Parameters
+    ----------
+    count : int
+        GPUs; nothing is asked for none.
+
+    Returns
+    -------
+    list of str
+        As many, each as `nvidia-smi -L` calls it; one that `VISIBLE_CARDS` gives by a number is the one that has this
+        place there. `UNKNOWN_CARD` for one that it does not list.
+    """
+    if count < 1:
+        return []
+    listed = _listed_cards()
+    whole = [uuid for uuid in listed if uuid.startswith("GPU-")]
+    uuids = [_uuid_of(card, whole, listed) for card in visible_cards()]
+    return [*uuids, *[UNKNOWN_CARD] * count][:count]
+
+
+def _uuid_of(card: str, whole: list[str], listed: list[str]) -> str:
+    """The UUID of a card by its number among whole ones, or by the beginning of its UUID, which CUDA takes, too."""
+    if card.isdigit():
+        return whole[int(card)] if int(card) < len(whole) else UNKNOWN_CARD
+    return next((uuid for uuid in listed if uuid.startswith(card)), UNKNOWN_CARD)
 
 
 def driver_cuda_version() -> str | None:

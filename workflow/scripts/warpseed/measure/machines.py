@@ -7,12 +7,13 @@ of node only those that asked for a GPU may see it.
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from warpseed.compute.machine import name_of
+from warpseed.compute.machine import UNKNOWN_CARD, name_of
 from warpseed.errors import InputError
 from warpseed.measure.records import MACHINE_MARK
 
@@ -121,9 +122,11 @@ def describe_run(paths: Iterable[str | Path]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The keys of `warpseed.measure.provenance.machine_description`. What one job knows and another does not (a GPU,
-        the version of a peer) is taken from the one that does. Of numbers, the largest stands; texts that differ, as
-        after a run that was continued at another commit, stand beside each other.
+        The keys of `warpseed.measure.provenance.machine_description`, and `cards`: by each GPU's UUID the files of
+        the jobs that worked on it, as seen from their common folder; `UNKNOWN_CARD` has those that do not say. What
+        one job knows and another does not (a GPU, the version of a peer) is taken from the one that does. Of numbers,
+        the largest stands; texts that differ, as after a run that was continued at another commit, stand beside each
+        other.
 
     Raises
     ------
@@ -131,8 +134,20 @@ def describe_run(paths: Iterable[str | Path]) -> dict[str, Any]:
         If a file does not say which machine measured it.
     """
     described = _read(paths)
-    whole = _join(list(described.values()))
-    return whole | {"machine": _join_values(list(_names(described).values()))}
+    seen: list[Mapping[str, Any]] = [
+        {key: told for key, told in description.items() if key != "cards"} for description in described.values()
+    ]
+    return _join(seen) | {"machine": _join_values(list(_names(described).values())), "cards": _cards(described)}
+
+
+def _cards(described: Descriptions) -> dict[str, list[str]]:
+    """Which files' jobs worked on each GPU, both in order. Files of an older version do not say."""
+    folder = Path(os.path.commonpath([path.parent for path in described])) if described else Path()
+    files = defaultdict(list)
+    for path in sorted(described):
+        for card in described[path].get("cards", [UNKNOWN_CARD]):
+            files[card].append(path.relative_to(folder).as_posix())
+    return dict(sorted(files.items()))
 
 
 def _join(descriptions: list[Mapping[str, Any]]) -> dict[str, Any]:

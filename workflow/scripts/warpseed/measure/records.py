@@ -2,7 +2,7 @@
 
 A record is one row of a TSV whose first line is `FORMAT_LINE` and whose columns are `RECORD_COLUMNS`. Raw repeats are
 kept, one row each; medians are taken where a table is drawn, never here. The second line describes the machine as the
-job that measured saw it; `warpseed.measure.machines` reads it.
+job that measured saw it, and the GPUs that it worked on; `warpseed.measure.machines` reads it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpseed.compute.machine import card_uuids
 from warpseed.compute.stopwatch import Stopwatch, check_stage
 from warpseed.errors import InputError
 from warpseed.sequences.files import atomic_path
@@ -38,8 +39,8 @@ __all__ = [
 FORMAT_LINE = "# warpseed records, format 2"
 """First line of every file of records."""
 MACHINE_MARK = "# machine "
-"""What the second line of a run's records begins with; the machine's description follows, as JSON. Published records
-have none: their provenance.json stands beside them."""
+"""What the second line of a run's records begins with; the machine's description follows, as JSON, with `cards`, the
+UUIDs of the GPUs that the job worked on. Published records have none: their provenance.json stands beside them."""
 RECORD_COLUMNS = (
     "system",
     "item",
@@ -159,6 +160,8 @@ def index_rows(
 def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write records as a TSV: format, this machine, a header, the rows; under a temporary name first.
 
+    The line of the machine names as many of the GPUs that this process sees as a row has at most, the first ones.
+
     Parameters
     ----------
     path : path
@@ -179,7 +182,8 @@ def write_records(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
     machine = machine_description()
     complete = [_complete(row, machine["machine"]) for row in rows]
-    _write(path, [FORMAT_LINE, MACHINE_MARK + json.dumps(machine)], complete)
+    cards = {"cards": card_uuids(max((row["gpus"] for row in complete), default=0))}
+    _write(path, [FORMAT_LINE, MACHINE_MARK + json.dumps(machine | cards)], complete)
 
 
 def _write(path: str | Path, head: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -9,12 +9,11 @@ import re
 import tempfile
 from pathlib import Path
 
-from warpseed.compute.machine import output_of
+from warpseed.compute.machine import VISIBLE_CARDS, visible_cards
 
 __all__ = ["claim_cards"]
 
 _LOGGER = logging.getLogger(__name__)
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _claimed: list[int] = []
 """Descriptors of locked files: the cards are this process's until it ends."""
 
@@ -35,7 +34,7 @@ def claim_cards(count: int) -> list[str]:
     -------
     list of str, what they are called, in `CUDA_VISIBLE_DEVICES`; none where there is no more than one to choose from
     """
-    cards = _visible_cards()
+    cards = visible_cards()
     if count < 1 or len(cards) < 2:
         return []
     folder = Path(tempfile.gettempdir()) / f"warpseed-cards-{os.getuid()}"
@@ -48,15 +47,8 @@ def claim_cards(count: int) -> list[str]:
     except OSError as error:
         _LOGGER.warning("No locks on GPUs in %s, so jobs may share the first ones: %s", folder, error.strerror)
     taken += [card for card in cards if card not in taken][: count - len(taken)]
-    os.environ[_VISIBLE] = ",".join(taken)
+    os.environ[VISIBLE_CARDS] = ",".join(taken)
     return taken
-
-
-def _visible_cards() -> list[str]:
-    told = os.environ.get(_VISIBLE)
-    if told is not None:
-        return [card.strip() for card in told.split(",") if card.strip()]
-    return re.findall(r"UUID: ([\w-]+)\)", output_of(["nvidia-smi", "-L"]) or "")
 
 
 def _lock(path: Path) -> bool:
