@@ -153,7 +153,9 @@ RULES = {
         "output=dict(fasta='{disk}/g.fa'), params=Some(simulation=dict(size=3_000_000, seed=1))", "{disk}/g.fa: "
     ),
     "simulate_human_like": (
-        "output=dict(fasta='{disk}/g.fa'), params=Some(simulation=dict(size=3_000_000, seed=1))", "{disk}/g.fa: "
+        "output=dict(fasta='{disk}/g.fa', records='{disk}/r.tsv'), "
+        "params=Some(simulation=dict(size=3_000_000, seed=1))",
+        "{disk}/g.fa: ",
     ),
     "simulate_reads": (
         "input=Some(fasta='{genome}'), output=Some(reads='{disk}/r.fq'), "

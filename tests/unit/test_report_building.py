@@ -8,7 +8,7 @@ from typing import Any
 from made_up_records import PAPER, PUBLISHED, ROOT, load
 from warpseed.measure.records import index_rows, write_records
 from warpseed.report import building
-from warpseed.report.blocks import Table
+from warpseed.report.blocks import Table, Text
 from warpseed.report.measurements import load_measurements
 
 READS = ROOT / "resources" / "papers" / "one_error.yaml"
@@ -97,3 +97,30 @@ def test_memory_a_base_stands_beside_that_of_the_program(tmp_path: Path) -> None
     alone = [row for row in rows if row.get("parameters") != "bases=1000"]
     head, *_ = shown(building.index_build(load(tmp_path / "other", alone).of("kmer_seeds"), of_all=True))
     assert head[-2:] == ["peak memory", "bytes a base"]
+
+
+def test_what_simulating_the_genome_took_is_a_sentence(tmp_path: Path) -> None:
+    """Medians of machine and threads, in no row of the table; of records without it nothing is said."""
+    made = {"item": "simulation", "case": "human_like", "parameters": "bases=3100000000", "value": 45.0}
+    rows = [build(), build(**made, threads=16)]
+    blocks = building.index_build(load(tmp_path, rows).of("kmer_seeds"), of_all=True)
+    assert blocks[-1] == Text(
+        "The genome human_like, 3.1 Gbp with runs of N, was simulated and written in 45.0 s on 16 threads: "
+        "test-cpu (here)."
+    )
+    assert len(shown(blocks)) == 2
+    (*others, table) = building.index_build(load(tmp_path / "other", [build()]).of("kmer_seeds"), of_all=True)
+    assert isinstance(table, Table) and len(others) == 2
+
+
+def test_a_genome_of_another_systems_machine_is_told_in_one_section_alone(tmp_path: Path) -> None:
+    made = build(item="simulation", case="human_like", parameters="bases=20000", threads=1)
+    kmers = {"system": "kmer_seeds", "item": "whole", "tool": "warpseed", "case": "S11", "stage": "total"}
+    read = {**kmers, "system": "one_error", "item": "in_memory", "case": "r100"}
+    there = tmp_path / "there" / "kmer_seeds.tsv"
+    write_records(there, [made, build(), {**kmers, "value": 1.0}])
+    write_records(tmp_path / "here.tsv", [build(), {**read, "machine": "test-cpu", "value": 1.0}])
+    measurements = load_measurements([tmp_path / "here.tsv"], [there], [PUBLISHED], [PAPER, READS]).of("one_error")
+    assert isinstance(building.index_build(measurements)[-1], Table)
+    told = building.index_build(measurements, of_all=True)[-1]
+    assert isinstance(told, Text) and "on 1 thread: there (reference machine)" in told.text

@@ -287,19 +287,6 @@ def jobs_of(process: subprocess.Popen[bytes], script: str) -> Iterator[psutil.Pr
             yield child
 
 
-def test_a_human_like_reference_is_made_for_whoever_names_it(tmp_path: Path) -> None:
-    """As the configuration says, on all cores; families that it names take the place of those by default."""
-    features = "human_like_reference={size: 20000, contigs: 2, families: {mine: {share: 0.1, length: 50, shortest: 9}}}"
-    fasta = "results/reference/human_like.fa"
-    done = snakemake("--config", "reference=human_like", features, "--", fasta, directory=tmp_path)
-    assert done.returncode == 0, done.stdout
-    lines = (tmp_path / fasta).read_text().splitlines()
-    assert [line for line in lines if line.startswith(">")] == [">sim1", ">sim2"]
-    assert sum(len(line) for line in lines) == 20_000 + 10
-    wrong = snakemake("-n", "--config", features.replace("shortest", "shrotest"), directory=tmp_path)
-    assert "The configuration key 'human_like_reference.families.mine.shrotest' is not known" in wrong.stdout
-
-
 @pytest.mark.thorough
 def test_a_killed_job_leaves_nothing_behind_and_is_resumed(tmp_path: Path) -> None:
     """Kill the building of the index in its middle: the run fails, no index is there, the next run makes it."""

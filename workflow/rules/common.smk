@@ -163,17 +163,19 @@ COUNTS = {}
 """Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
 with what comes of that."""
 INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
+SIMULATION_RECORDS = ["results/measurements/human_like/simulation.tsv"] if config["reference"] == "human_like" else []
+"""What making the genome took, where it is made to be like a human one."""
 INDEX_PARTS = set()
 """Parts of the index that is timed: those that some system needs. "default" adds tags of rows if it is not too large."""
 TAGGED = set()
 """References of samples whose searches on the CPU read tags of rows."""
 MEASUREMENTS = {}
-"""System to the records that it measures, without those of the index."""
+"""System to the records that it measures, without those of the index and its genome."""
 
 
 def all_records(wildcards):
     """Return every record file of the run."""
-    return [INDEX_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
+    return [*SIMULATION_RECORDS, INDEX_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
 
 
 def samples_with(ending):

@@ -3,8 +3,12 @@
 # Needs: the records of this run; the configuration's `machine`.
 # Makes: resources/measurements/<machine>/index.tsv, <system>.tsv and provenance.json.
 
-RECORDS = {"index": [INDEX_RECORDS], **{name: paths for name, paths in MEASUREMENTS.items() if paths}}
-"""What each published file is made of, by its name; the index belongs to no system, and one that was not measured has none."""
+RECORDS = {
+    "index": [*SIMULATION_RECORDS, INDEX_RECORDS],
+    **{name: paths for name, paths in MEASUREMENTS.items() if paths},
+}
+"""What each published file is made of, by its name; the index and its genome belong to no system, and one that was not
+measured has none."""
 
 
 rule publish_measurements:

@@ -2,7 +2,8 @@
 #
 # Needs: the configuration's `reference`, `simulated_reference`, `human_like_reference` and `samples`;
 #        resources/genomes.yaml.
-# Makes: results/reference/<reference>.fa (simulated) or .fa.gz (downloaded, verified).
+# Makes: results/reference/<reference>.fa (simulated) or .fa.gz (downloaded, verified);
+#        results/measurements/human_like/simulation.tsv (seconds).
 
 SIMULATE_REFERENCE = needs.Request(lambda wildcards: needs.simulate_reference(bases_of(wildcards.reference)))
 SIMULATE_HUMAN_LIKE = needs.Request(lambda wildcards: needs.simulate_human_like(bases_of(wildcards.reference)))
@@ -33,11 +34,12 @@ rule simulate_reference:
 
 
 rule simulate_human_like:
-    """Write a genome with families of repeats of all ages, satellites, duplications and gaps as a human one has."""
+    """Write a genome with families of repeats of all ages, satellites, duplications and gaps as a human one has, timed."""
     input:
         lib=library("simulate_human_like.py"),
     output:
         fasta="results/reference/{reference}.fa",
+        records="results/measurements/{reference}/simulation.tsv",
     log:
         "logs/reference/{reference}.fa.log",
     benchmark:
@@ -48,6 +50,8 @@ rule simulate_human_like:
         "../../envs/cpu.yaml"
     threads: CORES
     resources:
+        bench=1,
+        gpu=GPUS_A_JOB,
         mem_mb=SIMULATE_HUMAN_LIKE.mem_mb,
         runtime=SIMULATE_HUMAN_LIKE.runtime,
     params:

@@ -63,7 +63,7 @@ RECORD_COLUMNS = (
 )
 """Columns of a record, in file order."""
 SHARED = "-"
-"""The `system` of records that are every system's: those of the index that all of them search."""
+"""The `system` of records that are every system's: those of the index that all of them search, and of its genome."""
 RATE_CASE = "random sectors of the "
 """What the case of a rate begins with; behind it stand the array and, where sectors are written too, that they are."""
 

@@ -1,4 +1,5 @@
-"""What building an index took: of ours and of other tools, on every machine, with the genome that it is of."""
+"""What building an index took: of ours and of other tools, on every machine, with the genome that it is of; and what
+making that genome took, where it was simulated to be like a human one."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ _NOTE = (
     "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded; where that "
     "of a tiny genome was, too, which is what Python and libraries take, it is taken off in the last column."
 )
+_SIMULATION = "simulation"
 _TINY = 10_000
 """Bases of a genome that take next to nothing."""
 
@@ -59,7 +61,8 @@ def genomes(measurements: Measurements) -> dict[tuple[str, str], Genome]:
 
 
 def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Block]:
-    """What building the index took, of ours and of peers, and the peak memory of whole processes.
+    """What building the index took, of ours and of peers, and the peak memory of whole processes; and what simulating
+    its genome took.
 
     Parameters
     ----------
@@ -67,12 +70,13 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
         Also the index that all systems search as machines built it that measured another system: for one section of
         the page, so that nothing stands there once for every system.
     """
-    built = times(measurements, ["index"])
-    built = built[built["stage"].isin(list(_WORDS))]
+    shown = times(measurements, ["index", _SIMULATION])
     if not of_all:
         own = _machines_of_this_system(measurements)
-        places = zip(built["system"], built["source"], built["machine"], strict=True)
-        built = built[[system != SHARED or (source, machine) in own for system, source, machine in places]]
+        places = zip(shown["system"], shown["source"], shown["machine"], strict=True)
+        shown = shown[[system != SHARED or (source, machine) in own for system, source, machine in places]]
+    simulated = [_simulated(row) for row in rows_of(shown[shown["item"] == _SIMULATION])]
+    built = shown[(shown["item"] == "index") & shown["stage"].isin(list(_WORDS))]
     if built.empty:
         return []
     known = genomes(measurements)
@@ -81,9 +85,19 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
     heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
     heads += map(Cell, ("peak memory", "bytes a base", "beside a tiny genome's"))
     kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
-    shown = [Row([cells[place] for place in kept]) for cells in rows]
-    table = Table([[heads[place] for place in kept]], [Group("", shown)], len(kept))
-    return [Heading("Building the index"), Text(_NOTE, soft=True), table]
+    kept_rows = [Row([cells[place] for place in kept]) for cells in rows]
+    table = Table([[heads[place] for place in kept]], [Group("", kept_rows)], len(kept))
+    return [Heading("Building the index"), Text(_NOTE, soft=True), table, *simulated]
+
+
+def _simulated(row: Mapping[str, Any]) -> Text:
+    """A sentence on the genome that was made: its bases, Ns among them, seconds, threads and machine."""
+    bases = format_bases(float(split_parameters(row["parameters"])["bases"]))
+    threads = f"{row['threads']} thread{'' if row['threads'] == 1 else 's'}"
+    return Text(
+        f"The genome {row['case']}, {bases} with runs of N, was simulated and written in "
+        f"{format_seconds(row['median_s'])} on {threads}: {machine_label(row['source'], row['machine'])}."
+    )
 
 
 def _machines_of_this_system(measurements: Measurements) -> set[tuple[str, str]]:

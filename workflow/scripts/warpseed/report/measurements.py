@@ -73,8 +73,8 @@ class Measurements:
     Attributes
     ----------
     records : pandas.DataFrame
-        Local and reference records: `RECORD_COLUMNS` (system `SHARED` for the index that all search) and `source`
-        ("here" or "reference"). The machine of a reference record is the name of the folder it lies in.
+        Local and reference records: `RECORD_COLUMNS` (system `SHARED` for the index that all search and its genome) and
+        `source` ("here" or "reference"). The machine of a reference record is the name of the folder it lies in.
     published : pandas.DataFrame
         The published values: system, item (the record's, where it is one of ours), printed (the item as printed),
         case, parameters (all that the paper states of the case), method, metric, value (float64), digits (the value
