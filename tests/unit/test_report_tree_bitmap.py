@@ -197,6 +197,19 @@ def test_libraries_stand_beside_ours_where_they_found_the_same(measured: Measure
     assert table.loc["numpy", ["build_speedup", "search_speedup"]].isna().all()
 
 
+def test_searching_is_its_own_stage_not_what_is_left_of_the_total(tmp_path: Path) -> None:
+    """Medians of three repeats, of which another one is the middle one of each stage; without the stage, nothing."""
+    rows = []
+    for build, search in ((1.0, 5.0), (2.0, 1.0), (4.0, 3.0)):
+        for row in fixed_rows()[:3]:
+            value = {"build": build, "search": search, "total": build + search}[row["stage"]]
+            rows.append({**row, "repeat": len(rows) // 3, "value": value})
+    table = values.fixed_table(loaded(tmp_path, rows))
+    assert table[["build_s", "search_s", "total_s"]].to_numpy().tolist() == [[2.0, 3.0, 6.0]]
+    alone = [row for row in rows if row["stage"] != "search"]
+    assert values.fixed_table(loaded(tmp_path / "older", alone))["search_s"].isna().all()
+
+
 @pytest.fixture
 def draw() -> Iterator[Any]:
     with drawing(tree_bitmap.FIGURES) as call:

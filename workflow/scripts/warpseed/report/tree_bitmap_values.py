@@ -182,9 +182,9 @@ def fixed_table(measurements: Measurements) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each method and stream: `build_s`, `search_s`, which is all that is not `build_s` of `total_s`; and
-        how many times the fast tier on one CPU thread is as fast, `build_speedup` and `search_speedup`, where both
-        found the same places.
+        A row for each method and stream: medians of the stages, `build_s`, `search_s` and `total_s`, NaN where a stage
+        was not recorded; and how many times the fast tier on one CPU thread is as fast, `build_speedup` and
+        `search_speedup`, where both found the same places.
     """
     columns = [
         "system",
@@ -207,8 +207,8 @@ def fixed_table(measurements: Measurements) -> pd.DataFrame:
         for _, sides in group.groupby(["tool", "tier", "device", "gpus", "threads"], sort=False):
             seconds = sides.set_index("stage")["median_s"]
             row = {**rows_of(sides)[0], "kmers": int(known["kmers"]), **_facts(str(parameters))}
-            row |= {"build_s": float(seconds.get("build", math.nan)), "total_s": float(seconds["total"])}
-            own.append(row | {"search_s": row["total_s"] - row["build_s"]})
+            stages = ("build", "search", "total")
+            own.append(row | {f"{stage}_s": float(seconds.get(stage, math.nan)) for stage in stages})
         ours = next((row for row in own if (row["tier"], row["device"], row["threads"]) == ("fast", "cpu", 1)), None)
         for row in own:
             same = ours is not None and row is not ours and not agreement(row, ours)
