@@ -27,6 +27,12 @@ def shown(blocks: list[Any]) -> list[list[str]]:
     return [[cell.text for cell in row] for row in rows]
 
 
+def note(blocks: list[Any]) -> str:
+    """What stands above the table."""
+    (text,) = [block.text for block in blocks if isinstance(block, Text)]
+    return text
+
+
 def test_builds_of_an_index_are_told_apart(tmp_path: Path) -> None:
     """The run's own index, the parts of one tier, and a peer's: no two rows of the table read the same."""
     shared = {"item": "index", "case": "build", "device": "cpu", "threads": 2, "machine": "test-cpu", "value": 0.3}
@@ -124,3 +130,21 @@ def test_a_genome_of_another_systems_machine_is_told_in_one_section_alone(tmp_pa
     assert isinstance(building.index_build(measurements)[-1], Table)
     told = building.index_build(measurements, of_all=True)[-1]
     assert isinstance(told, Text) and "on 1 thread: there (reference machine)" in told.text
+
+
+def test_memory_is_spoken_of_where_its_columns_stand(tmp_path: Path) -> None:
+    rows = index_rows([], bases=2_000_000, reference="yeast", tool="warpseed", machine="test-cpu")
+    peak, tiny = "Peak memory is that of a whole process", "In the last column that of a tiny genome is taken off"
+    rows.append(build("process"))
+    memory = build("process", metric="memory", unit="bytes", value=19e6)
+    first = {"case": "build of the first 1000 bases", "parameters": "bases=1000"}
+    said = []
+    for name, more in (
+        ("time", []),
+        ("peak", [memory]),
+        ("tiny", [{**build("process"), **first}, {**memory, **first}]),
+    ):
+        rows += more
+        text = note(building.index_build(load(tmp_path / name, rows).of("kmer_seeds"), of_all=True))
+        said.append([sentence in text for sentence in (peak, tiny)])
+    assert said == [[False, False], [True, False], [True, True]]

@@ -239,6 +239,21 @@ def test_what_figures_draw(measured: Measurements, draw: Any) -> None:
     assert len(drawn.axes) == 1 and len(drawn.axes[0].lines) == 4
 
 
+def test_subtitles_of_kernels_tell_the_streams_that_are_drawn(tmp_path: Path, draw: Any) -> None:
+    """Of two streams the longer one; and what the CPU counted, where the GPU did not, of a stream of its own."""
+    rows = []
+    for row in kernel_rows("gpu", 0.001):
+        longer = row["parameters"].replace("length=1000", "length=5000").replace("seed_length=100", "seed_length=700")
+        rows += [row, {**row, "parameters": longer}] if row.get("metric") != "accesses" else []
+    rows += [row for row in kernel_rows("cpu", 0.1) if row.get("metric") == "accesses"]
+    given = loaded(tmp_path, rows)
+    told = "test-cpu (here): streams of 5 kbases, seed 700 bases, GPU"
+    for name, also in (("figure_37", ", and of 1 kbases, seed 100 bases, CPU"), ("figure_38", "")):
+        drawn, plotted = draw(name, given)
+        assert f"{told}{also}" in {text.get_text().replace("\n", " ") for text in drawn.texts}
+        assert set(plotted["length"]) == {1000, 5000}  # the table beside it has both
+
+
 def test_streams_are_drawn_of_the_kind_that_has_the_longest(tmp_path: Path, draw: Any) -> None:
     genome = record("in_memory", "k=15; length=20000; bases=genome", tier="fast")
     rows = [*stream_rows(True), {**genome, "stage": "total", "value": 1.0}]

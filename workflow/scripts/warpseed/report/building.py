@@ -27,10 +27,18 @@ _NOTE = (
     "Medians of as many repeats as stand beside them. Each is of the version that its machine has (its commit stands "
     "under Machines and versions), so that times of one genome on like machines differ also by what was changed "
     "between them. A version that sorts both directions of the genome side by side adds the times of both, which may "
-    "be more than all of building in memory. Peak memory is that of a whole process, where it was recorded; where that "
-    "of a tiny genome was, too, which is what Python and libraries take, it is taken off in the last column."
+    "be more than all of building in memory."
 )
 _SIMULATION = "simulation"
+_PEAK, _BESIDE = "peak memory", "beside a tiny genome's"
+_NOTES_OF = {
+    _PEAK: "Peak memory is that of a whole process, where it was recorded.",
+    _BESIDE: (
+        "In the last column that of a tiny genome is taken off, which is what Python and libraries take; where none was "
+        "measured on as many threads, that on the nearest number of them."
+    ),
+}
+"""What is said of columns, where these stand."""
 _TINY = 10_000
 """Bases of a genome that take next to nothing."""
 
@@ -83,11 +91,12 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
     peaks = _peaks(measurements)
     rows = [_cells(row, known, peaks) for row in rows_of(built)]
     heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
-    heads += map(Cell, ("peak memory", "bytes a base", "beside a tiny genome's"))
+    heads += map(Cell, (_PEAK, "bytes a base", _BESIDE))
     kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
     kept_rows = [Row([cells[place] for place in kept]) for cells in rows]
     table = Table([[heads[place] for place in kept]], [Group("", kept_rows)], len(kept))
-    return [Heading("Building the index"), Text(_NOTE, soft=True), table, *simulated]
+    notes = [_NOTE, *(_NOTES_OF[heads[place].text] for place in kept if heads[place].text in _NOTES_OF)]
+    return [Heading("Building the index"), Text(" ".join(notes), soft=True), table, *simulated]
 
 
 def _simulated(row: Mapping[str, Any]) -> Text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import blocks, parts, points, style, tables
 from warpseed.report import tree_bitmap_values as values
@@ -53,7 +53,7 @@ def _against_k(table: pd.DataFrame, column: str) -> list[points.Points]:
     """A curve for each variant on each device; dashed on the CPU. Of several streams the longest is drawn."""
     curves = []
     for (_, _, _, variant), own in table.groupby(["source", "machine", "device", "variant"], sort=False):
-        longest = own.sort_values(["k", "length"]).drop_duplicates("k", keep="last").dropna(subset=[column])
+        longest = values.longest_of_each_k(own).dropna(subset=[column])
         if len(longest):
             row = rows_of(longest)[0]
             name = f"{_words(str(variant))}, {row['device'].upper()}{_where(row)}"
@@ -68,10 +68,18 @@ def _words(variant: str) -> str:
     return _VARIANT_WORDS.get(variant, variant)
 
 
+class _Beside(NamedTuple):
+    """A panel below the times of two kernels, and the table that its curves are of."""
+
+    panel: points.Panel
+    counted: pd.DataFrame
+
+
 def _kernel_figure(
-    measurements: Measurements, item: str, sides: tuple[str, str], title: str, more: Callable[[], points.Panel | None]
+    measurements: Measurements, item: str, sides: tuple[str, str], title: str, more: _Beside | None = None
 ) -> style.Drawn:
-    """Times of two kernels against k, and below what the thesis shows beside."""
+    """Times of two kernels against k, and below what the thesis shows beside. The subtitle tells the streams that are
+    drawn, and not those that the table has, too."""
     table = values.variants_table(measurements, item)
     table = best_source(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
     if table.empty:
@@ -82,16 +90,18 @@ def _kernel_figure(
         said = [(1000.0, 1000.0, "published: about 1,000 at worst")] if item == "exact_kernels" else []
         over = _against_k(ratios, "speedup")
         shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
-    if (panel := more()) is not None:
-        shown.append(panel)
-    figure = points.panels(shown, points.ticks(table["k"]), "k", title, values.describe(table), log_x=False)
+    drawn = [values.longest_of_each_k(table)]
+    if more is not None:
+        shown.append(more.panel)
+        drawn.append(values.longest_of_each_k(more.counted))
+    figure = points.panels(shown, points.ticks(table["k"]), "k", title, values.describe(joined(drawn)), log_x=False)
     return figure, joined([table, ratios])
 
 
 def figure_36(measurements: Measurements) -> style.Drawn:
     """Figure 36: the naive and the shuffle kernel against k."""
     title = "Figure 36: exact kernels, naive and shuffle"
-    return _kernel_figure(measurements, "exact_kernels", _EXACT, title, lambda: None)
+    return _kernel_figure(measurements, "exact_kernels", _EXACT, title)
 
 
 def _less(measurements: Measurements, sides: tuple[str, str], metric: str) -> pd.DataFrame:
@@ -101,7 +111,7 @@ def _less(measurements: Measurements, sides: tuple[str, str], metric: str) -> pd
 def figure_37(measurements: Measurements) -> style.Drawn:
     """Figure 37: the naive and the transition-efficient Levenshtein kernel."""
 
-    def saved() -> points.Panel | None:
+    def saved() -> _Beside | None:
         own = _less(measurements, _EFFICIENT, "accesses")
         if own.empty:
             return None
@@ -111,27 +121,27 @@ def figure_37(measurements: Measurements) -> style.Drawn:
             (float(row["parameters"].partition("k=")[2]), row["value"], "published" if rank == 0 else "")
             for rank, row in enumerate(rows_of(printed))
         ]
-        return points.Panel("fewer memory\naccesses, %", curves, marks, above=True)
+        return _Beside(points.Panel("fewer memory\naccesses, %", curves, marks, above=True), own)
 
     title = "Figure 37: Levenshtein kernels, naive and transition-efficient"
-    return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved)
+    return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved())
 
 
 def figure_38(measurements: Measurements) -> style.Drawn:
     """Figure 38: the transition-efficient Levenshtein kernel without and with queues."""
 
-    def lost() -> points.Panel | None:
+    def lost() -> _Beside | None:
         own = _less(measurements, _QUEUES, "occupancy")
         if own.empty or (own["less_percent"] <= 0).any():
             return None
         curves = _against_k(own, "less_percent")
-        return points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")])
+        return _Beside(points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")]), own)
 
     title = "Figure 38: Levenshtein kernels, without and with queues"
     ratios = values.ratio_table(measurements, "edit_kernels", _QUEUES, "kernel")
     if ratios.empty and len(values.variants_table(measurements, "edit_kernels")):
         return style.empty_figure(title, style.NO_GPU), ratios
-    return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost)
+    return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost())
 
 
 def _structure_figure(

@@ -7,7 +7,7 @@ system. It stands in a record's parameters, beside what both sides share.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from warpseed.measure.records import split_parameters
@@ -24,6 +24,7 @@ __all__ = [
     "describe",
     "events_table",
     "fixed_table",
+    "longest_of_each_k",
     "of_longest",
     "on_one_device",
     "ratio_table",
@@ -223,15 +224,24 @@ _PARTS = ("build", "search")
 def describe(table: pd.DataFrame) -> str:
     """Machines, devices and the lengths of the streams of a table, for a subtitle: a line a machine."""
     texts = []
-    for (source, machine), own in table.groupby(["source", "machine"], sort=False):
-        lengths = sorted(set(own["length"]))
-        sizes = format_bases(lengths[0]).replace("bp", "bases")
-        sizes += f" to {format_bases(lengths[-1]).replace('bp', 'bases')}" if len(lengths) > 1 else ""
-        devices = " and ".join(dict.fromkeys(own["device"].str.upper()))
-        seeds = sorted({seed for seed in own["seed_length"] if seed}) if "seed_length" in own else []
-        seeded = f", seed {format_bases(seeds[-1]).replace('bp', 'bases')}" if seeds else ""
-        texts.append(f"{machine_label(str(source), str(machine))}: streams of {sizes}{seeded}, {devices}")
+    for (source, machine), group in table.groupby(["source", "machine"], sort=False):
+        devices: dict[str, list[str]] = {}
+        for device, own in group.groupby("device", sort=False):
+            devices.setdefault(_lengths(own), []).append(str(device).upper())
+        streams = ", and of ".join(f"{lengths}, {' and '.join(names)}" for lengths, names in devices.items())
+        texts.append(f"{machine_label(str(source), str(machine))}: streams of {streams}")
     return "\n".join(texts)
+
+
+def _lengths(table: pd.DataFrame) -> str:
+    """The lengths of a table's streams, such as "1 kbases to 2 Mbases, seed 100 kbases", where they have one."""
+
+    def words(numbers: Iterable[int]) -> str:
+        ends = sorted(set(numbers))
+        return " to ".join(format_bases(end).replace("bp", "bases") for end in dict.fromkeys((ends[0], ends[-1])))
+
+    seeds = [seed for seed in table["seed_length"] if seed] if "seed_length" in table else []
+    return words(table["length"]) + (f", seed {words(seeds)}" if seeds else "")
 
 
 # What is published
@@ -303,6 +313,12 @@ def _stated(measurements: Measurements) -> dict[str, _Values]:
 def of_longest(table: pd.DataFrame) -> pd.DataFrame:
     """Of each machine the rows of its longest stream."""
     return table[table["length"] == table.groupby(["source", "machine"])["length"].transform("max")]
+
+
+def longest_of_each_k(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each machine, device, variant and k the row of the longest stream, by k: what is drawn against k."""
+    known = ["source", "machine", "device", "variant", "k"]
+    return table.sort_values(["k", "length"], kind="stable").drop_duplicates(known, keep="last")
 
 
 def on_one_device(table: pd.DataFrame) -> pd.DataFrame:
