@@ -31,7 +31,8 @@ _FOLDER = Path(__file__).parent
 
 
 class _Card(NamedTuple):
-    """Speedups and what they hold for, such as ("20.3", "index open"); of what over what; the spread of the first."""
+    """Speedups and what they hold for, such as ("20.3", "index open"); of what over what; the spread of each, and where
+    they were measured."""
 
     speedups: list[tuple[str, str]]
     what: str
@@ -220,20 +221,22 @@ def _card(
     measurements: Measurements,
     known: Mapping[tuple[str, str], Genome],
 ) -> _Card:
-    printed = measurements.paper.printed(row["item"])
-    low, high = format_number(row["lowest"]), format_number(row["highest"])
-    several = f"median; {low} to {high} over {row['cases']} cases" if row["cases"] > 1 else "one case"
-    spread = f"{several} of {printed}; "
-    scope = measurements.paper.inside if row["scope"] == "index_open" else "as a process"
-    shown = [(format_number(row["median"]), scope)]
     process = _as_processes(row, summary) if row["scope"] == "index_open" else None
-    if process is not None:
-        shown.append((format_number(process), "as a process"))
+    sides = {measurements.paper.inside if row["scope"] == "index_open" else "as a process": row}
+    sides |= {"as a process": process} if process is not None else {}
+    spreads = [f"{scope}: {_spread(side)}" if len(sides) > 1 else _spread(side) for scope, side in sides.items()]
+    where = machine_label(row["source"], row["machine"]) + _on_genome(row, known)
     return _Card(
-        shown,
+        [(format_number(side["median"]), scope) for scope, side in sides.items()],
         f"{side_of(row, 'denominator')}, over {side_of(row, 'numerator')}",
-        spread + machine_label(row["source"], row["machine"]) + _on_genome(row, known),
+        "; ".join([*spreads, measurements.paper.printed(row["item"]), where]),
     )
+
+
+def _spread(row: Mapping[str, Any]) -> str:
+    """What a median is of."""
+    low, high = format_number(row["lowest"]), format_number(row["highest"])
+    return f"median of {row['cases']} cases, {low} to {high}" if row["cases"] > 1 else "one case"
 
 
 def _on_genome(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome]) -> str:
@@ -242,14 +245,14 @@ def _on_genome(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome]) 
     return f", {genome.label}" if genome and genome.label else ""
 
 
-def _as_processes(row: dict[str, Any], summary: pd.DataFrame) -> float | None:
-    """The median speedup of the same two methods as whole processes, where both were measured so."""
+def _as_processes(row: dict[str, Any], summary: pd.DataFrame) -> dict[str, Any] | None:
+    """The summary of the same two methods as whole processes, where both were measured so: maybe in other cases."""
     same = ["source", "machine", "item", "comparison"]
     same += [f"{side}_{key}" for side in ("numerator", "denominator") for key in Method._fields]
     own = summary[(summary["scope"] == "process") & (summary["cases"] > 0)]
     for column in same:
         own = own[own[column] == row[column]]
-    return float(own["median"].iloc[0]) if len(own) else None
+    return rows_of(own)[0] if len(own) else None
 
 
 # Machines
