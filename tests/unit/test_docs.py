@@ -92,6 +92,15 @@ def test_the_readme_shows_the_layout_that_there_is() -> None:
     assert shown >= FOLDERS
 
 
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_resources_of_a_command_leave_timed_jobs_alone(page: Path) -> None:
+    """What the command line says takes the place of all that the profile says, which has one timed job at a time."""
+    for given in re.findall(r"--resources((?: \w+=\d+)+)", page.read_text(encoding="utf-8")):
+        assert "bench=1" in given.split(), given
+
+
 @EACH_PAGE
 def test_make_targets_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -28,7 +28,7 @@ _OURS = ("in_memory", "file_to_file")
 _ONE_BY_ONE = "its matches are ours, one by one"
 _PEERS = (
     parts.Peer("bwa", "bwa fastmap -l L -w 1000000", _ONE_BY_ONE),
-    parts.Peer("mummer", "mummer -maxmatch -b -n -F -l L", _ONE_BY_ONE),
+    parts.Peer("mummer", "mummer -maxmatch -b -n -F -l L (the intel-xeon records: with -c, too)", _ONE_BY_ONE),
     parts.Peer("mummer4", "mummer4 -maxmatch -b -n -F -l L -qthreads 1", _ONE_BY_ONE),
 )
 """How each is run, for matches of L bases or more."""
