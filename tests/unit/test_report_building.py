@@ -139,11 +139,8 @@ def test_memory_is_spoken_of_where_its_columns_stand(tmp_path: Path) -> None:
     memory = build("process", metric="memory", unit="bytes", value=19e6)
     first = {"case": "build of the first 1000 bases", "parameters": "bases=1000"}
     said = []
-    for name, more in (
-        ("time", []),
-        ("peak", [memory]),
-        ("tiny", [{**build("process"), **first}, {**memory, **first}]),
-    ):
+    small = [{**build("process"), **first}, {**memory, **first}]
+    for name, more in (("time", []), ("peak", [memory]), ("tiny", small)):
         rows += more
         text = note(building.index_build(load(tmp_path / name, rows).of("kmer_seeds"), of_all=True))
         said.append([sentence in text for sentence in (peak, tiny)])

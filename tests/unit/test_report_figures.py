@@ -82,6 +82,17 @@ def test_long_titles_of_figure_5s_panels_lie_on_nothing(tmp_path):
         assert all(drawn.bbox.x0 <= box.x0 and box.x1 <= drawn.bbox.x1 for _, box in boxes(drawn))
 
 
+def test_rates_of_one_axis_are_written_alike(tmp_path, draw):
+    """Of one method they lie close together, so that numbers between the powers of ten are labelled, too."""
+    own = ("throughput", "paper", "cpu", 1)
+    rows = [row for row in local_rows() if tuple(row.get(key) for key in ("item", "tier", "device", "threads")) == own]
+    drawn, _ = draw("throughput", load(tmp_path, [row for row in rows if "mismatches=0" in row["parameters"]]))
+    axis = drawn.axes[0].yaxis
+    labels = [text.get_text() for text in (*axis.get_ticklabels(), *axis.get_ticklabels(minor=True))]
+    shown = [label for label in labels if label]
+    assert len(shown) >= 3 and all(re.fullmatch(r"[\d.]+ [kM]", label) for label in shown)
+
+
 def test_figure_5_writes_that_results_differ(tmp_path, draw):
     rows = change(local_rows(gpu=True), {"item": "locate_on_cpu", "case": "S20"}, digest="e" * 64)
     drawn, _ = draw("figure_5", load(tmp_path, rows))

@@ -260,5 +260,5 @@ def test_a_card_names_the_genome_and_counts_cases(tmp_path: Path) -> None:
     given = load(tmp_path, local_rows() + named, published=[PUBLISHED], papers=[PAPER]).of("one_error")
     write_page(tmp_path / "report.html", given, {"cpu": "x"})
     _, text = read_page(tmp_path / "report.html")
-    assert "CPU, 1 thread one case of In memory; test-cpu (here), ecoli, 4.64 Mbp" in text
+    assert "CPU, 1 thread one case; In memory; test-cpu (here), ecoli, 4.64 Mbp" in text
     assert "1 cases" not in text

@@ -83,7 +83,7 @@ def test_a_card_shows_the_index_open_and_the_process(tmp_path, write):
 
 
 def test_each_number_of_a_card_has_its_own_cases(tmp_path, write):
-    """Of S30 bowtie's time less its loading is not known: with the index open there are four cases, of processes five."""
+    """Of S30 bowtie's time less its loading is not known: four cases with the index open, five of processes."""
     named = {"tool": "bowtie", "case": "S30", "stage": "total"}
     rows = [row for row in local_rows() if any(row.get(key) != value for key, value in named.items())]
     _, text = write(load(tmp_path, rows), with_files=False)
@@ -98,6 +98,27 @@ def test_limits_stand_in_one_row_a_case(tmp_path, write):
     assert "paper tier fast tier Case time k-mers/s time k-mers/s floor share" in text
     assert "k=20, D=0 250 ms 4 M 4.82 ms 207 M 2.41 ms 50 %" in text
     assert "table test-cpu (here) 17.2 GB 38.1 G/s" in text
+
+
+def test_a_share_that_is_next_to_nothing_is_not_none(tmp_path, write):
+    rows = [{**row, "value": 0.003 if row.get("metric") == "share" else row["value"]} for row in local_rows(gpu=True)]
+    _, text = write(load(tmp_path, rows), with_files=False)
+    assert "k=20, D=0 250 ms 4 M 4.82 ms 207 M 2.41 ms < 1 %" in text
+
+
+def test_what_was_searched_beside_limits_is_among_the_sizes(tmp_path, write):
+    _, text = write(load(tmp_path, local_rows(gpu=True)), with_files=False)
+    assert "Sizes: test-cpu (here): 20,000 k-mers, beside the GPU's limits 1,000,000 k-mers on 2 Mbp; " in text
+
+
+def test_a_median_over_sets_of_unlike_sizes_says_so(tmp_path, write):
+    """Four sets of 20,000 k-mers, and one of a million."""
+    rows = change(local_rows(gpu=True), {"item": "whole", "case": "S30"}, queries=1_000_000)
+    row = "fast tier, GPU paper tier, GPU 25.0 25.0 25.0 5 "
+    _, text = write(load(tmp_path, rows), with_files=False)
+    assert f"{row}20,000 to 1,000,000 k-mers" in text
+    _, text = write(load(tmp_path, local_rows(gpu=True)), with_files=False)
+    assert row in text and f"{row}20,000" not in text
 
 
 def test_bowtie_is_shown_beside_whichever_item_it_was_timed_with(tmp_path, write):

@@ -34,8 +34,8 @@ _PEAK, _BESIDE = "peak memory", "beside a tiny genome's"
 _NOTES_OF = {
     _PEAK: "Peak memory is that of a whole process, where it was recorded.",
     _BESIDE: (
-        "In the last column that of a tiny genome is taken off, which is what Python and libraries take; where none was "
-        "measured on as many threads, that on the nearest number of them."
+        "In the last column that of a tiny genome is taken off, which is what Python and libraries take; where none "
+        "was measured on as many threads, that on the nearest number of them."
     ),
 }
 """What is said of columns, where these stand."""

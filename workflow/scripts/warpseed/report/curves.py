@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
 from warpseed.report.measurements import rows_of
-from warpseed.report.words import format_scaled, method_of
+from warpseed.report.words import method_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +64,9 @@ def curves(chart: Curves, title: str, subtitle: str) -> Figure:
         panels[0].set_ylim(0, max(values[chart.x].max(), values[chart.y].max()) * 1.08)
     else:
         panels[0].set_yscale("log")
-        panels[0].yaxis.set_major_formatter(lambda value, _: format_scaled(value))
         panels[0].set_ylim(values[chart.y].min() / 1.6, values[chart.y].max() * 1.6)
+        for axes in panels:
+            style.label_log_axis(axes)
     for axes, (value, _) in zip(panels, chart.panels, strict=True):
         _name_curves(figure, axes, values[values[chart.panel] == value], chart)
     style.heading(figure, title, subtitle)

@@ -245,15 +245,17 @@ def _printed_table(measurements: Measurements, item: str) -> list[blocks.Block]:
     return [
         blocks.Heading(f"{facts['printed']}: {facts['title']}"),
         blocks.Text(
-            f"{facts['note']} Ratio: the printed time over the paper tier's, on one thread or one GPU.", soft=True
+            f"{facts['note']} Ratio: the printed time over the paper tier's, on one thread or one GPU. An empty cell: "
+            "not measured, or not printed.",
+            soft=True,
         ),
         blocks.Table([[blocks.Cell(head) for head in heads]], groups, len(heads)),
     ]
 
 
 def _column(row: Mapping[str, Any]) -> str:
-    where = f"\n{row['machine']}" if row["source"] == "reference" else ""
-    return method_of(row).label.replace(", ", ",\n", 1) + where
+    where = row["machine"] if row["source"] == "reference" else "here"
+    return method_of(row).label.replace(", ", ",\n", 1) + f"\n{where}"
 
 
 def _cells(printed: pd.DataFrame, measured: pd.DataFrame, methods: list[dict[str, Any]]) -> list[blocks.Cell]:

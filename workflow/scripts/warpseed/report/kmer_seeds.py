@@ -20,7 +20,6 @@ from warpseed.report.measurements import (
     frame,
     joined,
     rows_of,
-    times,
 )
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.printed import printed_table
@@ -234,8 +233,8 @@ FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
 def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
     """The blocks of this system's section."""
     paper = measurements.paper
-    measured, over = times(measurements, ["whole", "search", *_OURS]), speedups(measurements)
-    sizes = tables.describe_sizes(measurements, measured) if len(measured) else "Nothing was measured"
+    over = speedups(measurements)
+    sizes = tables.describe_measured(measurements, ["whole", "search", *_OURS]) or style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; {_published_sizes(measurements)}, {paper.machine}."),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, building, mems_values, parts, points, style, tables
-from warpseed.report.measurements import Measurements, rows_of, times
+from warpseed.report.measurements import Measurements, rows_of
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.mems_values import GPU_OVER_CPU, PARTS, SIZES
 from warpseed.report.words import format_bytes, format_number, format_seconds, machine_label, method_of
@@ -173,8 +173,8 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
 def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
     """The blocks of this system's section."""
     paper = measurements.paper
-    measured, over = times(measurements, ["stages", *_OURS]), speedups(measurements)
-    sizes = tables.describe_sizes(measurements, measured) if len(measured) else style.NOTHING.removesuffix(".")
+    over = speedups(measurements)
+    sizes = tables.describe_measured(measurements, ["stages", *_OURS]) or style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),

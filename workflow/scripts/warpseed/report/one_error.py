@@ -310,8 +310,8 @@ TABLES: Mapping[str, Callable[[Measurements], Any]] = {
 def section(measurements: Measurements, files: blocks.Files) -> list[blocks.Block]:
     """The blocks of this system's section."""
     paper = measurements.paper
-    measured, over = times(measurements, ["fixed_slots", *_OURS]), speedups(measurements)
-    sizes = tables.describe_sizes(measurements, measured) if len(measured) else style.NOTHING.removesuffix(".")
+    over = speedups(measurements)
+    sizes = tables.describe_measured(measurements, ["fixed_slots", *_OURS]) or style.NOTHING.removesuffix(".")
     return [
         blocks.Text(paper.about),
         blocks.Text(f"Sizes: {sizes}; published: {paper.queries:,} reads on {paper.reference}, {paper.machine}."),

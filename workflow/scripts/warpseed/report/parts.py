@@ -28,6 +28,7 @@ from warpseed.report.printed import printed_table
 from warpseed.report.words import (
     case_title,
     format_bytes,
+    format_ends,
     format_number,
     format_scaled,
     format_seconds,
@@ -240,7 +241,13 @@ def _limit_cell(part: str, value: float) -> Cell:
         return Cell("")
     if part == "throughput_per_s":
         return Cell(format_scaled(value))
-    return Cell(f"{value:.0%}".replace("%", " %") if part == "share" else format_seconds(value))
+    return Cell(_share(value) if part == "share" else format_seconds(value))
+
+
+def _share(value: float) -> str:
+    """Whole per cent; what would be none is less than one."""
+    percent = round(100 * value)
+    return f"{percent} %" if percent or not value else "< 1 %"
 
 
 def _rates(measurements: Measurements) -> list[Block]:
@@ -318,7 +325,7 @@ def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Grou
                 [
                     Cell(side_of(row, "denominator", measurements.paper)),
                     Cell(side_of(row, "numerator", measurements.paper), css="text"),
-                    *_range_cells(row),
+                    *_range_cells(row, measurements.paper.queries_name),
                 ]
             )
             for row in rows_of(group)
@@ -327,8 +334,11 @@ def speedup_rows(summary: pd.DataFrame, measurements: Measurements) -> list[Grou
     return groups
 
 
-def _range_cells(row: Mapping[str, Any]) -> Sequence[Cell]:
-    count = Cell(str(row["cases"]), f"{row['differ']} left out" if row["differ"] else "")
+def _range_cells(row: Mapping[str, Any], unit: str) -> Sequence[Cell]:
+    notes = [f"{row['differ']} left out"] if row["differ"] else []
+    if row["least_queries"] < row["most_queries"]:
+        notes.append(f"{format_ends((row['least_queries'], row['most_queries']))} {unit}")
+    count = Cell(str(row["cases"]), "; ".join(notes))
     if not row["cases"]:
         return [Cell("results or repeats differ, or not checked", css="differ", span=3), count]
     return [*(Cell(format_number(row[key])) for key in ("median", "lowest", "highest")), count]

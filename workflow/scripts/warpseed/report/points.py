@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.report import style
 from warpseed.report.measurements import rows_of
-from warpseed.report.words import METHOD, format_scaled, method_of
+from warpseed.report.words import METHOD, method_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,21 +186,9 @@ def _draw(axes: Axes, panel: Panel, leftmost: float) -> None:
     drawn += [y for low, high, _ in panel.bands for y in (low, high)]
     axes.set_yscale("log")
     axes.set_ylim(min(drawn) / 1.8, max(drawn) * 1.8)
-    low, high = axes.get_ylim()
-    inside, least, most = list[float](), 3, 5
-    for factors in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
-        if len(inside) < least:
-            steps = [factor * 10.0**power for power in range(-9, 13) for factor in factors]
-            inside = [step for step in steps if low <= step <= high]
-    kept = inside if len(inside) <= most else [step for step in inside if f"{step:e}"[0] == "1"] or inside[::3]
-    axes.set_yticks(kept, [_plain(step) for step in kept])
-    axes.tick_params(axis="y", which="minor", length=0, labelleft=False)
+    style.label_log_axis(axes)
     axes.set_ylabel(panel.label)
     axes.grid(axis="y")
-
-
-def _plain(value: float) -> str:
-    return format_scaled(value) if value >= 1000 else f"{value:g}"
 
 
 def _name(figure: Figure, axes: Axes, panel: Panel) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpseed.report.words import format_scaled
 from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "empty_figure",
     "heading",
     "ink_on",
+    "label_log_axis",
     "luminance",
     "method_colour",
     "nothing_measured",
@@ -160,6 +162,20 @@ def _grow(figure: Figure, inches: float) -> None:
         text.set_y(text.get_position()[1] * factor)
     for legend, anchor in zip(figure.legends, anchors, strict=True):
         legend.set_bbox_to_anchor((anchor.x0, anchor.y0 * factor))
+
+
+def label_log_axis(axes: Axes) -> None:
+    """Label a logarithmic axis of y, whose limits are set, all alike: "200 k" and "1 M", three labels or more where
+    there are numbers with two digits for them."""
+    low, high = axes.get_ylim()
+    inside, least, most = list[float](), 3, 5
+    for factors in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        if len(inside) < least:
+            steps = [factor * 10.0**power for power in range(-9, 13) for factor in factors]
+            inside = [step for step in steps if low <= step <= high]
+    kept = inside if len(inside) <= most else [step for step in inside if f"{step:e}"[0] == "1"] or inside[::3]
+    axes.set_yticks(kept, [format_scaled(step) if step >= 1000 else f"{step:g}" for step in kept])
+    axes.tick_params(axis="y", which="minor", length=0, labelleft=False)
 
 
 def nothing_measured(axes: Axes, text: str) -> None:

@@ -23,13 +23,14 @@ from warpseed.report.measurements import (
     rows_of,
     times,
 )
-from warpseed.report.words import Method, format_bases, machine_label, side_of, slug, speedup_cell
+from warpseed.report.words import Method, format_bases, format_ends, machine_label, side_of, slug, speedup_cell
 from warpseed.sequences.files import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "describe_measured",
     "describe_sizes",
     "hits_table",
     "index_table",
@@ -180,19 +181,21 @@ def summary_table(speedups: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each system, source, machine, item and pair of methods, in the order of `speedups`; `cases` says
-        how many cases are in it and `differ` how many were left out because results or repeats differed, or results
-        were not checked.
+        how many cases are in it, `least_queries` and `most_queries` what they have (0 for no case), and `differ` how
+        many were left out because results or repeats differed, or results were not checked.
     """
     sides = [column for column in speedups.columns if column.startswith(("numerator_", "denominator_"))]
     sides = [column for column in sides if not column.endswith(("_s", "_results"))]
     keys = ["system", *_MACHINE, "item", "comparison", "scope", *sides]
     rows = []
     for key, group in speedups.groupby(keys, sort=False):
-        good = group[group["status"] == "ok"]["speedup"]
+        known = group[group["status"] == "ok"]
+        good, queries = known["speedup"], known["queries"]
         low, middle, high = (good.min(), good.median(), good.max()) if len(good) else (math.nan,) * 3
         row = {"lowest": low, "median": middle, "highest": high, "cases": len(good), "differ": len(group) - len(good)}
-        rows.append({**dict(zip(keys, key, strict=True)), **row})
-    return frame(rows, [*keys, "lowest", "median", "highest", "cases", "differ"])
+        least, most = (int(queries.min()), int(queries.max())) if len(good) else (0, 0)
+        rows.append({**dict(zip(keys, key, strict=True)), **row, "least_queries": least, "most_queries": most})
+    return frame(rows, [*keys, "lowest", "median", "highest", "cases", "differ", "least_queries", "most_queries"])
 
 
 def peer_table(speedups: pd.DataFrame) -> pd.DataFrame:
@@ -315,18 +318,26 @@ def index_table(measurements: Measurements) -> pd.DataFrame:
     return frame(rows, _INDEX_COLUMNS)
 
 
-def describe_sizes(measurements: Measurements, table: pd.DataFrame) -> str:
-    """Machines of a table of one system, queries a set and the reference's bases, for a subtitle."""
+def describe_sizes(measurements: Measurements, table: pd.DataFrame, limited: pd.DataFrame | None = None) -> str:
+    """Machines of a table of one system, queries a set and the reference's bases, for a subtitle; apart from them the
+    queries of `limited`, which `limits_table` made."""
     index = index_table(measurements)
-    unit = measurements.paper.queries_name
+    found: dict[tuple[str, str], list[str]] = {}
+    for words, part in (("", table), ("beside the GPU's limits ", limited)):
+        for (source, machine), group in part.groupby(_MACHINE, sort=False) if part is not None else ():
+            counts = f"{format_ends(group['queries'])} {measurements.paper.queries_name}"
+            found.setdefault((str(source), str(machine)), []).append(words + counts)
     texts = []
-    for (source, machine), group in table.groupby(_MACHINE, sort=False):
-        counts = sorted(set(group["queries"].astype(int)))
-        queries = f"{counts[0]:,} {unit}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} {unit}"
+    for (source, machine), counted in found.items():
         own = index[(index["source"] == source) & (index["machine"] == machine)]["bases"]
         bases = f" on {format_bases(float(own.iloc[0]))}" if len(own) else ""
-        texts.append(f"{machine_label(str(source), str(machine))}: {queries}{bases}")
+        texts.append(f"{machine_label(source, machine)}: {', '.join(counted)}{bases}")
     return "   ·   ".join(texts)
+
+
+def describe_measured(measurements: Measurements, items: Iterable[str]) -> str:
+    """Sizes of all that was measured of some items, and beside a GPU's limits; "" for nothing."""
+    return describe_sizes(measurements, times(measurements, items), limits_table(measurements))
 
 
 # Beside the device's limits

@@ -32,7 +32,8 @@ _VARIANT_WORDS = {"efficient": "transition-efficient", "queue": "with queues"}
 _STREAM = "bases of the stream"
 _WHY = (
     "Shuffle over naive: the naive kernel visits all trie-nodes for each base, so the ratio grows with k and with the "
-    "seed, whose length the thesis does not print. Occupancy: it falls by whole blocks, ours by one of three."
+    "seed, whose length the thesis does not print. Occupancy: it falls by whole blocks, ours by one of three, and is "
+    "a GPU's alone: without one its cells are empty."
 )
 """Why what is said of Figures 36 and 38 differs."""
 
@@ -366,8 +367,8 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
         groups.append(blocks.Group(f"{place}: k = {k}, {size}", rows))
     heads = [blocks.Cell("Version"), blocks.Cell("total"), *(blocks.Cell(WORK[stage][0]) for stage in stages)]
     note = (
-        "Medians. Parts of the concurrent version overlap on a GPU. All versions say the same of every place, and have "
-        "the same dictionary in the end."
+        "Medians; Figures 40 and 41 are of one run each. Parts of the concurrent version overlap on a GPU. All "
+        "versions say the same of every place, and have the same dictionary in the end."
     )
     return [heading, blocks.Text(note, soft=True), blocks.Table([heads], groups, len(heads))]
 

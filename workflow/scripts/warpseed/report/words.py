@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from warpseed.errors import how_many
@@ -26,6 +26,7 @@ __all__ = [
     "describe_parameters",
     "format_bases",
     "format_bytes",
+    "format_ends",
     "format_number",
     "format_range",
     "format_scaled",
@@ -113,6 +114,12 @@ def format_range(low: float, high: float) -> str:
     """Two times in one unit, such as "4.53 to 4.79 ms"."""
     size, unit = _unit_of(high)
     return f"{format_number(low / size)} to {format_number(high / size)} {unit}"
+
+
+def format_ends(counts: Iterable[int]) -> str:
+    """The least and the most of some numbers, such as "1,000 to 20,000"; one of them where they are the same."""
+    known = sorted({int(count) for count in counts})
+    return " to ".join(f"{count:,}" for count in dict.fromkeys((known[0], known[-1])))
 
 
 def format_scaled(value: float) -> str:

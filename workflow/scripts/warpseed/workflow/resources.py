@@ -1,8 +1,9 @@
 """What a job asks of a scheduler: memory and time, from the sizes of what it works on, and from the attempt.
 
-On one machine nothing is limited by them, unless ``--resources mem_mb=N`` says so. Memory is what was measured, with
-room for Python, compilation and the Snakemake process inside the job; time is several times what was measured, since a
-job that is ended a minute too early has done nothing. Nothing heavy is imported: every job's Snakemake reads this.
+On one machine nothing is limited by them, unless ``--resources mem_mb=N bench=1 gpu=1`` says so (what the command line
+says takes the place of all of the profile's resources). Memory is what was measured, with room for Python, compilation
+and the Snakemake process inside the job; time is several times what was measured, since a job that is ended a minute
+too early has done nothing. Nothing heavy is imported: every job's Snakemake reads this.
 """
 
 from __future__ import annotations
