@@ -56,6 +56,36 @@ def test_every_item_has_what_is_defined(tmp_path: Path) -> None:
         assert totals.to_dict() == {(item, threads): 2 for item in expected for threads in (1, 2)}
 
 
+def test_several_gpus_are_timed_with_distances_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `measure.gpus` has them; what one GPU does is timed once."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from oracles.pretend_ebwt_fast import play_fast_kernels
+    from warpseed.ebwt import gpu_few
+
+    text = "{ebwt: {collections: {a: {words: [[3, 20]], items: [transform, pairs]}}}, measure: {gpus: [1, 2, 3]}}"
+    config = yaml.safe_load(text)
+    check_configuration(config, load_schema(SCHEMAS))
+    case = timed_collections(config["ebwt"], config["measure"], ["cpu", "gpu"])["a"]
+    assert case["devices"] == ["cpu", "gpu", "gpu:0,1", "gpu:0,1,2"]
+    played = play_fast_kernels(monkeypatch, devices=3)
+    monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
+    settings = Settings(case["tiers"], case["devices"], [1])
+    rows = time_collections(Collection(case["words"]), settings, items=case["items"], repeats=1)
+    assert set(played.where("count_alternations")) == {0, 1, 2}
+    write_records(tmp_path / "a.tsv", rows)
+    frame: Any = read_records(tmp_path / "a.tsv")
+    assert {item: set(own["gpus"]) for item, own in frame.groupby("item")} == {
+        "transform": {0, 1},
+        "pairs": {0, 1, 2, 3},
+    }
+    assert frame.groupby("item")["digest"].nunique().to_dict() == {"transform": 1, "pairs": 1}
+    by_gpus = frame.groupby(["item", "gpus"])["stage"].agg(list)
+    assert all(("device_to_device" in stages) is (gpus > 1) for (_, gpus), stages in by_gpus.items())
+    # On several alone, nothing is left of what one GPU does.
+    only = Settings(["fast"], ["gpu:0,1"], [1])
+    assert time_collections(CASE, only, items=["transform", "files", "on_device"], repeats=1) == []
+
+
 def test_names_are_those_of_one_data_set() -> None:
     config = yaml.safe_load("ebwt: {datasets: {a: {positions: [9]}}, collections: {a: {words: [[1, 9]]}}}")
     check_configuration(config, load_schema(SCHEMAS))

@@ -76,6 +76,21 @@ def test_every_figure_and_table_is_made_of_records(made_up: Measurements) -> Non
         assert set(make(made_up)["system"]) <= {"ebwt"}, name
 
 
+def test_distances_by_two_gpus_stand_beside_those_of_one(tmp_path: Path) -> None:
+    shared: dict[str, Any] = {"tier": "fast", "device": "gpu", "parameters": "letters=40; words=2", "threads": 16}
+    rows = [record("pairs", "2 words of 20 letters", "total", 0.6 / gpus, gpus=gpus, **shared) for gpus in (1, 2)]
+    published: dict[str, Any] = {"published": [PUBLISHED], "papers": [PAPER]}
+    measured = load(tmp_path, [*rows_of_tables(), *rows], **published).of("ebwt")
+    over = ebwt.speedups(measured)
+    [twice] = over[over["comparison"] == "gpus"].to_dict("records")
+    assert (twice["item"], twice["numerator_gpus"], twice["denominator_gpus"]) == ("pairs", 1, 2)
+    assert twice["speedup"] == pytest.approx(2.0)
+    write_page(tmp_path / "r.html", measured, {"cpu": "x"})
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for label, seconds in (("here: fast tier", "600 ms"), ("here: fast tier, 2 GPUs", "300 ms")):
+        assert f"<tr><td>{label}</td><td>9</td><td>{seconds}</td></tr>" in page
+
+
 def test_the_page_has_a_row_for_each_printed_length(made_up: Measurements, tmp_path: Path) -> None:
     write_page(tmp_path / "r.html", made_up, {"cpu": "x"})
     page = (tmp_path / "r.html").read_text(encoding="utf-8")

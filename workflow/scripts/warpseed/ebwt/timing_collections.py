@@ -95,8 +95,10 @@ _IN_MEMORY: dict[str, Callable[[Words, Options, Stopwatch], Callable[[], Outcome
 COLLECTION_ITEMS = (*_IN_MEMORY, "files", "on_device")
 
 
-def _targets(settings: Settings) -> list[Options]:
-    return [options for options in settings.options(None) if options.tier == "fast"]
+def _targets(settings: Settings, item: str) -> list[Options]:
+    """On what an item is timed: several GPUs share distances alone."""
+    fast = [options for options in settings.options(None) if options.tier == "fast"]
+    return [options for options in fast if options.gpus < 2 or item == "pairs"]
 
 
 def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:
@@ -145,7 +147,8 @@ def time_collections(
     ----------
     case : Collection
     settings : Settings
-    items : which of COLLECTION_ITEMS to fill; `on_device` has no records without a GPU
+    items : which of COLLECTION_ITEMS to fill; `on_device` has no records without a GPU, and `pairs` alone has some of
+        several GPUs
     repeats : runs of each after its warm-up
 
     Returns
@@ -154,7 +157,7 @@ def time_collections(
     them; of item 'limits' what `on_device` measures, of 'files' metric `memory` too, the peak of the process
     """
     rows: list[dict[str, Any]] = []
-    wanted, targets = list(items), _targets(settings)
+    wanted = list(items)
     for words in collections_of(case):
         count, letters = len(words.lengths), int(words.lengths[0])
         facts = {"letters": len(words.codes), "words": count} | ({"differ": case.differ} if case.differ else {})
@@ -162,9 +165,9 @@ def time_collections(
         drawn = _Drawn(words, {"case": name, "parameters": join_parameters(facts)})
         for item in wanted:
             _LOGGER.info("%s: %s", name, item)
-            fields = {"item": item, **drawn.fields}
+            fields, targets = {"item": item, **drawn.fields}, _targets(settings, item)
             if item == "on_device":
-                if any(options.device != "cpu" for options in targets):
+                if any(options.gpus for options in targets):
                     own = side_fields(_SYSTEM, tier="fast", device="gpu", threads=1) | drawn.fields
                     rows += measure_limits(words, repeats, own, with_distances="pairs" in wanted)
             elif item == "files":
