@@ -184,7 +184,7 @@ def test_a_folder_that_is_read_only(tmp_path: Path, sequences: str, refused: Ref
         (["--no-distances", "--tree", "nj"], "--tree is about distances"),
         (["--inverse", "--tree", "upgma"], "--tree is about distances"),
         (["--inverse", "--device", "gpu"], "--inverse is made on the CPU; leave --device out"),
-        (["--device", "gpu:0,1"], "takes one GPU"),
+        (["--device", "gpu:0,0"], "'gpu:0,1', 'gpu:all'"),
         (["--device", "tpu"], "'cpu' or 'gpu' was expected"),
         (["--threads", "0"], "1 or more was expected"),
     ],
@@ -276,7 +276,7 @@ def test_a_gpu_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     monkeypatch.setattr(gpu, "find", find)
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/a/out", "--device", "gpu:1"]) == 0
-    assert calls == [{"transform": True, "distances": True, "device": 1}]
+    assert calls == [{"transform": True, "distances": True, "devices": (1,)}]
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/b/out"]) == 0
     assert written(tmp_path / "a") == written(tmp_path / "b")
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_gpu import install
-from warpseed.ebwt import floors, gpu_order
+from warpseed.ebwt import floors, gpu_distances, gpu_order
 from warpseed.ebwt.words import words_of
 
 
@@ -39,7 +39,7 @@ def test_the_floor_is_of_what_is_moved_and_what_ties_read(
         return {"ranks": 7.0}, []
 
     monkeypatch.setattr(gpu_order, "order_of", order)
-    monkeypatch.setattr(gpu_order, "distances_of", lambda words, order: None)
+    monkeypatch.setattr(gpu_distances, "distances_of", lambda words, order: None)
     monkeypatch.setattr(floors, "gather_rates", rates)
     monkeypatch.setattr(floors, "kernel_seconds", lambda run, repeats: [100.0])
     monkeypatch.setattr(floors, "_copy_rate", lambda count, repeats: 21.0)

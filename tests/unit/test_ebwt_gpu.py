@@ -15,46 +15,21 @@ from ebwt_on_gpus import check_all_of_an_order, drawn_words
 from oracles import ebwt as truth
 from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array
+from oracles.pretend_ebwt_fast import DEVICE_FUNCTIONS, LAUNCHERS, MODULES, TOGETHER, play_fast_kernels
 from oracles.pretend_gpu import install
-from warpseed.compute import device_ties, warp
-from warpseed.compute import gpu as device
+from warpseed.compute import warp
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu, gpu_fast, gpu_few, gpu_few_words, gpu_order
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
-MODULES = device_ties, gpu_fast, gpu_few, warp
 _get, _set = Array.get, Array.set
-LAUNCHERS = device_ties, gpu_few_words, gpu_order
-DEVICE_FUNCTIONS = (
-    gpu_fast.alternations, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
-    gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
-    warp.wait_for_blocks,
-)  # fmt: skip
-TOGETHER = gpu_few.order_few, gpu_few.group_few
-"""Kernels whose blocks wait for each other."""
 
 
 @pytest.fixture(params=["few", "of many words", "many"])
 def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """All ways to order conjugates, in small blocks."""
-    install(monkeypatch, None)
-
-    def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-        together = -(-threads // block) if function in TOGETHER else 1
-        run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
-
-    for module in LAUNCHERS:
-        monkeypatch.setattr(module, "launch", launch)
-    monkeypatch.setattr(device, "_probe", lambda size: None)
-    for module in (gpu_order, gpu_few_words):
-        monkeypatch.setattr(module, "multiprocessors", lambda: 3)
-    monkeypatch.setattr(gpu_few, "TILE", 8)
-    monkeypatch.setattr(gpu_few, "WAYS", 4)
-    monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
-    monkeypatch.setattr(gpu_order, "BLOCK", 16)
-    monkeypatch.setattr(gpu_order, "_PAIR_BLOCK", 4)
-    monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", 10)
+    play_fast_kernels(monkeypatch)
     if request.param == "many":
         monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
     elif request.param == "of many words":

@@ -70,7 +70,7 @@ def test_the_interface_gives_the_transform_and_distances_of_paper_004() -> None:
         ([], {}, "There are no words"),
         (["ACGT"], {"tier": "paper"}, "tier is 'paper'"),
         (["ACGT"], {"max_hits": 3}, "words have no hits"),
-        (["ACGT"], {"device": "gpu:0,1"}, "takes one GPU"),
+        (["ACGT"], {"device": "cpu", "devices": [0, 1]}, "devices goes with device='gpu'"),
         (["ACGT"], {"thread": 2}, "did you mean 'threads'"),
     ],
 )

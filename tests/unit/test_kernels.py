@@ -145,7 +145,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "rank_groups": ((rows, rows, rows, rows), rows, rows, np.zeros(8, np.bool_)),
         "put_last_letters": (words.view(np.uint8), rows, borders, rows, words.view(np.uint8), borders),
         "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
-        "count_alternations": (rows, borders, borders.reshape(4, 2), words.reshape(4, 2)),
+        "count_alternations": (rows, borders, borders.reshape(4, 2), (1, 2), words.reshape(4, 2)),
         "order_few": (words.view(np.uint8), rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "group_few": (rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "measure_few": (rows, rows.reshape(4, 2)),

@@ -126,7 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     given = "FASTA or FASTQ, plain or gzip; '-' is standard input; with --inverse the PREFIX of an earlier run"
     ebwt.add_argument("sequences", metavar="SEQUENCES", help=given)
     ebwt.add_argument("-o", "--output", required=True, metavar="PREFIX", help="how the names of all files begin")
-    ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu (default), gpu, or one by number: gpu:1")
+    shared = f"{devices}; several share the distances of many sequences, and the first does all else"
+    ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help=shared)
     trees = "neighbour joining (default) or average linkage"
     ebwt.add_argument("--tree", choices=("nj", "upgma"), help=trees)
     ebwt.add_argument("--normalise", action="store_true", help="distances over the most that they can be, 0 to 1")

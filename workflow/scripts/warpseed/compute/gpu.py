@@ -59,6 +59,7 @@ __all__ = [
     "pinned",
     "release",
     "require_gpu",
+    "require_visible",
     "resident",
     "sort",
     "synchronize",
@@ -222,12 +223,17 @@ def visible_devices() -> tuple[int, ...]:
     return tuple(range(device_count()))
 
 
-@contextmanager
-def on_device(number: int) -> Iterator[None]:
-    """Make one of the visible GPUs the current one of this thread, and its errors ours (see `device_errors`)."""
+def require_visible(number: int) -> None:
+    """Raise DeviceError unless a GPU of this number is visible."""
     visible = device_count()
     if not 0 <= number < visible:
         raise DeviceError(f"GPU {number} was asked for, but {visible} are visible, which have the numbers from 0 on.")
+
+
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """Make one of the visible GPUs the current one of this thread, and its errors ours (see `device_errors`)."""
+    require_visible(number)
     with device_errors(), cupy().cuda.Device(number), cuda.gpus[number]:
         _defer_cleanup_at_exit(number)
         yield

@@ -32,7 +32,9 @@ def ebwt_transform(
     sequences : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), whose letters are A, C, G, T, and
         N for any other; or a sequence of str or bytes, or a mapping of names to these, of any letters; or Queries
     watch : Stopwatch that takes the seconds of each stage
-    device : 'cpu', 'gpu' or one GPU by its number: 'gpu:1'
+    device : 'cpu', 'gpu', or GPUs by their numbers: 'gpu:1', 'gpu:0,1', 'gpu:all'. Of several the first makes all of
+        the transform, and a line says so
+    devices : numbers of the GPUs, with device='gpu': [0, 1] for 'gpu:0,1'
     threads : int, CPU threads
 
     Returns
@@ -60,6 +62,9 @@ def ebwt_distances(
     sequences: WordSource, *, watch: Stopwatch | None = None, **options: Unpack[OptionArguments]
 ) -> DistanceMatrix:
     """The distances δ (Definition 24) of all pairs of a set of words; parameters and errors as for `ebwt_transform`.
+
+    Several GPUs share the distances of words that have more than 65,536 letters, or are more than 1,024: the first
+    orders their conjugates, and measures pairs with the others. Fewer stay on the first, and a line says so.
 
     Returns
     -------

@@ -66,7 +66,7 @@ def measure_limits(
     throughput, floor and share
     """
     from warpseed.compute.gpu import on_device
-    from warpseed.ebwt import gpu_order
+    from warpseed.ebwt import gpu_distances, gpu_order
 
     letters, pairs = len(words.codes), len(words.lengths) * (len(words.lengths) - 1) // 2
     fields = {**fields, "item": "limits", "queries": letters}
@@ -80,7 +80,7 @@ def measure_limits(
         seconds = kernel_seconds(lambda: gpu_order.order_of(there), repeats)
         rows += limit_rows(seconds, floor, _with(fields, facts, letters), unit="letters/s")
         if with_distances:
-            seconds = kernel_seconds(lambda: gpu_order.distances_of(there, order), repeats)
+            seconds = kernel_seconds(lambda: gpu_distances.distances_of(there, order), repeats)
             rows += limit_rows(seconds, None, _with(fields, {"step": "distances"}, pairs), unit="letters/s")
     return rows
 

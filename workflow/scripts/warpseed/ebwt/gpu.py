@@ -1,23 +1,32 @@
-"""The fast tier on a GPU: words go there, conjugates are ordered, and what is asked for of the order comes back."""
+"""The fast tier on GPUs: words go to the first, conjugates are ordered, and what is asked for of the order comes back.
+
+Of several GPUs the others share nothing but the distances of many words (`gpu_distances.py`).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import free_memory, on_device, on_own_stream
+from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_order
-from warpseed.ebwt.gpu_few_words import Found, are_few, find_few
+from warpseed.ebwt.gpu_distances import shared_distances
+from warpseed.ebwt.gpu_few import MOST_FEW
+from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
-from warpseed.errors import MemoryLimitError
+from warpseed.errors import MemoryLimitError, say
 
 __all__ = ["Found", "find"]
 
 _BYTES = 96
 """Of the device's memory that a letter takes while conjugates are sorted, at most."""
+_BYTES_BESIDE = 8
+"""Of another device's, which is brought the ranks of the words."""
 _PAIR_BYTES = 40
 """That a pair of words takes."""
 _MOST = 1 << 32
@@ -25,6 +34,8 @@ _MOST = 1 << 32
 _OF_FREE = 0.9
 _LITTLE = 1 << 24
 """Bytes that are taken without a question what is free, which takes as long as the order of few conjugates."""
+_told: set[int] = set()
+"""The GPU of which was told that it works alone."""
 
 
 def find(
@@ -33,7 +44,7 @@ def find(
     order: bool = False,
     transform: bool = False,
     distances: bool = False,
-    device: int = 0,
+    devices: Sequence[int] = (0,),
     watch: Stopwatch,
 ) -> Found:
     """Order the conjugates of words on a GPU, and bring from there what is wanted.
@@ -42,21 +53,29 @@ def find(
     ----------
     words : Words
     order, transform, distances : what is wanted
-    device : number of the GPU
-    watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``
+    devices : numbers of GPUs. The first does all; the others share the distances of words that are not few, and where
+        there is nothing that they share a line says so, once
+    watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``;
+        with several GPUs also of ``device_to_device``
 
     Raises
     ------
-    MemoryLimitError : there are too many letters, or pairs of words, for the device's memory
-    DeviceError : the device does not answer
+    MemoryLimitError : there are too many letters, or pairs of words, for the memory of one of the devices
+    DeviceError : a device does not answer
     """
-    with on_device(device), on_own_stream(0):
-        is_few = are_few(words, distances)
-        if is_few:
+    for device in devices[1:]:
+        require_visible(device)
+    is_few = are_few(words, distances)
+    if len(devices) > 1 and (is_few or not distances):
+        _tell_who_works(devices[0])
+        devices = devices[:1]
+    if is_few:
+        with on_device(devices[0]), on_own_stream(0):
             few = find_few(words, order=order, transform=transform, distances=distances, watch=watch)
-            if few is not None:
-                return few
-        _check_room(words, distances)
+        if few is not None:
+            return few
+    _check_room(words, distances, devices)
+    with on_device(devices[0]), on_own_stream(0):
         with time_on_device(watch, "host_to_device"):
             there = DeviceWords.of(words)
         with time_on_device(watch, "order"):
@@ -68,8 +87,7 @@ def find(
             with time_on_device(watch, "device_to_host"):
                 found = found._replace(transform=Transform(last.get(), indices.get(), words.letters))
         if distances:
-            with time_on_device(watch, "distances"):
-                pairs = gpu_order.distances_of(there, ordered)
+            pairs = shared_distances(there, ordered, devices, watch)
             with time_on_device(watch, "device_to_host"):
                 found = found._replace(distances=pairs.get().view(np.int64))
         if order:
@@ -78,15 +96,27 @@ def find(
     return found
 
 
-def _check_room(words: Words, distances: bool) -> None:
-    letters, pairs = len(words.codes), len(words.names) ** 2 if distances else 0
-    needed = _BYTES * letters + _PAIR_BYTES * pairs
-    if needed <= _LITTLE:
-        return
-    free = int(_OF_FREE * free_memory())
-    if letters > _MOST or needed > free:
-        raise MemoryLimitError(
-            f"{letters:,} letters{f' and {pairs:,} pairs of words' if pairs else ''} take {needed / 1e9:.1f} GB of the "
-            f"GPU's memory, of which {free / 1e9:.1f} GB are free, and at most {_MOST:,} letters go there; use "
-            "device='cpu', or fewer sequences."
+def _tell_who_works(device: int) -> None:
+    """Say once, in one line, that of several GPUs this one does all of it."""
+    if not _told:
+        _told.add(device)
+        say(
+            f"Note: GPU {device} does all of it; several GPUs share the distances of more than {MOST_FEW:,} letters, "
+            f"or {MOST_WORDS:,} words, and nothing else."
         )
+
+
+def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
+    letters, pairs = len(words.codes), len(words.names) ** 2 if distances else 0
+    for number, device in enumerate(devices):
+        needed = (_BYTES_BESIDE if number else _BYTES) * letters + _PAIR_BYTES * pairs
+        if needed <= _LITTLE:
+            continue
+        with on_device(device):
+            free = int(_OF_FREE * free_memory())
+        if letters > _MOST or needed > free:
+            raise MemoryLimitError(
+                f"{letters:,} letters{f' and {pairs:,} pairs of words' if pairs else ''} take {needed / 1e9:.1f} GB of "
+                f"the memory of GPU {device}, of which {free / 1e9:.1f} GB are free, and at most {_MOST:,} letters go "
+                "there; use device='cpu', or fewer sequences."
+            )

@@ -153,17 +153,20 @@ def alternations(positions, part_u, part_v):
 
 
 @kernel
-def count_alternations(positions, offsets, cuts, distances):
+def count_alternations(positions, offsets, cuts, share, distances):
     """A thread a word of a pair, for one other and one stretch of ranks: their distance is that of one run of each
     colour behind the other, their letters less one, and falls by one with each alternation of the two.
 
+    cuts : int64[words, stretches + 1], as `cut_positions` fills them
+    share : (first, stretches): the first of the stretches that are looked at, and how many; other launches, also on
+        other devices, look at the others, and what all of them write is added up
     distances : uint64[words, words], zeros; both halves are written
     """
-    words, stretches = int64(cuts.shape[0]), int64(cuts.shape[1]) - int64(1)
+    words, stretches = int64(cuts.shape[0]), int64(share[1])
     blocks = (words + int64(cuda.blockDim.x) - int64(1)) // int64(cuda.blockDim.x)
     block = int64(cuda.blockIdx.x)
     v = (block % blocks) * int64(cuda.blockDim.x) + int64(cuda.threadIdx.x)
-    number = (block // blocks) % stretches
+    number = int64(share[0]) + (block // blocks) % stretches
     u = block // blocks // stretches
     if u >= words or v >= words or v <= u:
         return

@@ -27,7 +27,7 @@ MOST_WORDS = 1 << 10
 """Words whose distances are asked for, at most."""
 _BLOCK = 128
 _PIECES = 1 << 20
-"""Threads that measure pairs, at least, where there are so many ranks."""
+"""Threads of a device that measure pairs, at least, where there are so many ranks."""
 _LEAST_STRETCH = 1 << 10
 
 
@@ -81,9 +81,10 @@ def together(count: int, most: int) -> tuple[int, int]:
     return min(-(-count // block), most) * block, block
 
 
-def stretches_for(count: int, words: int) -> int:
-    """Stretches of ranks that each pair of words is measured in."""
-    return max(1, min(_PIECES // max(1, words * (words - 1) // 2), count // _LEAST_STRETCH))
+def stretches_for(count: int, words: int, devices: int = 1) -> int:
+    """Stretches of ranks that each pair of words is measured in, as many for each of the devices."""
+    pairs = max(1, words * (words - 1) // 2)
+    return devices * max(1, min(_PIECES // pairs, count // devices // _LEAST_STRETCH))
 
 
 def came_together(state: np.ndarray) -> bool:

@@ -14,21 +14,14 @@ from warpseed.compute.device_ties import split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
-from warpseed.ebwt.gpu_fast import (
-    count_alternations,
-    cut_positions,
-    first_keys,
-    put_last_letters,
-    rank_keys,
-)
+from warpseed.ebwt.gpu_fast import first_keys, put_last_letters, rank_keys
 from warpseed.ebwt.gpu_few import Layout
-from warpseed.ebwt.gpu_few_words import bits_for, came_together, stretches_for, together
+from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
 from warpseed.ebwt.words import Words
 
-__all__ = ["DeviceWords", "distances_of", "order_of", "transform_of"]
+__all__ = ["DeviceWords", "order_of", "transform_of"]
 
 BLOCK = 256
-_PAIR_BLOCK = 64
 
 
 class DeviceWords(NamedTuple):
@@ -133,21 +126,3 @@ def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:
     read = words.codes, words.words_of, words.offsets, order
     launch(put_last_letters, len(order), BLOCK, *read, last, indices)
     return last, indices
-
-
-def distances_of(words: DeviceWords, order: Any) -> Any:
-    """δ of all pairs of words: uint64[m, m] on the device."""
-    xp = cupy()
-    count, m = len(words.codes), len(words.offsets) - 1
-    positions, offsets = _positions(words, order), words.offsets
-    stretches = stretches_for(count, m)
-    cuts, distances = xp.empty((m, stretches + 1), np.int64), xp.zeros((m, m), np.uint64)
-    launch(cut_positions, m * (stretches + 1), BLOCK, positions, offsets, -(-count // stretches), cuts)
-    blocks = -(-m // _PAIR_BLOCK) * stretches * m
-    launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, positions, offsets, cuts, distances)
-    return distances
-
-
-def _positions(words: DeviceWords, order: Any) -> Any:
-    """The ranks of each word's conjugates, ascending, one word behind the other: uint32[N]."""
-    return argsort(words.words_of[order]).astype(np.uint32)

@@ -34,19 +34,20 @@ def check_target(options: Options) -> None:
 
     Raises
     ------
-    InputError : the paper tier, a limit of hits, or several GPUs
+    InputError : the paper tier, or a limit of hits
     DeviceError : all GPUs are asked for, and none answers
     """
     if options.tier != "fast":
         raise InputError("tier is 'paper', which sorts what snakemake ebwt times alone; leave it out.")
     if options.max_hits is not None:
         raise InputError("max_hits is given, but words have no hits; leave it out.")
-    if len(devices_of(options.device)) > 1:
-        raise InputError(f"device is {options.device!r}, but the eBWT takes one GPU; name one, such as 'gpu:0'.")
+    devices_of(options.device)
 
 
 def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:
     """Order the conjugates of words once, and make of the order what is wanted; on a GPU the order stays there.
+
+    Of several GPUs the first orders and transforms, and all share the distances of words that are not few.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def search(words: Words, options: Options, *, transform: bool, distances: bool, 
     if options.device != "cpu":
         from warpseed.ebwt import gpu
 
-        (device,) = devices_of(options.device)
-        found = gpu.find(words, transform=transform, distances=distances, device=device, watch=watch)
+        devices = devices_of(options.device)
+        found = gpu.find(words, transform=transform, distances=distances, devices=devices, watch=watch)
         return Result(found.transform, found.distances)
     threads = options.threads
     order = cpu.order_conjugates(words, threads=threads, watch=watch)

@@ -58,8 +58,8 @@ def _compare_fast(work: Work, item: str, options: Options, watch: Stopwatch) -> 
     else:
         from warpseed.ebwt import gpu
 
-        own, device = Stopwatch(), devices_of(options.device)[0]
-        order, _, distances = gpu.find(work.words, order=True, distances=measured, device=device, watch=own)
+        own, devices = Stopwatch(), devices_of(options.device)
+        order, _, distances = gpu.find(work.words, order=True, distances=measured, devices=devices, watch=own)
         for stage, seconds in own.seconds.items():
             watch.add(_STAGES.get(stage, stage), seconds)
     assert order is not None

@@ -1,0 +1,82 @@
+"""The kernels of the eBWT's fast tier run as they are written, thread by thread, in small blocks, on GPUs that the CPU
+plays."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from warpseed.compute import device_ties, warp
+from warpseed.compute import gpu as device
+from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
+
+from oracles.lockstep import run_kernel
+from oracles.pretend_cupy import Array, PretendCupy
+from oracles.pretend_gpu import install
+
+__all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels"]
+
+MODULES = device_ties, gpu_fast, gpu_few, warp
+LAUNCHERS = device_ties, gpu_distances, gpu_few_words, gpu_order
+DEVICE_FUNCTIONS = (
+    gpu_fast.alternations, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
+    warp.wait_for_blocks,
+)  # fmt: skip
+TOGETHER = gpu_few.order_few, gpu_few.group_few
+"""Kernels whose blocks wait for each other."""
+
+
+class Played(NamedTuple):
+    """GPUs that are played, and what was done there, in order."""
+
+    package: PretendCupy
+    launched: list[tuple[int, str, tuple[Any, ...]]]
+    """number of the GPU, name of the kernel, and its arguments"""
+    brought: list[tuple[int, Any]]
+    """number of the GPU to which a value was copied from another, and the copy"""
+
+    def where(self, name: str) -> list[int]:
+        """On which GPUs a kernel was launched."""
+        return [number for number, launched, _ in self.launched if launched == name]
+
+
+def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
+    """Put a pretended CuPy, so many GPUs and these kernels where the library looks for them."""
+    package, _ = install(monkeypatch, None, devices)
+    played, one_by_one = Played(package, [], []), threading.Lock()
+
+    def here() -> int:
+        return int(package.cuda.runtime.getDevice())
+
+    def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
+        together = -(-threads // block) if function in TOGETHER else 1
+        with one_by_one:
+            played.launched.append((here(), function.py_func.__name__, arguments))
+            run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return type(value)(*map(copied, value))
+        return np.array(value).view(Array)
+
+    def from_device(value: Any) -> Any:
+        played.brought.append((here(), copied(value)))
+        return played.brought[-1][1]
+
+    for module in LAUNCHERS:
+        monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(gpu_distances, "from_device", from_device)
+    monkeypatch.setattr(gpu, "_told", set())
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    for module in (gpu_order, gpu_few_words):
+        monkeypatch.setattr(module, "multiprocessors", lambda: 3)
+    monkeypatch.setattr(gpu_few, "TILE", 8)
+    monkeypatch.setattr(gpu_few, "WAYS", 4)
+    monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
+    monkeypatch.setattr(gpu_order, "BLOCK", 16)
+    monkeypatch.setattr(gpu_distances, "_BLOCK", 16)
+    monkeypatch.setattr(gpu_distances, "_PAIR_BLOCK", 4)
+    monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", 10)
+    return played
