@@ -244,7 +244,7 @@ def test_the_memory_that_is_asked_for_on_another_gpu_suffices() -> None:
         assert distances_by(words, 0, 1) == expected
         with device.on_device(1):
             device.give_back_memory()
-            pool.set_limit(size=pool.used_bytes() + needed // 2)  # (what it keeps for later is free)
+            pool.set_limit(size=needed // 2)
         with pytest.raises(MemoryLimitError, match="of the memory of GPU 1, of which"):
             distances_by(words, 0, 1)
     finally:
