@@ -24,7 +24,7 @@ def test_an_index_built_on_a_gpu_is_the_record() -> None:
         told = [f"{medians[(*side, stage)]:.3f}" if (*side, stage) in medians.index else "" for side in sides]
         assert [cell.strip() for cell in line.split("|")[2:-1]] == told
     there, here = (medians["warpseed", device] for device in ("gpu", "cpu"))
-    assert f"took {here['process']:.2f} s. `config/h200_human.yaml`" in " ".join(page.split())
+    assert f"check and save, took {here['process']:.2f} s." in " ".join(page.split())
     told = [
         f"{there['suffix_array'] + there['tagged_rows']:.3f}",
         f"{there['total']:.2f}",
@@ -76,3 +76,38 @@ def test_an_index_built_on_cores_is_the_record() -> None:
     beside = max((peaks[case] - program) / bases[case] for case in bases if case != TINY)
     said = re.findall(r"Beside the (\d+) MB of a kilobase it is at most ([\d.]+) at any of these sizes", text)
     assert said == [(f"{program / 1e6:.0f}", f"{beside:.1f}")] and beside < 9
+
+
+def test_an_index_of_the_papers_size_is_the_record() -> None:
+    """What docs/fm_index.md and the README say of 3.02 Gbp; the arrays of CPU and GPU are the same."""
+    folder = ROOT / "resources" / "measurements" / "nvidia-h200-human"
+    records, shared = (read_records(folder / name) for name in ("kmer_seeds.tsv", "index.tsv"))
+    built = records[records["item"] == "index"]
+    in_memory = built[built["stage"] != "process"]
+    assert set(in_memory["device"]) == {"cpu", "gpu"} and in_memory["digest"].nunique() == 1
+    times = built[built["metric"] == "time"].groupby(["device", "stage"])["value"]
+    medians, first = times.median(), times.first()
+    memory = built.loc[built["metric"] == "memory", "value"].median()
+    bases = shared.loc[shared["metric"] == "count", "value"].iloc[0]
+    peak = f"{memory / 1e9:.1f} GB"
+    a_base = f"{memory / bases:.1f} bytes a base"
+    page, readme = (
+        " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("docs/fm_index.md", "README.md")
+    )
+    [said] = re.findall(
+        r"the GPU takes (\S+) s for suffix array and table and (\S+) for the rows of both strands, and took "
+        r"(\S+) and (\S+) in the first build of the process. 16 threads of the host take (\S+) s",
+        page,
+    )
+    stages = ("suffix_array", "tagged_rows")
+    told = [f"{values['gpu', stage]:.2f}" for values in (medians, first) for stage in stages]
+    assert list(said) == [*told, f"{medians['cpu', 'total']:.1f}"]
+    process = f"{medians['cpu', 'process']:.1f} s"
+    assert f"`warpseed index` {process} with all it takes, and {peak}, which is {a_base}" in page
+    assert (
+        f"needs in {medians['cpu', 'total']:.1f} s, as a process with its files in {process} and {peak}, {a_base};"
+        in readme
+    )
+    assert 3.5 < first["gpu"][list(stages)].sum() / medians["gpu"][list(stages)].sum() < 4.5  # "four times as long"
+    [made] = shared.loc[shared["item"] == "simulation", "value"]
+    assert f"The genome itself was made in {made:.2f} s on 16 threads." in readme
