@@ -87,7 +87,8 @@ def read_numbers(folder: Path = FOLDER) -> Numbers:
             raise ValueError(f"{folder.name}: {key} was measured on several numbers of threads or GPUs")
         totals[key] = row
     cases = {case: measured.paper.case_parameters(case) for case in measured.paper.cases}
-    return Numbers(measured, cases, totals, *(read_records(path) for path in records))
+    seeds, index = (read_records(path) for path in records)
+    return Numbers(measured, cases, totals, seeds, index[index["item"] == "index"])
 
 
 # Numbers as the pages have them
@@ -95,7 +96,8 @@ def read_numbers(folder: Path = FOLDER) -> Numbers:
 
 def rounded(value: float, digits: int = 3) -> str:
     """A number of so many significant digits, with commas between its thousands and no exponent."""
-    return f"{float(f'{value:.{digits}g}'):,g}"
+    decimals = digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"
 
 
 def each_us(row: Mapping[str, Any]) -> float:
@@ -119,7 +121,12 @@ def millions_table(numbers: Numbers) -> list[list[str]]:
     """README's: Table I of a million k-mers on the GPU, and one core beside the GPU, both beside print."""
     rows = [
         ["a million k-mers", "hits", "paper tier, GPU", "fast tier, GPU", "published, GPU"]
-        + ["a k-mer on one core, paper tier", "GPU over it", "published, one core", "GPU over it"]
+        + [
+            "a k-mer on one core, paper tier",
+            "GPU over one core",
+            "published, one core",
+            "published, GPU over one core",
+        ]
     ]
     for case in numbers.cases:
         paper, fast = (numbers.million("whole", case, tier) for tier in ("paper", "fast"))
@@ -136,11 +143,14 @@ def millions_table(numbers: Numbers) -> list[list[str]]:
     return rows
 
 
+_SIDES = "one core", "GPU", "times as fast"
+
+
 def printed_table(numbers: Numbers, item: str) -> list[list[str]]:
     """A table of the paper, microseconds a k-mer: the k-mers that one core took, print beside them, then a million."""
     rows = [
-        ["data set", "k-mers", "paper tier, one core", "GPU", "GPU over it", "printed, one core", "GPU", "GPU over it"]
-        + ["fast tier, GPU", "a million: paper tier, GPU", "fast tier, GPU"]
+        ["data set", "k-mers", *(f"{of}: {what}" for of in ("paper tier", "printed") for what in _SIDES)]
+        + ["fast tier: GPU", "a million, paper tier: GPU", "a million, fast tier: GPU"]
     ]
     for case in numbers.cases:
         core, gpu, fast = (
@@ -199,9 +209,8 @@ def _found_on_device(numbers: Numbers) -> list[str]:
 
 def _on_device(numbers: Numbers) -> list[str]:
     seconds = _limits(numbers, "time")
-    exact = [1e3 * seconds[case, "fast"] for case in (EXACT, f"{EXACT}, letters to columns")]
-    inexact = [seconds[key] for key in ((ONE, "fast"), (TWO, "fast"), (TWO, "paper"))]
-    return [rounded(value) for value in (*exact, *inexact)]
+    fast = [1e3 * seconds[case, "fast"] for case in (EXACT, f"{EXACT}, letters to columns", ONE, TWO)]
+    return [rounded(value) for value in (*fast, seconds[TWO, "paper"])]
 
 
 def _rates(numbers: Numbers) -> list[str]:
@@ -261,8 +270,8 @@ SENTENCES: list[tuple[str, str, Callable[[Numbers], list[str]]]] = [
     (PAGE, "A genome of {} billion bases", _billions),
     (
         PAGE,
-        "32 million exact 20-mers take {} ms, from letters to columns {}; a million 20-mers with one mismatch {} s, "
-        "a million 30-mers with two {} s, the paper tier {} s",
+        "32 million exact 20-mers take {} ms, from letters to columns {}; a million 20-mers with one mismatch {} ms, "
+        "a million 30-mers with two {} ms, the paper tier {} s",
         _on_device,
     ),
     (

@@ -101,6 +101,17 @@ def test_resources_of_a_command_leave_timed_jobs_alone(page: Path) -> None:
         assert "bench=1" in given.split(), given
 
 
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_a_layer_is_laid_over_what_it_belongs_to(page: Path) -> None:
+    """h200_human.yaml alone would measure a genome of 2 Mbp, and publish it as one of 3.1 Gbp."""
+    for given in re.findall(
+        r"--configfile\s+(?:#\s+)?(\S+\s+)?config/h200_human\.yaml", page.read_text(encoding="utf-8")
+    ):
+        assert given.strip() == "config/paper.yaml"
+
+
 @EACH_PAGE
 def test_make_targets_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))

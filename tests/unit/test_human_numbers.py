@@ -17,7 +17,7 @@ from warpseed.measure.records import read_records, write_records
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "write_human_numbers.py"
 FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200-human"
-SEEDS = read_records(FOLDER / "kmer_seeds.tsv")
+SEEDS, INDEX = (read_records(FOLDER / f"{name}.tsv") for name in ("kmer_seeds", "index"))
 PRINTED = (ROOT / "resources" / "published" / "kmer_seeds.tsv").read_text(encoding="utf-8").splitlines()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "kmer_seeds.md").read_text(encoding="utf-8")
@@ -110,6 +110,30 @@ def test_what_is_said_of_both_tables_and_of_figure_5() -> None:
     core, searched = (totals("S15", "paper", "cpu", item)["value"].median() for item in ("whole", "search"))
     assert searched < core / 2
     assert 0.9 < core / totals("S15", "paper", "gpu", "locate_on_cpu")["value"].median() < 1.5
+
+
+def test_its_index() -> None:
+    """Each number of the sentence, once from the record: a total is no less than the stages that it has."""
+    own = INDEX[(INDEX["item"] == "index") & (INDEX["metric"] == "time")].set_index("stage")["value"]
+    assert own.index.is_unique
+    assert own["total"] >= own[["read", "text", "text_to_device", "suffix_array", "bwt", "index_to_host"]].sum()
+    size = INDEX.loc[INDEX["metric"] == "size", "value"].sum() / 1e9
+    stages = [own[stage] for stage in ("total", "read", "suffix_array", "bwt", "index_to_host")]
+    words = " ".join(README.split())
+    told = re.search(
+        r"from FASTA to arrays in memory it takes (\S+) s there, of which reading is (\S+), the suffix array (\S+), "
+        r"both BWTs (\S+) and copies to the host (\S+); saving (\S+) GB takes (\S+) s more",
+        words,
+    )
+    assert told
+    assert [float(text) for text in told.groups()] == [float(f"{value:.3g}") for value in (*stages, size, own["save"])]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.59, "0.590"), (1.1, "1.10"), (2e6, "2,000,000"), (9.996, "10.0"), (1697, "1,700")]
+)
+def test_a_number_has_three_digits_and_no_exponent(tool: Any, value: float, text: str) -> None:
+    assert tool.rounded(value) == text
 
 
 # ------------------------------------------------------------------------- what writes these tables and numbers

@@ -63,7 +63,7 @@ class _Sorter:
         xp = cupy()
         starts = xp.asarray(text.segments.text_start)
         self._text, self._size, self._separators = text, int(starts[-1]), len(starts) - 1
-        self._prefix, self._borders = self._deal_by(table_lengths)
+        self._prefix, self._borders = self._choose_prefix(table_lengths)
         self._depth = self._prefix + ELEMENT_BASES
         self._rows, self._ranks = xp.empty(self._size, np.uint32), xp.empty(self._size, np.uint32)
         self._tables = {length: xp.empty(4**length + 1, np.uint32) for length in table_lengths}
@@ -71,7 +71,7 @@ class _Sorter:
         self._rows[: self._separators] = ends
         self._ranks[ends] = xp.arange(self._separators, dtype=np.uint32)
 
-    def _deal_by(self, table_lengths: Sequence[int]) -> tuple[int, np.ndarray]:
+    def _choose_prefix(self, table_lengths: Sequence[int]) -> tuple[int, np.ndarray]:
         """The bases that buckets share, more of them where memory is little, and where buckets begin."""
         prefix, most = 1, min([MOST_PREFIX, *table_lengths])
         while prefix < most and 4**prefix * _BUCKET < self._size:

@@ -311,7 +311,8 @@ def _each_array(path: str, number: int, manifest: Manifest, *, check: bool) -> I
 
 
 def _check(path: str, number: int, manifest: Manifest) -> None:
-    """All that is compared where an index is opened, an array or two mapped at a time, and nothing afterwards."""
+    """Compare all that is compared where an index is opened: checksums with an array or two mapped at a time, so that
+    no others take memory meanwhile, then the parts of a BWT with each other; nothing is mapped afterwards."""
     for _ in _each_array(path, number, manifest, check=True):
         pass
     _open(path, number, manifest, thorough=True)

@@ -32,7 +32,7 @@ __all__ = ["time_builds"]
 _NOTHING_FOUND = Outcome(-1, -1, "")
 
 
-def _what_was_built(index: SeedIndex, threads: int) -> Outcome:
+def _outcome_of(index: SeedIndex, threads: int) -> Outcome:
     """A digest of all arrays, which is the same wherever an index was built."""
     return Outcome(-1, -1, digest_of_arrays(index.arrays(), threads))
 
@@ -44,7 +44,7 @@ def _in_process(fasta: str, threads: int) -> Run:
         index = build_index(fasta, threads=threads)
         for stage, seconds in index.seconds.items():
             watch.add(stage, seconds)
-        return lambda: _what_was_built(index, threads)
+        return lambda: _outcome_of(index, threads)
 
     return run
 
@@ -63,7 +63,7 @@ def _on_device(fasta: str, device: str, threads: int) -> Run:
         for stage, seconds in index.seconds.items():
             watch.add(stage, seconds)
         watch.add("tagged_rows", bringing.seconds["index_to_device"])
-        return lambda: _what_was_built(index, threads)
+        return lambda: _outcome_of(index, threads)
 
     return run
 
