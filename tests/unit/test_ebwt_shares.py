@@ -37,7 +37,7 @@ LONG = {
 @pytest.mark.parametrize(("count", "words"), SIZES)
 def test_every_rank_is_one_device_s_and_shares_are_equal(count: int, words: int, devices: int) -> None:
     stretches = gpu_few_words.stretches_for(count, words, devices)
-    shares = [gpu_distances.stretches_of(stretches, devices, number) for number in range(devices)]
+    shares = [gpu_distances.share_of(stretches, devices, number) for number in range(devices)]
     assert [number for first, size in shares for number in range(first, first + size)] == list(range(stretches))
     ranks = -(-count // stretches)  # of a stretch
     each = [min((first + size) * ranks, count) - min(first * ranks, count) for first, size in shares]
@@ -72,7 +72,7 @@ def test_every_pair_is_measured_once_in_every_stretch(monkeypatch: pytest.Monkey
     looked: list[tuple[int, int, int]] = []
     total = np.zeros((m, m), np.uint64)
     for device in range(devices):
-        first, size = gpu_distances.stretches_of(stretches, devices, device)
+        first, size = gpu_distances.share_of(stretches, devices, device)
         work: list[int] = []
 
         def noted(positions: Any, part_u: Any, part_v: Any) -> Any:
@@ -106,5 +106,5 @@ def test_what_the_page_says_is_shared() -> None:
     page = " ".join((Path(__file__).resolve().parents[2] / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
     letters, words = f"{gpu_few.MOST_FEW:,}", f"{gpu_few_words.MOST_WORDS:,}"
     assert f"words are few: up to {letters} letters, and up to {words} words." in page
-    assert f"a GPU takes {gpu._BYTES_BESIDE} bytes a letter and {gpu._PAIR_BYTES} a pair of words" in page
+    assert f"takes {gpu._BYTES_BESIDE} bytes a letter and {gpu._PAIR_BYTES} for each entry of the matrix" in page
     assert f"more than {letters} letters, or are more than {words}:" in " ".join(str(ebwt_distances.__doc__).split())

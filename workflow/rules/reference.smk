@@ -50,6 +50,7 @@ rule simulate_human_like:
         "../../envs/cpu.yaml"
     threads: CORES
     resources:
+        # It is timed: alone, and on the kind of machine that all other timed jobs run on (docs/cluster.md).
         bench=1,
         gpu=GPUS_A_JOB,
         mem_mb=SIMULATE_HUMAN_LIKE.mem_mb,

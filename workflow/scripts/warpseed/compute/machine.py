@@ -20,7 +20,7 @@ from warpseed.errors import MemoryLimitError
 
 __all__ = [
     "UNKNOWN_CARD",
-    "VISIBLE_CARDS",
+    "VISIBLE_VARIABLE",
     "available_memory",
     "card_uuids",
     "cpu_model",
@@ -40,7 +40,7 @@ __all__ = [
     "visible_cards",
 ]
 
-VISIBLE_CARDS = "CUDA_VISIBLE_DEVICES"
+VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 """The variable that tells CUDA which GPUs a process may see, by numbers or UUIDs."""
 UNKNOWN_CARD = "unknown"
 """A GPU whose UUID nobody told."""
@@ -178,8 +178,8 @@ def gpu_description() -> dict[str, Any]:
 
 
 def visible_cards() -> list[str]:
-    """The GPUs that CUDA shows this process: what `VISIBLE_CARDS` calls them, or else the UUIDs of all."""
-    told = os.environ.get(VISIBLE_CARDS)
+    """The GPUs that CUDA shows this process: what `VISIBLE_VARIABLE` calls them, or else the UUIDs of all."""
+    told = os.environ.get(VISIBLE_VARIABLE)
     return _listed_cards() if told is None else [card.strip() for card in told.split(",") if card.strip()]
 
 
@@ -198,8 +198,8 @@ def card_uuids(count: int) -> list[str]:
     Returns
     -------
     list of str
-        As many, each as `nvidia-smi -L` calls it; one that `VISIBLE_CARDS` gives by a number is the one that has this
-        place there. `UNKNOWN_CARD` for one that it does not list.
+        As many, each as `nvidia-smi -L` calls it; one that `VISIBLE_VARIABLE` gives by a number is the one that has
+        this place there. `UNKNOWN_CARD` for one that it does not list.
     """
     if count < 1:
         return []

@@ -26,7 +26,7 @@ __all__ = ["Found", "find"]
 _BYTES = 96
 """Of the device's memory that a letter takes while conjugates are sorted, at most."""
 _BYTES_BESIDE = 8
-"""Of another device's, which is brought the ranks of the words."""
+"""Of the memory of every other device that a letter takes: the ranks of its word."""
 _PAIR_BYTES = 40
 """That a pair of words takes."""
 _MOST = 1 << 32
@@ -35,7 +35,7 @@ _OF_FREE = 0.9
 _LITTLE = 1 << 24
 """Bytes that are taken without a question what is free, which takes as long as the order of few conjugates."""
 _told: set[int] = set()
-"""The GPU of which was told that it works alone."""
+"""The GPU of which a line said that it does all of it: one line a process."""
 
 
 def find(

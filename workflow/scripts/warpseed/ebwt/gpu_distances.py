@@ -23,7 +23,7 @@ from warpseed.ebwt.gpu_few_words import stretches_for
 if TYPE_CHECKING:
     from warpseed.ebwt.gpu_order import DeviceWords
 
-__all__ = ["distances_of", "shared_distances", "stretches_of"]
+__all__ = ["distances_of", "shared_distances", "share_of"]
 
 _BLOCK = 256
 _PAIR_BLOCK = 64
@@ -40,7 +40,7 @@ class _Ranked(NamedTuple):
     """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
 
 
-def stretches_of(stretches: int, devices: int, number: int) -> tuple[int, int]:
+def share_of(stretches: int, devices: int, number: int) -> tuple[int, int]:
     """The first of the stretches that one of the devices counts in, and how many these are: as many for each.
 
     Parameters
@@ -116,7 +116,7 @@ def _rank(words: DeviceWords, order: Any, devices: int) -> _Ranked:
 def _count(ranked: _Ranked, devices: int, number: int) -> Any:
     """What one of so many devices counts, uint64[m, m]: the sum of all is δ of all pairs, modulo 2^64."""
     m, stretches = len(ranked.cuts), ranked.cuts.shape[1] - 1
-    share, distances = stretches_of(stretches, devices, number), cupy().zeros((m, m), np.uint64)
+    share, distances = share_of(stretches, devices, number), cupy().zeros((m, m), np.uint64)
     blocks = -(-m // _PAIR_BLOCK) * share[1] * m
     launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, *ranked, share, distances)
     return distances

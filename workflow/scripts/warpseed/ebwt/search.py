@@ -41,7 +41,7 @@ def check_target(options: Options) -> None:
         raise InputError("tier is 'paper', which sorts what snakemake ebwt times alone; leave it out.")
     if options.max_hits is not None:
         raise InputError("max_hits is given, but words have no hits; leave it out.")
-    devices_of(options.device)
+    devices_of(options.device)  # (raises where no GPU answers)
 
 
 def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:

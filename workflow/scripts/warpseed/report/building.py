@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from warpseed.errors import how_many
 from warpseed.measure.records import SHARED, split_parameters
 from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, texts
 from warpseed.report.measurements import Measurements, rows_of, times
@@ -102,10 +103,10 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
 def _simulated(row: Mapping[str, Any]) -> Text:
     """A sentence on the genome that was made: its bases, Ns among them, seconds, threads and machine."""
     bases = format_bases(float(split_parameters(row["parameters"])["bases"]))
-    threads = f"{row['threads']} thread{'' if row['threads'] == 1 else 's'}"
+    threads, machine = how_many(row["threads"], "thread"), machine_label(row["source"], row["machine"])
     return Text(
         f"The genome {row['case']}, {bases} with runs of N, was simulated and written in "
-        f"{format_seconds(row['median_s'])} on {threads}: {machine_label(row['source'], row['machine'])}."
+        f"{format_seconds(row['median_s'])} on {threads}: {machine}."
     )
 
 

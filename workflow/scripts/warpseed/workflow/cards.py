@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from warpseed.compute.machine import VISIBLE_CARDS, visible_cards
+from warpseed.compute.machine import VISIBLE_VARIABLE, visible_cards
 
 __all__ = ["claim_cards"]
 
@@ -47,7 +47,7 @@ def claim_cards(count: int) -> list[str]:
     except OSError as error:
         _LOGGER.warning("No locks on GPUs in %s, so jobs may share the first ones: %s", folder, error.strerror)
     taken += [card for card in cards if card not in taken][: count - len(taken)]
-    os.environ[VISIBLE_CARDS] = ",".join(taken)
+    os.environ[VISIBLE_VARIABLE] = ",".join(taken)
     return taken
 
 
