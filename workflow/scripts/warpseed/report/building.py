@@ -80,6 +80,8 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
         the page, so that nothing stands there once for every system.
     """
     shown = times(measurements, ["index", _SIMULATION])
+    if shown.empty:
+        return []
     if not of_all:
         own = _machines_of_this_system(measurements)
         places = zip(shown["system"], shown["source"], shown["machine"], strict=True)
