@@ -275,6 +275,27 @@ def test_an_addition_that_is_interrupted_when_it_is_done_stays(
     assert equal(open_index(folder), whole)
 
 
+def test_an_index_that_is_made_while_parts_are_added_stays(
+    tmp_path: Path, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the very folder, as on a mount point, where files are moved one by one: of the two the new one is whole."""
+    folder, other = tmp_path / "index", tmp_path / "other"
+    save_index(build_index(genome, **LAYOUT), folder)
+    save_index(build_index(genome, sa_interval=16), other)
+    finish = store.IndexFiles.finish
+
+    def finish_late(files: Any, *arguments: Any) -> None:
+        finish(files, *arguments)
+        for path in other.iterdir():
+            os.replace(path, folder / path.name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.IndexFiles, "finish", finish_late)
+        with pytest.raises(IndexFormatError, match="another process made an index there while parts were added"):
+            add_parts(folder, "tags,paper")
+    assert open_index(folder).parameters.sa_interval == 16 and verify_index(folder) > 0
+
+
 def test_an_addition_that_is_killed_leaves_the_index(tmp_path: Path, genome: Path, whole: SeedIndex) -> None:
     folder = tmp_path / "index"
     save_index(build_index(genome, **LAYOUT), folder)

@@ -63,7 +63,7 @@ def find(
     MemoryLimitError : there are too many letters, or pairs of words, for the memory of one of the devices
     DeviceError : a device does not answer
     """
-    for device in devices[1:]:
+    for device in devices:
         require_visible(device)
     is_few = are_few(words, distances)
     if len(devices) > 1 and (is_few or not distances):

@@ -96,9 +96,11 @@ COLLECTION_ITEMS = (*_IN_MEMORY, "files", "on_device")
 
 
 def _targets(settings: Settings, item: str) -> list[Options]:
-    """On what an item is timed: several GPUs share distances alone."""
+    """On what an item is timed: several GPUs share distances alone, and one stands for them elsewhere."""
     fast = [options for options in settings.options(None) if options.tier == "fast"]
-    return [options for options in fast if options.gpus < 2 or item == "pairs"]
+    if item == "pairs":
+        return fast
+    return list(dict.fromkeys(options._replace(device="gpu") if options.gpus > 1 else options for options in fast))
 
 
 def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:

@@ -155,6 +155,7 @@ def add_parts(
     watch, began = watch or Stopwatch(), time.perf_counter()
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):
+            read = _inode(number)
             manifest = _read_manifest(path, number)
             _check(path, number, manifest)
             index = _open(path, number, manifest)
@@ -165,13 +166,18 @@ def add_parts(
         known = index.fast.suffix_array if "fast" in index.parts else None
         if known is None or "reverse" in missing:
             check_memory(index.rows, missing, manifest.sizes.parameters, device=device)
-        with _all_or_nothing(path, number, missing, manifest.sizes):
+        with _all_or_nothing(path, number, read, missing, manifest.sizes):
             files = IndexFiles(number, watch, manifest.files)
             work = Work(text, manifest.sizes, threads, watch, files.keep)
             with make_parts(gpu, work, missing, known) as (_, made):
                 arrays = index.arrays_of | made
             result = replace(index, arrays_of={part: arrays[part] for part in PARTS if part in arrays})
             files.finish(result, NEW_MANIFEST)
+            if _inode(number) != read:
+                raise IndexFormatError(
+                    f"{path}: another process made an index there while parts were added, so they are not; add them "
+                    "again."
+                )
             os.replace(NEW_MANIFEST, MANIFEST, src_dir_fd=number, dst_dir_fd=number)
     return replace(result, seconds=watch.seconds | {"total": time.perf_counter() - began})
 
@@ -195,15 +201,14 @@ def _inode(number: int) -> int | None:
 
 
 @contextmanager
-def _all_or_nothing(path: str, number: int, parts: tuple[str, ...], sizes: Sizes) -> Iterator[None]:
-    """Remove the files of new parts where not all came to be; once index.json is the new one, they are part of it."""
-    old = _inode(number)
+def _all_or_nothing(path: str, number: int, read: int | None, parts: tuple[str, ...], sizes: Sizes) -> Iterator[None]:
+    """Remove the files of new parts where not all came to be, but not from an index with another index.json than the
+    one that was read: in the new one they are parts, and another process's are its own."""
     try:
         yield
     except BaseException as error:
-        if _inode(number) not in (old, None):
-            raise  # a signal that came just behind the replacement
-        for name in [*(file_name(part, name) for part in parts for name in PARTS[part]), NEW_MANIFEST]:
+        ours = _inode(number) == read
+        for name in [*(file_name(part, name) for part in parts for name in PARTS[part]), NEW_MANIFEST] if ours else ():
             try:
                 os.unlink(name, dir_fd=number)
             except OSError:
@@ -211,9 +216,10 @@ def _all_or_nothing(path: str, number: int, parts: tuple[str, ...], sizes: Sizes
         if isinstance(error, OSError):
             needed = sum(part_bytes(part, sizes) for part in parts)
             said = error.strerror or str(error)
+            left = "the index is as it was" if ours else "another process has replaced the index meanwhile"
             raise IndexFormatError(
-                f"{path}: the files of {', '.join(parts)} cannot be added ({said}), which take {needed:,} bytes; the "
-                "index is as it was."
+                f"{path}: the files of {', '.join(parts)} cannot be added ({said}), which take {needed:,} bytes; "
+                f"{left}."
             ) from error
         raise
 
