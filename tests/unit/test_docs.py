@@ -30,6 +30,9 @@ EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relativ
 FOLDERS = {"config", "docs", "envs", "profiles", "resources", "tests", "tools", "workflow"}
 GENOME = "ACGTTGCAAGCTTACGGATCCATGACCTTGACCATGAGCCTAGGCTAGTCCATTGACGATTACA" * 3
 KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
+EACH_PAGE_OR_CONFIGURATION = pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -92,18 +95,14 @@ def test_the_readme_shows_the_layout_that_there_is() -> None:
     assert shown >= FOLDERS
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
-)
+@EACH_PAGE_OR_CONFIGURATION
 def test_resources_of_a_command_leave_timed_jobs_alone(page: Path) -> None:
     """What the command line says takes the place of all that the profile says, which has one timed job at a time."""
     for given in re.findall(r"--resources((?: \w+=\d+)+)", page.read_text(encoding="utf-8")):
         assert "bench=1" in given.split(), given
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
-)
+@EACH_PAGE_OR_CONFIGURATION
 def test_a_layer_is_laid_over_what_it_belongs_to(page: Path) -> None:
     """h200_human.yaml alone would measure a genome of 2 Mbp, and publish it as one of 3.1 Gbp."""
     for given in re.findall(

@@ -294,6 +294,7 @@ def test_an_index_that_is_made_while_parts_are_added_stays(
         with pytest.raises(IndexFormatError, match="another process made an index there while parts were added"):
             add_parts(folder, "tags,paper")
     assert open_index(folder).parameters.sa_interval == 16 and verify_index(folder) > 0
+    assert not (folder / "index.json.new").exists()
 
 
 def test_an_addition_that_is_killed_leaves_the_index(tmp_path: Path, genome: Path, whole: SeedIndex) -> None:

@@ -179,8 +179,14 @@ def gpu_description() -> dict[str, Any]:
 
 def visible_cards() -> list[str]:
     """The GPUs that CUDA shows this process: what `VISIBLE_VARIABLE` calls them, or else the UUIDs of all."""
+    told = _told_cards()
+    return _listed_cards() if told is None else told
+
+
+def _told_cards() -> list[str] | None:
+    """What `VISIBLE_VARIABLE` has, if it is set."""
     told = os.environ.get(VISIBLE_VARIABLE)
-    return _listed_cards() if told is None else [card.strip() for card in told.split(",") if card.strip()]
+    return None if told is None else [card.strip() for card in told.split(",") if card.strip()]
 
 
 def _listed_cards() -> list[str]:
@@ -203,9 +209,9 @@ def card_uuids(count: int) -> list[str]:
     """
     if count < 1:
         return []
-    listed = _listed_cards()
+    listed, told = _listed_cards(), _told_cards()
     whole = [uuid for uuid in listed if uuid.startswith("GPU-")]
-    uuids = [_uuid_of(card, whole, listed) for card in visible_cards()]
+    uuids = listed if told is None else [_uuid_of(card, whole, listed) for card in told]
     return [*uuids, *[UNKNOWN_CARD] * count][:count]
 
 

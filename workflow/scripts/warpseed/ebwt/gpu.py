@@ -63,12 +63,13 @@ def find(
     MemoryLimitError : there are too many letters, or pairs of words, for the memory of one of the devices
     DeviceError : a device does not answer
     """
-    for device in devices:
-        require_visible(device)
     is_few = are_few(words, distances)
-    if len(devices) > 1 and (is_few or not distances):
-        _tell_who_works(devices[0])
-        devices = devices[:1]
+    if len(devices) > 1:
+        for device in devices:
+            require_visible(device)
+        if is_few or not distances:
+            _tell_who_works(devices[0])
+            devices = devices[:1]
     if is_few:
         with on_device(devices[0]), on_own_stream(0):
             few = find_few(words, order=order, transform=transform, distances=distances, watch=watch)

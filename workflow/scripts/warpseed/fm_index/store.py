@@ -208,7 +208,8 @@ def _all_or_nothing(path: str, number: int, read: int | None, parts: tuple[str, 
         yield
     except BaseException as error:
         ours = _inode(number) == read
-        for name in [*(file_name(part, name) for part in parts for name in PARTS[part]), NEW_MANIFEST] if ours else ():
+        new = [file_name(part, name) for part in parts for name in PARTS[part]] if ours else []
+        for name in [*new, NEW_MANIFEST]:
             try:
                 os.unlink(name, dir_fd=number)
             except OSError:

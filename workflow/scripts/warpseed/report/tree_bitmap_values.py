@@ -7,12 +7,12 @@ system. It stands in a record's parameters, beside what both sides share.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from warpseed.measure.records import split_parameters
 from warpseed.report.measurements import Measurements, agreement, frame, headline, rows_of, times
-from warpseed.report.words import format_bases, machine_label
+from warpseed.report.words import format_bases, format_ends, machine_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,12 +236,11 @@ def describe(table: pd.DataFrame) -> str:
 def _lengths(table: pd.DataFrame) -> str:
     """The lengths of a table's streams, such as "1 kbases to 2 Mbases, seed 100 kbases", where they have one."""
 
-    def words(numbers: Iterable[int]) -> str:
-        ends = sorted(set(numbers))
-        return " to ".join(format_bases(end).replace("bp", "bases") for end in dict.fromkeys((ends[0], ends[-1])))
+    def words(length: int) -> str:
+        return format_bases(length).replace("bp", "bases")
 
     seeds = [seed for seed in table["seed_length"] if seed] if "seed_length" in table else []
-    return words(table["length"]) + (f", seed {words(seeds)}" if seeds else "")
+    return format_ends(table["length"], words) + (f", seed {format_ends(seeds, words)}" if seeds else "")
 
 
 # What is published

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from warpseed.errors import how_many
@@ -116,10 +116,10 @@ def format_range(low: float, high: float) -> str:
     return f"{format_number(low / size)} to {format_number(high / size)} {unit}"
 
 
-def format_ends(counts: Iterable[int]) -> str:
+def format_ends(counts: Iterable[int], written: Callable[[int], str] = "{:,}".format) -> str:
     """The least and the most of some numbers, such as "1,000 to 20,000"; one of them where they are the same."""
     known = sorted({int(count) for count in counts})
-    return " to ".join(f"{count:,}" for count in dict.fromkeys((known[0], known[-1])))
+    return " to ".join(written(count) for count in dict.fromkeys((known[0], known[-1])))
 
 
 def format_scaled(value: float) -> str:
