@@ -202,24 +202,24 @@ def test_memory_that_runs_short_on_another_device_is_one_sentence(
 def test_room_is_asked_for_on_every_device_before_anything_goes_there(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch, short: int
 ) -> None:
-    words, asked = words_of(["abacab", "bcacb"]), []
+    words, asked = words_of(["abacab", "bcacb", "ca"]), []
 
     def free() -> int:
         asked.append(device.current_device())
-        return 300 if asked[-1] == short else 1 << 40
+        return 560 if asked[-1] == short else 1 << 40
 
     monkeypatch.setattr(gpu, "free_memory", free)
     monkeypatch.setattr(gpu, "_LITTLE", 0)
-    # A letter takes 96 bytes on the first, 8 on another; a pair 40 on both, so 4 of them and 11 letters 248.
+    # A letter takes 96 bytes on the first, 8 on another; a pair 40 on both, so 9 of them and 13 letters 464.
     monkeypatch.setattr(gpu, "_OF_FREE", 0.8)
-    told = f"11 letters and 4 pairs of words take 0.0 GB of the memory of GPU {short}, of which 0.0 GB are free"
+    told = f"13 letters and 9 pairs of words take 0.0 GB of the memory of GPU {short}, of which 0.0 GB are free"
     with pytest.raises(MemoryLimitError, match=told):
         distances_by(words, 0, 1)
     assert asked == [0, 1][: short + 1]
     if gpus:
         assert not gpus.launched
     monkeypatch.setattr(gpu, "_OF_FREE", 0.9)
-    if short == 1:  # 270 bytes
+    if short == 1:  # 504 bytes
         assert distances_by(words, 0, 1) == distances_by(words, 0)
     asked.clear()
     if short == 1:  # what one device does alone is nobody else's

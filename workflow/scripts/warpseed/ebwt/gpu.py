@@ -108,7 +108,7 @@ def _tell_who_works(device: int) -> None:
 
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
-    letters, pairs = len(words.codes), len(words.names) ** 2 if distances else 0
+    letters, pairs = len(words.codes), len(words.lengths) ** 2 if distances else 0
     for number, device in enumerate(devices):
         needed = (_BYTES_BESIDE if number else _BYTES) * letters + _PAIR_BYTES * pairs
         if needed <= _LITTLE:
