@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
-from warpseed.fm_index import suffix_array, suffix_ranks
+from warpseed.compute.groups import count_ties
+from warpseed.fm_index import suffix_array, suffix_chains, suffix_ranks
 from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_marks
+from warpseed.fm_index.suffix_chains import TiedOrder
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room
 from warpseed.fm_index.table import table_of
+from warpseed.fm_index.text import PackedText
 
 
-@pytest.fixture(params=["", "small buckets", "small rooms", "ranks alone"])
+@pytest.fixture(params=["", "small buckets", "small rooms", "ranks alone", "chains", "short chains"])
 def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways that a suffix may take to its place, with small texts."""
     if request.param == "small buckets":
@@ -30,6 +33,15 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(suffix_array, "_LARGE", 2)
         monkeypatch.setattr(suffix_array, "ROOM_BYTES", 1 << 40)
         monkeypatch.setattr(suffix_ranks, "_ROOM", 2)
+    elif "chains" in request.param:
+        leave_ties(monkeypatch)
+        monkeypatch.setattr(suffix_chains, "_OTHERS", 3 if "short" in request.param else 1 << 12)
+        monkeypatch.setattr(suffix_chains, "_WORDS", 1 if "short" in request.param else 100)
+
+
+def leave_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tied by keys is left to chains and ranks."""
+    monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
 
 
 def check_order(segments: list[str], threads: int) -> None:
@@ -83,6 +95,85 @@ def test_one_segment_as_libdivsufsort_has_it(threads: int) -> None:
     assert np.array_equal(rows, divsufsort(symbols).astype(np.uint32))
 
 
+def by_libdivsufsort(segments: list[str]) -> np.ndarray:
+    """Rows of some segments, whose separators are letters of their own; there are at most 252."""
+    symbols = [np.frombuffer(segment.encode(), np.uint8) for segment in segments]
+    letters = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.concatenate(symbols)) + len(segments)
+    ends = np.cumsum([len(segment) for segment in segments])
+    text = np.insert(letters, ends, np.arange(len(segments)))
+    return divsufsort(text.astype(np.uint8)).astype(np.uint32)
+
+
+def copies_of(genome: str, count: int, rate: float, seed: int) -> list[str]:
+    """Copies in which each base may be another one."""
+    draw = np.random.default_rng(seed)
+    codes = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.frombuffer(genome.encode(), np.uint8))
+    copies = []
+    for _ in range(count):
+        changed = np.flatnonzero(draw.random(len(codes)) < rate)
+        copy = codes.copy()
+        copy[changed] = (copy[changed] + draw.integers(1, 4, len(changed))) % 4
+        copies.append(np.frombuffer(b"ACGT", np.uint8)[copy].tobytes().decode())
+    return copies
+
+
+def genome_with_repeats(length: int) -> str:
+    """Random bases, a seventh of them an element in several places, some tandem repeats, and a run."""
+    element, part = bases(length // 50), bases(length // 14)
+    tandem = bases(23) * (length // 500) + "C" * (length // 40) + bases(171) * 9
+    return element.join([part, bases(length // 3), part[: len(part) // 2], bases(length // 4), element, tandem, "AC"])
+
+
+COPIES = {
+    "exact copies": lambda genome: [genome] * 7,
+    "copies in one contig": lambda genome: [genome * 6],
+    "copies of strains": lambda genome: copies_of(genome, 9, 0.001, 1),
+    "far copies": lambda genome: copies_of(genome, 6, 0.02, 2),
+    "two close copies": lambda genome: copies_of(genome, 2, 1e-4, 3),
+    "parts of copies": lambda genome: [copy[at * 700 :] for at, copy in enumerate(copies_of(genome, 8, 0.002, 4))],
+    "many small contigs": lambda genome: [genome[at : at + 900] for at in range(0, len(genome), 450)] * 2,
+    "backwards": lambda genome: [genome[::-1], genome, genome[::-1] + genome],
+}
+
+
+@pytest.mark.parametrize("limits", ["", "few others", "short comparisons", "few words", "all ties"])
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_are_sorted_as_those_that_begin_before(name: str, limits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever chains end: what they do not sort is left to ranks."""
+    if limits == "few others":
+        monkeypatch.setattr(suffix_chains, "_OTHERS", 2)
+    elif limits == "short comparisons":
+        monkeypatch.setattr(suffix_chains, "_MOST", 2)
+        monkeypatch.setattr(suffix_chains, "_SKIPS", 0)
+    elif limits == "few words":
+        monkeypatch.setattr(suffix_chains, "_WORDS", 0)
+    if limits:
+        leave_ties(monkeypatch)
+    segments = COPIES[name](genome_with_repeats(20_000))
+    expected = by_libdivsufsort(segments)
+    for threads in (1, 3):
+        assert np.array_equal(sort_suffixes(text_of(segments), threads), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("name", ["exact copies", "copies in one contig", "copies of strains", "two close copies"])
+def test_chains_leave_little_of_copies_to_ranks(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of copies of a genome nor of the elements that each of them has in several places."""
+    leave_ties(monkeypatch)
+    element = bases(1_200)
+    segments, ties = COPIES[name](element.join(bases(count) for count in (9_000, 20_000, 15_000, 3_000))), []
+    sort_by_chains = suffix_chains.sort_by_chains
+
+    def note_ties(text: PackedText, order: TiedOrder, *others: int) -> None:
+        before = count_ties(order.tied)
+        sort_by_chains(text, order, *others)
+        ties.append((before, count_ties(order.tied)))
+
+    monkeypatch.setattr(suffix_ranks, "sort_by_chains", note_ties)
+    sort_suffixes(text_of(segments), threads)
+    assert ties[0][0] > 50_000 and ties[-1][1] < ties[0][0] // 100
+
+
 def test_a_suffix_takes_so_much_room() -> None:
     small, large = (sum(array.nbytes for array in Room.of(size)) for size in (1_000, 3_000))
     assert large - small == 2_000 * ROOM_BYTES
@@ -113,5 +204,6 @@ def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.M
     sort_with_marks(text, 9, threads)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    of_a_thread = sum(array.nbytes for array in Room.of(1 << 10)) + 3 * 8 * 4**5  # its place in each bucket, thrice
+    rooms = sum(array.nbytes for array in (*Room.of(1 << 10), *suffix_chains.Chain.new()))
+    of_a_thread = rooms + 3 * 8 * 4**5  # its place in each bucket, thrice
     assert peak <= SORTING_BYTES * 400_000 + threads * of_a_thread + 50_000

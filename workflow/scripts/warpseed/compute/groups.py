@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
-from warpseed.compute.intrinsics import atomic_xor, trailing_zeros
+from warpseed.compute.intrinsics import atomic_xor, popcount, trailing_zeros
 from warpseed.compute.ranges import on_threads, spans_of
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
 UNTIED, TIED, SPLIT, EQUAL = np.arange(4, dtype=np.uint64)
 NO_BITS = 0, np.uint64(0)
 """(word, bits): none that are to be turned."""
+_PASSES = 3
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0x5555555555555555)
 """The lower bit of every state of a word."""
@@ -172,6 +173,16 @@ def _renew_ranks(span, order, tied, ranks):
     _end_splits(tied, first, last)
 
 
+@scalar
+def count_ties(tied):
+    """How many rows are TIED, int64."""
+    count = int64(0)
+    for word in range(tied.shape[0]):
+        states = tied[uint64(word)]
+        count += int64(popcount(states & ~(states >> uint64(1)) & uint64(_LOW)))
+    return count
+
+
 def spans_of_groups(tied: np.ndarray, count: int, threads: int) -> list[tuple[int, int]]:
     """The first `count` rows in ranges that no group leads out of, some for each of the threads."""
     spans = spans_of(count, threads * 4 if threads > 1 else 1)
@@ -186,6 +197,7 @@ def settle_ties(
     depth: int,
     sort_round: Callable[[int], int],
     threads: int,
+    sort_at_first: Callable[[], None] | None = None,
 ) -> None:
     """Sort what is tied by its first `depth` letters by ranks, round for round, each of twice as many letters.
 
@@ -197,6 +209,8 @@ def settle_ties(
     sort_round : ``sort_round(depth)`` sorts all groups once, marks in `tied` what is tied no more, and returns how many
         ties are worth another round
     threads : CPU threads
+    sort_at_first : sorts groups by other means, when ranks have been written, and makes SPLIT what is tied no more;
+        called up to _PASSES times, as what is sorted may show the order of what is not
     """
 
     def each_group(write: Callable[..., None]) -> None:
@@ -204,6 +218,12 @@ def settle_ties(
         on_threads(threads, lambda number: write(spans[number], order, tied, ranks), len(spans))
 
     each_group(_first_ranks)
+    if sort_at_first is not None:
+        for _ in range(_PASSES):
+            sort_at_first()
+            if not count_ties(tied):
+                return
+            each_group(_renew_ranks)
     while sort_round(depth):
         each_group(_renew_ranks)
         depth *= 2

@@ -2,12 +2,13 @@
 
 A suffix ends where its segment does: separators are smaller than bases, and of two separators the first in the text is
 the smaller. Here suffixes are dealt out to buckets, those that begin with A or C before the others, and buckets to
-threads; `suffix_letters.py` sorts a bucket, `suffix_ranks.py` what is tied still, and `table.py` makes the lookup table
-of what buckets have marked.
+threads; `suffix_letters.py` sorts a bucket, `suffix_chains.py` and `suffix_ranks.py` what is tied still, and `table.py`
+makes the lookup table of what buckets have marked.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ from warpseed.compute.groups import TIED, set_states, untied
 from warpseed.compute.machine import return_freed_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
-from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket
+from warpseed.fm_index.suffix_chains import TiedOrder
+from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket, work_for
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys
 from warpseed.fm_index.text import PackedText
@@ -26,15 +28,19 @@ __all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_marks"]
 
 MAX_ROWS = (1 << 32) - 1
 """Rows and text positions are 32-bit words everywhere in the index."""
-SORTING_BYTES = 8.5
+SORTING_BYTES = 8.625
 """Of memory that a base takes at most while suffixes are sorted, beside the packed text: 4 for its row; 4 for its key,
 in a quarter of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether
-it is tied, and up to two of what the table is made of."""
+it is tied, one for whether it is the first of these, and up to two of what the table is made of."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
 _LARGE = 1 << 16
 """Suffixes of a bucket that is sorted by letters at any rate, in room that every thread has."""
+_RECENT = 16
+"""Buckets by which a thread sees whether suffixes are tied by more bases than letters are worth."""
+_PROBES = 16
+"""Of so many buckets one is sorted by letters even then."""
 _NONE = np.empty(0, np.uint32)
 
 
@@ -134,7 +140,7 @@ class _Sorter:
         if depth:
             return_freed_memory()
             ranks = np.empty(self._size, np.uint32)
-            sort_by_ranks(self._rows, self._tied, ranks, depth, self._threads)
+            sort_by_ranks(self._text, TiedOrder(self._rows, self._tied, ranks), depth, self._threads)
         return self._rows, buckets
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -187,7 +193,8 @@ class _Sorter:
 
     def _sort_by_letters(self, quarter: _Quarter, large: list[int], most: int, small: list[int]) -> list[int]:
         """Sort buckets, each as `sort_bucket`: large ones on `most` threads, of which each has room for its first one,
-        and all threads the small ones, these last."""
+        and all threads the small ones, these last. Where most have ties that are left anyhow, as in copies of a genome,
+        what is tied by keys is left at once."""
         prefix, _, marks = quarter.buckets
         firsts = [[bucket] for bucket in large[:most]]
         firsts += [[] for _ in range(min(self._threads - len(firsts), len(small)))]
@@ -196,13 +203,17 @@ class _Sorter:
         rooms = [Room.of(max([_LARGE, *map(quarter.buckets.size_of, first)])) for first in firsts]
 
         def sort(number: int) -> list[int]:
-            depths = []
+            depths, left = [], deque[bool](maxlen=_RECENT)
             first = firsts[number]
-            for bucket in chain(first, others if first else (), smalls):
+            for turn, bucket in enumerate(chain(first, others if first else (), smalls)):
                 check_wanted()
                 place = quarter.buckets.place_of(bucket)
                 keys, room = quarter.keys_of(place), rooms[number]
-                depths.append(sort_bucket(self._text, prefix, place, self._rows, keys, self._tied, marks, room))
+                is_hopeful = turn % _PROBES == 0 or 2 * sum(left) < _RECENT
+                worked = *place, work_for(place[1] - place[0]) if is_hopeful else 0
+                depths.append(sort_bucket(self._text, prefix, worked, self._rows, keys, self._tied, marks, room))
+                if is_hopeful:
+                    left.append(depths[-1] > 0)
             return depths
 
         return list(chain.from_iterable(on_threads(self._threads, sort, len(firsts))))

@@ -21,7 +21,17 @@ from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
 from warpseed.fm_index.text import segment_end
 
-__all__ = ["ROOM_BYTES", "Dealt", "Room", "deal_out", "set_apart", "sort_bucket", "sort_few"]
+__all__ = [
+    "ROOM_BYTES",
+    "Dealt",
+    "Room",
+    "compare_suffixes",
+    "deal_out",
+    "set_apart",
+    "sort_bucket",
+    "sort_few",
+    "work_for",
+]
 
 ROOM_BYTES = 21
 """Of a Room, for each suffix."""
@@ -29,6 +39,8 @@ _KEY_BASES = 16
 """Bases of a key."""
 _DIGITS = 1 << 12
 """Of a bucket's first pass."""
+_MANY = 1 << 10
+"""Of a pass over many suffixes whose keys begin alike: two passes take the 20 bits that are left of a key."""
 _ROUND = 28
 """Bases that ties are sorted by at once: a number has them above the length, if it is not larger."""
 _LENGTH = np.uint64(63)
@@ -38,6 +50,7 @@ _WORK = 4
 """Words that may be compared or fetched, by the size of a bucket, before its ties are left to ranks."""
 _LITTLE = 1 << 14
 """More of them: few suffixes that are tied by many bases are soon sorted."""
+_POSITION = np.uint64(0xFFFFFFFF)
 _GOES_ON = np.uint64(1 << 63)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
@@ -52,6 +65,8 @@ class Room(NamedTuple):
     """uint64[m]"""
     counts: np.ndarray
     """int64[_DIGITS]"""
+    digits: np.ndarray
+    """int64[_MANY]"""
     rows: np.ndarray
     """uint32[m], of what is tied in a bucket, ascending, from its first on"""
     tied: np.ndarray
@@ -64,7 +79,8 @@ class Room(NamedTuple):
         """Room for so many suffixes."""
         elements, others = np.empty((2, size), np.uint64)
         rows, tied = np.empty(size, np.uint32), np.empty(size, np.uint8)
-        return cls(elements, others, np.empty(_DIGITS, np.int64), rows, tied, np.empty(STACK, np.int64))
+        counts, digits = np.empty(_DIGITS, np.int64), np.empty(_MANY, np.int64)
+        return cls(elements, others, counts, digits, rows, tied, np.empty(STACK, np.int64))
 
 
 class Dealt(NamedTuple):
@@ -139,7 +155,7 @@ def deal_out(text, prefix, dealt, span, borders, positions, keys):
 
 
 @scalar
-def _compare(text, first, second, depth, words):
+def compare_suffixes(text, first, second, depth, words):
     """Compare suffixes that are tied by `depth` bases.
 
     Returns
@@ -176,7 +192,7 @@ def sort_few(text, depth, span, positions, words):
         at, order = row, int64(-1)
         while at > first and order < int64(0):
             other = positions[uint64(at) - uint64(1)]
-            order, words = _compare(text, int64(position), int64(other), depth, words)
+            order, words = compare_suffixes(text, int64(position), int64(other), depth, words)
             if order == int64(0):
                 break
             if order < int64(0):
@@ -268,6 +284,36 @@ def _sort_ties(count, begin, positions, room):
 
 
 @inlined
+def _deal_by_digit(from_, to, first, last, shift, counts):
+    """Bring elements from one room to another in the order of ten of their bits, those with the same ones as they
+    stand."""
+    for digit in range(_MANY):
+        counts[uint64(digit)] = 0
+    for i in range(first, last):
+        counts[(from_[uint64(i)] >> shift) & uint64(_MANY - 1)] += int64(1)
+    place = first
+    for digit in range(_MANY):
+        count = counts[uint64(digit)]
+        counts[uint64(digit)] = place
+        place += count
+    for i in range(first, last):
+        element = from_[uint64(i)]
+        digit = (element >> shift) & uint64(_MANY - 1)
+        to[uint64(counts[digit])] = element
+        counts[digit] += int64(1)
+
+
+@inlined
+def _sort_digit(first, last, room):
+    """Sort elements whose keys have the same first bases, and that are in the order of positions."""
+    if last - first > int64(_MANY):
+        _deal_by_digit(room.elements, room.others, first, last, uint64(32), room.digits)
+        _deal_by_digit(room.others, room.elements, first, last, uint64(42), room.digits)
+    else:
+        sort_numbers(room.elements, first, last, room.stack)
+
+
+@inlined
 def _sort_by_keys(begin, end, positions, keys, room):
     """Sort a bucket by keys, of equal ones by positions; returns how many suffixes are tied, whose rows are noted."""
     for digit in range(_DIGITS):
@@ -288,7 +334,7 @@ def _sort_by_keys(begin, end, positions, keys, room):
     for digit in range(_DIGITS):
         last = room.counts[uint64(digit)]
         if last - first > int64(1):
-            sort_numbers(room.elements, first, last, room.stack)
+            _sort_digit(first, last, room)
         first = last
     ties = int64(0)
     before, was_tied = ~room.elements[0], False
@@ -307,6 +353,23 @@ def _sort_by_keys(begin, end, positions, keys, room):
     return ties
 
 
+@inlined
+def _has_ended(text, depth, ties, room):
+    """Whether a suffix that is tied by its key has less than `depth` bases; A stands for what it lacks."""
+    for i in range(ties):
+        element = room.elements[uint64(room.rows[uint64(i)])]
+        if (element >> uint64(32)) & uint64(3) == uint64(0):
+            position = int64(element & uint64(_POSITION))
+            if segment_end(text.segments, position) - position < depth:
+                return True
+    return False
+
+
+def work_for(size: int) -> int:
+    """Words that may be compared or fetched in a bucket of so many suffixes, before its ties are left to ranks."""
+    return _WORK * size + _LITTLE
+
+
 @scalar
 def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     """Sort a bucket by letters.
@@ -314,7 +377,8 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     Parameters
     ----------
     prefix : bases that its suffixes share
-    bucket : its first row, the row behind its last, and the word where its marks begin
+    bucket : its first row, the row behind its last, the word where its marks begin, and how many words may be compared
+        or fetched for it, see `work_for`; with 0, ties are left as they are if they have all bases of keys
     positions : uint32[n], in rows
     keys : uint32[...], of the bucket's rows
     tied : uint64[n // 32 + 1], of compute.groups, UNTIED; only what is left tied is written
@@ -325,14 +389,15 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     -------
     int64, by how many bases what is tied still is tied; 0 where nothing is
     """
-    begin, end, begin_of_marks = bucket
+    begin, end, begin_of_marks, work = bucket
     ties = _sort_by_keys(begin, end, positions, keys, room)
     if marks.words.shape[0] > 0:
         shift = uint64(64) - uint64(2) * uint64(marks.bases)
         for i in range(end - begin):
             mark_row(marks, begin_of_marks, (room.elements[uint64(i)] >> uint64(1)) >> (shift - uint64(1)), i)
     depth = int64(prefix) + int64(_KEY_BASES)
-    work = int64(_WORK) * (end - begin) + int64(_LITTLE)
+    if work == int64(0) and _has_ended(text, depth, ties, room):
+        work = int64(1)
     while ties > int64(0) and work > int64(0):
         # (A tie that is left has `depth` bases, whatever was compared.)
         ties, work = _settle_few(text, depth, ties, begin, positions, room, work)
@@ -347,8 +412,8 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
 
 @scalar
 def set_apart(text, prefix, span, positions, ended):
-    """Bring the suffixes of a bucket that have less than the `prefix` bases that it shares to its beginning. (There are
-    some where A stands for what they lack.)
+    """Note the suffixes of a bucket that have less than the `prefix` bases that it shares, and bring the others, in
+    their order, to its end. (There are some where A stands for what they lack.)
 
     Parameters
     ----------
@@ -359,12 +424,14 @@ def set_apart(text, prefix, span, positions, ended):
     int64, how many they are
     """
     begin, end = span
-    count = int64(0)
-    for row in range(begin, end):
+    count, put = int64(0), end
+    for row in range(end - int64(1), begin - int64(1), int64(-1)):
         position = positions[uint64(row)]
         length = segment_end(text.segments, int64(position)) - int64(position)
         if length < int64(prefix):
             ended[uint64(count)] = (uint64(length) << uint64(32)) | uint64(position)
-            positions[uint64(row)] = positions[uint64(begin + count)]
             count += int64(1)
+        else:
+            put -= int64(1)
+            positions[uint64(put)] = position
     return count

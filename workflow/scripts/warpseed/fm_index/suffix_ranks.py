@@ -7,7 +7,6 @@ and ranks are those of `warpseed.compute.groups`.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,9 @@ from warpseed.compute.groups import (
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads
 from warpseed.compute.sorting import STACK, set_aside, sort_numbers, split_range
+from warpseed.fm_index.suffix_chains import TiedOrder, sort_by_chains
 from warpseed.fm_index.suffix_letters import Room
+from warpseed.fm_index.text import PackedText
 
 __all__ = ["sort_by_ranks", "sort_large_group"]
 
@@ -117,31 +118,18 @@ def sort_large_group(ranks, depth, positions, tied, stack, budget):
     return gone
 
 
-class _Tied(NamedTuple):
-    """Suffixes in an order that is being made."""
-
-    rows: np.ndarray
-    """uint32[n], their positions"""
-    tied: np.ndarray
-    """uint64[n // 32 + 1]"""
-    ranks: np.ndarray
-    """uint32[n], of positions"""
-
-
-def sort_by_ranks(rows: np.ndarray, tied: np.ndarray, ranks: np.ndarray, depth: int, threads: int) -> None:
-    """Sort what is tied by its first `depth` bases, until nothing is.
+def sort_by_ranks(text: PackedText, order: TiedOrder, depth: int, threads: int) -> None:
+    """Sort what is tied by its first `depth` bases, until nothing is: as far as chains lead, then by ranks.
 
     Parameters
     ----------
-    rows : uint32[n], the position of the suffix of each row
-    tied : uint64[n // 32 + 1]
-    ranks : uint32[n], filled
+    order : its ranks are filled
     """
-    sort_round = partial(_sort_round, _Tied(rows, tied, ranks), threads)
-    settle_ties(rows, tied, ranks, depth, sort_round, threads)
+    follow = partial(sort_by_chains, text, order, depth, threads)
+    settle_ties(*order, depth, partial(_sort_round, order, threads), threads, follow)
 
 
-def _sort_round(of: _Tied, threads: int, depth: int) -> int:
+def _sort_round(of: TiedOrder, threads: int, depth: int) -> int:
     """Sort all groups once; returns how many ties are left."""
     spans = spans_of_groups(of.tied, len(of.rows), threads)
 
@@ -161,7 +149,7 @@ def _sort_round(of: _Tied, threads: int, depth: int) -> int:
     return sum(on_threads(threads, sort, len(spans)))
 
 
-def _sort_in_steps(of: _Tied, depth: int, begin: int, end: int) -> int:
+def _sort_in_steps(of: TiedOrder, depth: int, begin: int, end: int) -> int:
     """Sort a group that no room is large enough for; returns how many ties are left."""
     stack = np.zeros(STACK, np.int64)
     stack[:3] = 1, begin, end

@@ -253,7 +253,7 @@ def build_index(index: IndexSize) -> Needs:
     """Of building an index, generously: its parts, which are written when they are made, what sorting takes, and a byte
     a base of what was read. Tags are made when all of that is saved and gone."""
     texts = 2 if index.directions else 1
-    # At most 8.5 bytes, rounded up, while suffixes are sorted, of which four stay where the suffix array is kept.
+    # At most 8.625 bytes, rounded up, while suffixes are sorted, of which four stay where the suffix array is kept.
     beside = 5 if index.has_rows else 9
     return _needs((texts + beside) * index.bases + index.without_tags.bytes, texts * index.bases / 5e5)
 
