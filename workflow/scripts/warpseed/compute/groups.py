@@ -210,7 +210,7 @@ def settle_ties(
         ties are worth another round
     threads : CPU threads
     sort_at_first : sorts groups by other means, when ranks have been written, and makes SPLIT what is tied no more;
-        called up to _PASSES times, as what is sorted may show the order of what is not
+        called up to _PASSES times, as long as it does, as what is sorted may show the order of what is not
     """
 
     def each_group(write: Callable[..., None]) -> None:
@@ -219,10 +219,14 @@ def settle_ties(
 
     each_group(_first_ranks)
     if sort_at_first is not None:
+        left = count_ties(tied)
         for _ in range(_PASSES):
             sort_at_first()
-            if not count_ties(tied):
+            before, left = left, count_ties(tied)
+            if not left:
                 return
+            if left == before:
+                break
             each_group(_renew_ranks)
     while sort_round(depth):
         each_group(_renew_ranks)

@@ -126,6 +126,8 @@ class _Sorter:
         self._rows[: len(ends)] = ends
         self._tied = untied(self._size)
         """of compute.groups"""
+        self._left = deque[bool](maxlen=_RECENT)
+        """whether letters left ties, of the last buckets that they had all their work for"""
 
     def sorted(self, table_length: int) -> tuple[np.ndarray, _Buckets]:
         """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
@@ -203,17 +205,17 @@ class _Sorter:
         rooms = [Room.of(max([_LARGE, *map(quarter.buckets.size_of, first)])) for first in firsts]
 
         def sort(number: int) -> list[int]:
-            depths, left = [], deque[bool](maxlen=_RECENT)
+            depths = []
             first = firsts[number]
             for turn, bucket in enumerate(chain(first, others if first else (), smalls)):
                 check_wanted()
                 place = quarter.buckets.place_of(bucket)
                 keys, room = quarter.keys_of(place), rooms[number]
-                is_hopeful = turn % _PROBES == 0 or 2 * sum(left) < _RECENT
+                is_hopeful = turn % _PROBES == 0 or 2 * self._left.count(True) < _RECENT
                 worked = *place, work_for(place[1] - place[0]) if is_hopeful else 0
                 depths.append(sort_bucket(self._text, prefix, worked, self._rows, keys, self._tied, marks, room))
                 if is_hopeful:
-                    left.append(depths[-1] > 0)
+                    self._left.append(depths[-1] > 0)
             return depths
 
         return list(chain.from_iterable(on_threads(self._threads, sort, len(firsts))))

@@ -48,6 +48,8 @@ _MOVES = 16
 """Rows that are moved in the time of a word."""
 _SKIPS = 8
 """After so many groups in turn that could not be sorted no more than two to the power of it are left out."""
+_LEADER, _BEGIN, _END, _NEXT, _FAILED = range(5)
+_FIRST, _UNIT, _COUNT, _COMMON, _ORDER = range(5)
 _POSITION = np.uint64(0xFFFFFFFF)
 _PARTS = 8
 """Of the text for each of several threads: leaders lie close together where copies follow each other."""
@@ -68,11 +70,13 @@ class Chain(NamedTuple):
     """What a thread knows on its way through the text."""
 
     last: np.ndarray
-    """int64[5], the leader of the group that was sorted last, its rows from the first to behind the last, the position
-    before which no group is looked at, and how many could not be sorted in turn"""
+    """int64[5]: the _LEADER of the group that was sorted last, its rows from _BEGIN to before _END; the position _NEXT
+    before which no group is looked at, and how many in turn _FAILED to be sorted"""
     tandem: np.ndarray
-    """int64[5], the first of some suffixes at equal distances, the distance, how many they are, how many bases each has
-    in common with the next at least, and their order: below 0 if it is that of positions, above 0 if it is reversed"""
+    """int64[5], of suffixes at equal distances: the _FIRST, the distance (_UNIT), their _COUNT, how many bases each has
+    in _COMMON with the next at least, and their _ORDER: below 0 if it is that of positions, above 0 if reversed"""
+    limits: np.ndarray
+    """int64[2], _MOST and _SKIPS"""
     elements: np.ndarray
     """uint64[_OTHERS], room to sort in"""
     aside: np.ndarray
@@ -83,9 +87,9 @@ class Chain(NamedTuple):
     @classmethod
     def new(cls) -> Chain:
         """Nothing has been sorted yet."""
-        last = np.array([-2, 0, 0, 0, 0], np.int64)
+        last, limits = np.array([-2, 0, 0, 0, 0], np.int64), np.array([_MOST, _SKIPS], np.int64)
         elements, aside = np.empty(_OTHERS, np.uint64), np.empty(_OTHERS, np.uint32)
-        return cls(last, np.zeros(5, np.int64), elements, aside, np.empty(STACK, np.int64))
+        return cls(last, np.zeros(5, np.int64), limits, elements, aside, np.empty(STACK, np.int64))
 
 
 @scalar
@@ -124,20 +128,21 @@ def _next_leader(leaders, position, last):
 @inlined
 def _inherit(rows, ranks, group, last):
     """Bring those of a group to its beginning that follow suffixes of the one that was sorted last, in the order of
-    these; returns the row behind them."""
+    these; returns the row behind them. (Ranks are as they were before either was sorted.)"""
     begin, end = group
+    first_before, last_before = last[_BEGIN], last[_END]
     count = int64(0)
-    for row in range(last[1], last[2]):
+    for row in range(first_before, last_before):
         count += int64(int64(ranks[uint64(rows[uint64(row)]) + uint64(1)]) == begin)
     if count < end - begin:
         put = end
         for row in range(end - int64(1), begin - int64(1), int64(-1)):
             position = rows[uint64(row)]
-            if position == uint32(0) or int64(ranks[uint64(position) - uint64(1)]) != last[1]:
+            if position == uint32(0) or int64(ranks[uint64(position) - uint64(1)]) != first_before:
                 put -= int64(1)
                 rows[uint64(put)] = position
     at = begin
-    for row in range(last[1], last[2]):
+    for row in range(first_before, last_before):
         position = uint64(rows[uint64(row)]) + uint64(1)
         if int64(ranks[position]) == begin:
             rows[uint64(at)] = uint32(position)
@@ -149,19 +154,21 @@ def _inherit(rows, ranks, group, last):
 def _compare_neighbours(text, depth, first, unit, count, words):
     """Compare suffixes at equal distances, each with the next.
 
-    Two that differ behind the beginning of the last one differ in the same place as all other neighbours do.
+    Two that differ behind the beginning of the last suffix but one differ in the same place as all pairs behind them.
+    So they do where the distance is no more than the `depth` bases that they share, too: then these overlap, and the
+    text repeats from the first suffix to the end of what the last one shares.
 
     Returns
     -------
-    (order, equal, words) : of all pairs, 0 if that was not found; how many bases each has in common at least; and how
-    many words are left to compare
+    (order, equal, words) : of all pairs, 0 if that was not found; how many bases each has in common at least, a lower
+    bound; and how many words are left to compare
     """
     all_orders, common = int64(0), int64(0)
     for i in range(count - int64(1)):
         one = first + i * unit
         order, left = compare_suffixes(text, one, one + unit, depth, words)
         equal = depth + int64(32) * (words - left - int64(1))
-        words = left
+        words = left - int64(1)
         if order == int64(0) or (i > int64(0) and order != all_orders):
             return int64(0), int64(0), words
         all_orders, common = order, equal if i == int64(0) else min(common, equal)
@@ -183,13 +190,14 @@ def _sort_tandem(text, depth, group, rows, tandem, words):
             return int64(0), words
     if unit <= int64(0):
         return int64(0), words
-    shift = first - tandem[0]
-    order = tandem[4]
-    if unit != tandem[1] or count > tandem[2] or shift < int64(0) or shift > tandem[3]:
+    shift = first - tandem[_FIRST]
+    order = tandem[_ORDER]
+    if unit != tandem[_UNIT] or count > tandem[_COUNT] or shift < int64(0) or shift > tandem[_COMMON]:
         order, equal, words = _compare_neighbours(text, depth, first, unit, count, words)
         if order == int64(0):
             return order, words
-        tandem[0], tandem[1], tandem[2], tandem[3], tandem[4] = first, unit, count, equal, order
+        tandem[_FIRST], tandem[_UNIT], tandem[_COUNT] = first, unit, count
+        tandem[_COMMON], tandem[_ORDER] = equal, order
     if order > int64(0):
         for i in range(count >> int64(1)):
             low, high = uint64(begin + i), uint64(end - int64(1) - i)
@@ -224,13 +232,13 @@ def _are_in_order(text, element, following):
 
 
 @inlined
-def _merge(text, depth, runs, rows, aside, words):
+def _merge(text, depth, runs, rows, chain, words):
     """Merge two sorted runs of a group.
 
     Parameters
     ----------
     runs : (first, middle, last), the rows [first, middle) and [middle, last)
-    aside : uint32[m], room for the second
+    chain : Chain, with room for the second
 
     Returns
     -------
@@ -239,17 +247,17 @@ def _merge(text, depth, runs, rows, aside, words):
     first, middle, last = runs
     count = last - middle
     for i in range(count):
-        aside[uint64(i)] = rows[uint64(middle + i)]
+        chain.aside[uint64(i)] = rows[uint64(middle + i)]
     is_sorted = True
     while count > int64(0) and is_sorted:
-        position = aside[uint64(count) - uint64(1)]
+        position = chain.aside[uint64(count) - uint64(1)]
         # What comes behind it is looked for in growing steps, then between the last two of them.
         low, high, step = first, middle, int64(1)
         while low < high and is_sorted:
             probe = max(low, high - step) if step > int64(0) else (low + high) >> int64(1)
-            allowed = min(words, int64(_MOST))
+            allowed = min(words, chain.limits[0])
             order, left = compare_suffixes(text, int64(position), int64(rows[uint64(probe)]), depth, allowed)
-            words -= allowed - left
+            words -= allowed - left + int64(1)
             if order < int64(0):
                 high, step = probe, step * int64(2)
             else:
@@ -263,7 +271,7 @@ def _merge(text, depth, runs, rows, aside, words):
             count -= int64(1)
             rows[uint64(middle + count)] = position
     for i in range(count):
-        rows[uint64(middle + i)] = aside[uint64(i)]
+        rows[uint64(middle + i)] = chain.aside[uint64(i)]
     return is_sorted, words
 
 
@@ -293,7 +301,7 @@ def _merge_runs(text, depth, group, put, rows, chain, words):
             runs = starts[count - int64(2)], starts[count - int64(1)], row
             if row < end and runs[1] - runs[0] > int64(2) * (runs[2] - runs[1]):
                 break
-            is_sorted, words = _merge(text, depth, runs, rows, chain.aside, words)
+            is_sorted, words = _merge(text, depth, runs, rows, chain, words)
             count -= int64(1)
     return is_sorted, words - (end - put)
 
@@ -303,7 +311,7 @@ def _sort_group(text, depth, group, order, chain, words):
     """Sort a group; returns whether it is sorted, and how many words are left to compare."""
     begin, end = group
     put = begin
-    if chain.last[2] > chain.last[1]:
+    if chain.last[_END] > chain.last[_BEGIN]:
         put = _inherit(order.rows, order.ranks, group, chain.last)
     if put == end:
         return True, words
@@ -335,10 +343,10 @@ def follow_chains(text, depth, span, leaders, order, chain, words):
     int64, how many of the words are left
     """
     first, last = span
-    position = _next_leader(leaders, max(first, chain.last[3]), last)
+    position = _next_leader(leaders, max(first, chain.last[_NEXT]), last)
     while position < last and words > int64(0):
-        if position != chain.last[0] + int64(1):
-            chain.last[2] = chain.last[1]
+        if position != chain.last[_LEADER] + int64(1):
+            chain.last[_END] = chain.last[_BEGIN]
         begin = int64(order.ranks[uint64(position)])
         end = border_behind(order.tied, begin + int64(1))
         is_sorted, words = _sort_group(text, depth, (begin, end), order, chain, words)
@@ -347,12 +355,12 @@ def follow_chains(text, depth, span, leaders, order, chain, words):
             for row in range(begin + int64(1), end):
                 turned = turn_state(order.tied, row, TIED ^ SPLIT, turned)
             turn_bits(order.tied, turned)
-            chain.last[0], chain.last[1], chain.last[2], chain.last[4] = position, begin, end, int64(0)
-            position = _next_leader(leaders, position + int64(1), last)
+            chain.last[_LEADER], chain.last[_BEGIN], chain.last[_END] = position, begin, end
+            chain.last[_NEXT], chain.last[_FAILED] = position + int64(1), int64(0)
         else:
-            chain.last[3] = position + (int64(1) << min(chain.last[4], int64(_SKIPS)))
-            chain.last[4] += int64(1)
-            position = _next_leader(leaders, min(chain.last[3], last), last)
+            chain.last[_NEXT] = position + (int64(1) << min(chain.last[_FAILED], chain.limits[1]))
+            chain.last[_FAILED] += int64(1)
+        position = _next_leader(leaders, min(chain.last[_NEXT], last), last)
     return words
 
 

@@ -126,7 +126,8 @@ def sort_by_ranks(text: PackedText, order: TiedOrder, depth: int, threads: int) 
     order : its ranks are filled
     """
     follow = partial(sort_by_chains, text, order, depth, threads)
-    settle_ties(*order, depth, partial(_sort_round, order, threads), threads, follow)
+    sort_round = partial(_sort_round, order, threads)
+    settle_ties(order.rows, order.tied, order.ranks, depth, sort_round, threads, follow)
 
 
 def _sort_round(of: TiedOrder, threads: int, depth: int) -> int:
