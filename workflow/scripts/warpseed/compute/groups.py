@@ -27,6 +27,7 @@ UNTIED, TIED, SPLIT, EQUAL = np.arange(4, dtype=np.uint64)
 NO_BITS = 0, np.uint64(0)
 """(word, bits): none that are to be turned."""
 _PASSES = 3
+"""Of other means, at most, before what is left is sorted by ranks."""
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0x5555555555555555)
 """The lower bit of every state of a word."""

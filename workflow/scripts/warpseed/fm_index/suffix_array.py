@@ -38,9 +38,9 @@ _MOST_PREFIX = 8
 _LARGE = 1 << 16
 """Suffixes of a bucket that is sorted by letters at any rate, in room that every thread has."""
 _RECENT = 16
-"""Buckets by which a thread sees whether suffixes are tied by more bases than letters are worth."""
+"""Buckets that show whether suffixes are tied by more bases than it is worth to sort by letters."""
 _PROBES = 16
-"""Of so many buckets one is sorted by letters even then."""
+"""Of so many buckets that a thread sorts the first is sorted by letters even then."""
 _NONE = np.empty(0, np.uint32)
 
 
@@ -127,7 +127,7 @@ class _Sorter:
         self._tied = untied(self._size)
         """of compute.groups"""
         self._left = deque[bool](maxlen=_RECENT)
-        """whether letters left ties, of the last buckets that they had all their work for"""
+        """of the last buckets, of any thread, that had all the work of letters: whether these left ties"""
 
     def sorted(self, table_length: int) -> tuple[np.ndarray, _Buckets]:
         """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""

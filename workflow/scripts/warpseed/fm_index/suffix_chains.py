@@ -50,7 +50,6 @@ _SKIPS = 8
 """After so many groups in turn that could not be sorted no more than two to the power of it are left out."""
 _LEADER, _BEGIN, _END, _NEXT, _FAILED = range(5)
 _FIRST, _UNIT, _COUNT, _COMMON, _ORDER = range(5)
-_POSITION = np.uint64(0xFFFFFFFF)
 _PARTS = 8
 """Of the text for each of several threads: leaders lie close together where copies follow each other."""
 
@@ -226,7 +225,7 @@ def _are_in_order(text, element, following):
     before, behind = element >> uint64(32), following >> uint64(32)
     if before < uint64(text.segments.contig.shape[0]) or before == behind:
         return False
-    one, two = int64(element & uint64(_POSITION)), int64(following & uint64(_POSITION))
+    one, two = int64(uint32(element)), int64(uint32(following))
     base = fetch_word(text.words, one - int64(1)) >> uint64(62)
     return base == fetch_word(text.words, two - int64(1)) >> uint64(62)
 

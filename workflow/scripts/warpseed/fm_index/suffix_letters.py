@@ -50,7 +50,6 @@ _WORK = 4
 """Words that may be compared or fetched, by the size of a bucket, before its ties are left to ranks."""
 _LITTLE = 1 << 14
 """More of them: few suffixes that are tied by many bases are soon sorted."""
-_POSITION = np.uint64(0xFFFFFFFF)
 _GOES_ON = np.uint64(1 << 63)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
@@ -359,7 +358,7 @@ def _has_ended(text, depth, ties, room):
     for i in range(ties):
         element = room.elements[uint64(room.rows[uint64(i)])]
         if (element >> uint64(32)) & uint64(3) == uint64(0):
-            position = int64(element & uint64(_POSITION))
+            position = int64(uint32(element))
             if segment_end(text.segments, position) - position < depth:
                 return True
     return False
