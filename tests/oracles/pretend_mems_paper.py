@@ -62,7 +62,7 @@ class PaperKernels:
 
     def _kept(self, entries) -> np.ndarray:
         kept = np.empty(len(entries.patterns), np.uint8)
-        cpu_paper.drop_redundant(_plain(entries), kept)
+        cpu_paper.drop_redundant(_plain(entries), 0, len(kept), kept)
         return kept != 0
 
     def count_kept(self, entries, counts) -> None:
@@ -77,7 +77,7 @@ class PaperKernels:
             column[...] = all_of_it[kept]
 
     def count_new_rows(self, entries, counts) -> None:
-        cpu_paper.count_rows(_plain(entries), _plain(counts))
+        cpu_paper.count_rows(_plain(entries), 0, len(counts), _plain(counts))
 
     def count_matches(self, entries, borders, strands, counts) -> None:
         first = np.searchsorted(entries.patterns, np.arange(len(counts) + 1) * strands)

@@ -36,7 +36,7 @@ _GUESS, _BASES_A_MATCH = 64, 32
 """Matches of a read that there is room for at first, and one more for so many bases."""
 _MOST_BASES = 1 << 16
 """Bases of the reads of `find_first_paper`, besides its first: as many as take a fraction of a second."""
-_LOW, _PLACE = np.uint64((1 << 32) - 1), np.uint64((1 << PLACE_BITS) - 1)
+_PLACE = np.uint64((1 << PLACE_BITS) - 1)
 _CHUNK = 1 << 20
 """Rows that are split and located together."""
 
@@ -169,20 +169,17 @@ def _find_intervals(index: BinnedIndex, patterns: Patterns, min_length: int, thr
     return Entries(*(joined_parts([part[i] for part in parts], kind) for i, kind in enumerate(kinds)))
 
 
-def _occurrences(patterns: Patterns, entries: Entries, counts: np.ndarray) -> np.ndarray:
+def _occurrences(patterns: Patterns, entries: Entries, counts: np.ndarray, threads: int) -> np.ndarray:
     """The rows, int64[e], of all entries with the same part of the same read as it is written; `counts`: of each."""
-    query, strand = np.divmod(entries.patterns.astype(np.int64), patterns.strands)
-    start, end = (part.astype(np.int64) for part in (entries.spans >> np.uint64(32), entries.spans & _LOW))
-    begin = np.where(strand == 1, patterns.lengths[query] - end, start)
-    keys = np.stack([query, begin, end - start])
-    order = np.lexsort(keys[::-1])
-    new = np.ones(len(order), bool)
-    new[1:] = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
-    firsts, occurrences = np.flatnonzero(new), np.empty(len(order), np.int64)
-    if len(firsts):
-        sums = np.add.reduceat(counts[order], firsts)
-        occurrences[order] = np.repeat(sums, np.diff(np.append(firsts, len(order))))
-    return occurrences
+    reads, sums = len(patterns.lengths), counts.copy()
+    if patterns.strands == 2:
+        borders = np.searchsorted(entries.patterns, np.arange(2 * reads + 1))
+
+        def add(first: int, last: int) -> None:
+            cpu_paper.add_other_strand(patterns, entries, borders, first, last, sums)
+
+        run_ranges(reads, threads, add)
+    return sums
 
 
 def _counts_of(entries: Entries, borders: np.ndarray, strands: int, reads: int) -> np.ndarray:
@@ -217,13 +214,13 @@ def search_paper(
         entries = _find_intervals(binned, patterns, criteria.min_length, threads)
     with watch.stage("filter"):
         kept = np.empty(len(entries.patterns), np.uint8)
-        cpu_paper.drop_redundant(entries, kept)
+        run_ranges(len(kept), threads, lambda first, last: cpu_paper.drop_redundant(entries, first, last, kept))
         entries = _chosen(entries, kept != 0)
     with watch.stage("split"):
         counts = np.empty(len(entries.patterns), np.int64)
-        cpu_paper.count_rows(entries, counts)
+        run_ranges(len(counts), threads, lambda first, last: cpu_paper.count_rows(entries, first, last, counts))
         borders = np.concatenate([[0], np.cumsum(counts)])
-        occurrences = _occurrences(patterns, entries, counts)
+        occurrences = _occurrences(patterns, entries, counts, threads)
         counts = _counts_of(entries, borders, criteria.strands, len(reads.lengths))
         return PaperMatches(patterns, entries, borders, occurrences, counts)
 

@@ -19,7 +19,7 @@ from warpseed.mems.cpu_block import (
 )
 from warpseed.mems.cpu_crowded import candidates_of
 from warpseed.mems.cpu_longest import scan_longest
-from warpseed.mems.fast import NO_MATCH, match_of
+from warpseed.mems.fast import NO_MATCH, by_longest, match_of
 from warpseed.mems.matches import (
     MAXIMAL,
     count_occurrences,
@@ -29,12 +29,15 @@ from warpseed.mems.matches import (
 )
 from warpseed.mems.order import sort_by_part, sort_matches
 
-__all__ = ["CROWDED", "choose", "scan_seeds", "scan_step", "search_range"]
+__all__ = ["CROWDED", "SEED_WORK", "choose", "scan_seeds", "scan_step", "search_range"]
 
 _SEEDS = ITEMS // 4
 """Seeds of a pass, of which a crowded one becomes two, and each of these two more."""
 CROWDED = 16
 """Rows from which on a seed is taken apart."""
+SEED_WORK = 16
+"""Look-ups, candidates and compared words for each base of a read that take about as long as the longest match from
+every base on."""
 
 
 @scalar
@@ -206,7 +209,8 @@ def scan_seeds(fast, how, block, length, strand, place, sink, state):
     Parameters
     ----------
     place : (seed or base to begin with, where the part ends, item of its pass and row of that to go on with, whether
-        this is a step); a step ends where there is no room for more candidates, and where `sink.work` is done
+        this is a step, work that it may take); a step ends where there is no room for more candidates, and where the
+        work is done
     state : as of `take_match`
 
     Returns
@@ -214,7 +218,7 @@ def scan_seeds(fast, how, block, length, strand, place, sink, state):
     (used, found, work, seed, item, row) : int64, the last three as `place` takes them; the part's end behind the last.
         What is no step and stops before has been given up.
     """
-    seed, end, item, skipped, in_steps = place
+    seed, end, item, skipped, in_steps, most = place
     rows, work = int64(fast.suffix_array.shape[0]), int64(0)
     while seed < end and seed + int64(how.seed_length) <= length:
         count, behind = _list_seeds(fast, how, block, length, seed, end)
@@ -235,7 +239,7 @@ def scan_seeds(fast, how, block, length, strand, place, sink, state):
                     used, found, deed, done = _emit(fast, how, block, length, strand, gathered, sink, state)
                     state, gathered = (used, found, deed), int64(0)
                     work += done
-                    if (in_steps and _is_full(sink, state)) or work > int64(sink.work):
+                    if (in_steps and _is_full(sink, state)) or work > most:
                         return state[0], state[1], work, seed, int64(i), int64(row) - low
                 prefetch(fast.text, max(text_place - int64(32), int64(0)) >> int64(5))
                 block.place[gathered] = text_place
@@ -246,7 +250,7 @@ def scan_seeds(fast, how, block, length, strand, place, sink, state):
         state = used, found, deed
         work += done
         seed, item = behind, int64(0)
-        if in_steps and seed < end and (_is_full(sink, state) or work > int64(sink.work)):
+        if in_steps and seed < end and (_is_full(sink, state) or work > most):
             return state[0], state[1], work, seed, int64(0), int64(0)
     return state[0], state[1], work, int64(end), int64(0), int64(0)
 
@@ -270,19 +274,19 @@ def scan_step(fast, how, block, length, strand, place, sink, deed):
 
 
 @scalar
-def _scan(fast, how, reads, query, block, sink, state):
-    """Find the matches of a read, as `_scan_part`; returns (used, found, work). What takes more than `sink.work` has no
-    room: it is for steps."""
+def _scan(fast, how, reads, query, block, sink, state, most):
+    """Find the matches of a read, as `_scan_part`; returns (used, found, work). What takes more work than `most` may be
+    given up."""
     work = int64(0)
     for s in range(how.strands):
         strand = int64(s)
         length = orient(reads, query, strand, block)
-        place = int64(0), length, int64(0), int64(0), False
+        place = int64(0), length, int64(0), int64(0), False, most - work
         used, found, done, stopped, _, _ = _scan_part(fast, how, block, length, strand, place, sink, state)
         work += done
-        if stopped < length:
-            return int64(sink.hits.shape[0]) + int64(1), int64(0), work
         state = used, found, state[2]
+        if stopped < length or work > most:
+            return state[0], state[1], max(work, most + int64(1))
     return state[0], state[1], work
 
 
@@ -302,24 +306,42 @@ def choose(how, ends, length, hits, begin, end):
 
 
 @scalar
+def _note(fast, how, reads, query, block, sink, state):
+    """Find the matches of a read, whose ends are noted: by seeds, and where those take more work than the longest match
+    from every base on, by that; returns (how, used, found, work)."""
+    length, tried = int64(reads.lengths[query]), int64(0)
+    block.ends[:, : length + int64(1)] = int32(0)
+    if not how.longest:
+        most = min(int64(SEED_WORK) * length, int64(sink.work))
+        stored, found, tried = _scan(fast, how, reads, query, block, sink, state, most)
+        if tried <= most:
+            return how, stored, found, tried
+        block.ends[:, : length + int64(1)] = int32(0)
+    how, state = by_longest(how), (state[0], state[1], int64(NOTE))
+    stored, found, work = _scan(fast, how, reads, query, block, sink, state, int64(sink.work))
+    return how, stored, found, tried + work
+
+
+@scalar
 def _search(fast, how, reads, query, block, sink, used):
-    """The matches of one read, stored from `used` on: (place behind them, how many, work)."""
+    """The matches of one read, stored from `used` on: (place behind them, how many, work). What takes more than
+    `sink.work` has no room: it is for steps."""
+    length, room, most = int64(reads.lengths[query]), int64(sink.hits.shape[0]), int64(sink.work)
     store = int64(STORE) if sink.store else int64(0)
     if how.kind == MAXIMAL:
-        return _scan(fast, how, reads, query, block, sink, (used, int64(0), store))
-    length, room = int64(reads.lengths[query]), int64(sink.hits.shape[0])
-    block.ends[:, : length + 1] = int32(0)
-    # Which matches are wanted is known when all are: they are held until then, or found a second time.
-    hold = int64(0) if how.longest else store
-    stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(NOTE) | hold))
-    if work > int64(sink.work):
+        stored, found, work = _scan(fast, how, reads, query, block, sink, (used, int64(0), store), most)
+        return room + int64(1) if work > most else stored, found, work
+    # Which matches are wanted is known when all are: those of seeds are held until then, or found a second time.
+    how, stored, found, work = _note(fast, how, reads, query, block, sink, (used, int64(0), int64(NOTE) | store))
+    if work > most:
         return room + int64(1), int64(0), work
     bound_ends(how, block.ends, length)
-    if hold and stored <= room:
+    if store and not how.longest and stored <= room:
         stored = choose(how, block.ends, length, sink.hits, used, stored)
         return stored, stored - used, work
-    stored, found, again = _scan(fast, how, reads, query, block, sink, (used, int64(0), int64(CHOOSE) | store))
-    return stored, found, work + again
+    state = used, int64(0), int64(CHOOSE) | store
+    stored, found, again = _scan(fast, how, reads, query, block, sink, state, most)
+    return room + int64(1) if again > most else stored, found, work + again
 
 
 @scalar

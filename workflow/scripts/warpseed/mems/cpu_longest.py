@@ -90,7 +90,7 @@ def _next_beyond(fast, how, read, begin, bases, end):
 def scan_longest(fast, how, block, length, strand, place, sink, state):
     """Where ends are noted, those of the longest match from every base of a part of an oriented read on; else, of a
     read whose ends are bounded, the matches that are wanted. As `warpseed.mems.cpu_fast.scan_seeds`."""
-    begin, end, _, skipped, in_steps = place
+    begin, end, _, skipped, in_steps, most = place
     read = block.words, block.marks, int64(32), length
     work, asked = int64(0), int64(begin)
     while begin < end:
@@ -111,7 +111,7 @@ def scan_longest(fast, how, block, length, strand, place, sink, state):
                 found_at = begin, here, _place_at(fast, int64(around))
                 state = take_match(how, block, length, strand, found_at, sink, state)
                 work += int64(1) + (here >> int64(5))
-                if work > int64(sink.work) or (in_steps and state[0] == int64(sink.hits.shape[0])):
+                if work > most or (in_steps and state[0] == int64(sink.hits.shape[0])):
                     return state[0], state[1], work, begin, int64(0), int64(around) + int64(1) - low
         skipped = int64(0)
         if bases < int64(_LONG):
@@ -119,6 +119,6 @@ def scan_longest(fast, how, block, length, strand, place, sink, state):
         else:
             begin, done = _next_beyond(fast, how, read, begin, bases, end)
             work += done
-        if in_steps and work > int64(sink.work):
+        if in_steps and work > most:
             return state[0], state[1], work, begin, int64(0), int64(0)
     return state[0], state[1], work, int64(end), int64(0), int64(0)

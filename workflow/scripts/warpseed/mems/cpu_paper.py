@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.owners import owner_of
 from warpseed.fm_index.bins import locate_row
 from warpseed.mems.matches import with_occurrences
@@ -17,7 +17,16 @@ from warpseed.mems.paper import (
     start_of,
 )
 
-__all__ = ["count_rows", "drop_redundant", "find_intervals", "locate_rows", "pack_patterns", "sort_reads", "split_rows"]
+__all__ = [
+    "add_other_strand",
+    "count_rows",
+    "drop_redundant",
+    "find_intervals",
+    "locate_rows",
+    "pack_patterns",
+    "sort_reads",
+    "split_rows",
+]
 
 _MOST_STEPS = 1 << 20
 """Bases that matches are extended by, some 0.1 s."""
@@ -64,17 +73,51 @@ def find_intervals(index, patterns, min_length, first, last, entries, used):
 
 
 @scalar
-def drop_redundant(entries, kept):
-    """Stage 2: say of every entry whether it is kept, 1 or 0 (uint8[e])."""
-    for i in range(kept.shape[0]):
+def drop_redundant(entries, first, last, kept):
+    """Stage 2: say of the entries [first, last) whether each is kept, 1 or 0 (uint8[e])."""
+    for i in range(first, last):
         kept[i] = 0 if is_redundant(entries, int64(i)) else 1
 
 
 @scalar
-def count_rows(entries, counts):
-    """Stage 3, first: how many rows each entry has for itself, int64[e]."""
-    for i in range(counts.shape[0]):
+def count_rows(entries, first, last, counts):
+    """Stage 3, first: how many rows the entries [first, last) have for themselves, int64[e]."""
+    for i in range(first, last):
         _, _, _, counts[i] = new_rows(entries, int64(i))
+
+
+@inlined
+def _part_of_read(patterns, entries, i):
+    """(first base, base behind the last) of an entry's match in the read as it is written, int64."""
+    pattern, span = int64(entries.patterns[i]), entries.spans[i]
+    start, end = int64(span >> uint64(32)), int64(span & uint64(0xFFFF_FFFF))
+    length = int64(patterns.lengths[pattern // int64(patterns.strands)])
+    return (length - end, length - start) if pattern % int64(patterns.strands) else (start, end)
+
+
+@scalar
+def add_other_strand(patterns, entries, borders, first, last, counts):
+    """To the rows of each entry add those of the other strand with the same part of the read; of reads [first, last).
+
+    On one strand an entry has its end for itself, and where ends go down starts do not go up; so both strands are run
+    through side by side, one of them backwards.
+
+    Parameters
+    ----------
+    borders : int64[2 n + 1], where the entries of each pattern begin
+    counts : int64[e], which changes
+    """
+    for query in range(first, last):
+        i, j = borders[2 * query + 1] - int64(1), borders[2 * query + 1]
+        while i >= borders[2 * query] and j < borders[2 * query + 2]:
+            begin, end = _part_of_read(patterns, entries, i)
+            other_begin, other_end = _part_of_read(patterns, entries, j)
+            if begin == other_begin and end == other_end:
+                counts[i] = counts[j] = counts[i] + counts[j]
+            forward = begin < other_begin or (begin == other_begin and end <= other_end)
+            backward = other_begin < begin or (begin == other_begin and other_end <= end)
+            i -= int64(1) if forward else int64(0)
+            j += int64(1) if backward else int64(0)
 
 
 @scalar

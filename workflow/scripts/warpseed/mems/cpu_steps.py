@@ -64,8 +64,21 @@ class _Steps:
             block = new_block(self._length, len(read.marks) == 0, noting=False)
             orient(read, 0, strand, block)
             self._blocks.append(block)
+        if criteria.kind != MAXIMAL and self._is_crowded():
+            self.how = self.how._replace(longest=True)
         noted = self._length + 1 if criteria.kind != MAXIMAL else 0
         self.ends = np.zeros((2, noted), np.int32)
+
+    def _is_crowded(self) -> bool:
+        """Whether the read takes more by seeds than by the longest match from every base on, as a part of it says."""
+        begin = max(0, self._length - _LARGEST_PART) // 2
+        end = min(self._length, begin + _LARGEST_PART)
+        most = cpu_fast.SEED_WORK * (end - begin) // self.how.strands
+        nothing = np.empty(0, np.int64)
+        sink = Sink(np.empty(0, MATCH), nothing, nothing, NO_LIMIT, False, *WHOLE_TEXT, most)
+        place = begin, end, 0, 0, True, most
+        _, behind, _, _ = cpu_fast.scan_step(self._fast, self.how, self._blocks[0], self._length, 0, place, sink, 0)
+        return behind < end
 
     def _parts(self) -> Iterator[_Part]:
         share = self._length * len(self._blocks) // (_PARTS * self._threads)
@@ -99,7 +112,7 @@ class _Steps:
         nothing = np.empty(0, np.int64)
         room = np.empty(_STEP_ROOM if deed & STORE else 0, MATCH)
         sink = Sink(room, nothing, nothing, NO_LIMIT, True, *window, _MOST_WORK)
-        place = part.begin, part.end, part.item, part.row, True
+        place = part.begin, part.end, part.item, part.row, True, _MOST_WORK
         used, begin, item, row = cpu_fast.scan_step(
             self._fast, how, block, self._length, part.strand, place, sink, deed
         )  # fmt: skip

@@ -21,6 +21,7 @@ __all__ = [
     "NO_MATCH",
     "How",
     "agree_right",
+    "by_longest",
     "finds_longest",
     "how_for",
     "is_first",
@@ -66,6 +67,13 @@ def how_for(criteria: Criteria, table_length: int, rows: int) -> How:
     seed_length = min(criteria.min_length, table_length)
     step = min(criteria.min_length - seed_length + 1, LONGEST_STEP)
     return How(*criteria, seed_length, step, table_length, finds_longest(criteria, rows))
+
+
+@inlined
+def by_longest(how):
+    """The same matches, found by the longest one from every base on."""
+    seeds = how.seed_length, how.step, how.table_length
+    return How(how.min_length, how.kind, how.strands, how.max_occurrences, *seeds, True)
 
 
 @inlined
