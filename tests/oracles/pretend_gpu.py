@@ -47,6 +47,8 @@ class PretendGpu(PaperKernels):
     def __init__(self, index: Any) -> None:
         self.index = index
         self.known: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+        self.crowded = False
+        """whether seeds of long reads have too many rows"""
         self.launched: list[str] = []
         self.shapes: list[tuple[str, int, int]] = []
         """name, threads and threads of a block of each launch"""
@@ -278,6 +280,11 @@ class PretendGpu(PaperKernels):
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
         places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
         return self.known.setdefault(asked, ((query << np.uint64(PLACE_BITS)) | places, found.hits["span"]))
+
+    def sample_rows(self, search, every, sampled) -> None:
+        """One seed, with a row for each position of the text where seeds are to be crowded."""
+        assert not sampled.any() and search.first_tile[-1] <= 256 * every
+        sampled[:] = 1, self.index.rows * self.crowded
 
     def note_longest(self, search) -> None:
         assert search.noting and not search.ends.any()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from oracles.mems import find_mems as expected_mems
 from warpseed import build_index, find_mems
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu, cpu_steps
-from warpseed.mems.cpu_fast import SEED_WORK
+from warpseed.mems.fast import SEED_WORK
 
 LENGTH = 18
 COPIES = 3000
@@ -60,9 +61,13 @@ def test_crowded_reads_beside_others(
     assert max(each[:3]) < SEED_WORK / 4 and min(each[3:]) > 4 * SEED_WORK
     if long:
         monkeypatch.setattr(cpu, "LONG_READ", 1)
-    crowded = []
-    ways = cpu_steps._Steps._is_crowded
-    monkeypatch.setattr(cpu_steps._Steps, "_is_crowded", lambda steps: crowded.append(ways(steps)) or crowded[-1])
+    ways, steps_of = [], cpu_steps._Steps.__init__
+
+    def noted(steps: Any, *how: Any) -> None:
+        steps_of(steps, *how)
+        ways.append(steps.how.longest)
+
+    monkeypatch.setattr(cpu_steps._Steps, "__init__", noted)
     found = find_mems(index, reads, min_length=LENGTH, kind=kind).rows()
     names = ("query", "strand", "contig", "start", "read_start", "length")
     rows = list(zip(*(found[name].tolist() for name in names), strict=True))
@@ -70,4 +75,4 @@ def test_crowded_reads_beside_others(
         own = [tuple(row[1:]) for row in rows if row[0] == query]
         matches = expected_mems(contigs, read, LENGTH, kind)
         assert len(own) == len(matches) and set(own) == matches
-    assert crowded == ([False] * 3 + [True] * 3 if long else [])
+    assert ways == ([False] * 3 + [True] * 3 if long else [])

@@ -25,7 +25,7 @@ from warpseed.mems.fast import how_for
 from warpseed.mems.matches import KINDS, Criteria
 from warpseed.mems.reads import pack_long_reads
 from warpseed.mems.timing import Case, chosen_reads, time_dataset
-from warpseed.sequences.queries import read_queries, write_fastq
+from warpseed.sequences.queries import Queries, read_queries, write_fastq
 from warpseed.sequences.reference import read_reference
 from warpseed.sequences.simulate import simulate_reads
 
@@ -174,6 +174,20 @@ def test_the_floor_counts_what_must_be_read(
         sectors = floors.least_sectors(index, reads, criteria, found, table_length=table_length, threads=threads)
         assert sectors == {"table": seeds, "rows": rows, "text": text}
     assert seeds > 100
+
+
+def test_the_floor_of_crowded_reads_is_that_of_their_longest_matches(tmp_path: Path) -> None:
+    """Seeds of what the text is full of have more rows than there are sectors for the longest matches."""
+    fasta = tmp_path / "repeats.fa"
+    fasta.write_text(">a\n" + "GATTACAGGCATTC" * 400 + "\n")
+    index, reads = build_index(fasta), pack_long_reads(Queries.from_sequences(["GATTACAGGCATTC" * 9, "GATTACA" * 5]))
+    bases = 2 * int(reads.lengths.sum())
+    for kind, of_longest in (("super", True), ("maximal", False)):
+        criteria = Criteria(14, KINDS[kind], 2)
+        found = cpu.find_fast(index, reads, criteria)
+        sectors = floors.least_sectors(index, reads, criteria, found, table_length=10)
+        assert (sectors["table"] == bases) == of_longest
+        assert (sectors["rows"] > bases) == (not of_longest)
 
 
 # A GPU, played by the CPU: what the records of one look like

@@ -1,8 +1,10 @@
-"""The fast tier of maximal exact matches on a GPU: which appended matches are kept, and tiles of seeds."""
+"""The fast tier of maximal exact matches on a GPU: which appended matches are kept, tiles of seeds, and their rows."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,18 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from oracles.kmers import reverse_complement
 from oracles.lockstep import run_kernel
 from oracles.pretend_gpu import install
+from oracles.tagged import tagged_rows
+from warpseed import build_index
 from warpseed.compute import warp
 from warpseed.mems import gpu, gpu_fast
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import KINDS, MAXIMAL, PAPER, PLACE_BITS, SUPER, Criteria, pack_span
+from warpseed.mems.reads import pack_long_reads
 from warpseed.sequences.packed import Packed
+from warpseed.sequences.queries import Queries
 
 
 def is_wanted(kind: int, strand: int, begin: int, bases: int, length: int, ends: np.ndarray) -> bool:
@@ -88,3 +95,38 @@ def test_tiles_hold_all_seeds_and_there_is_a_warp_for_each(
             if len(some) != 1:
                 assert there == [sum(tiles[:before]) for before in range(len(some) + 1)]
             assert there[-1] <= gpu._most_tiles(reads, how)
+
+
+@pytest.mark.parametrize(("min_length", "every"), [(6, 1), (9, 2), (14, 1)])
+def test_rows_of_sampled_seeds(
+    monkeypatch: pytest.MonkeyPatch, write_reference: Callable[..., Path], min_length: int, every: int
+) -> None:
+    """Of every so many tiles: seeds that are in the read, and where each is in the text."""
+    draw = random.Random(min_length)
+    contig = "".join(draw.choices("ACGT", k=500)) + "GATTACA" * 60
+    index = build_index(write_reference([contig]), table_length=6)
+    sequences = [contig[90:390], "GATTACA" * 50, contig[480:520] + "N" + contig[:30], contig[:5]]
+    reads, how = pack_long_reads(Queries.from_sequences(sequences)), how_for(Criteria(min_length, SUPER, 2), 6, 900)
+    install(monkeypatch, None)
+    total = len(reads.words)
+    oriented = gpu_fast.OrientedReads(np.zeros(2 * total + 2, np.uint64), np.zeros(2 * total + 2, np.uint64))
+    run_kernel((gpu_fast,), (), (gpu_fast.orient_words, total, 32), reads, 2, oriented)
+    nothing, words = np.empty((0, 4), np.uint32), np.empty(0, np.uint64)
+    lists, first_tile = gpu_fast.AppendedMatches(words, words, words), gpu._first_tiles(reads, how)
+    search = gpu_fast.MatchSearch(
+        tagged_rows(index), reads, oriented, how, first_tile, nothing, lists, nothing, True, 0, len(contig)
+    )
+    sampled = np.zeros(2, np.uint64)
+    threads = 32 * gpu._most_tiles(reads, how)
+    run_kernel((gpu_fast,), (gpu_fast._tile_at,), (gpu_fast.sample_rows, threads, 32), search, every, sampled)
+    seeds, rows, tile = 0, 0, 0
+    for sequence in sequences:
+        for oriented_read in (sequence, reverse_complement(sequence)):
+            own = range(0, len(sequence) - 6 + 1, how.step)
+            for begin in range(0, len(own), gpu_fast.SEEDS_A_WARP):
+                for seed in own[begin : begin + gpu_fast.SEEDS_A_WARP] if tile % every == 0 else ():
+                    piece = oriented_read[seed : seed + 6]
+                    seeds += 1
+                    rows += sum(contig.startswith(piece, at) for at in range(len(contig)))
+                tile += 1
+    assert sampled.tolist() == [seeds, rows] and rows > 2 * seeds > 0

@@ -19,7 +19,7 @@ from warpseed.mems.cpu_block import (
 )
 from warpseed.mems.cpu_crowded import candidates_of
 from warpseed.mems.cpu_longest import scan_longest
-from warpseed.mems.fast import NO_MATCH, by_longest, match_of
+from warpseed.mems.fast import LONGEST_WORK, NO_MATCH, SEED_WORK, by_longest, match_of
 from warpseed.mems.matches import (
     MAXIMAL,
     count_occurrences,
@@ -29,15 +29,12 @@ from warpseed.mems.matches import (
 )
 from warpseed.mems.order import sort_by_part, sort_matches
 
-__all__ = ["CROWDED", "SEED_WORK", "choose", "scan_seeds", "scan_step", "search_range"]
+__all__ = ["CROWDED", "choose", "scan_seeds", "scan_step", "search_range"]
 
 _SEEDS = ITEMS // 4
 """Seeds of a pass, of which a crowded one becomes two, and each of these two more."""
 CROWDED = 16
 """Rows from which on a seed is taken apart."""
-SEED_WORK = 16
-"""Look-ups, candidates and compared words for each base of a read that take about as long as the longest match from
-every base on."""
 
 
 @scalar
@@ -307,19 +304,27 @@ def choose(how, ends, length, hits, begin, end):
 
 @scalar
 def _note(fast, how, reads, query, block, sink, state):
-    """Find the matches of a read, whose ends are noted: by seeds, and where those take more work than the longest match
-    from every base on, by that; returns (how, used, found, work)."""
-    length, tried = int64(reads.lengths[query]), int64(0)
-    block.ends[:, : length + int64(1)] = int32(0)
+    """Find the matches of a read, and note their ends; returns (how, used, found, work).
+
+    By seeds; where those take more work than the longest match from every base on, by that, which stores none; and
+    where this takes too much in its turn, as in long runs of a short unit, by seeds after all.
+    """
+    length, most, tried = int64(reads.lengths[query]), int64(sink.work), int64(0)
+    used, found, deed = state
     if not how.longest:
-        most = min(int64(SEED_WORK) * length, int64(sink.work))
-        stored, found, tried = _scan(fast, how, reads, query, block, sink, state, most)
-        if tried <= most:
-            return how, stored, found, tried
-        block.ends[:, : length + int64(1)] = int32(0)
-    how, state = by_longest(how), (state[0], state[1], int64(NOTE))
-    stored, found, work = _scan(fast, how, reads, query, block, sink, state, int64(sink.work))
-    return how, stored, found, tried + work
+        for longest in (False, True):
+            way = by_longest(how) if longest else how
+            bound = min(int64(LONGEST_WORK if longest else SEED_WORK) * length, most)
+            block.ends[:, : length + int64(1)] = int32(0)
+            begun = used, found, int64(NOTE) if longest else deed
+            stored, there, work = _scan(fast, way, reads, query, block, sink, begun, bound)
+            tried += work
+            if work <= bound:
+                return way, stored, there, tried
+    block.ends[:, : length + int64(1)] = int32(0)
+    begun = used, found, int64(NOTE) if how.longest else deed
+    stored, there, work = _scan(fast, how, reads, query, block, sink, begun, most)
+    return how, stored, there, work if work > most else tried + work
 
 
 @scalar

@@ -14,6 +14,8 @@ __all__ = ["scan_longest"]
 
 _LONG = 64
 """Bases of a match from which on it is looked up where the next one is that goes beyond it."""
+_COMPARISONS = 8
+"""Of a match from end to end, until it is found to be the longest, about."""
 
 
 @inlined
@@ -77,7 +79,7 @@ def _next_beyond(fast, how, read, begin, bases, end):
     while low < high:
         place = min(low + step, high) - int64(1) if doubling else (low + high) >> int64(1)
         _, more = _longest_from(fast, table_length, read, place, least)
-        work += int64(1) + (more >> int64(5))
+        work += int64(1) + int64(_COMPARISONS) * (more >> int64(5))
         if place + more > beyond:
             high, doubling = place, False
         else:
@@ -99,7 +101,7 @@ def scan_longest(fast, how, block, length, strand, place, sink, state):
             _prefetch(fast, how, block, begin, asked)
             work += asked - begin
         row, bases = _longest_from(fast, int64(how.table_length), read, begin, int64(how.min_length))
-        work += bases >> int64(5)
+        work += int64(_COMPARISONS) * (bases >> int64(5))
         if bases and state[2] & int64(NOTE):
             state = take_match(how, block, length, strand, (begin, bases, int64(0)), sink, state)
         elif bases and is_wanted(how, block.ends, strand, begin, bases, length):
@@ -119,6 +121,6 @@ def scan_longest(fast, how, block, length, strand, place, sink, state):
         else:
             begin, done = _next_beyond(fast, how, read, begin, bases, end)
             work += done
-        if in_steps and work > most:
+        if work > most:
             return state[0], state[1], work, begin, int64(0), int64(0)
     return state[0], state[1], work, int64(end), int64(0), int64(0)

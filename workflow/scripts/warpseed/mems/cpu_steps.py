@@ -13,7 +13,7 @@ from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast
 from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, Block, bound_ends, join_strands, new_block, orient
-from warpseed.mems.fast import How, how_for
+from warpseed.mems.fast import LONGEST_WORK, SEED_WORK, How, how_for
 from warpseed.mems.matches import MATCH, MAXIMAL, MOST_OCCURRENCES, PAPER, PLACE_BITS, SUPER, Criteria
 from warpseed.output.rows import Found, joined_parts
 from warpseed.output.sorting import stable_order
@@ -64,21 +64,24 @@ class _Steps:
             block = new_block(self._length, len(read.marks) == 0, noting=False)
             orient(read, 0, strand, block)
             self._blocks.append(block)
-        if criteria.kind != MAXIMAL and self._is_crowded():
-            self.how = self.how._replace(longest=True)
         noted = self._length + 1 if criteria.kind != MAXIMAL else 0
         self.ends = np.zeros((2, noted), np.int32)
+        if criteria.kind != MAXIMAL and not self.how.longest:
+            longest = self.how._replace(longest=True)
+            if not self._takes_at_most(SEED_WORK, self.how) and self._takes_at_most(LONGEST_WORK, longest):
+                self.how = longest
+            self.ends[...] = 0
 
-    def _is_crowded(self) -> bool:
-        """Whether the read takes more by seeds than by the longest match from every base on, as a part of it says."""
+    def _takes_at_most(self, work: int, how: How) -> bool:
+        """Whether a part of the read, one in its middle, takes no more work a base than that."""
         begin = max(0, self._length - _LARGEST_PART) // 2
         end = min(self._length, begin + _LARGEST_PART)
-        most = cpu_fast.SEED_WORK * (end - begin) // self.how.strands
-        nothing = np.empty(0, np.int64)
+        nothing, most = np.empty(0, np.int64), work * (end - begin) // how.strands
         sink = Sink(np.empty(0, MATCH), nothing, nothing, NO_LIMIT, False, *WHOLE_TEXT, most)
-        place = begin, end, 0, 0, True, most
-        _, behind, _, _ = cpu_fast.scan_step(self._fast, self.how, self._blocks[0], self._length, 0, place, sink, 0)
-        return behind < end
+        place, block = (begin, end, 0, 0, True, most), self._blocks[0]._replace(ends=self.ends)
+        how = how._replace(kind=PAPER)
+        _, behind, _, _ = cpu_fast.scan_step(self._fast, how, block, self._length, 0, place, sink, NOTE)
+        return behind == end
 
     def _parts(self) -> Iterator[_Part]:
         share = self._length * len(self._blocks) // (_PARTS * self._threads)

@@ -3,7 +3,8 @@
 The floor is that of `warpseed.measure.floors`. What must be read at least: of every seed of a read, in each
 orientation, a sector of the table; where the bases occur that every match holds which it is the first seed of, their
 rows of eight bytes, and at each of these places the text, of a match all that it covers. Where matches are found by the
-longest one from every base on, it is of every base a sector of the table, one of the rows, and two of the text.
+longest one from every base on, or could be with fewer sectors, it is of every base a sector of the table, one of the
+rows, and two of the text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure.floors import SECTOR, measure_kernels
 from warpseed.mems.cpu import find_fast
 from warpseed.mems.fast import how_for
-from warpseed.mems.matches import Criteria
+from warpseed.mems.matches import MAXIMAL, Criteria
 from warpseed.mems.reads import pack_long_reads
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed, all_known, oriented_marks, oriented_word
@@ -96,9 +97,10 @@ def least_sectors(
     how = how_for(criteria, table_length, index.rows)
     lengths = (found.hits["span"] >> np.uint64(32)).astype(np.int64)
     longer = int((lengths // _BASES_A_SECTOR).sum())
+    bases = how.strands * int(reads.lengths.sum(dtype=np.int64))
+    by_longest = {"table": bases, "rows": bases, "text": 2 * bases + longer}
     if how.longest:
-        bases = how.strands * int(reads.lengths.sum(dtype=np.int64))
-        return {"table": bases, "rows": bases, "text": 2 * bases + longer}
+        return by_longest
 
     def add(first: int, last: int) -> np.ndarray:
         sectors = np.zeros(3, np.int64)
@@ -106,7 +108,9 @@ def least_sectors(
         return sectors
 
     table, rows, text = map(int, sum(run_ranges(len(reads.lengths), threads, add), np.zeros(3, np.int64)))
-    return {"table": table, "rows": rows, "text": text + longer}
+    by_seeds = {"table": table, "rows": rows, "text": text + longer}
+    is_less = how.kind != MAXIMAL and sum(by_longest.values()) < sum(by_seeds.values())
+    return by_longest if is_less else by_seeds
 
 
 def measure_limits(

@@ -23,7 +23,7 @@ from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
-from warpseed.mems.fast import How, how_for
+from warpseed.mems.fast import SEED_ROWS, How, how_for
 from warpseed.mems.gpu_fast import (
     KEEPING_BLOCKS,
     SEEDS_A_WARP,
@@ -35,6 +35,7 @@ from warpseed.mems.gpu_fast import (
     bound_ends,
     keep_matches,
     orient_words,
+    sample_rows,
 )
 from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
 from warpseed.mems.gpu_output import MatchColumns, make_match_columns
@@ -81,6 +82,7 @@ __all__ = [
 _CROWDED_THREADS = 1 << 18
 _FIRST_GUESS = 0.2
 """Matches of a base that there is room for before any were searched, and at least."""
+_SAMPLED_TILES = 256
 _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
 
@@ -126,6 +128,15 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
     crowded = xp.empty((0, 4), xp.uint32)
     shared = tagged, reads, _oriented(reads, how.strands), how, first_tile, ends, nothing, crowded
     return MatchSearch(*shared, True, *WHOLE_TEXT)
+
+
+def _is_crowded(search: MatchSearch) -> bool:
+    """Whether seeds have so many rows that the longest match from every base on is found sooner, as a sample says."""
+    how, sampled = search.how, cupy().zeros(2, cupy().uint64)
+    every = -(-_most_tiles(search.reads, how) // _SAMPLED_TILES)
+    launch(sample_rows, 32 * _SAMPLED_TILES, BLOCK, search, every, sampled)
+    seeds, rows = map(int, sampled.get())
+    return rows * how.strands > SEED_ROWS * how.step * seeds
 
 
 class _Way(NamedTuple):
@@ -236,6 +247,9 @@ def fast_matches(
     """
     how = how_for(request.criteria, tagged.table_length, int(tagged.rows.shape[0]))
     search = _search(tagged, reads, how)
+    if how.kind != MAXIMAL and not how.longest and _is_crowded(search):
+        how = how._replace(longest=True)
+        search = search._replace(how=how, first_tile=cupy().zeros(1, np.int64))
     way = _Way(append_matches, append_crowded_matches, 32 * _most_tiles(reads, how))
     if how.longest:
         way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))

@@ -39,6 +39,7 @@ __all__ = [
     "keep_matches",
     "orient_words",
     "packed_match",
+    "sample_rows",
 ]
 
 SEEDS_A_WARP = 32
@@ -156,6 +157,21 @@ def _look_up(search, tile, seed):
     if high - low > int64(_MANY_ROWS):
         return exact_tag_range(search.tagged, low, high, word, held - int64(how.table_length), high)
     return low, high
+
+
+@kernel
+def sample_rows(search, every, sampled):
+    """Count the seeds of every `every`-th tile, and the rows that they have, in uint64[2] of zeros: a lane a seed."""
+    t = int64(cuda.grid(1))
+    number = (t >> int64(5)) * int64(every)
+    if number >= search.first_tile[search.reads.lengths.shape[0]]:
+        return
+    tile, how = _tile_at(search, number), search.how
+    seed = tile.seed + (t & int64(31)) * int64(how.step)
+    if seed + int64(how.min_length) - int64(how.step) + int64(1) <= tile.length:
+        low, high = _look_up(search, tile, seed)
+        cuda.atomic.add(sampled, 0, uint64(1))
+        cuda.atomic.add(sampled, 1, uint64(high - low))
 
 
 @scalar
