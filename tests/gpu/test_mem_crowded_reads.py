@@ -80,5 +80,5 @@ def test_crowded_reads_are_searched_without_seeds(
         played.crowded = crowded
     criteria = Criteria(LENGTH, kind, 2)
     assert_same(gpu.find_fast(index, reads, criteria), cpu.find_fast(index, reads, criteria))
-    assert ("sample_rows" in launched) == (kind != MAXIMAL)
+    assert ("sample_seeds" in launched) == (kind != MAXIMAL)
     assert ("note_longest" in launched) == (crowded and kind != MAXIMAL) == ("append_matches" not in launched)

@@ -281,10 +281,10 @@ class PretendGpu(PaperKernels):
         places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
         return self.known.setdefault(asked, ((query << np.uint64(PLACE_BITS)) | places, found.hits["span"]))
 
-    def sample_rows(self, search, every, sampled) -> None:
+    def sample_seeds(self, search, every, sampled) -> None:
         """One seed, with a row for each position of the text where seeds are to be crowded."""
         assert not sampled.any() and search.first_tile[-1] <= 256 * every
-        sampled[:] = 1, self.index.rows * self.crowded
+        sampled[:] = 1, self.index.rows * self.crowded, 1
 
     def note_longest(self, search) -> None:
         assert search.noting and not search.ends.any()

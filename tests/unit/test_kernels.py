@@ -176,7 +176,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "size_lines": lines,
         "put_lines": (*lines, words.view(np.uint8)),
         "orient_words": (kmers, 2, OrientedReads(words, words)),
-        "sample_rows": (mems, 3, words),
+        "sample_seeds": (mems, 3, words),
         "append_matches": (mems,),
         "append_crowded_matches": (mems,),
         "note_longest": (mems,),

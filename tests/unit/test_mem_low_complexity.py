@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from warpseed import build_index, find_mems
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.mems import cpu, cpu_crowded, cpu_steps
+from warpseed.mems.matches import KINDS, Criteria
+from warpseed.mems.reads import pack_long_reads
+from warpseed.output import collect
+from warpseed.sequences.queries import Queries
+from warpseed.tasks import Room
 
 DRAW = random.Random(41)
 LENGTH = 20
@@ -82,3 +88,21 @@ def test_two_runs_do_not_take_their_product(
     assert abs(len(found) - 2 * places) < 50
     # (A seed is every 8 bases.)
     assert 8 < len(taken) < bases // 8 * places // (1 << 18) // 4
+
+
+@pytest.mark.parametrize("work", [2000, 9000, 40_000])
+@pytest.mark.parametrize("kind", ["maximal", "paper", "super"])
+def test_what_is_given_up_is_counted_whole(
+    write_reference: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, kind: str, work: int
+) -> None:
+    """A read with more work than one call may do, and more matches than are wanted: all of them are dropped."""
+    contigs = [drawn(200) + UNITS[3] * 300 + drawn(50)]
+    index = build_index(write_reference(contigs))
+    reads = pack_long_reads(Queries.from_sequences([UNITS[3] * 200 + contigs[0][:150]]))
+    criteria = Criteria(14, KINDS[kind], 2)
+    expected = cpu.find_fast(index, reads, criteria, max_hits=10)
+    monkeypatch.setattr(collect, "_MOST_WORK", work)
+    found = cpu.find_first_fast(index, reads, criteria, Room(1 << 20), max_hits=10, watch=Stopwatch())
+    assert len(found.counts) == 1
+    assert (found.dropped_queries, found.dropped_hits) == (expected.dropped_queries, expected.dropped_hits)
+    assert expected.dropped_queries == 1 and expected.dropped_hits > 10

@@ -18,7 +18,7 @@ from oracles.pretend_gpu import install
 from oracles.tagged import tagged_rows
 from warpseed import build_index
 from warpseed.compute import warp
-from warpseed.mems import gpu, gpu_fast
+from warpseed.mems import gpu, gpu_fast, gpu_longest
 from warpseed.mems.fast import how_for
 from warpseed.mems.matches import KINDS, MAXIMAL, PAPER, PLACE_BITS, SUPER, Criteria, pack_span
 from warpseed.mems.reads import pack_long_reads
@@ -116,10 +116,10 @@ def test_rows_of_sampled_seeds(
     search = gpu_fast.MatchSearch(
         tagged_rows(index), reads, oriented, how, first_tile, nothing, lists, nothing, True, 0, len(contig)
     )
-    sampled = np.zeros(2, np.uint64)
+    sampled = np.zeros(3, np.uint64)
     threads = 32 * gpu._most_tiles(reads, how)
-    run_kernel((gpu_fast,), (gpu_fast._tile_at,), (gpu_fast.sample_rows, threads, 32), search, every, sampled)
-    seeds, rows, tile = 0, 0, 0
+    run_kernel((gpu_longest,), (gpu_fast.tile_at,), (gpu_longest.sample_seeds, threads, 32), search, every, sampled)
+    seeds, rows, words, tile = 0, 0, 0, 0
     for sequence in sequences:
         for oriented_read in (sequence, reverse_complement(sequence)):
             own = range(0, len(sequence) - 6 + 1, how.step)
@@ -128,5 +128,9 @@ def test_rows_of_sampled_seeds(
                     piece = oriented_read[seed : seed + 6]
                     seeds += 1
                     rows += sum(contig.startswith(piece, at) for at in range(len(contig)))
+                    longest = seed + min_length
+                    while longest <= len(sequence) and oriented_read[seed:longest] in contig:
+                        longest += 1
+                    words += (longest - 1 - seed) // 32 if longest > seed + min_length else 0
                 tile += 1
-    assert sampled.tolist() == [seeds, rows] and rows > 2 * seeds > 0
+    assert sampled.tolist() == [seeds, rows, words] and rows > 2 * seeds > 0 < words

@@ -272,8 +272,8 @@ def scan_step(fast, how, block, length, strand, place, sink, deed):
 
 @scalar
 def _scan(fast, how, reads, query, block, sink, state, most):
-    """Find the matches of a read, as `_scan_part`; returns (used, found, work). What takes more work than `most` may be
-    given up."""
+    """Find the matches of a read, as `_scan_part`; returns (used, found, work). What takes more work than `most` is
+    given up, and nothing is found."""
     work = int64(0)
     for s in range(how.strands):
         strand = int64(s)
@@ -283,7 +283,7 @@ def _scan(fast, how, reads, query, block, sink, state, most):
         work += done
         state = used, found, state[2]
         if stopped < length or work > most:
-            return state[0], state[1], max(work, most + int64(1))
+            return state[0], int64(0), max(work, most + int64(1))
     return state[0], state[1], work
 
 
@@ -311,20 +311,21 @@ def _note(fast, how, reads, query, block, sink, state):
     """
     length, most, tried = int64(reads.lengths[query]), int64(sink.work), int64(0)
     used, found, deed = state
-    if not how.longest:
-        for longest in (False, True):
-            way = by_longest(how) if longest else how
+    attempt = int64(2) if how.longest else int64(0)
+    while True:
+        longest = how.longest or attempt == int64(1)
+        way, bound = by_longest(how) if longest else how, most
+        if attempt < int64(2):
             bound = min(int64(LONGEST_WORK if longest else SEED_WORK) * length, most)
-            block.ends[:, : length + int64(1)] = int32(0)
-            begun = used, found, int64(NOTE) if longest else deed
-            stored, there, work = _scan(fast, way, reads, query, block, sink, begun, bound)
-            tried += work
-            if work <= bound:
-                return way, stored, there, tried
-    block.ends[:, : length + int64(1)] = int32(0)
-    begun = used, found, int64(NOTE) if how.longest else deed
-    stored, there, work = _scan(fast, how, reads, query, block, sink, begun, most)
-    return how, stored, there, work if work > most else tried + work
+        block.ends[:, : length + int64(1)] = int32(0)
+        begun = used, found, int64(NOTE) if longest else deed
+        stored, there, work = _scan(fast, way, reads, query, block, sink, begun, bound)
+        tried += work
+        if work <= bound:
+            return way, stored, there, min(tried, most)
+        if bound == most:
+            return way, stored, there, work
+        attempt += int64(1)
 
 
 @scalar

@@ -15,7 +15,7 @@ __all__ = ["scan_longest"]
 _LONG = 64
 """Bases of a match from which on it is looked up where the next one is that goes beyond it."""
 _COMPARISONS = 8
-"""Of a match from end to end, until it is found to be the longest, about."""
+"""Times that the bases of a match are compared until it is known to be the longest, about."""
 
 
 @inlined

@@ -110,14 +110,11 @@ def add_other_strand(patterns, entries, borders, first, last, counts):
     for query in range(first, last):
         i, j = borders[2 * query + 1] - int64(1), borders[2 * query + 1]
         while i >= borders[2 * query] and j < borders[2 * query + 2]:
-            begin, end = _part_of_read(patterns, entries, i)
-            other_begin, other_end = _part_of_read(patterns, entries, j)
-            if begin == other_begin and end == other_end:
+            mine, other = _part_of_read(patterns, entries, i), _part_of_read(patterns, entries, j)
+            if mine == other:
                 counts[i] = counts[j] = counts[i] + counts[j]
-            forward = begin < other_begin or (begin == other_begin and end <= other_end)
-            backward = other_begin < begin or (begin == other_begin and other_end <= end)
-            i -= int64(1) if forward else int64(0)
-            j += int64(1) if backward else int64(0)
+            i -= int64(mine <= other)
+            j += int64(other <= mine)
 
 
 @scalar

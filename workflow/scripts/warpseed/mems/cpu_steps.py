@@ -13,6 +13,7 @@ from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, Sink, limit_of
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.mems import cpu_fast
 from warpseed.mems.cpu_block import CHOOSE, NOTE, STORE, Block, bound_ends, join_strands, new_block, orient
+from warpseed.mems.cpu_fast import scan_step
 from warpseed.mems.fast import LONGEST_WORK, SEED_WORK, How, how_for
 from warpseed.mems.matches import MATCH, MAXIMAL, MOST_OCCURRENCES, PAPER, PLACE_BITS, SUPER, Criteria
 from warpseed.output.rows import Found, joined_parts
@@ -30,6 +31,8 @@ _HELD = 1 << 20
 """Matches that are held at least until it is known which are wanted."""
 _LEAST_PART, _LARGEST_PART = 1 << 12, 1 << 16
 """Bases of a part of a read, about."""
+_SAMPLE, _SAMPLES = 1 << 16, 16
+"""Bases of a read that are tried by each way, and the pieces that they are."""
 _PARTS = 8
 """Parts for each thread, about."""
 _LOW = np.uint64((1 << 32) - 1)
@@ -73,15 +76,16 @@ class _Steps:
             self.ends[...] = 0
 
     def _takes_at_most(self, work: int, how: How) -> bool:
-        """Whether a part of the read, one in its middle, takes no more work a base than that."""
-        begin = max(0, self._length - _LARGEST_PART) // 2
-        end = min(self._length, begin + _LARGEST_PART)
-        nothing, most = np.empty(0, np.int64), work * (end - begin) // how.strands
+        """Whether pieces from all over the read take no more work a base than that."""
+        bases = min(self._length, _SAMPLE // _SAMPLES)
+        nothing, most = np.empty(0, np.int64), work * bases // how.strands
         sink = Sink(np.empty(0, MATCH), nothing, nothing, NO_LIMIT, False, *WHOLE_TEXT, most)
-        place, block = (begin, end, 0, 0, True, most), self._blocks[0]._replace(ends=self.ends)
-        how = how._replace(kind=PAPER)
-        _, behind, _, _ = cpu_fast.scan_step(self._fast, how, block, self._length, 0, place, sink, NOTE)
-        return behind == end
+        block, how, within = self._blocks[0]._replace(ends=self.ends), how._replace(kind=PAPER), 0
+        for begin in np.linspace(0, self._length - bases, _SAMPLES, dtype=np.int64).tolist():
+            place = begin, begin + bases, 0, 0, True, most
+            _, behind, _, _ = scan_step(self._fast, how, block, self._length, 0, place, sink, NOTE)
+            within += behind == begin + bases
+        return within > _SAMPLES // 2
 
     def _parts(self) -> Iterator[_Part]:
         share = self._length * len(self._blocks) // (_PARTS * self._threads)

@@ -18,6 +18,7 @@ from warpseed.mems.matches import MAXIMAL, SUPER, Criteria
 
 __all__ = [
     "LONGEST_STEP",
+    "LONGEST_WORDS",
     "LONGEST_WORK",
     "NO_MATCH",
     "SEED_ROWS",
@@ -36,13 +37,13 @@ LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
 NO_MATCH = -1
 SEED_WORK = 16
-"""Look-ups, rows and compared words of seeds, for each base of a read, that take a core as long as the longest match
-from every base on."""
+"""Look-ups, rows and compared words of seeds, for each base of a read in both orientations, that take a core as long as
+the longest match from every base on."""
 LONGEST_WORK = 64
-"""Words that are compared for the longest matches, for each base of a read: more than is usual, far fewer than in
-long runs of a short unit."""
-SEED_ROWS = 6
-"""Rows of seeds, for each base of a read, that take a GPU as long."""
+"""What those longest matches take at most, but in long runs of a short unit: bases, and words that are compared."""
+SEED_ROWS, LONGEST_WORDS = 6, 4
+"""Rows of seeds, for each base of a read in both orientations, that take a GPU as long, if the longest match from a
+base has no more words than these: it is compared from each base on."""
 _SHORT = 2
 """Bases by which a match is longer than strings of which the text has each once, about, from which on seeds are
 better."""

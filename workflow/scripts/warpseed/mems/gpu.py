@@ -23,7 +23,7 @@ from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters
 from warpseed.fm_index.device import tagged_on_device
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
-from warpseed.mems.fast import SEED_ROWS, How, how_for
+from warpseed.mems.fast import LONGEST_WORDS, SEED_ROWS, How, how_for
 from warpseed.mems.gpu_fast import (
     KEEPING_BLOCKS,
     SEEDS_A_WARP,
@@ -35,9 +35,8 @@ from warpseed.mems.gpu_fast import (
     bound_ends,
     keep_matches,
     orient_words,
-    sample_rows,
 )
-from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest
+from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest, sample_seeds
 from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
@@ -131,12 +130,13 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
 
 
 def _is_crowded(search: MatchSearch) -> bool:
-    """Whether seeds have so many rows that the longest match from every base on is found sooner, as a sample says."""
-    how, sampled = search.how, cupy().zeros(2, cupy().uint64)
+    """Whether the longest match from every base on is found sooner than by seeds, as a sample of these says, for which
+    the host waits: they have many rows, and matches are not long."""
+    how, sampled = search.how, cupy().zeros(3, cupy().uint64)
     every = -(-_most_tiles(search.reads, how) // _SAMPLED_TILES)
-    launch(sample_rows, 32 * _SAMPLED_TILES, BLOCK, search, every, sampled)
-    seeds, rows = map(int, sampled.get())
-    return rows * how.strands > SEED_ROWS * how.step * seeds
+    launch(sample_seeds, 32 * _SAMPLED_TILES, BLOCK, search, every, sampled)
+    seeds, rows, words = map(int, sampled.get())
+    return rows * how.strands > SEED_ROWS * how.step * seeds and words <= LONGEST_WORDS * seeds
 
 
 class _Way(NamedTuple):

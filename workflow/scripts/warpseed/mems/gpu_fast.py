@@ -38,8 +38,9 @@ __all__ = [
     "end_of",
     "keep_matches",
     "orient_words",
+    "look_up",
     "packed_match",
-    "sample_rows",
+    "tile_at",
 ]
 
 SEEDS_A_WARP = 32
@@ -128,7 +129,7 @@ def orient_words(reads, strands, oriented):
 
 
 @scalar
-def _tile_at(search, tile):
+def tile_at(search, tile):
     """The tile with this number: those of a read lie behind each other, the reverse complement's last."""
     how, reads = search.how, search.reads
     query = owner_of(search.first_tile, tile)
@@ -141,7 +142,7 @@ def _tile_at(search, tile):
 
 
 @scalar
-def _look_up(search, tile, seed):
+def look_up(search, tile, seed):
     """The rows of a seed that can have a match."""
     how, words, marks = search.how, search.oriented.words, search.oriented.marks
     nothing = int64(0), int64(0)
@@ -157,21 +158,6 @@ def _look_up(search, tile, seed):
     if high - low > int64(_MANY_ROWS):
         return exact_tag_range(search.tagged, low, high, word, held - int64(how.table_length), high)
     return low, high
-
-
-@kernel
-def sample_rows(search, every, sampled):
-    """Count the seeds of every `every`-th tile, and the rows that they have, in uint64[2] of zeros: a lane a seed."""
-    t = int64(cuda.grid(1))
-    number = (t >> int64(5)) * int64(every)
-    if number >= search.first_tile[search.reads.lengths.shape[0]]:
-        return
-    tile, how = _tile_at(search, number), search.how
-    seed = tile.seed + (t & int64(31)) * int64(how.step)
-    if seed + int64(how.min_length) - int64(how.step) + int64(1) <= tile.length:
-        low, high = _look_up(search, tile, seed)
-        cuda.atomic.add(sampled, 0, uint64(1))
-        cuda.atomic.add(sampled, 1, uint64(high - low))
 
 
 @scalar
@@ -247,8 +233,8 @@ def append_matches(search):
         return
     me = int64(cuda.threadIdx.x)
     lane, step = me & int64(31), int64(search.how.step)
-    tile = _tile_at(search, number)
-    low, high = _look_up(search, tile, tile.seed + lane * step)
+    tile = tile_at(search, number)
+    low, high = look_up(search, tile, tile.seed + lane * step)
     if high - low > int64(CROWDED):
         set_aside(search.lists.cursors, search.crowded, (number, lane), (low, high), int64(RUN))
         high = low
@@ -269,7 +255,7 @@ def append_crowded_matches(search):
     start, end, step = runs_of_warp(search.lists.cursors, search.crowded)
     for entry in range(start, end, step):
         number, seed, first, last = run_at(search.crowded, entry)
-        tile = _tile_at(search, number)
+        tile = tile_at(search, number)
         for row in range(first, last, 32):
             at = tile.seed + seed * int64(search.how.step)
             _try_row(search, tile, at, int64(row) + lane, int64(row) + lane < last)

@@ -9,12 +9,14 @@ from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.owners import owner_of
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import position_of
-from warpseed.mems.gpu_fast import CROWDED, RUN, Tile, append_match, end_of, packed_match
+from warpseed.mems.gpu_fast import CROWDED, RUN, Tile, append_match, end_of, look_up, packed_match, tile_at
 from warpseed.mems.longest import longest_finder
 from warpseed.mems.matches import SUPER
 from warpseed.sequences.packed import first_word, one_word_each
 
-__all__ = ["append_crowded_longest", "append_longest", "note_longest"]
+__all__ = ["append_crowded_longest", "append_longest", "note_longest", "sample_seeds"]
+
+_MOST_SAMPLED = 512
 
 
 @inlined
@@ -65,6 +67,25 @@ def _wanted_from(search, tile, begin, bases):
     if search.how.kind == SUPER:
         return bases if end == bound else int64(0)
     return max(int64(search.how.min_length), bound - begin + int64(1)) if end > bound else int64(0)
+
+
+@kernel
+def sample_seeds(search, every, sampled):
+    """Count the seeds of every `every`-th tile, the rows that they have, and the words of the longest matches from them
+    on, as far as these are looked at: in uint64[3] of zeros, a lane a seed."""
+    t = int64(cuda.grid(1))
+    number = (t >> int64(5)) * int64(every)
+    if number >= search.first_tile[search.reads.lengths.shape[0]]:
+        return
+    tile, how = tile_at(search, number), search.how
+    seed = tile.seed + (t & int64(31)) * int64(how.step)
+    if seed + int64(how.min_length) - int64(how.step) + int64(1) <= tile.length:
+        low, high = look_up(search, tile, seed)
+        part = Tile(tile.query, tile.strand, tile.seed, tile.origin, min(tile.length, seed + int64(_MOST_SAMPLED)))
+        _, bases = _longest_at(search, part, seed)
+        cuda.atomic.add(sampled, 0, uint64(1))
+        cuda.atomic.add(sampled, 1, uint64(high - low))
+        cuda.atomic.add(sampled, 2, uint64(bases >> int64(5)))
 
 
 @kernel
