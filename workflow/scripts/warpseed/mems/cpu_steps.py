@@ -71,12 +71,14 @@ class _Steps:
         self.ends = np.zeros((2, noted), np.int32)
         if criteria.kind != MAXIMAL and not self.how.longest:
             longest = self.how._replace(longest=True)
-            if not self._takes_at_most(SEED_WORK, self.how) and self._takes_at_most(LONGEST_WORK, longest):
+            # By longest matches a long run of a short unit takes its square: none of the pieces may be of one.
+            by_seeds = self._pieces_within(SEED_WORK, self.how)
+            if by_seeds <= _SAMPLES // 2 and self._pieces_within(LONGEST_WORK, longest) == _SAMPLES:
                 self.how = longest
             self.ends[...] = 0
 
-    def _takes_at_most(self, work: int, how: How) -> bool:
-        """Whether pieces from all over the read take no more work a base than that."""
+    def _pieces_within(self, work: int, how: How) -> int:
+        """How many of _SAMPLES pieces from all over the read take no more work a base than that."""
         bases = min(self._length, _SAMPLE // _SAMPLES)
         nothing, most = np.empty(0, np.int64), work * bases // how.strands
         sink = Sink(np.empty(0, MATCH), nothing, nothing, NO_LIMIT, False, *WHOLE_TEXT, most)
@@ -85,7 +87,7 @@ class _Steps:
             place = begin, begin + bases, 0, 0, True, most
             _, behind, _, _ = scan_step(self._fast, how, block, self._length, 0, place, sink, NOTE)
             within += behind == begin + bases
-        return within > _SAMPLES // 2
+        return within
 
     def _parts(self) -> Iterator[_Part]:
         share = self._length * len(self._blocks) // (_PARTS * self._threads)
