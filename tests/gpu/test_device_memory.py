@@ -395,6 +395,7 @@ def test_matches_that_do_not_fit_together_come_in_windows_of_the_text(
     """Reads with tens of thousands of matches each, and memory for some thousand; by seeds, and by the longest match
     from every base on."""
     monkeypatch.setattr(mem_fast, "finds_longest", lambda *_: longest)
+    monkeypatch.setattr(mem_gpu, "_is_crowded", lambda *_: False)
     in_windows, cut = mem_gpu._in_windows, []
     monkeypatch.setattr(mem_gpu, "_in_windows", lambda *search: cut.append(search) or in_windows(*search))
     monkeypatch.setattr(mem_gpu, "free_memory", lambda: 1 << 18)

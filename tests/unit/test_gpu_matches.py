@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tables_of_pages import rows_of
 from warpseed.measure.records import read_records
@@ -108,3 +109,73 @@ def test_matches_on_sixteen_cores(row: int) -> None:
         one, all_of_them = medians[item, 1], medians[item, 16]
         expected += [f"{one:#.3g}", f"{all_of_them:#.3g}", f"{one / all_of_them:.2g}"]
     assert cells == expected
+
+
+HUMAN = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-human-mems" / "mems.tsv")
+"""Of a genome like a human one; there is one digest to each number of matches."""
+SIZES = rows_of(TEXT, "| L | matches of all reads | GPU, paper tier: intervals |")
+
+
+def at_the_papers_size(item: str, reads: int, tier: str, device: str, start: str) -> pd.DataFrame:
+    """Medians by threads, stage and metric."""
+    own = HUMAN[(HUMAN["item"] == item) & (HUMAN["queries"] == reads) & (HUMAN["tier"] == tier)]
+    own = own[(own["device"] == device) & own["parameters"].str.startswith(start)]
+    return own.groupby(["threads", "stage", "metric"])["value"].median()
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:#.3g}".rstrip(".") + " ms"
+
+
+@pytest.mark.parametrize(
+    ("row", "length"),
+    list(zip(SIZES, (12, 14, 16, 18, 20), strict=True)),
+    ids=lambda it: str(it[0] if isinstance(it, list) else ""),
+)
+def test_matches_at_the_papers_size(row: list[str], length: int) -> None:
+    start = f"min_length={length}; kind=paper;"
+    of_all, of_few = (at_the_papers_size("stages", reads, "paper", "gpu", start)[16] for reads in (25249, 400))
+    fast = at_the_papers_size("stages", 25249, "fast", "gpu", start)[16]
+    cores = at_the_papers_size("stages", 400, "paper", "cpu", start)
+    cells, there = [str(length)], of_few["total", "time"]
+    own = HUMAN[(HUMAN["item"] == "stages") & HUMAN["parameters"].str.startswith(start)]
+    assert (own.groupby("queries")["digest"].nunique() == 1).all()
+    every, few = (own[own["queries"] == reads]["results"].iloc[0] for reads in (25249, 400))
+    one, threads = cores[1, "total", "time"], cores[16, "total", "time"]
+    cells += [
+        f"{every:,}",
+        *map(milliseconds, (of_all["intervals", "time"], of_all["total", "time"], fast["total", "time"])),
+    ]
+    cells += [
+        f"{few:,}",
+        f"{one:#.3g} s",
+        f"{threads:#.3g} s",
+        milliseconds(there),
+        f"{one / there:.3g}",
+        f"{threads / there:.3g}",
+    ]
+    assert row == cells
+
+
+def test_what_is_said_of_the_papers_size() -> None:
+    start = "min_length=20; kind=super;"
+    memory, kernels, files = (
+        at_the_papers_size(item, 25249, "fast", "gpu", start)[16] for item in ("in_memory", "limits", "file_to_file")
+    )
+    told = re.search(
+        r"Of `super` all reads take (\S+) ms in memory, (\S+) of them kernels, (\S+) of the floor, and (\S+) s from",
+        PAGE,
+    )
+    expected = [f"{1e3 * memory['total', 'time']:.0f}", f"{1e3 * memory['kernel', 'time']:.0f}"]
+    expected += [f"{kernels['kernel', 'share']:.2f}", f"{files['total', 'time']:.2f}"]
+    assert told and list(told.groups()) == expected
+    core = [
+        at_the_papers_size("in_memory", 400, "fast", "cpu", f"min_length=20; kind={kind};")[1]
+        for kind in ("super", "paper")
+    ]
+    told = re.search(r"400 reads, L = 20, took one core (\S+) s for `super`, (\S+) s for `paper`", PAGE)
+    assert told and list(told.groups()) == [f"{times['total', 'time']:.1f}" for times in core]
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    last = SIZES[-1]
+    assert f"{last[3]} for the {last[1]} matches of its kind, {last[2]} of them for the intervals" in readme
+    assert f"one core takes {last[6]}, 16 threads {last[7]} and the GPU {last[8]} (records" in readme

@@ -12,12 +12,14 @@ from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-reads" / "one_error.tsv")
+REAL = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-celegans" / "one_error.tsv")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = rows_of(README.split("### Reads with one error")[1], "| reads | where | time | reads/s |")
 TABLES = rows_of(README, "| case | reads | CPU, 1 thread | GPU: copy in |")
 PAGE = " ".join((ROOT / "docs" / "one_error.md").read_text(encoding="utf-8").split())
 CASES = [
     ("limits", "r100_8M", "gpu", 16),
+    ("limits", "real_8M", "gpu", 16),
     ("file_to_file", "mixed_2M", "gpu", 16),
     ("file_to_bam", "mixed_2M", "gpu", 16),
     ("file_to_file", "r100", "cpu", 1),
@@ -27,7 +29,8 @@ CASES = [
 
 
 def of(item: str, case: str, device: str, threads: int, slots: int = 0) -> pd.DataFrame:
-    own = RECORDS[(RECORDS["item"] == item) & (RECORDS["case"] == case) & (RECORDS["device"] == device)]
+    records = REAL if case.startswith("real") else RECORDS
+    own = records[(records["item"] == item) & (records["case"] == case) & (records["device"] == device)]
     own = own[own["threads"] == threads]
     return own[own["parameters"].str.startswith(f"slots={slots};")] if slots else own
 
@@ -81,4 +84,8 @@ def test_what_the_page_says() -> None:
     assert f"reads of 100 bases take {took:.1f} ms, {8 / simulated['time']:.0f} M reads/s" in PAGE
     assert f"is {floor:.1f} ms, so that the share is {simulated['share']:.2f}." in PAGE
     alone, part = f"{1e3 * few['time']:.1f}", f"{125 * simulated['time']:.1f}"
+    own = of("limits", "real_8M", "gpu", 16)
+    real = own[own["stage"] == "kernel"].groupby("metric")["value"].median()
+    took, floor = 1e3 * real["time"], 1e3 * real["floor"]
+    assert f"take {took:.1f} ms, {8 / real['time']:.0f} M reads/s, of a floor of {floor:.1f} (records" in PAGE
     assert f"they take {alone} ms, where an eighth of the 8 million takes {part}" in PAGE

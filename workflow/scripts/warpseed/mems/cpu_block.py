@@ -24,6 +24,7 @@ __all__ = [
     "bound_ends",
     "is_wanted",
     "join_strands",
+    "may_begin",
     "new_block",
     "orient",
     "take_match",
@@ -60,8 +61,9 @@ class Block(NamedTuple):
     marks: np.ndarray
     """uint64[w + 3], its marks; uint64[0] where every base is known"""
     ends: np.ndarray
-    """int32[2, n + 1]: where the longest match from a place on ends; then what the end of a match must be, or be more
-    than. Of super matches by place in the read, of the paper's by strand and place in the read as it is searched for"""
+    """int32[2, n + 1]: where the longest match from a place on ends, of super matches by place in the read in the first
+    row, of the paper's by strand and place in the read as it is searched for; then, by strand and that place, what the
+    end of a match must be (super), or be more than"""
     seed: np.ndarray
     """int64[ITEMS], where an item's seed begins"""
     step: np.ndarray
@@ -129,13 +131,20 @@ def orient(reads, query, strand, block):
 
 
 @inlined
-def is_wanted(how, ends, strand, first, bases, length):
-    """Whether a match is kept."""
+def is_wanted(how, ends, strand, first, bases):
+    """Whether a match is kept, which begins at a base of the oriented read."""
     if how.kind == MAXIMAL:
         return True
-    row, place = key_of(how, strand, first, bases, length)
-    end = place + bases
-    return end == int64(ends[row, place]) if how.kind == SUPER else end > int64(ends[row, place])
+    end, bound = first + bases, int64(ends[strand, first])
+    return end == bound if how.kind == SUPER else end > bound
+
+
+@inlined
+def may_begin(how, ends, strand, first):
+    """Whether a match that is kept may begin at a base of the oriented read; not of maximal ones."""
+    if how.kind == SUPER:
+        return ends[strand, first] != int32(_NOWHERE)
+    return ends[strand, first + int64(1)] > ends[strand, first]
 
 
 @scalar
@@ -152,7 +161,7 @@ def take_match(how, block, length, strand, found_at, sink, state):
     if deed & int64(NOTE):
         row, key = key_of(how, strand, first, bases, length)
         block.ends[row, key] = max(int64(block.ends[row, key]), key + bases)
-    if deed & int64(CHOOSE) and not is_wanted(how, block.ends, strand, first, bases, length):
+    if deed & int64(CHOOSE) and not is_wanted(how, block.ends, strand, first, bases):
         return state
     if start < int64(sink.begin) or start >= int64(sink.end):
         return state
@@ -177,7 +186,8 @@ def join_strands(ends, length):
 
 @scalar
 def bound_ends(how, ends, length):
-    """From where matches end to what the end of one that is wanted must be (super), or be more than (paper)."""
+    """From where matches end to what the end of one that is wanted must be (super), or be more than (paper), for each
+    strand."""
     for strand in range(2 if how.kind == PAPER else 1):
         longest = int32(0)
         for begin in range(length + 1):
@@ -187,3 +197,9 @@ def bound_ends(how, ends, length):
             elif end <= longest:
                 ends[strand, begin] = int32(_NOWHERE)
             longest = max(longest, end)
+    if how.kind == SUPER:
+        ends[1, : length + int64(1)] = int32(_NOWHERE)
+        for begin in range(length):
+            end = int64(ends[0, begin])
+            if end != int64(_NOWHERE):
+                ends[1, length - end] = length - int64(begin)

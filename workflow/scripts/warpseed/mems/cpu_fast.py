@@ -296,7 +296,7 @@ def choose(how, ends, length, hits, begin, end):
         bases, first = span_of(hits[i].span)
         if strand:
             first = length - first - bases
-        if is_wanted(how, ends, strand, first, bases, length):
+        if is_wanted(how, ends, strand, first, bases):
             hits[to].place, hits[to].span = hits[i].place, hits[i].span
             to += int64(1)
     return to

@@ -36,7 +36,7 @@ __all__ = [
 LONGEST_STEP = 32
 """A step is no longer than what one comparison of words tells."""
 NO_MATCH = -1
-SEED_WORK = 16
+SEED_WORK = 8
 """Look-ups, rows and compared words of seeds, for each base of a read in both orientations, that take a core as long as
 the longest match from every base on."""
 LONGEST_WORK = 64

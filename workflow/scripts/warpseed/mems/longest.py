@@ -25,6 +25,14 @@ class LongestFinder(NamedTuple):
     longest_from: Any
     """with (least): (row that the read from `begin` on would stand before, bases of the longest match from there on, 0
     where it has less than `least`), int64"""
+    rows_between: Any
+    """with (least), the first of its steps: (first, behind the last) of the rows between which that row is, and bases
+    of the read that these share, int64; none at all where no match can be so long"""
+    compare: Any
+    """with (row), each step between: (bases that a row's suffix shares with the read from `begin` on, whether it comes
+    behind the read or goes on as it)"""
+    settled: Any
+    """with (row, most bases shared so far, bases as of `rows_between`, least), its last step: the bases, int64"""
     rows_around: Any
     """with (row, bases): (first, behind the last) of the rows around `row` whose suffixes share so many bases with the
     read from `begin` on, int64"""
@@ -56,7 +64,6 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
 
     @scalar
     def compare(index, read, begin, row):
-        """(bases that a row's suffix shares with the read, whether it comes behind the read, or goes on as it)."""
         words, marks, origin, length = read
         at, place = origin + begin, place_at(index, row)
         most, room = length - begin, room_at(index, place)
@@ -69,18 +76,33 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
         return agreed, theirs >> uint64(62) > mine >> uint64(62)
 
     @scalar
-    def longest_from(index, table_length, read, begin, least):
+    def rows_between(index, table_length, read, begin, least):
         words, marks, origin, length = read
         at, most = origin + begin, length - begin
         known = min(most, int64(32))
         if marks.shape[0]:
             known = min(known, leading_zeros(fetch_word(marks, at)) >> int64(1))
         if known < min(least, int64(32)) or most < least:
-            return int64(0), int64(0)
-        seen = min(known, int64(table_length))
-        entry = (fetch_word(words, at) & prefix_mask(seen)) >> uint64(int64(64) - int64(2) * int64(table_length))
-        first = table_at(index, int64(entry))
-        last = table_at(index, int64(entry) + (int64(1) << (int64(2) * (int64(table_length) - seen))))
+            return int64(0), int64(0), int64(0)
+        shared = min(known, int64(table_length))
+        entry = (fetch_word(words, at) & prefix_mask(shared)) >> uint64(int64(64) - int64(2) * int64(table_length))
+        behind = int64(entry) + (int64(1) << (int64(2) * (int64(table_length) - shared)))
+        return table_at(index, int64(entry)), table_at(index, behind), shared
+
+    @scalar
+    def settled(index, read, begin, row, best, shared, least):
+        # Rows beside those between which it is share less with the read than these.
+        if best < shared and least < shared:
+            most = read[3] - begin
+            if row > int64(0):
+                best = max(best, agreed_at(index, read, begin, row - int64(1), most))
+            if row < rows_in(index):
+                best = max(best, agreed_at(index, read, begin, row, most))
+        return best if best >= least else int64(0)
+
+    @scalar
+    def longest_from(index, table_length, read, begin, least):
+        first, last, shared = rows_between(index, table_length, read, begin, least)
         best = int64(0)
         while first < last:
             middle = (first + last) >> int64(1)
@@ -90,12 +112,7 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
                 last = middle
             else:
                 first = middle + int64(1)
-        if best < seen:
-            if first > int64(0):
-                best = max(best, agreed_at(index, read, begin, first - int64(1), most))
-            if first < rows_in(index):
-                best = max(best, agreed_at(index, read, begin, first, most))
-        return first, best if best >= least else int64(0)
+        return first, settled(index, read, begin, first, best, shared, least)
 
     @scalar
     def rows_around(index, read, begin, row, bases):
@@ -119,4 +136,4 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
             step >>= int64(1)
         return low, high
 
-    return LongestFinder(longest_from, rows_around, agreed_at)
+    return LongestFinder(longest_from, rows_between, compare, settled, rows_around, agreed_at)
