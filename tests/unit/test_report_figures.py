@@ -69,7 +69,7 @@ def test_figure_5_has_a_panel_for_each_machine_that_measured_it(tmp_path, draw):
         heights = sorted(bar.get_y() + bar.get_height() for bar in axes.patches)
         assert heights == pytest.approx(sorted(speedups)) and len(heights) == 10
     assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
-    assert words(drawn).count("S30: 11.0") == 2
+    assert words(drawn).count("published: 11.0") == 2
 
 
 def test_long_titles_of_figure_5s_panels_lie_on_nothing(tmp_path):

@@ -139,7 +139,7 @@ def _draw_bars(axes: Axes, chart: Bars) -> None:
         axes.annotate(text, (x, value), (9, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
     axes.tick_params(axis="y", which="minor", length=0)
     axes.set_xticks(range(len(chart.groups)), chart.groups)
-    axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.25 * bool(chart.points))
+    axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.35 * bool(chart.points))
     axes.grid(axis="y")
     axes.axhline(1, color=style.INK, lw=0.9)
     if chart.values:

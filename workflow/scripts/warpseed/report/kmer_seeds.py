@@ -107,7 +107,7 @@ def _figure_5_bars(measurements: Measurements, values: pd.DataFrame, known: list
         series={f"over {_cores(count)}": shades[rank % 2] for rank, count in enumerate(threads)},
         values=heights,
         points=[
-            (row["speedup"], f"published\n{row['case']}: {row['speedup']:.1f}\nover {_cores(row['numerator_threads'])}")
+            (row["speedup"], f"published: {row['speedup']:.1f}\n{row['case']}, over {_cores(row['numerator_threads'])}")
             for row in known
         ],
     )
