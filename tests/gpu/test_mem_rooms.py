@@ -84,3 +84,34 @@ def test_what_finds_no_room_at_first_is_searched_again(
     short = [entries > there for entries, there in zip(needed[0], room, strict=True)]
     # Which part of a list a match is in depends on the GPU's turns: the next attempt may be short by a few again.
     assert short == [there == SEGMENTS for there in room] and 1 < len(needed) < 8
+
+
+@pytest.mark.parametrize(("kind", "longest"), [(MAXIMAL, False), (SUPER, True)])
+def test_what_was_needed_is_remembered(
+    monkeypatch: pytest.MonkeyPatch, index: Any, reads: Packed, kind: int, longest: bool
+) -> None:
+    """The next search like it has room at once, for what is crowded too; one of other matches has not."""
+    install(monkeypatch, index)
+    monkeypatch.setattr(device, "_probe", lambda size: None)
+    monkeypatch.setattr(fast, "finds_longest", lambda *_: longest)
+    monkeypatch.setattr(gpu, "_FIRST_GUESS", (0.0, 0.0))
+    append, rooms = gpu._append, []
+
+    def noted(search: Any, way: Any, room: Any) -> Any:
+        rooms.append(room)
+        return append(search, way, room)
+
+    def short_room(guess: list[float], bases: int) -> Any:
+        return gpu._Room(*(SEGMENTS * (1 + round(each * bases) // SEGMENTS) for each in guess))
+
+    monkeypatch.setattr(gpu, "_append", noted)
+    monkeypatch.setattr(gpu, "_first_room", short_room)
+    try:
+        for length, is_like in ((9, False), (9, True), (10, False)):
+            rooms.clear()
+            gpu.find_fast(index, reads, Criteria(length, kind, 2))
+            assert (len(rooms) == 1) == is_like
+            assert (min(rooms[0]) > SEGMENTS) == is_like
+    finally:
+        with device.on_device(0):
+            device.release(index)

@@ -64,6 +64,9 @@ class _Atomic:
     def min(self, array: np.ndarray, place: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: min(before, value))
 
+    def max(self, array: np.ndarray, place: Any, value: Any) -> Any:
+        return self._change(array, place, lambda before: max(before, value))
+
     def or_(self, array: np.ndarray, place: Any, value: Any) -> Any:
         return self._change(array, place, lambda before: before | value)
 

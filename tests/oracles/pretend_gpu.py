@@ -20,7 +20,7 @@ from warpseed.kmer_seeds.gpu_inexact import KEPT
 from warpseed.kmer_seeds.kmers import QUERY_SHIFT
 from warpseed.kmer_seeds.output import expand as expand_hits
 from warpseed.mems import cpu as mem_cpu
-from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS
+from warpseed.mems.matches import MAXIMAL, PLACE_BITS
 from warpseed.mems.matches import Criteria as MemCriteria
 from warpseed.mems.output import MATCH_ROW
 from warpseed.mems.output import expand as expand_matches
@@ -305,8 +305,9 @@ class PretendGpu(PaperKernels):
         place = (keys & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1)
         inside = (place >= search.begin) & (place < search.end)
         keys, spans = keys[inside], spans[inside]
-        # As if one seed for every ten words were crowded: where they have no room, some matches are not met.
-        lists.cursors[SEGMENTS] = len(search.reads.words) // 10
+        # As if there were a crowded seed for every ten words, in each part: where they have no room, some matches are
+        # not met.
+        lists.cursors[SEGMENTS:-1] = len(search.reads.words) // 10
         if lists.cursors[SEGMENTS] > len(search.crowded) // SEGMENTS:
             keys, spans = keys[::3], spans[::3]
         for segment in range(SEGMENTS):
@@ -324,7 +325,7 @@ class PretendGpu(PaperKernels):
 
     def bound_ends(self, reads, kind, ends) -> None:
         """They are marked; in truth all change, and once alone."""
-        assert kind != MAXIMAL and len(ends) == 32 * len(reads.words) * (2 if kind == PAPER else 1)
+        assert kind != MAXIMAL and len(ends) == 2 * 32 * len(reads.words)
         assert not ends.any()
         ends[0] = 1
 

@@ -126,7 +126,8 @@ def append_word(lists, reserved, number, query, word):
 
 @scalar
 def set_aside(cursors, crowded, item, rows, run):
-    """Leave the rows of a crowded bucket to whole warps, in runs.
+    """Leave the rows of a crowded bucket to whole warps, in runs: those of one bucket go to all parts of the list by
+    turns.
 
     Parameters
     ----------
@@ -137,9 +138,9 @@ def set_aside(cursors, crowded, item, rows, run):
     rows : (int64 first, int64 behind the last)
     run : int64, rows of a run at most
     """
-    segment = int64(cuda.blockIdx.x) & int64(SEGMENTS - 1)
     room = int64(crowded.shape[0]) // int64(SEGMENTS)
     for first in range(rows[0], rows[1], run):
+        segment = (int64(cuda.blockIdx.x) + int64(first) // run) & int64(SEGMENTS - 1)
         slot = int64(cuda.atomic.add(cursors, int64(SEGMENTS) + segment, uint64(1)))
         if slot < room:
             entry = segment * room + slot

@@ -4,7 +4,7 @@ The floor is that of `warpseed.measure.floors`. What must be read at least: of e
 orientation, a sector of the table; where the bases occur that every match holds which it is the first seed of, their
 rows of eight bytes, and at each of these places the text, of a match all that it covers. Where matches are found by the
 longest one from every base on, or could be with fewer sectors, it is of every base a sector of the table, one of the
-rows, and two of the text.
+rows where the table's string occurs, and of the text what long matches cover.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from warpseed.fm_index.buckets import narrow
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.measure.floors import SECTOR, measure_kernels
 from warpseed.mems.cpu import find_fast
-from warpseed.mems.fast import how_for
+from warpseed.mems.fast import How, how_for
 from warpseed.mems.matches import MAXIMAL, Criteria
 from warpseed.mems.reads import pack_long_reads
 from warpseed.output.rows import Found
@@ -66,7 +66,8 @@ def _rows_of(fast, table_length, word, bases):
 
 @scalar
 def _add_sectors(fast, table_length, reads, how, first, last, sectors):
-    """Add to int64[3], for the reads [first, last): seeds, sectors of rows that can have a match, and these rows."""
+    """Add to int64[4], for the reads [first, last): seeds, sectors of rows that can have a match, these rows, and seeds
+    that have some."""
     known = all_known(reads)
     held = int64(how.min_length) - int64(how.step) + int64(1)
     bases = min(held, int64(32))
@@ -82,6 +83,7 @@ def _add_sectors(fast, table_length, reads, how, first, last, sectors):
                 sectors[0] += 1
                 sectors[1] += (rows + int64(_ROWS_A_SECTOR) - int64(1)) // int64(_ROWS_A_SECTOR)
                 sectors[2] += rows
+                sectors[3] += rows > 0
 
 
 def least_sectors(
@@ -97,17 +99,21 @@ def least_sectors(
     how = how_for(criteria, table_length, index.rows)
     lengths = (found.hits["span"] >> np.uint64(32)).astype(np.int64)
     longer = int((lengths // _BASES_A_SECTOR).sum())
-    bases = how.strands * int(reads.lengths.sum(dtype=np.int64))
-    by_longest = {"table": bases, "rows": bases, "text": 2 * bases + longer}
+
+    def counted(how: How) -> list[int]:
+        def add(first: int, last: int) -> np.ndarray:
+            sectors = np.zeros(4, np.int64)
+            _add_sectors(index.fast, index.table_length, reads, how, first, last, sectors)
+            return sectors
+
+        counts: list[int] = sum(run_ranges(len(reads.lengths), threads, add), np.zeros(4, np.int64)).tolist()
+        return counts
+
+    bases, _, _, occurring = counted(how._replace(min_length=min(how.min_length, table_length), step=1))
+    by_longest = {"table": bases, "rows": occurring, "text": longer}
     if how.longest:
         return by_longest
-
-    def add(first: int, last: int) -> np.ndarray:
-        sectors = np.zeros(3, np.int64)
-        _add_sectors(index.fast, index.table_length, reads, how, first, last, sectors)
-        return sectors
-
-    table, rows, text = map(int, sum(run_ranges(len(reads.lengths), threads, add), np.zeros(3, np.int64)))
+    table, rows, text, _ = counted(how)
     by_seeds = {"table": table, "rows": rows, "text": text + longer}
     is_less = how.kind != MAXIMAL and sum(by_longest.values()) < sum(by_seeds.values())
     return by_longest if is_less else by_seeds

@@ -36,7 +36,13 @@ from warpseed.mems.gpu_fast import (
     keep_matches,
     orient_words,
 )
-from warpseed.mems.gpu_longest import append_crowded_longest, append_longest, note_longest, sample_seeds
+from warpseed.mems.gpu_longest import (
+    WORDS_A_WARP,
+    append_crowded_longest,
+    append_longest,
+    note_longest,
+    sample_seeds,
+)
 from warpseed.mems.gpu_output import MatchColumns, make_match_columns
 from warpseed.mems.gpu_shared import (
     BYTES_A_MATCH,
@@ -79,8 +85,8 @@ __all__ = [
 ]
 
 _CROWDED_THREADS = 1 << 18
-_FIRST_GUESS = 0.2
-"""Matches of a base that there is room for before any were searched, and at least."""
+_FIRST_GUESS = (0.2, 0.001)
+"""Matches of a base that there is room for before any were searched, and at least; and runs set aside."""
 _SAMPLED_TILES = 256
 _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
@@ -122,7 +128,7 @@ def _search(tagged: TaggedIndex, reads: Packed, how: How) -> MatchSearch:
     """What all threads of a search share, without lists to append to."""
     xp = cupy()
     first_tile = xp.zeros(1, xp.int64) if how.longest else _first_tiles(reads, how)
-    ends = xp.empty({MAXIMAL: 0, PAPER: 2}.get(how.kind, 1) * 32 * len(reads.words), xp.uint32)
+    ends = xp.empty(0 if how.kind == MAXIMAL else 2 * 32 * len(reads.words), xp.uint32)
     nothing = AppendedMatches(*(xp.empty(0, xp.uint64) for _ in range(3)))
     crowded = xp.empty((0, 4), xp.uint32)
     shared = tagged, reads, _oriented(reads, how.strands), how, first_tile, ends, nothing, crowded
@@ -169,14 +175,14 @@ class _Appended(NamedTuple):
     """What a search found; if it needed more room than there was, not all."""
 
     kept: _Kept
-    matches: int
-    """that were appended, wanted or not"""
+    appended: _Room
+    """matches, wanted or not, and runs"""
     needed: _Room
 
 
-def _first_room(matches: float, way: _Way) -> _Room:
-    """Room for about so many matches, and for what is most often crowded."""
-    return _Room(SEGMENTS * (64 + int(1.1 * matches) // SEGMENTS), SEGMENTS * (64 + way.threads // 2048))
+def _first_room(guess: list[float], bases: int) -> _Room:
+    """Room for what a base has, as `fast_matches` takes it, of so many bases."""
+    return _Room(*(SEGMENTS * (64 + int(1.1 * each * bases) // SEGMENTS) for each in guess))
 
 
 def _append(search: MatchSearch, way: _Way, room: _Room) -> _Appended:
@@ -199,9 +205,10 @@ def _append(search: MatchSearch, way: _Way, room: _Room) -> _Appended:
     wanted = cursors[2 * SEGMENTS :], wanted_keys, wanted_spans, counts
     launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, lists, reads, kind, search.ends, *wanted)
     used = cursors.get().astype(np.int64)
-    needed = _Room(*(SEGMENTS * int(part.max()) for part in (used[:SEGMENTS], used[SEGMENTS : 2 * SEGMENTS])))
+    each = used[:SEGMENTS], used[SEGMENTS : 2 * SEGMENTS]
+    all_parts, needed = (_Room(*map(int, entries)) for entries in (map(np.sum, each), SEGMENTS * np.max(each, axis=1)))
     kept = _Kept(wanted_keys[: used[-1]], wanted_spans[: used[-1]], counts.view(xp.int64))
-    return _Appended(kept, int(used[:SEGMENTS].sum()), needed)
+    return _Appended(kept, all_parts, needed)
 
 
 def _bound(search: MatchSearch) -> None:
@@ -238,7 +245,8 @@ def fast_matches(
 
     Parameters
     ----------
-    guess : one number, the matches of a base that room is made for; changed to those that needed room
+    guess : two numbers, the matches of a base that room is made for, and the runs of crowded rows; changed to those
+        that needed room
 
     Returns
     -------
@@ -252,13 +260,14 @@ def fast_matches(
         search = search._replace(how=how, first_tile=cupy().zeros(1, np.int64))
     way = _Way(append_matches, append_crowded_matches, 32 * _most_tiles(reads, how))
     if how.longest:
-        way = _Way(append_longest, append_crowded_longest, 32 * how.strands * len(reads.words))
+        warps = -(-how.strands * len(reads.words) // WORDS_A_WARP)
+        way = _Way(append_longest, append_crowded_longest, 32 * warps)
         search.ends.fill(0)
         launch(note_longest, way.threads, BLOCK, search)
         _bound(search)
         search = search._replace(noting=False)
     bases = 32 * len(reads.words)
-    room = _first_room(guess[0] * bases, way)
+    room = _first_room(guess, bases)
     while True:
         appended = _append(search, way, room)
         needed = appended.needed
@@ -271,7 +280,8 @@ def fast_matches(
         if all_noted and too_many:
             return _in_windows(search._replace(noting=False), way, room.crowded, request)
         room = _Room(room.matches if too_many else max(room.matches, needed.matches), max(room.crowded, needed.crowded))
-    guess[0] = max(_FIRST_GUESS, room_next_time(needed.matches, appended.matches) / max(1, bases))
+    again = map(room_next_time, needed, appended.appended)
+    guess[:] = (max(least, entries / max(1, bases)) for least, entries in zip(_FIRST_GUESS, again, strict=True))
     kept = appended.kept
     del search, appended
     return _settled(kept, request)
@@ -300,9 +310,9 @@ def _in_windows(search: MatchSearch, way: _Way, crowded_room: int, request: Matc
 
 
 def _guess(index: SeedIndex, request: MatchRequest) -> list[float]:
-    """Matches of a base that the search before had, of the same kind of match."""
+    """What a base had in the search before, of the same kind of match."""
     length, kind = request.criteria.min_length, request.criteria.kind
-    return resident(index, f"matches of a base, {kind} from {length}", lambda: [_FIRST_GUESS])
+    return resident(index, f"matches of a base, {kind} from {length}", lambda: [*_FIRST_GUESS])
 
 
 def fast_batch(
@@ -410,5 +420,5 @@ def device_run(
     watch, request = watch or Stopwatch(), Request(criteria, limit_of(max_hits))
     if tier == "paper":
         return paper_run(index, reads, request, parameters, watch)
-    tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [_FIRST_GUESS]
+    tagged, on_device, guess = tagged_on_device(index, watch), to_device(reads), [*_FIRST_GUESS]
     return lambda: results_of(fast_matches(tagged, on_device, request, guess))

@@ -51,7 +51,6 @@ RUN = 256
 _MANY_ROWS = 8
 """Rows of a seed from which on the bases behind it are looked at, too."""
 _ENDS_A_THREAD = 8
-_NOWHERE = 0xFFFF_FFFF
 
 
 class OrientedReads(NamedTuple):
@@ -86,8 +85,9 @@ class MatchSearch(NamedTuple):
     """int64[n + 1], where each read's tiles begin: the seeds of an orientation are cut into tiles of SEEDS_A_WARP;
     int64[1] where matches are found by the longest one from every base on, which has none"""
     ends: np.ndarray
-    """uint32[32·total], or twice as many, a strand each, for the paper's kind: where the longest match from a base on
-    ends; then what `bound_ends` makes of it. uint32[0] where all matches are wanted"""
+    """uint32[2·32·total], a strand each: where the longest match from a base on ends, of super matches all in the first
+    half, by place in the read as it is written; then what `bound_ends` makes of it. uint32[0] where all matches are
+    wanted"""
     lists: AppendedMatches
     crowded: np.ndarray
     """uint32[…, 4], tile, seed of the tile, first row, row behind the last"""
@@ -287,8 +287,9 @@ def _largest_before(warp_largest, mine, carried):
 
 @kernel
 def bound_ends(reads, kind, ends):
-    """From where matches end to what the end of one that is wanted is (super), or is more than (paper): of every base
-    of a read, on every strand for the paper's, by the greatest end of those before it. A block a read, and strand."""
+    """From where matches end to what the end of one that is wanted is (super; 0 where none begins), or is more than
+    (paper), for each strand: by the greatest end of those from bases before it. A block a read, and strand for the
+    paper's."""
     warp_largest = cuda.shared.array(WARPS, int32)
     number = int64(cuda.blockIdx.x)
     strands = int64(2) if kind == PAPER else int64(1)
@@ -308,7 +309,10 @@ def bound_ends(reads, kind, ends):
             if kind == PAPER:
                 ends[base + int64(i)] = uint32(longest)
             elif end <= longest:
-                ends[base + int64(i)] = uint32(_NOWHERE)
+                ends[base + int64(i)] = uint32(0)
+            else:
+                opposite = base + int64(32) * int64(reads.words.shape[0])
+                ends[opposite + length - int64(end)] = uint32(length - int64(i))
             longest = max(longest, end)
 
 

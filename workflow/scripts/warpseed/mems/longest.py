@@ -31,6 +31,9 @@ class LongestFinder(NamedTuple):
     compare: Any
     """with (row), each step between: (bases that a row's suffix shares with the read from `begin` on, whether it comes
     behind the read or goes on as it)"""
+    search_between: Any
+    """with (first, last, best), what follows it: (row from `first` to `last` that the read from `begin` on would stand
+    before, most bases that one compared on the way shares, `best` at least), int64"""
     settled: Any
     """with (row, most bases shared so far, bases as of `rows_between`, least), its last step: the bases, int64"""
     rows_around: Any
@@ -101,9 +104,7 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
         return best if best >= least else int64(0)
 
     @scalar
-    def longest_from(index, table_length, read, begin, least):
-        first, last, shared = rows_between(index, table_length, read, begin, least)
-        best = int64(0)
+    def search_between(index, read, begin, first, last, best):
         while first < last:
             middle = (first + last) >> int64(1)
             agreed, behind = compare(index, read, begin, middle)
@@ -112,7 +113,13 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
                 last = middle
             else:
                 first = middle + int64(1)
-        return first, settled(index, read, begin, first, best, shared, least)
+        return first, best
+
+    @scalar
+    def longest_from(index, table_length, read, begin, least):
+        first, last, shared = rows_between(index, table_length, read, begin, least)
+        row, best = search_between(index, read, begin, first, last, int64(0))
+        return row, settled(index, read, begin, row, best, shared, least)
 
     @scalar
     def rows_around(index, read, begin, row, bases):
@@ -136,4 +143,4 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
             step >>= int64(1)
         return low, high
 
-    return LongestFinder(longest_from, rows_between, compare, settled, rows_around, agreed_at)
+    return LongestFinder(longest_from, rows_between, compare, search_between, settled, rows_around, agreed_at)
