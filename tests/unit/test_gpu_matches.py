@@ -111,16 +111,28 @@ def test_matches_on_sixteen_cores(row: int) -> None:
     assert cells == expected
 
 
-HUMAN = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-human-mems" / "mems.tsv")
-"""Of a genome like a human one; there is one digest to each number of matches."""
+OF_FEW, OF_ALL = (
+    read_records(ROOT / "resources" / "measurements" / f"nvidia-h200-{name}" / "mems.tsv")
+    for name in ("human-mems", "human-mems-gpu")
+)
+"""Of a genome like a human one, of 400 reads and of all."""
 SIZES = rows_of(TEXT, "| L | matches of all reads | GPU, paper tier: intervals |")
 
 
-def at_the_papers_size(item: str, reads: int, tier: str, device: str, start: str) -> pd.DataFrame:
+def at_the_papers_size(item: str, tier: str, device: str, start: str, reads: int = 25249) -> pd.DataFrame:
     """Medians by threads, stage and metric."""
-    own = HUMAN[(HUMAN["item"] == item) & (HUMAN["queries"] == reads) & (HUMAN["tier"] == tier)]
+    records = OF_ALL if reads == 25249 else OF_FEW
+    own = records[(records["item"] == item) & (records["queries"] == reads) & (records["tier"] == tier)]
     own = own[(own["device"] == device) & own["parameters"].str.startswith(start)]
     return own.groupby(["threads", "stage", "metric"])["value"].median()
+
+
+def results_at_the_papers_size(start: str, reads: int = 25249) -> str:
+    """How many matches there are; all that found them found the same."""
+    own = pd.concat([OF_FEW, OF_ALL])
+    own = own[(own["item"] == "stages") & own["parameters"].str.startswith(start) & (own["queries"] == reads)]
+    assert set(own["tier"]) == {"paper", "fast"} and own["digest"].nunique() == 1
+    return f"{own['results'].iloc[0]:,}"
 
 
 def milliseconds(seconds: float) -> str:
@@ -131,48 +143,44 @@ def milliseconds(seconds: float) -> str:
 def test_matches_at_the_papers_size(row: int) -> None:
     length = (12, 14, 16, 18, 20)[row]
     start = f"min_length={length}; kind=paper;"
-    of_all, of_few = (at_the_papers_size("stages", reads, "paper", "gpu", start)[16] for reads in (25249, 400))
-    fast = at_the_papers_size("stages", 25249, "fast", "gpu", start)[16]
-    cores = at_the_papers_size("stages", 400, "paper", "cpu", start)
-    cells, there = [str(length)], of_few["total", "time"]
-    own = HUMAN[(HUMAN["item"] == "stages") & HUMAN["parameters"].str.startswith(start)]
-    assert (own.groupby("queries")["digest"].nunique() == 1).all()
-    every, few = (own[own["queries"] == reads]["results"].iloc[0] for reads in (25249, 400))
+    paper, fast = (at_the_papers_size("stages", tier, "gpu", start)[16] for tier in ("paper", "fast"))
+    there = at_the_papers_size("stages", "paper", "gpu", start, 400)[16]["total", "time"]
+    cores = at_the_papers_size("stages", "paper", "cpu", start, 400)
     one, threads = cores[1, "total", "time"], cores[16, "total", "time"]
-    cells += [
-        f"{every:,}",
-        *map(milliseconds, (of_all["intervals", "time"], of_all["total", "time"], fast["total", "time"])),
-    ]
-    cells += [
-        f"{few:,}",
+    assert len(SIZES) == 5 and SIZES[row] == [
+        str(length),
+        results_at_the_papers_size(start),
+        *map(milliseconds, (paper["intervals", "time"], paper["total", "time"], fast["total", "time"])),
+        results_at_the_papers_size(start, 400),
         f"{one:#.3g} s",
         f"{threads:#.3g} s",
         milliseconds(there),
         f"{one / there:.3g}",
         f"{threads / there:.3g}",
     ]
-    assert SIZES[row] == cells and len(SIZES) == 5
 
 
 def test_what_is_said_of_the_papers_size() -> None:
     start = "min_length=20; kind=super;"
     memory, kernels, files = (
-        at_the_papers_size(item, 25249, "fast", "gpu", start)[16] for item in ("in_memory", "limits", "file_to_file")
+        at_the_papers_size(item, "fast", "gpu", start)[16] for item in ("in_memory", "limits", "file_to_file")
     )
     told = re.search(
-        r"Of `super` all reads take (\S+) ms in memory, (\S+) of them kernels, (\S+) of the floor, and (\S+) s from",
+        r"`super` of all reads takes (\S+) ms in memory for L = 20, (\S+) of them kernels, (\S+) of the floor, and "
+        r"(\S+) s from",
         PAGE,
     )
     expected = [f"{1e3 * memory['total', 'time']:.0f}", f"{1e3 * memory['kernel', 'time']:.0f}"]
     expected += [f"{kernels['kernel', 'share']:.2f}", f"{files['total', 'time']:.2f}"]
     assert told and list(told.groups()) == expected
     core = [
-        at_the_papers_size("in_memory", 400, "fast", "cpu", f"min_length=20; kind={kind};")[1]
+        at_the_papers_size("in_memory", "fast", "cpu", f"min_length=20; kind={kind};", 400)[1]
         for kind in ("super", "paper")
     ]
-    told = re.search(r"400 reads, L = 20, took one core (\S+) s for `super`, (\S+) s for `paper`", PAGE)
+    told = re.search(r"L = 20 took it (\S+) s for `super`, (\S+) s for `paper`", PAGE)
     assert told and list(told.groups()) == [f"{times['total', 'time']:.1f}" for times in core]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     last = SIZES[-1]
     assert f"{last[3]} for the {last[1]} matches of its kind, {last[2]} of them for the intervals" in readme
-    assert f"one core takes {last[6]}, 16 threads {last[7]} and the GPU {last[8]} (records" in readme
+    assert f"and the fast tier {last[4]} (records" in readme
+    assert f"one core takes the paper tier {last[6]}, 16 threads {last[7]} and the GPU {last[8]} (records" in readme

@@ -93,3 +93,27 @@ def test_the_machine_of_two_gpus() -> None:
     machine = json.loads((MEASUREMENTS / "nvidia-h200-two" / "provenance.json").read_text(encoding="utf-8"))
     [cores] = re.findall(r"host with (\d+) cores", " ".join(ABOVE.split("\n\n")[-2].split()))
     assert (machine["gpu_count"], machine["gpu"], machine["cores"]) == (2, "NVIDIA H200", int(cores))
+
+
+def test_distances_of_words_on_two_gpus() -> None:
+    """What docs/ebwt.md says of the words that all pairs are measured of."""
+    records = read_records([MEASUREMENTS / "nvidia-h200-two-ebwt" / "ebwt.tsv"])
+    [parameters], [digest] = set(records["parameters"]), set(records["digest"])
+    took = 1e3 * records[records["metric"] == "time"].groupby(["stage", "gpus"])["value"].median()
+    page = " ".join((ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
+    told = re.search(
+        r"(\S+) words of (\S+) letters take (\S+) ms on one H200 and (\S+) on two, medians of nine by turns, (\S+) "
+        r"times: distances (\S+) ms and (\S+), (\S+) times, beside (\S+) for the words' way there, (\S+) for the "
+        r"order, (\S+) for the ranks' way to the second and (\S+) for the way back",
+        page,
+    )
+    assert told and digest
+    words, letters = (int(number.replace(",", "")) for number in told.groups()[:2])
+    assert parameters == f"letters={words * letters}; words={words}" and set(records["repeat"]) == set(range(9))
+    expected = []
+    for stage in ("total", "distances"):
+        one, two = took[stage, 1], took[stage, 2]
+        expected += [f"{one:.0f}", f"{two:.0f}", f"{one / two:.2f}"]
+    for stage in ("host_to_device", "order", "device_to_device", "device_to_host"):
+        expected.append(f"{took[stage, 2]:.0f}")
+    assert list(told.groups()[2:]) == expected

@@ -41,7 +41,7 @@ SEED_WORK = 8
 the longest match from every base on."""
 LONGEST_WORK = 64
 """What those longest matches take at most, but in long runs of a short unit: bases, and words that are compared."""
-SEED_ROWS, LONGEST_WORDS = 6, 4
+SEED_ROWS, LONGEST_WORDS = 3, 4
 """Rows of seeds, for each base of a read in both orientations, that take a GPU as long, if the longest match from a
 base has no more words than these: it is compared from each base on."""
 _SHORT = 2
