@@ -113,7 +113,7 @@ def test_matches_on_sixteen_cores(row: int) -> None:
 
 OF_FEW, OF_ALL = (
     read_records(ROOT / "resources" / "measurements" / f"nvidia-h200-{name}" / "mems.tsv")
-    for name in ("human-mems", "human-mems-gpu")
+    for name in ("human-mems", "human-all-mems")
 )
 """Of a genome like a human one, of 400 reads and of all."""
 SIZES = rows_of(TEXT, "| L | matches of all reads | GPU, paper tier: intervals |")
