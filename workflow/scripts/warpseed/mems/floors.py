@@ -3,8 +3,8 @@
 The floor is that of `warpseed.measure.floors`. What must be read at least: of every seed of a read, in each
 orientation, a sector of the table; where the bases occur that every match holds which it is the first seed of, their
 rows of eight bytes, and at each of these places the text, of a match all that it covers. Where matches are found by the
-longest one from every base on, or could be with fewer sectors, it is of every base a sector of the table, one of the
-rows where the table's string occurs, and of the text what long matches cover.
+longest one from every base on, or could be with fewer sectors, it is of every base that a match may begin at a sector
+of the table, and one of the rows where its string there occurs.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _rows_of(fast, table_length, word, bases):
 
 
 @scalar
-def _add_sectors(fast, table_length, reads, how, first, last, sectors):
-    """Add to int64[4], for the reads [first, last): seeds, sectors of rows that can have a match, these rows, and seeds
-    that have some."""
+def _add_sectors(fast, table_length, reads, how, looked, first, last, sectors):
+    """Add to int64[4], for the reads [first, last): seeds, sectors of the rows that begin with the first `looked` bases
+    of one, 32 at most, these rows, and seeds that have some."""
     known = all_known(reads)
     held = int64(how.min_length) - int64(how.step) + int64(1)
     bases = min(held, int64(32))
@@ -79,7 +79,7 @@ def _add_sectors(fast, table_length, reads, how, first, last, sectors):
                 at = int64(seed)
                 if not known and _bases_at(reads, query, strand, at, True) & prefix_mask(bases) != uint64(0):
                     continue
-                rows = _rows_of(fast, table_length, _bases_at(reads, query, strand, at, False), bases)
+                rows = _rows_of(fast, table_length, _bases_at(reads, query, strand, at, False), looked)
                 sectors[0] += 1
                 sectors[1] += (rows + int64(_ROWS_A_SECTOR) - int64(1)) // int64(_ROWS_A_SECTOR)
                 sectors[2] += rows
@@ -97,26 +97,27 @@ def least_sectors(
     table_length : bases of the strings in the device's table
     """
     how = how_for(criteria, table_length, index.rows)
-    lengths = (found.hits["span"] >> np.uint64(32)).astype(np.int64)
-    longer = int((lengths // _BASES_A_SECTOR).sum())
 
-    def counted(how: How) -> list[int]:
+    def counted(how: How, looked: int) -> list[int]:
         def add(first: int, last: int) -> np.ndarray:
             sectors = np.zeros(4, np.int64)
-            _add_sectors(index.fast, index.table_length, reads, how, first, last, sectors)
+            _add_sectors(index.fast, index.table_length, reads, how, looked, first, last, sectors)
             return sectors
 
         counts: list[int] = sum(run_ranges(len(reads.lengths), threads, add), np.zeros(4, np.int64)).tolist()
         return counts
 
-    bases, _, _, occurring = counted(how._replace(min_length=min(how.min_length, table_length), step=1))
-    by_longest = {"table": bases, "rows": occurring, "text": longer}
-    if how.longest:
-        return by_longest
-    table, rows, text, _ = counted(how)
+    if how.kind != MAXIMAL:
+        bases, _, _, occurring = counted(how._replace(step=1), min(how.min_length, table_length))
+        by_longest = {"table": bases, "rows": occurring, "text": 0}
+        if how.longest:
+            return by_longest
+    table, rows, text, _ = counted(how, min(how.min_length - how.step + 1, 32))
+    longer = int(((found.hits["span"] >> np.uint64(32)).astype(np.int64) // _BASES_A_SECTOR).sum())
     by_seeds = {"table": table, "rows": rows, "text": text + longer}
-    is_less = how.kind != MAXIMAL and sum(by_longest.values()) < sum(by_seeds.values())
-    return by_longest if is_less else by_seeds
+    if how.kind != MAXIMAL and sum(by_longest.values()) < sum(by_seeds.values()):
+        return by_longest
+    return by_seeds
 
 
 def measure_limits(

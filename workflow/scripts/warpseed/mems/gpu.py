@@ -86,7 +86,7 @@ __all__ = [
 
 _CROWDED_THREADS = 1 << 18
 _FIRST_GUESS = (0.2, 0.001)
-"""Matches of a base that there is room for before any were searched, and at least; and runs set aside."""
+"""Matches of a base, and runs set aside, that there is room for before any were searched, and at least."""
 _SAMPLED_TILES = 256
 _BYTES_A_BASE = 16
 """Device memory of a base of a read and of the matches that it has, about."""
@@ -175,8 +175,8 @@ class _Appended(NamedTuple):
     """What a search found; if it needed more room than there was, not all."""
 
     kept: _Kept
-    appended: _Room
-    """matches, wanted or not, and runs"""
+    entries: _Room
+    """matches, wanted or not, and runs set aside"""
     needed: _Room
 
 
@@ -205,10 +205,10 @@ def _append(search: MatchSearch, way: _Way, room: _Room) -> _Appended:
     wanted = cursors[2 * SEGMENTS :], wanted_keys, wanted_spans, counts
     launch(keep_matches, KEEPING_BLOCKS * BLOCK, BLOCK, lists, reads, kind, search.ends, *wanted)
     used = cursors.get().astype(np.int64)
-    each = used[:SEGMENTS], used[SEGMENTS : 2 * SEGMENTS]
-    all_parts, needed = (_Room(*map(int, entries)) for entries in (map(np.sum, each), SEGMENTS * np.max(each, axis=1)))
+    parts = used[: 2 * SEGMENTS].reshape(2, SEGMENTS)
+    entries, needed = _Room(*parts.sum(axis=1).tolist()), _Room(*(SEGMENTS * parts.max(axis=1)).tolist())
     kept = _Kept(wanted_keys[: used[-1]], wanted_spans[: used[-1]], counts.view(xp.int64))
-    return _Appended(kept, all_parts, needed)
+    return _Appended(kept, entries, needed)
 
 
 def _bound(search: MatchSearch) -> None:
@@ -280,7 +280,7 @@ def fast_matches(
         if all_noted and too_many:
             return _in_windows(search._replace(noting=False), way, room.crowded, request)
         room = _Room(room.matches if too_many else max(room.matches, needed.matches), max(room.crowded, needed.crowded))
-    again = map(room_next_time, needed, appended.appended)
+    again = map(room_next_time, needed, appended.entries)
     guess[:] = (max(least, entries / max(1, bases)) for least, entries in zip(_FIRST_GUESS, again, strict=True))
     kept = appended.kept
     del search, appended

@@ -90,7 +90,7 @@ class MatchSearch(NamedTuple):
     wanted"""
     lists: AppendedMatches
     crowded: np.ndarray
-    """uint32[…, 4], tile, seed of the tile, first row, row behind the last"""
+    """uint32[…, 4], tile and seed of it, or oriented word and base of it; first row, row behind the last"""
     noting: bool
     """whether ends are noted: not where they have been, and `bound_ends` has changed them"""
     begin: int
