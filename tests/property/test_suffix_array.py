@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
 from warpseed.compute.groups import count_ties
-from warpseed.fm_index import suffix_array, suffix_chains, suffix_ranks
+from warpseed.fm_index import phrases, suffix_array, suffix_chains, suffix_ranks
 from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_marks
 from warpseed.fm_index.suffix_chains import TiedOrder
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room
 from warpseed.fm_index.table import table_of
 from warpseed.fm_index.text import PackedText
 
+WAYS = ["", "small buckets", "small rooms", "ranks alone", "chains", "short chains", "phrases", "phrases by ranks"]
 
-@pytest.fixture(params=["", "small buckets", "small rooms", "ranks alone", "chains", "short chains"])
+
+@pytest.fixture(params=WAYS)
 def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """All ways that a suffix may take to its place, with small texts."""
     if request.param == "small buckets":
@@ -33,6 +35,11 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(suffix_array, "_LARGE", 2)
         monkeypatch.setattr(suffix_array, "ROOM_BYTES", 1 << 40)
         monkeypatch.setattr(suffix_ranks, "_ROOM", 2)
+    elif "phrases" in request.param:
+        monkeypatch.setattr(suffix_array, "_BUCKET", 10)
+        cut_everything(monkeypatch, 3)
+        if "ranks" in request.param:
+            monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
     elif "chains" in request.param:
         leave_ties(monkeypatch)
         monkeypatch.setattr(suffix_chains, "_OTHERS", 3 if "short" in request.param else 1 << 12)
@@ -42,6 +49,15 @@ def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 def leave_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tied by keys is left to chains and ranks."""
     monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
+    monkeypatch.setattr(suffix_array, "find_phrases", lambda text, threads: None)
+
+
+def cut_everything(monkeypatch: pytest.MonkeyPatch, conditions: int) -> None:
+    """All texts are sorted by phrases, those of one base alone left out, whose phrases begin everywhere."""
+    monkeypatch.setattr(phrases, "_CONDITIONS", conditions)
+    monkeypatch.setattr(phrases, "_FEWEST", 0)
+    monkeypatch.setattr(phrases, "_DENSE", 0)
+    monkeypatch.setattr(phrases, "_MOST_OF_TEXT", 100)
 
 
 def check_order(segments: list[str], threads: int) -> None:
@@ -149,7 +165,7 @@ def ties_of_passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return ties
 
 
-@pytest.mark.parametrize("limits", ["", "few others", "short comparisons", "few words", "all ties"])
+@pytest.mark.parametrize("limits", ["few others", "short comparisons", "few words", "all ties"])
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_are_sorted_as_those_that_begin_before(name: str, limits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever chains end: what they do not sort is left to ranks."""
@@ -160,15 +176,38 @@ def test_copies_are_sorted_as_those_that_begin_before(name: str, limits: str, mo
         monkeypatch.setattr(suffix_chains, "_SKIPS", 0)
     elif limits == "few words":
         monkeypatch.setattr(suffix_chains, "_WORDS", 0)
-    if limits:
-        leave_ties(monkeypatch)
+    leave_ties(monkeypatch)
     segments = COPIES[name](genome_with_repeats(20_000))
     expected, ties = by_libdivsufsort(segments), ties_of_passes(monkeypatch)
     for threads in (1, 3):
         assert np.array_equal(sort_suffixes(text_of(segments), threads), expected)
-    assert ties or not limits
+    assert ties
     if limits in ("few others", "few words"):
         assert ties[-1][1] > 0
+
+
+@pytest.mark.parametrize("conditions", [3, 4, 6])
+@pytest.mark.parametrize("way", ["", "by ranks", "small buckets"])
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_are_sorted_by_phrases(name: str, way: str, conditions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many phrases: the dictionary by letters or by ranks, in few buckets or many."""
+    cut_everything(monkeypatch, conditions)
+    if way == "by ranks":
+        monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
+    elif way == "small buckets":
+        monkeypatch.setattr(suffix_array, "_BUCKET", 10)
+    segments = COPIES[name](genome_with_repeats(20_000))
+    text, expected = text_of(segments), by_libdivsufsort(segments)
+    assert phrases.find_phrases(text, 1) is not None
+    tables = []
+    for threads in (1, 3):
+        rows, marks, borders = sort_with_marks(text, 9, threads)
+        assert np.array_equal(rows, expected)
+        tables.append(table_of(marks, borders, threads))
+    monkeypatch.undo()
+    monkeypatch.setattr(suffix_array, "find_phrases", lambda text, threads: None)
+    _, marks, borders = sort_with_marks(text, 9, 2)
+    assert all(np.array_equal(table, table_of(marks, borders, 2)) for table in tables)
 
 
 @pytest.mark.parametrize("threads", [1, 4])

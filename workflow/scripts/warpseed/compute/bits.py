@@ -17,6 +17,7 @@ __all__ = [
     "mismatch_bits",
     "mixed",
     "prefix_mask",
+    "reverse_bases",
     "reverse_complement_word",
 ]
 
@@ -54,7 +55,8 @@ def mismatch_bits(a, b):
 
 
 @scalar
-def _reverse_pairs(word):
+def reverse_bases(word):
+    """The 32 bases of a word, the last one first."""
     word = ((word >> uint64(2)) & _PAIRS) | ((word & _PAIRS) << uint64(2))
     word = ((word >> uint64(4)) & _NIBBLES) | ((word & _NIBBLES) << uint64(4))
     word = ((word >> uint64(8)) & _BYTES) | ((word & _BYTES) << uint64(8))
@@ -87,7 +89,7 @@ def reverse_complement_word(words, first, length, word, complement):
             bases |= words[index + int64(1)] >> (uint64(64) - shift)
     else:
         bases = words[first] >> uint64(int64(-2) * start)
-    return _reverse_pairs(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
+    return reverse_bases(bases ^ complement) & prefix_mask(int64(length) - int64(32) * int64(word))
 
 
 @scalar

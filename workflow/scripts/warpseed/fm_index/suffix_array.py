@@ -18,8 +18,10 @@ from warpseed.compute.groups import TIED, set_states, untied
 from warpseed.compute.machine import return_freed_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
+from warpseed.fm_index.phrases import Dictionary, Phrases, find_phrases
 from warpseed.fm_index.suffix_chains import TiedOrder
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket, work_for
+from warpseed.fm_index.suffix_phrases import among_heads, order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys
 from warpseed.fm_index.text import PackedText
@@ -56,7 +58,7 @@ def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
     -------
     uint32[n], the position of the suffix of each row
     """
-    return _Sorter(text, threads).sorted(0)[0]
+    return _sorted(text, 0, threads)[0]
 
 
 def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tuple[np.ndarray, Marks, np.ndarray]:
@@ -68,8 +70,17 @@ def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tu
     ----------
     table_length : K, 1 to 15
     """
-    rows, buckets = _Sorter(text, threads).sorted(table_length)
+    rows, buckets = _sorted(text, table_length, threads)
     return rows, buckets.marks, buckets.borders
+
+
+def _sorted(text: PackedText, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
+    """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
+    phrases = find_phrases(text, threads)
+    if phrases is None:
+        prefix = _choose_prefix(int(text.segments.text_start[-1]), table_length)
+        return _Sorter(text, prefix, threads).sorted(table_length)
+    return _sort_phrases(text, phrases, table_length, threads)
 
 
 class _Buckets(NamedTuple):
@@ -81,6 +92,13 @@ class _Buckets(NamedTuple):
     """int64[4**prefix + 1], the rows where buckets begin"""
     marks: Marks
 
+    @classmethod
+    def of(cls, prefix: int, borders: np.ndarray, table_length: int) -> _Buckets:
+        """With room for marks of a table of strings of `table_length` bases if not 0."""
+        sizes = np.diff(borders)
+        marks = Marks.of(sizes, table_length - prefix) if table_length else Marks.none(len(sizes))
+        return cls(prefix, borders, marks)
+
     def place_of(self, bucket: int) -> tuple[int, int, int]:
         """Its first row, the row behind its last, and the word where its marks begin."""
         return int(self.borders[bucket]), int(self.borders[bucket + 1]), int(self.marks.begins[bucket])
@@ -88,6 +106,33 @@ class _Buckets(NamedTuple):
     def size_of(self, bucket: int) -> int:
         """How many suffixes are in it."""
         return int(self.borders[bucket + 1] - self.borders[bucket])
+
+
+def _choose_prefix(size: int, table_length: int) -> int:
+    """How many bases the buckets of a text of some size share: no more than strings of the table, if there is one."""
+    prefix = 1
+    while prefix < min(_MOST_PREFIX, table_length or _MOST_PREFIX) and 4**prefix * _BUCKET < size:
+        prefix += 1
+    return prefix
+
+
+def _spans(text: PackedText, threads: int) -> list[tuple[int, int]]:
+    """The parts of a text whose suffixes are dealt out side by side."""
+    size = int(text.segments.text_start[-1])
+    return spans_of(size, threads, max(STEP, size // 64))
+
+
+def _count(text: PackedText, prefix: int, threads: int, heads: np.ndarray = _NONE) -> tuple[np.ndarray, np.ndarray]:
+    """Where each span puts what it has for each bucket, int64[spans, 4**prefix], and where buckets begin, behind
+    separators if there are no `heads`, int64[4**prefix + 1]; see `places_of`."""
+    spans = _spans(text, threads)
+    counts = np.zeros((len(spans), 4**prefix), np.int64)
+
+    def count(number: int) -> None:
+        deal_out(text, prefix, Dealt.everything(heads), spans[number], counts[number], _NONE, _NONE)
+
+    on_threads(threads, count, len(spans))
+    return places_of(counts, 0 if len(heads) else len(text.segments.contig))
 
 
 class _Quarter(NamedTuple):
@@ -116,50 +161,45 @@ def _share_room(sizes: np.ndarray, spare: int, threads: int) -> tuple[int, int]:
 class _Sorter:
     """Suffixes on their way to their order."""
 
-    def __init__(self, text: PackedText, threads: int) -> None:
-        starts = text.segments.text_start
-        ends = starts[1:] - np.uint32(1)
-        self._text, self._size, self._threads = text, int(starts[-1]), max(1, threads)
-        self._separators = len(ends)
+    def __init__(
+        self,
+        text: PackedText,
+        prefix: int,
+        threads: int,
+        heads: np.ndarray = _NONE,
+        compared: PackedText | None = None,
+    ) -> None:
+        """Parameters
+        ----------
+        prefix : bases that buckets share
+        heads : of `Dealt`
+        compared : the text as suffixes are compared in it, if its segments are others there
+        """
+        self._text, self._threads, self._heads = text, max(1, threads), heads
+        self._compared = text if compared is None else compared
+        self._places, self._borders = _count(text, prefix, threads, heads)
+        self._prefix, self._size = prefix, int(self._borders[-1])
         self._rows = np.empty(self._size, np.uint32)
         """positions"""
-        self._rows[: len(ends)] = ends
+        self._rows[: self._borders[0]] = (text.segments.text_start[1:] - np.uint32(1))[: self._borders[0]]
         self._tied = untied(self._size)
         """of compute.groups"""
         self._left = deque[bool](maxlen=_RECENT)
         """of the last buckets, of any thread, that had all the work of letters: whether these left ties"""
 
-    def sorted(self, table_length: int) -> tuple[np.ndarray, _Buckets]:
+    def sorted(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets]:
         """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
-        prefix = 1
-        while prefix < min(_MOST_PREFIX, table_length or _MOST_PREFIX) and 4**prefix * _BUCKET < self._size:
-            prefix += 1
-        places, borders = self._count(prefix)
-        sizes = np.diff(borders)
-        marks = Marks.of(sizes, table_length - prefix) if table_length else Marks.none(len(sizes))
-        buckets = _Buckets(prefix, borders, marks)
-        depth = self._sort_quarters(buckets, places)
+        rows, buckets, depth = self.by_letters(table_length)
         if depth:
             return_freed_memory()
             ranks = np.empty(self._size, np.uint32)
-            sort_by_ranks(self._text, TiedOrder(self._rows, self._tied, ranks), depth, self._threads)
-        return self._rows, buckets
+            sort_by_ranks(self._text, TiedOrder(rows, self._tied, ranks), depth, self._threads)
+        return rows, buckets
 
-    def _spans(self) -> list[tuple[int, int]]:
-        """The parts of the text whose suffixes are dealt out side by side."""
-        return spans_of(self._size, self._threads, max(STEP, self._size // 64))
-
-    def _count(self, prefix: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where each span puts what it has for each bucket, int64[spans, 4**prefix], behind separators, and where
-        buckets begin, int64[4**prefix + 1]; see `places_of`."""
-        spans = self._spans()
-        counts = np.zeros((len(spans), 4**prefix), np.int64)
-
-        def count(number: int) -> None:
-            deal_out(self._text, prefix, Dealt.everything(), spans[number], counts[number], _NONE, _NONE)
-
-        on_threads(self._threads, count, len(spans))
-        return places_of(counts, self._separators)
+    def by_letters(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets, int]:
+        """As `sorted`, but for what is left tied, and by how many bases that is tied at least, 0 if nothing is."""
+        buckets = _Buckets.of(self._prefix, self._borders, table_length)
+        return self._rows, buckets, self._sort_quarters(buckets, self._places)
 
     def _sort_quarters(self, buckets: _Buckets, places: np.ndarray) -> int:
         """Deal suffixes out and sort them, one first base after the other, with the same room for keys; returns by how
@@ -169,13 +209,13 @@ class _Sorter:
         keys = np.empty(int(np.diff(first_rows).max()), np.uint32)
         depths: list[int] = []
         for base, first_row in enumerate(first_rows[:-1].tolist()):
-            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row), places, keys)
+            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row, self._heads), places, keys)
             depths += self._sort_quarter(_Quarter(buckets, range(base * each, (base + 1) * each), keys))
         return min((depth for depth in depths if depth), default=0)
 
     def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
         """Put positions and keys of what is dealt out into its buckets."""
-        spans = self._spans()
+        spans = _spans(self._text, self._threads)
 
         def deal(number: int) -> None:
             deal_out(self._text, prefix, dealt, spans[number], places[number], self._rows, keys)
@@ -213,7 +253,7 @@ class _Sorter:
                 keys, room = quarter.keys_of(place), rooms[number]
                 is_hopeful = turn % _PROBES == 0 or 2 * self._left.count(True) < _RECENT
                 worked = *place, work_for(place[1] - place[0]) if is_hopeful else 0
-                depths.append(sort_bucket(self._text, prefix, worked, self._rows, keys, self._tied, marks, room))
+                depths.append(sort_bucket(self._compared, prefix, worked, self._rows, keys, self._tied, marks, room))
                 if is_hopeful:
                     self._left.append(depths[-1] > 0)
             return depths
@@ -226,8 +266,35 @@ class _Sorter:
         begin, end, mark = place = quarter.buckets.place_of(bucket)
         if len(marks.words):
             mark_keys(marks, mark, quarter.keys_of(place), np.zeros(4**marks.bases, np.int64))
-        ended = np.empty(min(end - begin, prefix * self._separators), np.uint64)
+        ended = np.empty(min(end - begin, prefix * len(self._text.segments.contig)), np.uint64)
         count = set_apart(self._text, prefix, (begin, end), self._rows, ended)
         self._rows[begin : begin + count] = np.sort(ended[:count]).astype(np.uint32)
         set_states(self._tied, begin + count + 1, end, TIED)
         return prefix
+
+
+def _sort_heads(dictionary: Dictionary, prefix: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """What ends phrases of a dictionary, each string once, in order: positions, and the borders of buckets in these."""
+    joined = PackedText(dictionary.text.words, dictionary.joined)
+    sorter = _Sorter(dictionary.text, prefix, threads, dictionary.heads, joined)
+    endings, buckets, depth = sorter.by_letters()
+    if depth:
+        # What is left to ranks needs those of all suffixes.
+        del sorter, endings
+        every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
+        endings = among_heads(dictionary, every, threads)
+    return endings, buckets.borders
+
+
+def _sort_phrases(text: PackedText, phrases: Phrases, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
+    """As `_Sorter.sorted`, of a text that repeats."""
+    size, ends = int(text.segments.text_start[-1]), text.segments.text_start[1:] - np.uint32(1)
+    prefix = _choose_prefix(size, table_length)
+    buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
+    endings, borders = _sort_heads(phrases.dictionary, prefix, threads)
+    return_freed_memory()
+    order = order_phrases(phrases, endings, len(ends), threads)
+    rows = np.empty(size, np.uint32)
+    rows[: len(ends)] = ends
+    write_suffixes(order, endings, (prefix, borders, buckets.borders), rows, buckets.marks, threads)
+    return rows, buckets

@@ -19,7 +19,7 @@ from warpseed.compute.groups import write_states
 from warpseed.compute.intrinsics import leading_zeros
 from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
-from warpseed.fm_index.text import segment_end
+from warpseed.fm_index.text import segment_end, segment_of
 
 __all__ = [
     "ROOM_BYTES",
@@ -91,15 +91,17 @@ class Dealt(NamedTuple):
     """all ones for all suffixes"""
     first_row: int
     """of those that are dealt out"""
+    heads: np.ndarray
+    """uint32[segments], where those end in each segment; uint32[0] where they end with it"""
 
     @classmethod
-    def everything(cls) -> Dealt:
-        return cls(np.uint64(0), _ALL, 0)
+    def everything(cls, heads: np.ndarray) -> Dealt:
+        return cls(np.uint64(0), _ALL, 0, heads)
 
     @classmethod
-    def quarter(cls, base: int, first_row: int) -> Dealt:
+    def quarter(cls, base: int, first_row: int, heads: np.ndarray) -> Dealt:
         """Those that begin with a base, 0 to 3."""
-        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row)
+        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row, heads)
 
 
 @inlined
@@ -138,8 +140,11 @@ def deal_out(text, prefix, dealt, span, borders, positions, keys):
     bits = uint64(2) * uint64(prefix)
     position = first
     while position < last:
-        end = segment_end(text.segments, position)
+        segment = uint64(segment_of(text.segments, position))
+        end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
         stop = min(end, last)
+        if dealt.heads.shape[0] > 0:
+            stop = min(stop, int64(dealt.heads[segment]))
         for word in range(position >> int64(5), (stop + int64(31)) >> int64(5)):
             begin = word << int64(5)
             left = _bases_of(text, dealt, begin, position, stop)

@@ -30,7 +30,7 @@ from warpseed.fm_index.suffix_chains import TiedOrder, sort_by_chains
 from warpseed.fm_index.suffix_letters import Room
 from warpseed.fm_index.text import PackedText
 
-__all__ = ["sort_by_ranks", "sort_large_group"]
+__all__ = ["sort_by_ranks", "sort_large_group", "sort_round"]
 
 _ROOM = 1 << 16
 """Suffixes of a group, at most, that are sorted in a thread's own room."""
@@ -126,12 +126,12 @@ def sort_by_ranks(text: PackedText, order: TiedOrder, depth: int, threads: int) 
     order : its ranks are filled
     """
     follow = partial(sort_by_chains, text, order, depth, threads)
-    sort_round = partial(_sort_round, order, threads)
-    settle_ties(order.rows, order.tied, order.ranks, depth, sort_round, threads, follow)
+    in_round = partial(sort_round, order, threads)
+    settle_ties(order.rows, order.tied, order.ranks, depth, in_round, threads, follow)
 
 
-def _sort_round(of: TiedOrder, threads: int, depth: int) -> int:
-    """Sort all groups once; returns how many ties are left."""
+def sort_round(of: TiedOrder, threads: int, depth: int) -> int:
+    """Sort all groups once, by the ranks of what begins `depth` places later; returns how many ties are left."""
     spans = spans_of_groups(of.tied, len(of.rows), threads)
 
     def sort(number: int) -> int:

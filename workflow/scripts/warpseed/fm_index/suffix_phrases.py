@@ -1,0 +1,307 @@
+"""Sorting the suffixes of a text that repeats: those of its different phrases, and what follows each of these.
+
+Two suffixes begin with what is left of a phrase (`phrases.py`). If that differs its order is theirs; if not, theirs is
+that of what follows, and that are phrases, whose order is found first: by ranks, of phrases instead of bases. So each
+string that ends a phrase is looked at once, and its rows are those of the phrase, as they are followed, or of a few
+phrases that end alike, merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
+from warpseed.compute.groups import TIED, set_states, settle_ties, untied
+from warpseed.compute.intrinsics import popcount, prefetch
+from warpseed.compute.ranges import on_threads, spans_of, steps
+from warpseed.compute.sorting import STACK, sort_numbers
+from warpseed.fm_index.phrases import NO_PHRASE, Dictionary, Phrases
+from warpseed.fm_index.suffix_chains import TiedOrder
+from warpseed.fm_index.suffix_ranks import sort_round
+from warpseed.fm_index.table import Marks, mark_row
+from warpseed.fm_index.text import mark_positions, segment_of
+
+__all__ = ["PhraseOrder", "order_phrases", "write_suffixes"]
+
+
+_START, _ALIKE, _FIRST, _COUNT = range(4)
+_AHEAD = 8
+"""Positions between the steps in which what is read of them is asked for."""
+_NAMES = 32
+"""Phrases of positions that are known ahead."""
+
+
+class PhraseOrder(NamedTuple):
+    """Phrases and separators in the order of the text that begins with them; a *rank* is a place in it."""
+
+    dictionary: Dictionary
+    places: np.ndarray
+    """uint32[m], where they begin in the text"""
+    following: np.ndarray
+    """uint32[m], the rank of what follows each in the text, of the last 0"""
+    about: np.ndarray
+    """uint32[d + 1, 4], of each different phrase: the _START of its segment in the dictionary, what of it is _ALIKE
+    (see there), its _FIRST rank, and the _COUNT of how often it is in the text; the last has no ranks"""
+    starts: np.ndarray
+    """uint64[..., 2]: marks of 64 positions of the dictionary (see `mark_positions`), where phrases begin, and how many
+    begin before these"""
+
+
+@inlined
+def _phrase_at(starts, position):
+    """The number of the phrase that a position of the dictionary lies in, uint64."""
+    word, bit = uint64(position) >> uint64(6), uint64(position) & uint64(63)
+    here = starts[word, uint64(0)] & (~uint64(0) >> (uint64(63) - bit))
+    return starts[word, uint64(1)] + uint64(popcount(here)) - uint64(1)
+
+
+@scalar
+def _phrases_among(endings, starts, span, names):
+    """Note the phrases that begin at [first, last) of some positions, in their order; returns how many."""
+    first, last = span
+    count = int64(0)
+    for row in range(first, last):
+        position = uint64(endings[uint64(row)])
+        if (starts[position >> uint64(6), uint64(0)] >> (position & uint64(63))) & uint64(1) != uint64(0):
+            names[uint64(count)] = uint32(_phrase_at(starts, position))
+            count += int64(1)
+    return count
+
+
+@scalar
+def _heads_among(dictionary, positions, span, kept):
+    """Keep those of the positions [first, last) that lie in heads; returns how many."""
+    first, last = span
+    count = int64(0)
+    for row in range(first, last):
+        position = positions[uint64(row)]
+        if position < dictionary.heads[uint64(segment_of(dictionary.text.segments, int64(position)))]:
+            kept[uint64(count)] = position
+            count += int64(1)
+    return count
+
+
+def _gathered(gather: Callable[..., int], count: int, threads: int) -> np.ndarray:
+    """What ``gather(span, room)`` puts into room of uint32, of all spans of `count`, one behind the other."""
+    spans = spans_of(count, threads)
+
+    def gather_one(number: int) -> np.ndarray:
+        first, last = spans[number]
+        room = np.empty(last - first, np.uint32)
+        return room[: int(gather((first, last), room))].copy()
+
+    return np.concatenate(on_threads(threads, gather_one, len(spans)))
+
+
+def among_heads(dictionary: Dictionary, positions: np.ndarray, threads: int) -> np.ndarray:
+    """Those of some positions that lie in heads of phrases, in their order, uint32[...]."""
+    return _gathered(lambda span, room: _heads_among(dictionary, positions, span, room), len(positions), threads)
+
+
+@scalar
+def _deal_out(names, span, ahead, rows):
+    """Put phrases into their rows; `ahead` is the next row of each different one, and of separators at last."""
+    first, last = span
+    separators = uint64(ahead.shape[0]) - uint64(1)
+    for number in range(first, last):
+        name = names[uint64(number)]
+        place = separators if name == NO_PHRASE else uint64(name)
+        rows[uint64(ahead[place])] = uint32(number)
+        ahead[place] += int64(1)
+
+
+@scalar
+def _tie(about, span, tied):
+    """Tie the rows of each of the different phrases [first, last)."""
+    first, last = span
+    for name in range(first, last):
+        begin = int64(about[uint64(name), uint64(_FIRST)])
+        set_states(tied, begin + int64(1), begin + int64(about[uint64(name), uint64(_COUNT)]), TIED)
+
+
+@scalar
+def _write_ranks(rows, span, ranks):
+    """The rank of what stands in the rows [first, last)."""
+    first, last = span
+    for row in range(first, last):
+        ranks[uint64(rows[uint64(row)])] = uint32(row)
+
+
+@scalar
+def _write_neighbours(phrases, order, span, made):
+    """Where what stands in the rows [first, last) begins in the text, and the ranks of what follows."""
+    first, last = span
+    for row in range(first, last):
+        number = uint64(order.rows[uint64(row)])
+        made.places[uint64(row)] = phrases.places[number]
+        following = uint32(0)
+        if number + uint64(1) < uint64(order.ranks.shape[0]):
+            following = order.ranks[number + uint64(1)]
+        made.following[uint64(row)] = following
+
+
+def order_phrases(phrases: Phrases, endings: np.ndarray, separators: int, threads: int) -> PhraseOrder:
+    """Sort phrases by the text that begins with them.
+
+    Parameters
+    ----------
+    endings : uint32[...], positions of the dictionary in heads of phrases, in the order of its suffixes
+    separators : how many; they come before all phrases, each different
+    """
+    dictionary = phrases.dictionary
+    count, different = len(phrases.places), len(dictionary.tails)
+    marks = mark_positions(dictionary.text.segments.text_start[:-1], int(dictionary.text.segments.text_start[-1]))
+    ends = np.cumsum(np.bitwise_count(marks), dtype=np.uint64)
+    starts = np.stack([marks, ends - np.bitwise_count(marks)], axis=1)
+    names = _gathered(lambda span, room: _phrases_among(endings, starts, span, room), len(endings), threads)
+    counts = np.bincount(phrases.names[phrases.names != NO_PHRASE], minlength=different)
+    ahead = np.zeros(different + 1, np.int64)
+    ahead[names] = separators + np.append(0, np.cumsum(counts[names])[:-1])
+    columns = dictionary.text.segments.text_start, dictionary.alike, ahead, np.append(counts, 0)
+    about = np.stack(columns, axis=1, dtype=np.uint32, casting="unsafe")
+    places, following = np.empty((2, count), np.uint32)
+    made = PhraseOrder(dictionary, places, following, about, starts)
+    parse = TiedOrder(np.empty(count, np.uint32), untied(count), np.empty(count, np.uint32))
+    for span in steps(0, count):
+        _deal_out(phrases.names, span, ahead, parse.rows)
+    spans = spans_of(different, threads)
+    on_threads(threads, lambda number: _tie(about, spans[number], parse.tied), len(spans))
+    settle_ties(*parse[:2], parse.ranks, 1, partial(sort_round, parse, threads), threads)
+    parts = spans_of(count, threads)
+    # (Sorting leaves ranks as they were before its last round.)
+    on_threads(threads, lambda number: _write_ranks(parse.rows, parts[number], parse.ranks), len(parts))
+    on_threads(threads, lambda number: _write_neighbours(phrases, parse, parts[number], made), len(parts))
+    return made
+
+
+@inlined
+def _left_of(order, name, position):
+    """How many bases of a phrase there are from a position of the dictionary on."""
+    return int64(order.about[name + uint64(1), uint64(_START)]) - int64(1) - position
+
+
+@inlined
+def _write_alike(order, name, left, row, rows, stack):
+    """Write from a row on what a phrase and those behind it end with, the last `left` bases, which they have in common;
+    returns the row behind the last."""
+    distance = uint32(left - int64(order.dictionary.tails[name]))
+    end = row
+    while True:
+        first = uint64(order.about[name, uint64(_FIRST)])
+        for i in range(int64(order.about[name, uint64(_COUNT)])):
+            rows[uint64(end)] = order.following[first + uint64(i)]
+            end += int64(1)
+        name += uint64(1)
+        if int64(order.about[name, uint64(_ALIKE)]) < left:
+            break
+    sort_numbers(rows, row, end, stack)
+    for i in range(row, end):
+        rows[uint64(i)] = order.places[uint64(rows[uint64(i)])] - distance
+    return end
+
+
+@inlined
+def _write_one(order, name, offset, row, rows):
+    """Write from a row on what begins at an offset of a phrase; returns the row behind the last."""
+    first, count = uint64(order.about[name, uint64(_FIRST)]), int64(order.about[name, uint64(_COUNT)])
+    for i in range(count):
+        rows[uint64(row + i)] = order.places[first + uint64(i)] + uint32(offset)
+    return row + count
+
+
+@inlined
+def _look_ahead(order, endings, i, span, names):
+    """Ask for what will be read of positions behind the i-th, and find the phrase of one of them."""
+    first, last = span
+    far, near, next_ = i + int64(3 * _AHEAD), i + int64(2 * _AHEAD), i + int64(_AHEAD)
+    if far < last:
+        prefetch(order.starts, (int64(endings[uint64(far)]) >> int64(6)) << int64(1))
+    if first <= near and near < last:
+        name = _phrase_at(order.starts, int64(endings[uint64(near)]))
+        names[uint64(near) & uint64(_NAMES - 1)] = name
+        prefetch(order.about, int64(name) * int64(4))
+    if first <= next_ and next_ < last:
+        name = names[uint64(next_) & uint64(_NAMES - 1)]
+        rank = int64(order.about[name, uint64(_FIRST)])
+        if int64(order.about[name + uint64(1), uint64(_ALIKE)]) < _left_of(order, name, int64(endings[uint64(next_)])):
+            prefetch(order.places, rank)
+        else:
+            prefetch(order.following, rank)
+
+
+@scalar
+def _write_buckets(order, endings, span, borders, rows, marks, names, stack):
+    """Write the rows of the buckets [first, last), and their marks, as `write_suffixes`.
+
+    Parameters
+    ----------
+    names, stack : uint64[_NAMES] and int64[STACK], to work with
+
+    Returns
+    -------
+    bool, whether these are the rows of the buckets
+    """
+    (bucket, last_bucket), (prefix, of_endings, of_rows) = span, borders
+    to_code, from_code = uint64(2) * uint64(prefix), uint64(63) - uint64(2) * uint64(marks.bases)
+    text = order.dictionary.text
+    first, last = of_endings[uint64(bucket)], of_endings[uint64(last_bucket)]
+    begin = row = of_rows[uint64(bucket)]
+    fits = True
+    for i in range(first - int64(3 * _AHEAD), last):
+        _look_ahead(order, endings, i, (first, last), names)
+        if i < first:
+            continue
+        while i >= of_endings[uint64(bucket) + uint64(1)]:
+            bucket += int64(1)
+            begin = of_rows[uint64(bucket)]
+            fits &= row == begin
+        position, name = int64(endings[uint64(i)]), names[uint64(i) & uint64(_NAMES - 1)]
+        left = _left_of(order, name, position)
+        if int64(order.about[name + uint64(1), uint64(_ALIKE)]) >= left:
+            end = _write_alike(order, name, left, row, rows, stack)
+        else:
+            end = _write_one(order, name, position - int64(order.about[name, uint64(_START)]), row, rows)
+        if marks.words.shape[0] > 0:
+            word = fetch_word(text.words, position) & prefix_mask(left)
+            code = ((word << to_code) >> uint64(1)) >> from_code
+            for marked in range(row, end):
+                mark_row(marks, marks.begins[uint64(bucket)], code, marked - begin)
+        row = end
+    return fits and row == of_rows[uint64(last_bucket)]
+
+
+def write_suffixes(
+    order: PhraseOrder,
+    endings: np.ndarray,
+    borders: tuple[int, np.ndarray, np.ndarray],
+    rows: np.ndarray,
+    marks: Marks,
+    threads: int,
+) -> None:
+    """Write the rows of all suffixes but separators.
+
+    Parameters
+    ----------
+    endings : as `order_phrases` takes them
+    borders : (prefix, of_endings, of_rows): the bases that buckets share, and where they begin in `endings` and in
+        `rows`, int64[4**prefix + 1]
+    rows : uint32[n], filled
+    marks : of the table, filled; without words where none is made
+    """
+    _, _, of_rows = borders
+    # Buckets in ranges of about as many rows.
+    shares = [last for _, last in spans_of(len(rows), 4 * threads)]
+    cuts = np.unique([0, *np.searchsorted(of_rows, shares)])
+
+    def write(number: int) -> bool:
+        span = int(cuts[number]), int(cuts[number + 1])
+        names, stack = np.empty(_NAMES, np.uint64), np.empty(STACK, np.int64)
+        return bool(_write_buckets(order, endings, span, borders, rows, marks, names, stack))
+
+    if not all(on_threads(threads, write, len(cuts) - 1)):
+        raise AssertionError("phrases tell of other rows than buckets have")
