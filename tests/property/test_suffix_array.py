@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 
+import hostile_texts
 import numpy as np
 import pytest
 from hostile_texts import HOSTILE, UNIT, bases, text_of
@@ -215,6 +217,7 @@ def test_copies_are_sorted_by_phrases(name: str, way: str, conditions: int, monk
 def test_chains_leave_little_of_copies_to_ranks(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of copies of a genome nor of the elements that each of them has in several places."""
     leave_ties(monkeypatch)
+    monkeypatch.setattr(hostile_texts, "DRAW", random.Random(11))
     element = bases(1_200)
     segments = COPIES[name](element.join(bases(count) for count in (9_000, 20_000, 15_000, 3_000)))
     ties = ties_of_passes(monkeypatch)
@@ -239,14 +242,16 @@ def test_threads_share_what_room_there_is(sizes: list[int], spare: int, threads:
     assert sorting == len(rooms) or sum(rooms[: sorting + 1]) > spare
 
 
-@pytest.mark.parametrize("threads", [1, 8])
-@pytest.mark.parametrize("unit", ["A", bases(40), bases(40, "AC"), bases(200_000), bases(200_000, "AC")])
-def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the text, and whatever the threads: large buckets, keys of all suffixes at once, ranks."""
+@pytest.fixture
+def _small_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread takes is little beside a text of some hundred thousand bases."""
     monkeypatch.setattr(suffix_array, "_BUCKET", 1 << 10)
     monkeypatch.setattr(suffix_array, "_LARGE", 1 << 10)
     monkeypatch.setattr(suffix_ranks, "_ROOM", 1 << 10)
-    text = text_of([unit * (400_000 // len(unit))])
+
+
+def check_memory(text: PackedText, threads: int) -> None:
+    """Sorting takes no more for a base, beside what each thread takes."""
     sort_with_marks(text, 9, threads)
     tracemalloc.start()
     sort_with_marks(text, 9, threads)
@@ -254,4 +259,27 @@ def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.M
     tracemalloc.stop()
     rooms = sum(array.nbytes for array in (*Room.of(1 << 10), *suffix_chains.Chain.new()))
     of_a_thread = rooms + 3 * 8 * 4**5  # its place in each bucket, thrice
-    assert peak <= SORTING_BYTES * 400_000 + threads * of_a_thread + 50_000
+    assert peak <= SORTING_BYTES * int(text.segments.text_start[-1]) + threads * of_a_thread + 50_000
+
+
+@pytest.mark.usefixtures("_small_rooms")
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("unit", ["A", bases(40), bases(40, "AC"), bases(200_000), bases(200_000, "AC")])
+def test_what_memory_a_base_takes(unit: str, threads: int) -> None:
+    """Whatever the text, and whatever the threads: large buckets, keys of all suffixes at once, ranks."""
+    check_memory(text_of([unit * (400_000 // len(unit))]), threads)
+
+
+@pytest.mark.usefixtures("_small_rooms")
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("way", ["by letters", "by ranks"])
+@pytest.mark.parametrize("rate", [0, 0.001])
+def test_what_memory_a_base_of_copies_takes(
+    rate: float, way: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By phrases, of two copies that have almost the longest dictionary that any text may have."""
+    if way == "by ranks":
+        monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
+    text = text_of(copies_of(bases(400_000), 2, rate, 6))
+    assert phrases.find_phrases(text, threads) is not None
+    check_memory(text, threads)
