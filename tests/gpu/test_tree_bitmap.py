@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_tree_bitmap import play_kernels
 from oracles.tree_bitmap import answers_to, codes_of_words, words_at
+from warpseed.compute import gpu
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import InputError
 from warpseed.tree_bitmap import cpu_levenshtein, gpu_levenshtein
 from warpseed.tree_bitmap.cpu_levenshtein import EDIT_KERNELS
 from warpseed.tree_bitmap.dynamic import How, Seed, match_dynamically
@@ -69,6 +72,46 @@ def test_answers_and_dictionary_are_the_oracles(device: Any, k: int, number: int
             expected = answers_to(codes.tolist(), k, seed.length, seed.kmers.tolist())
             matched = match_dynamically(codes, k, seed, ways(k)[number], "gpu")
             assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected, (name, seed.length)
+
+
+@pytest.fixture(params=["played", pytest.param("real", marks=pytest.mark.gpu)])
+def several(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of GPUs: of three that the CPU plays, or of two that answer."""
+    if request.param == "played":
+        play_kernels(monkeypatch, devices=3)
+        return ["gpu:1", "gpu:0,1", "gpu:2,0,1", "gpu:all"]
+    if gpu.device_count() < 2:
+        pytest.skip("one GPU is visible, and this needs two")
+    return ["gpu:1", "gpu:0,1", "gpu:1,0", "gpu:all"]
+
+
+@pytest.mark.parametrize("k", LENGTHS)
+@pytest.mark.parametrize("number", range(6))
+def test_several_gpus_share_the_places_of_chunks(several: list[str], k: int, number: int) -> None:
+    for name, codes in streams(k).items():
+        seed = Seed(len(codes) // 3)
+        expected = answers_to(codes.tolist(), k, seed.length)
+        for names in several:
+            matched = match_dynamically(codes, k, seed, ways(k)[number], names)
+            assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected, (name, names)
+
+
+def test_they_do_so_where_a_stream_is_matched(several: list[str]) -> None:
+    """By the library's call; the kernels of each GPU run on streams of its own."""
+    codes = streams(9)["holes"]
+    letters = "".join("ACGTN"[code] for code in codes)
+    expected = answers_to(codes.tolist(), 9)
+    found = warpseed.match_stream([letters], 9, tier="paper", device="gpu", devices=[1, 0])
+    assert (found.answers.tolist(), found.dictionary.kmers.tolist()) == expected
+    events = match_dynamically(codes, 9, how=How(100, concurrent=True), device="gpu:0,1").events
+    assert {event.stream for event in events if event.name == "kernel"} == {0, 1, 2, 3}
+    assert [event.end for event in events] == sorted(event.end for event in events)
+
+
+def test_words_in_order_lie_on_the_first_gpu(several: list[str]) -> None:
+    for names in ("gpu:1", "gpu:0,1"):
+        with pytest.raises(InputError, match="lies on the first GPU: 'cpu' or 'gpu' was expected"):
+            match_dynamically(streams(4)["random"], 4, how=How(structure="sorted"), device=names)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 12, 15, 31])

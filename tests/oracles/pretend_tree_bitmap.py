@@ -56,11 +56,11 @@ class _Kernels(PlayedKernels):
     match_edits_naively = match_edits_efficiently = match_edits_in_queues = _match_edits
 
 
-def play_kernels(monkeypatch: Any) -> _Kernels:
-    """Put a pretended CuPy and these kernels where the library looks for them."""
+def play_kernels(monkeypatch: Any, devices: int = 1) -> _Kernels:
+    """Put a pretended CuPy of some devices and these kernels where the library looks for them."""
     from warpseed.tree_bitmap import gpu_dynamic, gpu_levenshtein
 
-    install(monkeypatch, None)
+    install(monkeypatch, None, devices=devices)
     kernels = _Kernels()
     for module in (gpu_dynamic, gpu_levenshtein):
         monkeypatch.setattr(module, "launch", kernels.launch)

@@ -254,7 +254,6 @@ def test_the_same_in_python(sequences: str) -> None:
         (["--save-dictionary", ""], "the name of the dictionary that is to be saved is empty"),
         (["--save-dictionary", "{folder}/new.gz"], "it is not compressed; choose another ending"),
         (["--fixed", "--tier", "paper"], "the paper tier's dictionary grows with the stream"),
-        (["--tier", "paper", "--device", "gpu:1", "--report", "places"], "takes 'cpu' or 'gpu', one GPU"),
         (["-o", "{records}"], "ending says no output format"),
         (["-o", "{folder}/x.bed"], "end it in .tsv or .bin"),
         (["-o", "{folder}"], "ending says no output format"),

@@ -282,7 +282,7 @@ def _sort_heads(dictionary: Dictionary, prefix: int, threads: int) -> tuple[np.n
         # What is left to ranks needs those of all suffixes.
         del sorter, endings
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
-        endings = among_heads(dictionary, every, threads)
+        endings = among_heads(dictionary, every)
     return endings, buckets.borders
 
 

@@ -8,7 +8,6 @@ phrases that end alike, merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -74,33 +73,36 @@ def _phrases_among(endings, starts, span, names):
 
 
 @scalar
-def _heads_among(dictionary, positions, span, kept):
-    """Keep those of the positions [first, last) that lie in heads; returns how many."""
+def _keep_heads(dictionary, span, count, positions):
+    """Bring those of the positions [first, last) that lie in heads behind the `count` that are kept; returns how many
+    are now."""
     first, last = span
-    count = int64(0)
     for row in range(first, last):
         position = positions[uint64(row)]
         if position < dictionary.heads[uint64(segment_of(dictionary.text.segments, int64(position)))]:
-            kept[uint64(count)] = position
+            positions[uint64(count)] = position
             count += int64(1)
     return count
 
 
-def _gathered(gather: Callable[..., int], count: int, threads: int) -> np.ndarray:
-    """What ``gather(span, room)`` puts into room of uint32, of all spans of `count`, one behind the other."""
-    spans = spans_of(count, threads)
+def among_heads(dictionary: Dictionary, positions: np.ndarray) -> np.ndarray:
+    """Those of some positions that lie in heads of phrases, in their order and where the others were, uint32[...]."""
+    count = 0
+    for span in steps(0, len(positions)):
+        count = int(_keep_heads(dictionary, span, count, positions))
+    return positions[:count]
 
-    def gather_one(number: int) -> np.ndarray:
+
+def _in_order(endings: np.ndarray, starts: np.ndarray, threads: int) -> np.ndarray:
+    """The phrases that begin at some positions, in their order, uint32[d]."""
+    spans = spans_of(len(endings), threads)
+
+    def find(number: int) -> np.ndarray:
         first, last = spans[number]
-        room = np.empty(last - first, np.uint32)
-        return room[: int(gather((first, last), room))].copy()
+        names = np.empty(last - first, np.uint32)
+        return names[: int(_phrases_among(endings, starts, (first, last), names))].copy()
 
-    return np.concatenate(on_threads(threads, gather_one, len(spans)))
-
-
-def among_heads(dictionary: Dictionary, positions: np.ndarray, threads: int) -> np.ndarray:
-    """Those of some positions that lie in heads of phrases, in their order, uint32[...]."""
-    return _gathered(lambda span, room: _heads_among(dictionary, positions, span, room), len(positions), threads)
+    return np.concatenate(on_threads(threads, find, len(spans)))
 
 
 @scalar
@@ -158,7 +160,7 @@ def order_phrases(phrases: Phrases, endings: np.ndarray, separators: int, thread
     marks = mark_positions(dictionary.text.segments.text_start[:-1], int(dictionary.text.segments.text_start[-1]))
     ends = np.cumsum(np.bitwise_count(marks), dtype=np.uint64)
     starts = np.stack([marks, ends - np.bitwise_count(marks)], axis=1)
-    names = _gathered(lambda span, room: _phrases_among(endings, starts, span, room), len(endings), threads)
+    names = _in_order(endings, starts, threads)
     counts = np.bincount(phrases.names[phrases.names != NO_PHRASE], minlength=different)
     ahead = np.zeros(different + 1, np.int64)
     ahead[names] = separators + np.append(0, np.cumsum(counts[names])[:-1])

@@ -48,6 +48,7 @@ __all__ = [
     "table_row",
     "tag_at",
     "tag_mask",
+    "tag_of",
     "tag_range",
     "tagged_row",
     "tags_from",
@@ -232,6 +233,12 @@ def tag_at(rows, row, mask):
 
 
 @scalar
+def tag_of(index, bases, mask):
+    """The tag that 32 bases have under a mask, in the upper bits of 32: uint64."""
+    return ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
+
+
+@scalar
 def lower_tag(rows, low, high, tag, mask):
     """First row of [low, high) whose tag under `mask` is at least `tag`.
 
@@ -322,8 +329,7 @@ def exact_tag_range(index, low, high, bases, exact, most):
     if exact <= int64(0):
         return low, high
     mask = tag_mask(exact)
-    tag = ((bases << uint64(int64(2) * int64(index.table_length))) >> uint64(32)) & mask
-    return tag_range(index.rows, low, high, tag, mask, most)
+    return tag_range(index.rows, low, high, tag_of(index, bases, mask), mask, most)
 
 
 @scalar

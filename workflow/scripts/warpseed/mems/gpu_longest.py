@@ -18,13 +18,13 @@ from warpseed.fm_index.tagged import (
     is_whole_row,
     lower_tag,
     position_of,
-    table_row,
     tag_at,
     tag_mask,
+    tag_of,
     tags_from,
 )
 from warpseed.mems.gpu_fast import CROWDED, RUN, Tile, append_match, end_of, look_up, packed_match, tile_at
-from warpseed.mems.longest import longest_finder
+from warpseed.mems.longest import known_from, longest_finder
 from warpseed.mems.matches import PAPER, SUPER
 from warpseed.sequences.packed import first_word, one_word_each
 
@@ -41,7 +41,13 @@ def _rows_in(index):
     return int64(index.rows.shape[0])
 
 
-_finder = longest_finder(position_of, _rows_in, table_row)
+@inlined
+def _table_at(index, entry):
+    """(Rows of one strand are fewer than 2^32.)"""
+    return int64(index.table[entry])
+
+
+_finder = longest_finder(position_of, _rows_in, _table_at)
 _rows_between, _search_between, _settled = _finder.rows_between, _finder.search_between, _finder.settled
 _rows_around, _agreed_at = _finder.rows_around, _finder.agreed_at
 
@@ -94,38 +100,30 @@ def _read_of(search, tile):
     return search.oriented.words, search.oriented.marks, tile.origin, tile.length
 
 
-@scalar
-def _known_from(read, begin):
-    """Bases of an oriented read from `begin` on before its end and the first that is none of A, C, G, T: 32 at most."""
-    _, marks, origin, length = read
-    known = min(length - begin, int64(32))
-    return min(known, leading_zeros(fetch_word(marks, origin + begin)) >> int64(1)) if marks.shape[0] else known
-
-
-@scalar
+@inlined
 def _tag_from(tagged, read, begin):
-    """The bases that a tag is compared with, in the upper bits of 32: uint64."""
-    words, _, origin, _ = read
-    word = fetch_word(words, origin + begin) << uint64(int64(2) * int64(tagged.table_length))
-    return (word >> uint64(32)) & tag_mask(int64(TAG_BASES))
+    """(the bases that a tag is compared with, in the upper bits of 32, the mask of all of them): uint64."""
+    mask = tag_mask(int64(TAG_BASES))
+    return tag_of(tagged, fetch_word(read[0], read[2] + begin), mask), mask
 
 
 @scalar
 def _agreed_in_entry(tagged, read, begin, row):
     """`_agreed_at` all of the read from `begin` on, of a row of the table's entry of its bases there: the row's tag
     says it, but where that has the same bases, or its segment ends in it."""
-    differ = tag_at(tagged.rows, row, tag_mask(int64(TAG_BASES))) ^ _tag_from(tagged, read, begin)
+    tag, mask = _tag_from(tagged, read, begin)
+    differ = tag_at(tagged.rows, row, mask) ^ tag
     if differ == uint64(0) or not is_whole_row(tagged.rows[uint64(row)]):
         return _agreed_at(tagged, read, begin, row, read[3] - begin)
     agreed = int64(tagged.table_length) + ((leading_zeros(differ) - int64(32)) >> int64(1))
-    return min(agreed, _known_from(read, begin))
+    return min(agreed, known_from(read, begin))
 
 
 @scalar
 def _narrowed(tagged, read, begin, first, last):
     """Of the rows of the table's entry of the bases from `begin` on: (first, behind the last) of those that have the
     same tag, among which the read would stand, and the most bases that the rows beside these share with it, int64."""
-    tag, mask = _tag_from(tagged, read, begin), tag_mask(int64(TAG_BASES))
+    tag, mask = _tag_from(tagged, read, begin)
     low = lower_tag(tagged.rows, first, last, tag, mask)
     low, high = tags_from(tagged.rows, low, last, tag, mask, last)
     best = int64(0)
@@ -146,7 +144,7 @@ def _longest_at(search, tile, begin):
     first, last, shared = _rows_between(tagged, int64(tagged.table_length), read, begin, least)
     best = int64(0)
     # (With fewer known bases, what stands behind them would be compared.)
-    if first < last and _known_from(read, begin) >= decided_bases(tagged):
+    if first < last and known_from(read, begin) >= decided_bases(tagged):
         first, last, best = _narrowed(tagged, read, begin, first, last)
     row, best = _search_between(tagged, read, begin, first, last, best)
     return row, _settled(tagged, read, begin, row, best, shared, least)

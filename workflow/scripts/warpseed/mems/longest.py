@@ -15,7 +15,17 @@ from warpseed.compute.intrinsics import leading_zeros
 from warpseed.fm_index.text import segment_of
 from warpseed.mems.fast import agree_right
 
-__all__ = ["LongestFinder", "longest_finder"]
+__all__ = ["LongestFinder", "known_from", "longest_finder"]
+
+
+@inlined
+def known_from(read, begin):
+    """Bases of an oriented read from `begin` on before its end and the first that is none of A, C, G, T: 32 at most."""
+    _, marks, origin, length = read
+    known = min(length - begin, int64(32))
+    if marks.shape[0]:
+        known = min(known, leading_zeros(fetch_word(marks, origin + begin)) >> int64(1))
+    return known
 
 
 class LongestFinder(NamedTuple):
@@ -80,11 +90,8 @@ def longest_finder(place_at: Any, rows_in: Any, table_at: Any) -> LongestFinder:
 
     @scalar
     def rows_between(index, table_length, read, begin, least):
-        words, marks, origin, length = read
-        at, most = origin + begin, length - begin
-        known = min(most, int64(32))
-        if marks.shape[0]:
-            known = min(known, leading_zeros(fetch_word(marks, at)) >> int64(1))
+        words, _, origin, length = read
+        at, most, known = origin + begin, length - begin, known_from(read, begin)
         if known < min(least, int64(32)) or most < least:
             return int64(0), int64(0), int64(0)
         shared = min(known, int64(table_length))

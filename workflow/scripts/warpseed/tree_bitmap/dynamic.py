@@ -10,12 +10,14 @@ answers are the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from warpseed.compute.devices import devices_of
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.tree_bitmap import cpu_paper
 from warpseed.tree_bitmap.bitmap import TreeBitmap
@@ -34,6 +36,7 @@ __all__ = [
     "Matched",
     "Matcher",
     "Seed",
+    "SharedMatcher",
     "chunks_of",
     "match_dynamically",
     "match_on_one_trie",
@@ -87,7 +90,7 @@ class Event(NamedTuple):
     name: str
     """`to_bitmap`, `host_to_device`, `kernel`, `device_to_host` or `deltas`"""
     stream: int
-    """the CUDA stream, 0 or 1"""
+    """the CUDA stream, 0 or 1, of a second GPU 2 or 3, and so on"""
     begin: float
     """seconds since the run began"""
     end: float
@@ -154,6 +157,26 @@ class CpuMatcher:
 
     def collect(self, which: int) -> np.ndarray:
         return self._records.pop(which)
+
+
+class SharedMatcher:
+    """A Matcher of several, which share the places of every chunk."""
+
+    def __init__(self, matchers: Sequence[Matcher]) -> None:
+        self._matchers = matchers
+
+    def upload(self, bitmap: TreeBitmap) -> None:
+        for matcher in self._matchers:
+            matcher.upload(bitmap)
+
+    def launch(self, places: tuple[int, int], which: int) -> None:
+        (begin, end), count = places, len(self._matchers)
+        borders = [begin + (end - begin) * part // count for part in range(count + 1)]
+        for matcher, part in zip(self._matchers, pairwise(borders), strict=True):
+            matcher.launch(part, which)
+
+    def collect(self, which: int) -> np.ndarray:
+        return np.concatenate([matcher.collect(which) for matcher in self._matchers])
 
 
 def chunks_of(length: int, chunk_length: int, k: int) -> list[tuple[int, int]]:
@@ -247,32 +270,33 @@ def match_dynamically(
     ----------
     codes : uint8[n], A, C, G, T as 0 to 3, 4 for what is no base
     k : bases of a k-mer, 1 to 31
-    device : 'cpu', for the kernel's twin, or 'gpu'
+    device : 'cpu', for the kernel's twin, 'gpu', or GPUs by number, 'gpu:0,1', which share the places of each chunk
 
     Raises
     ------
-    InputError : k, the chunk's length or the stream's are out of range
+    InputError : k, the chunk's length or the stream's are out of range, or a structure that lies on the first GPU is
+        asked for on others
     MemoryLimitError : the dictionary is larger than records, or 32 bits, can count, or than memory
     DeviceError : no GPU answers
     """
     _check(codes, k, how)
+    if how.structure == SORTED and device not in ("cpu", "gpu"):
+        raise InputError(f"device is {device!r}, but {SORTED!r} lies on the first GPU: 'cpu' or 'gpu' was expected.")
     dictionary = _seeded(codes, k, seed, how.structure, device)
-    with matcher_on(codes, k, how, device) as (matcher, events):
-        answers = _matched(codes, dictionary, how, matcher, events)
+    matcher, events = matcher_on(codes, k, how, device)
+    answers = _matched(codes, dictionary, how, matcher, events)
     return Matched(answers, dictionary.kmers(), sorted(events.all, key=lambda event: event.end))
 
 
-@contextmanager
-def matcher_on(codes: np.ndarray, k: int, how: How, device: str) -> Iterator[tuple[Matcher, Events]]:
+def matcher_on(codes: np.ndarray, k: int, how: How, device: str) -> tuple[Matcher, Events]:
     """What matches the chunks of a stream, and the events of the run, which begins now."""
-    if device == "gpu":
-        from warpseed.tree_bitmap.gpu_dynamic import device_matcher
+    if device != "cpu":
+        from warpseed.tree_bitmap.gpu_dynamic import device_matchers
 
-        with device_matcher(codes, k, how) as both:
-            yield both
-    else:
-        events = Events()
-        yield CpuMatcher(codes, k, how, events), events
+        matchers, events = device_matchers(codes, k, how, devices_of(device))
+        return (matchers[0] if len(matchers) == 1 else SharedMatcher(matchers)), events
+    events = Events()
+    return CpuMatcher(codes, k, how, events), events
 
 
 def _matched(codes: np.ndarray, dictionary: Words, how: How, matcher: Matcher, events: Events) -> np.ndarray:

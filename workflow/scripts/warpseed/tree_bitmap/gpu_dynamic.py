@@ -6,8 +6,7 @@ pinned memory, let the host go on; a Tree Bitmap is copied when all kernels have
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from warpseed.tree_bitmap.dynamic import LANES, Event, Events, How, Matcher
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, match_by_shuffle, match_naively
 from warpseed.tree_bitmap.sorted_kmers import SortedKmers
 
-__all__ = ["DeviceKmersInOrder", "device_matcher"]
+__all__ = ["DeviceKmersInOrder", "device_matchers"]
 
 _BLOCKS = 264
 """Blocks of the naive kernel at most, each with an active bitmap of its own."""
@@ -25,12 +24,13 @@ _PLACES_A_PIECE = 4
 """Places of a piece, in lengths of a k-mer: it reads k - 1 more."""
 
 
-@contextmanager
-def device_matcher(codes: np.ndarray, k: int, how: How) -> Iterator[tuple[Matcher, Events]]:
-    """A Matcher on the first GPU, and the events of a run, which begins when the stream lies there."""
-    with on_device(0):
-        matcher = _DeviceMatcher(codes, k, how)
-        yield matcher, matcher.events
+def device_matchers(codes: np.ndarray, k: int, how: How, devices: Sequence[int]) -> tuple[list[Matcher], Events]:
+    """A Matcher on each of some GPUs, and the events of a run, which begins when the stream lies there."""
+    matchers = [_DeviceMatcher(codes, k, how, device) for device in devices]
+    events = Events()
+    for number, matcher in enumerate(matchers):
+        matcher.begin(events, 2 * number)
+    return list(matchers), events
 
 
 class DeviceKmersInOrder(SortedKmers):
@@ -91,27 +91,38 @@ class _Slot:
 
 
 class _DeviceMatcher:
-    """A Matcher on the current device."""
+    """A Matcher on a GPU."""
 
-    def __init__(self, codes: np.ndarray, k: int, how: How) -> None:
-        self._codes, self._k, self._how = to_device(codes), k, how
+    def __init__(self, codes: np.ndarray, k: int, how: How, device: int) -> None:
+        self._k, self._how, self._device = k, how, device
         room = min(how.chunk_length + k, len(codes)) if how.records is None else how.records
-        self._slots = [_Slot(max(room, 1)) for _ in range(2)]
-        synchronize()
-        self._origin = cupy().cuda.Event()
-        self._origin.record()
-        self._origin.synchronize()
-        self.events = Events()  # from the origin on
+        with on_device(device):
+            self._codes = to_device(codes)
+            self._slots = [_Slot(max(room, 1)) for _ in range(2)]
+            synchronize()
         self._next = 0  # the stream whose turn it is
 
+    def begin(self, events: Events, first_stream: int) -> None:
+        """Note what happens from now on, on streams of these numbers."""
+        with on_device(self._device):
+            self._origin = cupy().cuda.Event()
+            self._origin.record()
+            self._origin.synchronize()
+        self._events, self._begun, self._first_stream = events, events.now(), first_stream
+
     def upload(self, bitmap: TreeBitmap) -> None:
-        for which in range(2):
-            self._finish(which)
-        with self.events.timed("host_to_device", self._next):
-            self._bitmap = to_device(bitmap)
-            synchronize()
+        with on_device(self._device):
+            for which in range(2):
+                self._finish(which)
+            with self._events.timed("host_to_device", self._first_stream + self._next):
+                self._bitmap = to_device(bitmap)
+                synchronize()
 
     def launch(self, places: tuple[int, int], which: int) -> None:
+        with on_device(self._device):
+            self._launch(places, which)
+
+    def _launch(self, places: tuple[int, int], which: int) -> None:
         slot = self._slots[which]
         slot.places, slot.running, self._next = places, True, 1 - which
         with slot.stream:
@@ -144,16 +155,18 @@ class _DeviceMatcher:
             self._note(which)
             if slot.count > slot.room:
                 slot.resize(1 << slot.count.bit_length())
-                self.launch(slot.places, which)
+                self._launch(slot.places, which)
 
     def _note(self, which: int) -> None:
         """Take the kernel and the copy that have ended into the events."""
         begin, between, end = (
-            cupy().cuda.get_elapsed_time(self._origin, mark) / 1e3 for mark in self._slots[which].marks
+            self._begun + cupy().cuda.get_elapsed_time(self._origin, mark) / 1e3 for mark in self._slots[which].marks
         )
-        self.events.all += [Event("kernel", which, begin, between), Event("device_to_host", which, between, end)]
+        stream = self._first_stream + which
+        self._events.all += [Event("kernel", stream, begin, between), Event("device_to_host", stream, between, end)]
 
     def collect(self, which: int) -> np.ndarray:
-        self._finish(which)
+        with on_device(self._device):
+            self._finish(which)
         slot = self._slots[which]
         return slot.host[1 : 1 + slot.count]

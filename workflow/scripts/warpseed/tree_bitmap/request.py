@@ -88,8 +88,6 @@ def checked_request(
         check_edits_of(length or _DEFAULT_K, max_edits)
     if not grows and options.tier == "paper":
         raise InputError("the paper tier's dictionary grows with the stream; let it, or choose the fast tier.")
-    if options.tier == "paper" and options.device not in ("cpu", "gpu"):
-        raise InputError(f"device is {options.device!r}, but the paper tier takes 'cpu' or 'gpu', one GPU.")
     if dictionary is None:
         return Request(length or _DEFAULT_K, np.empty(0, np.uint64), seed_length, grows, options, max_edits)
     if isinstance(dictionary, str | os.PathLike):

@@ -38,10 +38,10 @@ def _match(work: Work, bitmap: TreeBitmap, kernel: str, device: str) -> Run:
     places = (0, max(len(work.codes) - work.k + 1, 0))
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        with matcher_on(work.codes, work.k, how, device) as (matcher, events):
-            matcher.upload(bitmap)
-            matcher.launch(places, 0)
-            records = np.sort(matcher.collect(0))
+        matcher, events = matcher_on(work.codes, work.k, how, device)
+        matcher.upload(bitmap)
+        matcher.launch(places, 0)
+        records = np.sort(matcher.collect(0))
         for event in events.all:
             watch.add(event.name, event.end - event.begin)
         matches = int(np.count_nonzero(records & MISMATCH == 0))
