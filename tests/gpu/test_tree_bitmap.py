@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -96,22 +97,31 @@ def test_several_gpus_share_the_places_of_chunks(several: list[str], k: int, num
             assert (matched.answers.tolist(), matched.dictionary.tolist()) == expected, (name, names)
 
 
-def test_they_do_so_where_a_stream_is_matched(several: list[str]) -> None:
-    """By the library's call; the kernels of each GPU run on streams of its own."""
+@pytest.mark.usefixtures("several")
+def test_match_stream_shares_chunks_among_gpus() -> None:
+    """The kernels of each run on streams of its own, one after the other, while the run lasts."""
     codes = streams(9)["holes"]
     letters = "".join("ACGTN"[code] for code in codes)
     expected = answers_to(codes.tolist(), 9)
     found = warpseed.match_stream([letters], 9, tier="paper", device="gpu", devices=[1, 0])
     assert (found.answers.tolist(), found.dictionary.kmers.tolist()) == expected
     events = match_dynamically(codes, 9, how=How(100, concurrent=True), device="gpu:0,1").events
-    assert {event.stream for event in events if event.name == "kernel"} == {0, 1, 2, 3}
-    assert [event.end for event in events] == sorted(event.end for event in events)
+    for stream in range(4):
+        mine = sorted((event.begin, event.end) for event in events if (event.name, event.stream) == ("kernel", stream))
+        assert mine and mine[0][0] >= 0
+        assert all(one[1] <= two[0] for one, two in pairwise(mine))
 
 
 def test_words_in_order_lie_on_the_first_gpu(several: list[str]) -> None:
-    for names in ("gpu:1", "gpu:0,1"):
+    codes, how = streams(4)["random"], How(structure="sorted")
+    assert np.array_equal(
+        match_dynamically(codes, 4, how=how, device="gpu:0").answers, match_dynamically(codes, 4).answers
+    )
+    with pytest.raises(InputError, match="device is 'gpu:x', but"):
+        match_dynamically(codes, 4, how=how, device="gpu:x")
+    for names in several[:2]:
         with pytest.raises(InputError, match="lies on the first GPU: 'cpu' or 'gpu' was expected"):
-            match_dynamically(streams(4)["random"], 4, how=How(structure="sorted"), device=names)
+            match_dynamically(codes, 4, how=how, device=names)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 12, 15, 31])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hostile_texts import HOSTILE, bases, text_of
@@ -9,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.suffix_array import joined
 from warpseed.fm_index import phrases
-from warpseed.fm_index.phrase_dictionary import WINDOW
-from warpseed.fm_index.phrases import NO_PHRASE, Phrases, cut_text, find_phrases, name_phrases
+from warpseed.fm_index.parse import NO_PHRASE, Parse, name_phrases, parse_text
+from warpseed.fm_index.phrases import WINDOW
+from warpseed.fm_index.table import choose_table_length
 from warpseed.fm_index.text import PackedText, unpack_text
 
 SPANS = [20, 1 << 22]
@@ -18,7 +21,17 @@ SPANS = [20, 1 << 22]
 
 @pytest.fixture(autouse=True)
 def _any_density(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrases, "_DENSE", 0)
+    monkeypatch.setattr(phrases, "_LEAST_BASES", 0)
+    monkeypatch.setattr(phrases, "_ROOM", 1)
+
+
+def cut_text(text: PackedText, conditions: int, threads: int) -> np.ndarray:
+    """As it is cut where triggers meet so many conditions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phrases, "_CONDITIONS", conditions)
+        places = phrases.cut_text(text, threads)
+    assert places is not None
+    return places
 
 
 def letters_of(text: PackedText) -> str:
@@ -26,7 +39,7 @@ def letters_of(text: PackedText) -> str:
     return "".join("$ACGT"[letter] for letter in unpack_text(text.words, text.segments))
 
 
-def words_of(found: Phrases) -> list[str]:
+def words_of(found: Parse) -> list[str]:
     """The different phrases, by their numbers."""
     return letters_of(found.dictionary.text)[:-1].split("$")
 
@@ -34,12 +47,10 @@ def words_of(found: Phrases) -> list[str]:
 def check_phrases(segments: list[str], conditions: int, threads: int) -> None:
     text, whole = text_of(segments), joined(segments)
     places = cut_text(text, conditions, threads)
-    if places is None:
-        return
     assert places.dtype == np.uint32 and np.all(np.diff(places.astype(np.int64)) > 0)
     found = name_phrases(text, places, 100 * len(whole), threads)
     assert found is not None
-    words, tails = words_of(found), found.dictionary.tails.tolist()
+    words, overlaps = words_of(found), found.dictionary.overlaps.tolist()
     # Phrases, one behind the other, are the text, and overlap by a window, or end with their segment.
     again = ""
     for number, name in enumerate(found.names.tolist()):
@@ -49,41 +60,42 @@ def check_phrases(segments: list[str], conditions: int, threads: int) -> None:
             assert whole[place] == "$"
             again += "$"
             continue
-        word, tail = words[name], tails[name]
-        assert whole[place : place + len(word)] == word and tail in (0, WINDOW)
-        assert (whole[place + len(word)] == "$") >= (tail == 0)
-        again += word[: len(word) - tail]
+        word, overlap = words[name], overlaps[name]
+        assert whole[place : place + len(word)] == word and overlap in (0, WINDOW)
+        assert overlap or whole[place + len(word)] == "$"
+        again += word[: len(word) - overlap]
     assert again == whole
+    assert found.counts.tolist() == [found.names.tolist().count(name) for name in range(len(words))]
     check_dictionary(found)
 
 
-def check_dictionary(found: Phrases) -> None:
+def check_dictionary(found: Parse) -> None:
     """Each phrase once, those that end alike side by side, and in heads each string that ends some of them once."""
-    words, (text, joined_segments, tails, alike, heads) = words_of(found), found.dictionary
+    words, (text, joined_segments, overlaps, common, head_ends) = words_of(found), found.dictionary
     starts = text.segments.text_start.astype(np.int64)
-    assert len(set(words)) == len(words) == len(tails) == len(heads) == len(alike) - 1
-    assert alike[0] == alike[-1] == 0 and list(tails) == sorted(tails, reverse=True)
-    whole = int(np.count_nonzero(tails))
+    assert len(set(words)) == len(words) == len(overlaps) == len(head_ends) == len(common) - 1
+    assert common[0] == common[-1] == 0 and list(overlaps) == sorted(overlaps, reverse=True)
+    whole = int(np.count_nonzero(overlaps))
     assert joined_segments.text_start.tolist() == [0, *starts[max(whole, 1) :].tolist()]
     strings: dict[tuple[int, str], list[int]] = {}
-    for name, (word, tail) in enumerate(zip(words, tails.tolist(), strict=True)):
-        for at in range(len(word) - tail):
-            strings.setdefault((tail, word[at:]), []).append(name)
+    for name, (word, overlap) in enumerate(zip(words, overlaps.tolist(), strict=True)):
+        for at in range(len(word) - overlap):
+            strings.setdefault((overlap, word[at:]), []).append(name)
     expected = {(names[0], string) for (_, string), names in strings.items()}
     told = {
         (name, word[at:])
         for name, word in enumerate(words)
-        for at in range(int(heads[name]) - int(starts[name]))
+        for at in range(int(head_ends[name]) - int(starts[name]))
     }  # fmt: skip
     assert told == expected
     for (_, string), names in strings.items():
         last = names[0]
-        while int(alike[last + 1]) >= len(string):
+        while int(common[last + 1]) >= len(string):
             last += 1
         assert names == list(range(names[0], last + 1))
     # Of strings that end phrases with a window none is the beginning of another.
-    with_window = sorted(string for tail, string in strings if tail)
-    assert not any(two.startswith(one) for one, two in zip(with_window, with_window[1:], strict=False))
+    with_window = sorted(string for overlap, string in strings if overlap)
+    assert not any(two.startswith(one) for one, two in pairwise(with_window))
 
 
 @pytest.mark.parametrize("most", SPANS)
@@ -111,7 +123,6 @@ def test_phrases_begin_by_what_stands_there(conditions: int) -> None:
     cuts = []
     for before in range(35):
         places = cut_text(text_of([bases(before + 40) + stretch + bases(50)]), conditions, 1)
-        assert places is not None
         within = places[(places > before + 40) & (places < before + 40 + len(stretch) - WINDOW)]
         cuts.append((within - np.uint32(before + 40)).tolist())
     assert all(cut == cuts[0] for cut in cuts) and len(cuts[0]) > 3_000 // 2**conditions // 2
@@ -120,13 +131,13 @@ def test_phrases_begin_by_what_stands_there(conditions: int) -> None:
 @pytest.mark.parametrize("conditions", [3, 4, 5, 6])
 def test_one_window_of_so_many_is_a_trigger(conditions: int) -> None:
     places = cut_text(text_of([bases(200_000)]), conditions, 2)
-    assert places is not None and abs(len(places) / (200_000 / 2**conditions) - 1) < 0.1
+    assert abs(len(places) / (200_000 / 2**conditions) - 1) < 0.1
 
 
 @pytest.mark.parametrize("base", "ACGT")
 def test_a_run_of_one_base_is_one_phrase(base: str) -> None:
     places = cut_text(text_of([base * 100_000]), phrases._CONDITIONS, 2)
-    assert places is not None and places.tolist() == [0, 100_000]
+    assert places.tolist() == [0, 100_000]
 
 
 WHOLE = bases(100_000)
@@ -137,8 +148,9 @@ WHOLE = bases(100_000)
     [[WHOLE] * 2, [WHOLE * 3], [bases(900) * 200], [WHOLE, bases(20_000), WHOLE]],
     ids=["copies", "copies in one contig", "long unit", "mostly copies"],
 )
-def test_texts_that_repeat_are_cut(segments: list[str]) -> None:
-    assert find_phrases(text_of(segments), 2) is not None
+def test_texts_that_repeat_are_cut(segments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert parse_text(text_of(segments), 2) is not None
 
 
 @pytest.mark.parametrize(
@@ -149,15 +161,19 @@ def test_texts_that_repeat_are_cut(segments: list[str]) -> None:
 def test_others_are_not(segments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what hardly repeats, nor small texts, nor those of which there is nothing to cut."""
     monkeypatch.undo()
-    assert find_phrases(text_of(segments), 2) is None
+    assert parse_text(text_of(segments), 2) is None
 
 
 def test_a_dictionary_that_would_be_too_long() -> None:
     text = text_of([bases(3_000), bases(2_000)])
     places = cut_text(text, 4, 1)
-    assert places is not None
     found = name_phrases(text, places, 100_000, 1)
     assert found is not None
     letters = int(found.dictionary.text.segments.text_start[-1])
     assert name_phrases(text, places, letters, 1) is not None
     assert name_phrases(text, places, letters - 1, 1) is None
+
+
+def test_a_string_of_the_table_lies_in_a_window() -> None:
+    """So that whatever begins in a phrase, and does not end with its segment, has all bases of such a string."""
+    assert choose_table_length(1 << 32) <= WINDOW and phrases.BASES_A_PHRASE == 2**phrases._CONDITIONS

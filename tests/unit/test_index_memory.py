@@ -15,6 +15,8 @@ _A_BASE, _A_THREAD = 9, 500_000
 """Bytes that one takes at most."""
 _CONTIG = 100
 
+KINDS = ["one base", "a tandem repeat", "Fibonacci's word", "random", "two copies", "short contigs"]
+
 pytestmark = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 
 
@@ -28,6 +30,12 @@ def _genome(kind: str, bases: int) -> dict[str, str]:
         while len(word) < bases:
             word, longer = longer, longer + word
         return {"chr1": word[:bases]}
+    if kind == "two copies":
+        first = draw.choices("ACGT", k=bases // 2)
+        second = first.copy()
+        for at in draw.sample(range(len(first)), len(first) // 500):
+            second[at] = "ACGT".replace(first[at], "")[at % 3]
+        return {"chr1": "".join(first), "chr2": "".join(second)}
     length = {"one base": 1, "a tandem repeat": 1_000, "random": bases}[kind]
     return {"chr1": "".join(draw.choices("ACGT", k=length)) * (bases // length)}
 
@@ -43,7 +51,7 @@ def _add(path: str, threads: int, parts: str) -> int:
     return run_warpseed(["index", f"{path}.index", "--add", parts, "--threads", str(threads)]).peak_bytes
 
 
-@pytest.mark.parametrize("kind", ["one base", "a tandem repeat", "Fibonacci's word", "random", "short contigs"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_process_takes_nine_bytes_a_base_beside_the_program(tmp_path: Path, kind: str) -> None:
     """Whatever the text, and whatever the threads. (What a smaller genome needs is compiled first.)"""
     _index(save(tmp_path, "smaller.fa", fasta(_genome(kind, _BASES // 20))), 2)
@@ -53,7 +61,7 @@ def test_a_process_takes_nine_bytes_a_base_beside_the_program(tmp_path: Path, ki
         assert _index(genome, threads) - _index(smallest, threads) <= _A_BASE * _BASES + _A_THREAD * threads
 
 
-@pytest.mark.parametrize("kind", ["a tandem repeat", "random"])
+@pytest.mark.parametrize("kind", ["a tandem repeat", "random", "two copies"])
 @pytest.mark.parametrize(("parts", "more"), [("fast", "tags,paper"), ("paper", "tags"), ("default,paper", "")])
 def test_so_it_does_with_all_parts_and_where_some_are_added(tmp_path: Path, kind: str, parts: str, more: str) -> None:
     """Of the process that makes the index, and of the one that adds to it."""

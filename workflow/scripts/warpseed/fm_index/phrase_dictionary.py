@@ -1,7 +1,8 @@
 """The dictionary of a text's phrases: each different one once, those that end alike side by side.
 
-A string that ends some phrases is told of once, at the first of them: it lies in that one's *head*. The others stand
-behind it, as long as they have as much in common with the one before.
+A string that is the end of several phrases is sorted once, where the first of them has it. The *head* of a phrase is
+its part in which such strings begin for the first time; what begins behind it was in the phrase before, or lies in what
+the phrase has in common with the next one of the text.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, prefix_mask, reverse_bases
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.intrinsics import atomic_xor, trailing_zeros
-from warpseed.compute.ranges import on_threads, spans_of
+from warpseed.compute.ranges import on_threads, spans_of, steps
 from warpseed.compute.sorting import STACK, sort_all
 from warpseed.fm_index.layout import PAD_WORDS, Segments
+from warpseed.fm_index.phrases import phrase_at
+from warpseed.fm_index.suffix_letters import ROUND
 from warpseed.fm_index.text import PackedText, make_hint, segment_of
 
-__all__ = ["WINDOW", "Dictionary", "make_dictionary", "phrase_at", "sort_by_ends"]
+__all__ = ["Dictionary", "keep_heads", "make_dictionary", "sort_by_ends"]
 
-WINDOW = 16
-"""Bases that a phrase has in common with the next, more than those of a string in the lookup table."""
-_ROUND = 28
-"""Bases that phrases are sorted by at once: a number has them above the length, if it is not larger."""
-_ENDINGS = 4
-"""Bases at their ends by which phrases are shared out to threads."""
+_GROUP_BASES = 4
+"""Last bases by which phrases are shared out to threads."""
 
 
 class Dictionary(NamedTuple):
@@ -35,37 +34,24 @@ class Dictionary(NamedTuple):
     text: PackedText
     """a segment for each phrase"""
     joined: Segments
-    """of this text, but that all phrases are one that do not end with their segment: two strings that end such phrases
-    differ before either ends, so that nobody need know where that is"""
-    tails: np.ndarray
-    """uint8[d], bases that a phrase shares with the next one of the text: WINDOW, or 0 where its segment ends"""
-    alike: np.ndarray
-    """uint32[d + 1], bases at its end that a phrase has in common with the one before, as far as these tell of rows:
-    0, or more than its tail; the last is 0"""
-    heads: np.ndarray
-    """uint32[d], where what begins in a phrase, and ends with it, has stood before, or tells of no row"""
-
-
-@inlined
-def phrase_at(text, places, number):
-    """Where a phrase begins, its bases, and those of them that the next phrase has, too; of a separator 0 bases."""
-    begin = int64(places[uint64(number)])
-    segment = uint64(segment_of(text.segments, begin))
-    end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
-    if begin == end:
-        return begin, int64(0), int64(0)
-    following = int64(places[uint64(number) + uint64(1)])
-    tail = int64(0) if following == end else int64(WINDOW)
-    return begin, following + tail - begin, tail
+    """of the same text, but all phrases that do not end with their segment are one: two strings that end such phrases
+    differ before either ends, so comparing them need not look up where"""
+    overlaps: np.ndarray
+    """uint8[d], bases that a phrase has in common with the next one of the text: WINDOW, or 0 where its segment ends"""
+    common: np.ndarray
+    """uint32[d + 1], last bases that a phrase has in common with the one before, 0 if they are not more than its
+    overlap; the last is 0"""
+    head_ends: np.ndarray
+    """uint32[d], the position behind the head of each"""
 
 
 @inlined
 def _last_bases(text, place, depth):
-    """What phrases are sorted by from their ends on, before the last `depth` bases: the last of these above the others,
-    and below all how many there are, if not more than _ROUND."""
+    """The sort key of a phrase from its end on, without its last `depth` bases: up to ROUND bases, the last one on top,
+    above how many are left (ROUND + 1 for more); `place` is where it begins, and its bases."""
     begin, length = place
-    left = min(length - depth, int64(_ROUND) + int64(1))
-    bases = min(left, int64(_ROUND))
+    left = min(length - depth, int64(ROUND) + int64(1))
+    bases = min(left, int64(ROUND))
     if bases == int64(0):
         return uint64(0)
     word = reverse_bases(fetch_word(text.words, begin + length - depth - bases) & prefix_mask(bases))
@@ -79,9 +65,9 @@ def _group_by_ends(text, places, firsts, span, groups):
     behind the others."""
     first, last = span
     for i in range(first, last):
-        begin, length, tail = phrase_at(text, places, firsts[uint64(i)])
-        group = _last_bases(text, (begin, length), int64(0)) >> (uint64(64) - uint64(2 * _ENDINGS))
-        groups[uint64(i)] = group | (uint64(tail == int64(0)) << uint64(2 * _ENDINGS))
+        begin, length, overlap = phrase_at(text, places, firsts[uint64(i)])
+        group = _last_bases(text, (begin, length), int64(0)) >> (uint64(64) - uint64(2 * _GROUP_BASES))
+        groups[uint64(i)] = group | (uint64(overlap == int64(0)) << uint64(2 * _GROUP_BASES))
 
 
 @scalar
@@ -121,7 +107,7 @@ def _sort_by_ends(text, places, span, order, tied, rows, keys, stack):
                 if same:
                     rows[uint64(left)] = uint32(i)
                     left += int64(1)
-        count, depth = left - first, depth + int64(_ROUND)
+        count, depth = left - first, depth + int64(ROUND)
 
 
 @scalar
@@ -134,12 +120,12 @@ def _measure(text, places, order, span, letters):
 
 
 @scalar
-def _copy_phrases(text, places, order, starts, span, words, tails):
+def _copy_phrases(text, places, order, starts, span, words, overlaps):
     """Write the phrases [first, last) of a dictionary, whose words are 0 and shared with other threads."""
     first, last = span
     for name in range(first, last):
-        begin, length, tail = phrase_at(text, places, order[uint64(name)])
-        to, tails[uint64(name)] = int64(starts[uint64(name)]), tail
+        begin, length, overlap = phrase_at(text, places, order[uint64(name)])
+        to, overlaps[uint64(name)] = int64(starts[uint64(name)]), overlap
         while length > int64(0):
             room = int64(32) - (to & int64(31))
             bases = fetch_word(text.words, begin) & prefix_mask(min(length, room))
@@ -172,14 +158,14 @@ def _compare_ends(dictionary, span):
     first, last = span
     for i in range(first, last):
         name = uint64(i)
-        tail, alike = int64(dictionary.tails[name]), int64(0)
-        if i > int64(0) and int64(dictionary.tails[name - uint64(1)]) == tail:
-            alike = _common_end(dictionary.text, name - uint64(1), name)
-        if alike <= tail:
-            alike = int64(0)
-        dictionary.alike[name] = alike
+        overlap, common = int64(dictionary.overlaps[name]), int64(0)
+        if i > int64(0) and int64(dictionary.overlaps[name - uint64(1)]) == overlap:
+            common = _common_end(dictionary.text, name - uint64(1), name)
+        if common <= overlap:
+            common = int64(0)
+        dictionary.common[name] = common
         end = int64(dictionary.text.segments.text_start[name + uint64(1)]) - int64(1)
-        dictionary.heads[name] = end - max(alike, tail)
+        dictionary.head_ends[name] = end - max(common, overlap)
 
 
 def sort_by_ends(text: PackedText, places: np.ndarray, firsts: np.ndarray, threads: int) -> np.ndarray:
@@ -190,8 +176,8 @@ def sort_by_ends(text: PackedText, places: np.ndarray, firsts: np.ndarray, threa
     numbers = np.argsort(groups, kind="stable").astype(np.uint32)
     groups = groups[numbers]
     tied = np.append(np.uint8(0), groups[1:] == groups[:-1]).astype(np.uint8)
-    heads = np.append(np.flatnonzero(tied == 0), count)
-    cuts = np.unique(heads[np.searchsorted(heads, [last for _, last in spans])])
+    borders = np.append(np.flatnonzero(tied == 0), count)
+    cuts = np.unique(borders[np.searchsorted(borders, [last for _, last in spans])])
     order, rows, keys = firsts[numbers], np.empty(count, np.uint32), np.empty(count, np.uint64)
 
     def sort(number: int) -> None:
@@ -223,19 +209,41 @@ def make_dictionary(text: PackedText, places: np.ndarray, order: np.ndarray, let
     spans = spans_of(count, threads)
     on_threads(threads, lambda number: _measure(text, places, order, spans[number], starts), len(spans))
     np.cumsum(starts, dtype=np.uint32, out=starts)
-    tails = np.empty(count, np.uint8)
+    overlaps = np.empty(count, np.uint8)
 
     def copy(number: int) -> None:
-        _copy_phrases(text, places, order, starts, spans[number], words, tails)
+        _copy_phrases(text, places, order, starts, spans[number], words, overlaps)
 
     on_threads(threads, copy, len(spans))
-    whole = int(np.count_nonzero(tails))
+    whole = int(np.count_nonzero(overlaps))
     dictionary = Dictionary(
         PackedText(words, _segments_of(starts)),
         _segments_of(np.append(np.uint32(0), starts[max(1, whole) :])),
-        tails,
+        overlaps,
         np.zeros(count + 1, np.uint32),
         np.empty(count, np.uint32),
     )
     on_threads(threads, lambda number: _compare_ends(dictionary, spans[number]), len(spans))
     return dictionary
+
+
+@scalar
+def _keep_heads(dictionary, span, count, positions):
+    """Bring those of the positions [first, last) that lie in heads behind the `count` that are kept; returns how many
+    are now."""
+    first, last = span
+    for row in range(first, last):
+        position = positions[uint64(row)]
+        if position < dictionary.head_ends[uint64(segment_of(dictionary.text.segments, int64(position)))]:
+            positions[uint64(count)] = position
+            count += int64(1)
+    return count
+
+
+def keep_heads(dictionary: Dictionary, positions: np.ndarray) -> np.ndarray:
+    """Those of some positions that lie in heads of phrases, in their order, uint32[...]; the others are overwritten."""
+    count = 0
+    for span in steps(0, len(positions)):
+        count = int(_keep_heads(dictionary, span, count, positions))
+    # (A view would keep the memory of all.)
+    return positions[:count].copy()

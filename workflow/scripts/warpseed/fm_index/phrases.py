@@ -13,49 +13,33 @@ building big BWTs, 2019), with windows that are found 32 at a time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from warpseed.compute.bits import fetch_word, mixed, prefix_mask
+from warpseed.compute.bits import prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.intrinsics import leading_zeros
-from warpseed.compute.ranges import on_threads, spans_of, steps
-from warpseed.fm_index.phrase_dictionary import WINDOW, Dictionary, make_dictionary, phrase_at, sort_by_ends
+from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.text import PackedText, segment_of
 
-__all__ = ["NO_PHRASE", "Phrases", "cut_text", "find_phrases", "name_phrases"]
+__all__ = ["BASES_A_PHRASE", "WINDOW", "cut_text", "phrase_at"]
 
+WINDOW = 16
+"""Bases that a phrase has in common with the next, more than those of a string in the lookup table."""
 _CONDITIONS = 6
-"""That a trigger meets: one window of 64 in random bases."""
-NO_PHRASE = np.uint32(0xFFFFFFFF)
-"""Instead of the number of a phrase: a separator."""
-_FEWEST = 1 << 16
-"""Bases of a text that it is worth to cut."""
-_SAMPLE = 1 << 14
-"""Phrases that show whether a text repeats."""
-_DENSE = 32
-"""Bases for each phrase and separator, at least, in the mean."""
-_MOST_OF_TEXT = 0.8
-"""What a dictionary is at most, of the text: it must be sorted in less memory."""
-_PER_PHRASE = (64 + WINDOW + 1) / 64
-"""Letters of the dictionary for each base of different phrases, about."""
+"""Of a trigger: each holds for half of random windows, so that one window of 64 is one."""
+BASES_A_PHRASE = 1 << _CONDITIONS
+"""In a random text, about, without those that the next phrase has, too."""
+_LEAST_BASES = 32
+"""For each phrase and separator, in the mean: what is said of them takes no more than half a byte a base."""
+_ROOM = 4
+"""Positions for each phrase that may be noted while a text is cut."""
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
-
-
-class Phrases(NamedTuple):
-    """A text as phrases and separators, in its order."""
-
-    places: np.ndarray
-    """uint32[m], where each phrase begins, and separators"""
-    names: np.ndarray
-    """uint32[m], the number of the phrase in the dictionary, NO_PHRASE for a separator"""
-    dictionary: Dictionary
 
 
 @inlined
 def _triggers(words, word, conditions):
-    """The high bits of those of the 32 bases of a word at which a trigger begins, of the text as if it had no end."""
+    """The high bits of those of the 32 bases of a word at which a trigger begins, of the text as if it had no end;
+    `conditions`: 1 to 6."""
     a, b = words[uint64(word)], words[uint64(word) + uint64(1)]
     two = (a << uint64(4)) | (b >> uint64(60))
     five = (a << uint64(10)) | (b >> uint64(54))
@@ -109,171 +93,30 @@ def _cut(text, conditions, span, places):
     return count
 
 
-def cut_text(text: PackedText, conditions: int, threads: int) -> np.ndarray | None:
-    """Where phrases of a text begin, and separators, uint32[m]; None where they are too dense."""
+def cut_text(text: PackedText, threads: int) -> np.ndarray | None:
+    """Where phrases of a text begin, and separators, uint32[m]; None where there is one for less than 32 bases."""
     size = int(text.segments.text_start[-1])
     spans = spans_of(size, threads)
 
     def cut(number: int) -> np.ndarray | None:
         first, last = spans[number]
-        places = np.empty((last - first) // 4 + 64, np.uint32)
-        count = int(_cut(text, conditions, (first, last), places))
+        places = np.empty((last - first) // _ROOM + 64, np.uint32)
+        count = int(_cut(text, _CONDITIONS, (first, last), places))
         return places[:count].copy() if count <= len(places) else None
 
     found = [places for places in on_threads(threads, cut, len(spans)) if places is not None]
-    are_few = len(found) == len(spans) and sum(map(len, found)) * _DENSE <= size
+    are_few = len(found) == len(spans) and sum(map(len, found)) * _LEAST_BASES <= size
     return np.concatenate(found) if are_few else None
 
 
-@scalar
-def _hash_phrases(text, places, span, hashes):
-    """A number for each of the phrases [first, last), the same for equal ones."""
-    first, last = span
-    for number in range(first, last):
-        begin, length, tail = phrase_at(text, places, number)
-        value = uint64(length + tail)
-        while length > int64(0):
-            value = mixed(value ^ (fetch_word(text.words, begin) & prefix_mask(length)))
-            begin += int64(32)
-            length -= int64(32)
-        hashes[uint64(number)] = value
-
-
-@scalar
-def _sample(text, places, span, below, prints):
-    """Write a number for each of the phrases [first, last) whose first bases say so, the same where they begin alike;
-    returns how many."""
-    first, last = span
-    count = int64(0)
-    for number in range(first, last):
-        place = int64(places[uint64(number)])
-        value = mixed(fetch_word(text.words, place) + uint64(1))
-        if value < uint64(below):
-            prints[uint64(count)] = mixed(value ^ fetch_word(text.words, place + int64(32)))
-            count += int64(1)
-    return count
-
-
-def _seems_to_repeat(text: PackedText, places: np.ndarray, threads: int) -> bool:
-    """Whether a sample of phrases, each with all that begin like it, has few that are different.
-
-    (So little does it have of a text with few different phrases that it may have none.)
-    """
-    spans = spans_of(len(places), threads)
-    below = np.uint64((1 << 64) // max(1, len(places) // _SAMPLE) - 1)
-
-    def sample(number: int) -> np.ndarray:
-        first, last = spans[number]
-        prints = np.empty(last - first, np.uint64)
-        return prints[: int(_sample(text, places, (first, last), below, prints))].copy()
-
-    prints = np.concatenate(on_threads(threads, sample, len(spans)))
-    return len(np.unique(prints)) * _PER_PHRASE <= _MOST_OF_TEXT * len(prints)
-
-
 @inlined
-def _are_equal(text, places, one, two):
-    """Whether two phrases are."""
-    begin, length, tail = phrase_at(text, places, one)
-    other, other_length, other_tail = phrase_at(text, places, two)
-    if length != other_length or tail != other_tail:
-        return False
-    while length > int64(0):
-        if (fetch_word(text.words, begin) ^ fetch_word(text.words, other)) & prefix_mask(length) != uint64(0):
-            return False
-        begin += int64(32)
-        other += int64(32)
-        length -= int64(32)
-    return True
-
-
-class _Naming(NamedTuple):
-    """Different phrases as they are found."""
-
-    slots: np.ndarray
-    """uint32[power of two], their numbers, by hashes"""
-    firsts: np.ndarray
-    """uint32[m], of each the first one in the text"""
-
-
-@scalar
-def _name_phrases(text, places, hashes, span, names, naming, state):
-    """Name the phrases [first, last).
-
-    Parameters
-    ----------
-    state : int64[3]: how many different ones there are, the letters of their dictionary, and how many these may be
-
-    Returns
-    -------
-    bool, whether they are no more
-    """
-    first, last = span
-    mask = uint64(naming.slots.shape[0] - 1)
-    for number in range(first, last):
-        _, length, _ = phrase_at(text, places, number)
-        if length == int64(0):
-            names[uint64(number)] = NO_PHRASE
-            continue
-        slot = hashes[uint64(number)] & mask
-        name = naming.slots[slot]
-        while name != NO_PHRASE:
-            known = uint64(naming.firsts[uint64(name)])
-            if hashes[known] == hashes[uint64(number)] and _are_equal(text, places, int64(known), int64(number)):
-                break
-            slot = (slot + uint64(1)) & mask
-            name = naming.slots[slot]
-        if name == NO_PHRASE:
-            name = uint32(state[0])
-            naming.slots[slot], naming.firsts[uint64(name)] = name, uint32(number)
-            state[0] += int64(1)
-            state[1] += length + int64(1)
-            if state[1] > state[2]:
-                return False
-        names[uint64(number)] = name
-    return True
-
-
-@scalar
-def _rename(span, names, new_names):
-    """Give the phrases [first, last) the names that they have in the dictionary."""
-    first, last = span
-    for number in range(first, last):
-        name = names[uint64(number)]
-        if name != NO_PHRASE:
-            names[uint64(number)] = new_names[uint64(name)]
-
-
-def name_phrases(text: PackedText, places: np.ndarray, most: int, threads: int) -> Phrases | None:
-    """The phrases of a text, None if the dictionary would have more than `most` letters.
-
-    Parameters
-    ----------
-    places : uint32[m], as `cut_text` has them
-    """
-    count = len(places)
-    hashes, spans = np.empty(count, np.uint64), spans_of(count, threads)
-    on_threads(threads, lambda number: _hash_phrases(text, places, spans[number], hashes), len(spans))
-    names, slots = np.empty(count, np.uint32), np.full(1 << (2 * count).bit_length(), NO_PHRASE)
-    naming, state = _Naming(slots, np.empty(count, np.uint32)), np.array([0, 0, most], np.int64)
-    for span in steps(0, count):
-        if not _name_phrases(text, places, hashes, span, names, naming, state):
-            return None
-    firsts = naming.firsts[: state[0]].copy()
-    order = sort_by_ends(text, places, firsts, threads)
-    new_names = np.empty(len(order), np.uint32)
-    new_names[names[order]] = np.arange(len(order), dtype=np.uint32)
-    dictionary = make_dictionary(text, places, order, int(state[1]), threads)
-    on_threads(threads, lambda number: _rename(spans[number], names, new_names), len(spans))
-    return Phrases(places, names, dictionary)
-
-
-def find_phrases(text: PackedText, threads: int) -> Phrases | None:
-    """The phrases of a text, None where it does not repeat so much that they are worth it."""
-    size = int(text.segments.text_start[-1])
-    if size < _FEWEST:
-        return None
-    places = cut_text(text, _CONDITIONS, threads)
-    if places is None or not _seems_to_repeat(text, places, threads):
-        return None
-    return name_phrases(text, places, int(_MOST_OF_TEXT * size), threads)
+def phrase_at(text, places, number):
+    """Where a phrase begins, its bases, and those of them that the next phrase has, too; of a separator 0 bases."""
+    begin = int64(places[uint64(number)])
+    segment = uint64(segment_of(text.segments, begin))
+    end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
+    if begin == end:
+        return begin, int64(0), int64(0)
+    following = int64(places[uint64(number) + uint64(1)])
+    tail = int64(0) if following == end else int64(WINDOW)
+    return begin, following + tail - begin, tail

@@ -3,7 +3,8 @@
 A suffix ends where its segment does: separators are smaller than bases, and of two separators the first in the text is
 the smaller. Here suffixes are dealt out to buckets, those that begin with A or C before the others, and buckets to
 threads; `suffix_letters.py` sorts a bucket, `suffix_chains.py` and `suffix_ranks.py` what is tied still, and `table.py`
-makes the lookup table of what buckets have marked.
+makes the lookup table of what buckets have marked. Of a text that repeats only the different phrases are sorted so
+(`parse.py`), and its suffixes by what follows them (`suffix_phrases.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from warpseed.compute.groups import TIED, set_states, untied
 from warpseed.compute.machine import return_freed_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
-from warpseed.fm_index.phrases import Dictionary, Phrases, find_phrases
+from warpseed.fm_index.parse import Parse, parse_text
+from warpseed.fm_index.phrase_dictionary import Dictionary, keep_heads
 from warpseed.fm_index.suffix_chains import TiedOrder
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket, work_for
-from warpseed.fm_index.suffix_phrases import among_heads, order_phrases, write_suffixes
+from warpseed.fm_index.suffix_phrases import order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys
 from warpseed.fm_index.text import PackedText
@@ -33,7 +35,8 @@ MAX_ROWS = (1 << 32) - 1
 SORTING_BYTES = 8.625
 """Of memory that a base takes at most while suffixes are sorted, beside the packed text: 4 for its row; 4 for its key,
 in a quarter of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether
-it is tied, one for whether it is the first of these, and up to two of what the table is made of."""
+it is tied, one for whether it is the first of these, and up to two of what the table is made of. By phrases it is less,
+as a dictionary has at most four fifths of the text's letters."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
@@ -58,7 +61,7 @@ def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
     -------
     uint32[n], the position of the suffix of each row
     """
-    return _sorted(text, 0, threads)[0]
+    return _sort_text(text, 0, threads)[0]
 
 
 def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tuple[np.ndarray, Marks, np.ndarray]:
@@ -70,17 +73,17 @@ def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tu
     ----------
     table_length : K, 1 to 15
     """
-    rows, buckets = _sorted(text, table_length, threads)
+    rows, buckets = _sort_text(text, table_length, threads)
     return rows, buckets.marks, buckets.borders
 
 
-def _sorted(text: PackedText, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
+def _sort_text(text: PackedText, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
     """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
-    phrases = find_phrases(text, threads)
-    if phrases is None:
-        prefix = _choose_prefix(int(text.segments.text_start[-1]), table_length)
-        return _Sorter(text, prefix, threads).sorted(table_length)
-    return _sort_phrases(text, phrases, table_length, threads)
+    parse = parse_text(text, threads)
+    if parse is not None:
+        return _sort_by_phrases(text, parse, table_length, threads)
+    prefix = _choose_prefix(int(text.segments.text_start[-1]), table_length)
+    return _Sorter(text, prefix, threads).sorted(table_length)
 
 
 class _Buckets(NamedTuple):
@@ -122,17 +125,17 @@ def _spans(text: PackedText, threads: int) -> list[tuple[int, int]]:
     return spans_of(size, threads, max(STEP, size // 64))
 
 
-def _count(text: PackedText, prefix: int, threads: int, heads: np.ndarray = _NONE) -> tuple[np.ndarray, np.ndarray]:
+def _count(text: PackedText, prefix: int, threads: int, head_ends: np.ndarray = _NONE) -> tuple[np.ndarray, np.ndarray]:
     """Where each span puts what it has for each bucket, int64[spans, 4**prefix], and where buckets begin, behind
-    separators if there are no `heads`, int64[4**prefix + 1]; see `places_of`."""
+    separators if there are no `head_ends`, int64[4**prefix + 1]; see `places_of`."""
     spans = _spans(text, threads)
     counts = np.zeros((len(spans), 4**prefix), np.int64)
 
     def count(number: int) -> None:
-        deal_out(text, prefix, Dealt.everything(heads), spans[number], counts[number], _NONE, _NONE)
+        deal_out(text, prefix, Dealt.everything(head_ends), spans[number], counts[number], _NONE, _NONE)
 
     on_threads(threads, count, len(spans))
-    return places_of(counts, 0 if len(heads) else len(text.segments.contig))
+    return places_of(counts, 0 if len(head_ends) else len(text.segments.contig))
 
 
 class _Quarter(NamedTuple):
@@ -166,22 +169,25 @@ class _Sorter:
         text: PackedText,
         prefix: int,
         threads: int,
-        heads: np.ndarray = _NONE,
+        head_ends: np.ndarray = _NONE,
         compared: PackedText | None = None,
     ) -> None:
-        """Parameters
+        """Of a text, or of what begins in heads of a dictionary's phrases, separators left out then.
+
+        Parameters
         ----------
         prefix : bases that buckets share
-        heads : of `Dealt`
+        head_ends : of `Dealt`
         compared : the text as suffixes are compared in it, if its segments are others there
         """
-        self._text, self._threads, self._heads = text, max(1, threads), heads
+        self._text, self._threads, self._head_ends = text, max(1, threads), head_ends
         self._compared = text if compared is None else compared
-        self._places, self._borders = _count(text, prefix, threads, heads)
+        self._places, self._borders = _count(text, prefix, threads, head_ends)
         self._prefix, self._size = prefix, int(self._borders[-1])
         self._rows = np.empty(self._size, np.uint32)
         """positions"""
-        self._rows[: self._borders[0]] = (text.segments.text_start[1:] - np.uint32(1))[: self._borders[0]]
+        if not len(head_ends):
+            self._rows[: self._borders[0]] = text.segments.text_start[1:] - np.uint32(1)
         self._tied = untied(self._size)
         """of compute.groups"""
         self._left = deque[bool](maxlen=_RECENT)
@@ -209,7 +215,7 @@ class _Sorter:
         keys = np.empty(int(np.diff(first_rows).max()), np.uint32)
         depths: list[int] = []
         for base, first_row in enumerate(first_rows[:-1].tolist()):
-            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row, self._heads), places, keys)
+            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row, self._head_ends), places, keys)
             depths += self._sort_quarter(_Quarter(buckets, range(base * each, (base + 1) * each), keys))
         return min((depth for depth in depths if depth), default=0)
 
@@ -276,24 +282,25 @@ class _Sorter:
 def _sort_heads(dictionary: Dictionary, prefix: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
     """What ends phrases of a dictionary, each string once, in order: positions, and the borders of buckets in these."""
     joined = PackedText(dictionary.text.words, dictionary.joined)
-    sorter = _Sorter(dictionary.text, prefix, threads, dictionary.heads, joined)
+    sorter = _Sorter(dictionary.text, prefix, threads, dictionary.head_ends, joined)
     endings, buckets, depth = sorter.by_letters()
     if depth:
-        # What is left to ranks needs those of all suffixes.
+        # Ranks of what follows are needed, which may begin outside of heads.
         del sorter, endings
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
-        endings = among_heads(dictionary, every)
+        endings = keep_heads(dictionary, every)
     return endings, buckets.borders
 
 
-def _sort_phrases(text: PackedText, phrases: Phrases, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
+def _sort_by_phrases(text: PackedText, parse: Parse, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
     """As `_Sorter.sorted`, of a text that repeats."""
     size, ends = int(text.segments.text_start[-1]), text.segments.text_start[1:] - np.uint32(1)
+    # (The same buckets, of the text and of the dictionary, so that rows of both begin at known places.)
     prefix = _choose_prefix(size, table_length)
     buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
-    endings, borders = _sort_heads(phrases.dictionary, prefix, threads)
+    endings, borders = _sort_heads(parse.dictionary, prefix, threads)
     return_freed_memory()
-    order = order_phrases(phrases, endings, len(ends), threads)
+    order = order_phrases(parse, endings, threads)
     rows = np.empty(size, np.uint32)
     rows[: len(ends)] = ends
     write_suffixes(order, endings, (prefix, borders, buckets.borders), rows, buckets.marks, threads)

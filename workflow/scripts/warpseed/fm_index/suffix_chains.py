@@ -55,14 +55,14 @@ _PARTS = 8
 
 
 class TiedOrder(NamedTuple):
-    """Suffixes in an order that is being made."""
+    """An order that is being made: of suffixes, by position, or of phrases, by their number in the text."""
 
     rows: np.ndarray
-    """uint32[n], their positions"""
+    """uint32[n], what stands in each"""
     tied: np.ndarray
     """uint64[n // 32 + 1]"""
     ranks: np.ndarray
-    """uint32[n], of positions"""
+    """uint32[n], of suffixes or phrases"""
 
 
 class Chain(NamedTuple):

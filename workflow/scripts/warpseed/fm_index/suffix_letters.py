@@ -23,6 +23,7 @@ from warpseed.fm_index.text import segment_end, segment_of
 
 __all__ = [
     "ROOM_BYTES",
+    "ROUND",
     "Dealt",
     "Room",
     "compare_suffixes",
@@ -41,7 +42,7 @@ _DIGITS = 1 << 12
 """Of a bucket's first pass."""
 _MANY = 1 << 10
 """Of a pass over many suffixes whose keys begin alike: two passes take the 20 bits that are left of a key."""
-_ROUND = 28
+ROUND = 28
 """Bases that ties are sorted by at once: a number has them above the length, if it is not larger."""
 _LENGTH = np.uint64(63)
 _SMALL = 8
@@ -83,7 +84,8 @@ class Room(NamedTuple):
 
 
 class Dealt(NamedTuple):
-    """Which suffixes are dealt out: all, or those with one first base, so that keys of others take no memory."""
+    """Which suffixes are dealt out: all, or those with one first base, so that keys of others take no memory; of a
+    dictionary of phrases only those that begin in heads."""
 
     flip: np.uint64
     """turns both bits of that base into ones, in each of 32 bases"""
@@ -91,17 +93,17 @@ class Dealt(NamedTuple):
     """all ones for all suffixes"""
     first_row: int
     """of those that are dealt out"""
-    heads: np.ndarray
-    """uint32[segments], where those end in each segment; uint32[0] where they end with it"""
+    head_ends: np.ndarray
+    """uint32[segments], the position behind the last one that is dealt out of each segment; uint32[0]: all are"""
 
     @classmethod
-    def everything(cls, heads: np.ndarray) -> Dealt:
-        return cls(np.uint64(0), _ALL, 0, heads)
+    def everything(cls, head_ends: np.ndarray) -> Dealt:
+        return cls(np.uint64(0), _ALL, 0, head_ends)
 
     @classmethod
-    def quarter(cls, base: int, first_row: int, heads: np.ndarray) -> Dealt:
+    def quarter(cls, base: int, first_row: int, head_ends: np.ndarray) -> Dealt:
         """Those that begin with a base, 0 to 3."""
-        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row, heads)
+        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row, head_ends)
 
 
 @inlined
@@ -125,7 +127,7 @@ def _bases_of(text, dealt, first, position, stop):
 
 @scalar
 def deal_out(text, prefix, dealt, span, borders, positions, keys):
-    """Deal out all suffixes, or those with one first base, that begin in a span, separators left out.
+    """Deal out the suffixes that begin in a span, as `dealt` says which, separators left out.
 
     Parameters
     ----------
@@ -143,8 +145,8 @@ def deal_out(text, prefix, dealt, span, borders, positions, keys):
         segment = uint64(segment_of(text.segments, position))
         end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
         stop = min(end, last)
-        if dealt.heads.shape[0] > 0:
-            stop = min(stop, int64(dealt.heads[segment]))
+        if dealt.head_ends.shape[0] > 0:
+            stop = min(stop, int64(dealt.head_ends[segment]))
         for word in range(position >> int64(5), (stop + int64(31)) >> int64(5)):
             begin = word << int64(5)
             left = _bases_of(text, dealt, begin, position, stop)
@@ -251,7 +253,7 @@ def _fetch_ties(text, depth, count, begin, positions, room):
             room.others[uint64(i)] = (uint64(left + depth) << uint64(32)) | uint64(position)
         else:
             word = fetch_word(text.words, position + depth) & prefix_mask(left)
-            length = uint64(min(left, int64(_ROUND) + int64(1)))
+            length = uint64(min(left, int64(ROUND) + int64(1)))
             room.others[uint64(i)] = _GOES_ON | ((word >> uint64(8)) << uint64(6)) | length
 
 
@@ -271,7 +273,7 @@ def _sort_ties(count, begin, positions, room):
             number = room.others[uint64(start)]
             while stop < last and room.others[uint64(stop)] == number:
                 stop += int64(1)
-            ended = (number & _LENGTH) <= uint64(_ROUND)
+            ended = (number & _LENGTH) <= uint64(ROUND)
             if ended and stop - start > int64(1):
                 sort_numbers(room.elements, start, stop, room.stack)
             for i in range(start, stop):
@@ -408,7 +410,7 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
         work -= ties
         _fetch_ties(text, depth, ties, begin, positions, room)
         ties = _sort_ties(ties, begin, positions, room)
-        depth += int64(_ROUND)
+        depth += int64(ROUND)
     if ties > int64(0):
         write_states(tied, begin, end, room.tied)
     return depth if ties > int64(0) else int64(0)

@@ -43,7 +43,7 @@ def _rows_in(index):
 
 @inlined
 def _table_at(index, entry):
-    """(Rows of one strand are fewer than 2^32.)"""
+    """The first row of an entry, int64: rows of one strand are fewer than 2^32."""
     return int64(index.table[entry])
 
 

@@ -85,7 +85,7 @@ _NO_SEED, _USUAL = Seed(), How()
 
 
 class Event(NamedTuple):
-    """Something that took time, for time lines."""
+    """Something that took time, for time lines. Those of several GPUs overlap: they are not added."""
 
     name: str
     """`to_bitmap`, `host_to_device`, `kernel`, `device_to_host` or `deltas`"""
@@ -160,7 +160,7 @@ class CpuMatcher:
 
 
 class SharedMatcher:
-    """A Matcher of several, which share the places of every chunk."""
+    """A Matcher of several, which share the places of every chunk. The Tree Bitmap goes to one after the other."""
 
     def __init__(self, matchers: Sequence[Matcher]) -> None:
         self._matchers = matchers
@@ -280,7 +280,7 @@ def match_dynamically(
     DeviceError : no GPU answers
     """
     _check(codes, k, how)
-    if how.structure == SORTED and device not in ("cpu", "gpu"):
+    if how.structure == SORTED and devices_of(device) not in ((), (0,)):
         raise InputError(f"device is {device!r}, but {SORTED!r} lies on the first GPU: 'cpu' or 'gpu' was expected.")
     dictionary = _seeded(codes, k, seed, how.structure, device)
     matcher, events = matcher_on(codes, k, how, device)
