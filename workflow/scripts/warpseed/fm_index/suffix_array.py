@@ -192,6 +192,8 @@ class _Sorter:
         """of compute.groups"""
         self._left = deque[bool](maxlen=_RECENT)
         """of the last buckets, of any thread, that had all the work of letters: whether these left ties"""
+        self._stopped = False
+        """heads alone cannot be sorted by ranks, so the first ties that are left to these end the work"""
 
     def sorted(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets]:
         """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
@@ -203,7 +205,8 @@ class _Sorter:
         return rows, buckets
 
     def by_letters(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets, int]:
-        """As `sorted`, but for what is left tied, and by how many bases that is tied at least, 0 if nothing is."""
+        """As `sorted`, but for what is left tied, and by how many bases that is tied at least, 0 if nothing is. Of
+        heads nothing more is sorted then."""
         buckets = _Buckets.of(self._prefix, self._borders, table_length)
         return self._rows, buckets, self._sort_quarters(buckets, self._places)
 
@@ -215,6 +218,8 @@ class _Sorter:
         keys = np.empty(int(np.diff(first_rows).max()), np.uint32)
         depths: list[int] = []
         for base, first_row in enumerate(first_rows[:-1].tolist()):
+            if self._stopped:
+                break
             self._deal_out(buckets.prefix, Dealt.quarter(base, first_row, self._head_ends), places, keys)
             depths += self._sort_quarter(_Quarter(buckets, range(base * each, (base + 1) * each), keys))
         return min((depth for depth in depths if depth), default=0)
@@ -237,6 +242,7 @@ class _Sorter:
         most, threads = _share_room(sizes, 4 * (self._size - len(quarter.keys)), self._threads)
         too_large, large = (int(np.count_nonzero(sizes > size)) for size in (most, _LARGE))
         depths = on_threads(self._threads, lambda number: self._leave_to_ranks(quarter, order[number]), too_large)
+        self._stopped |= len(self._head_ends) > 0 and too_large > 0
         return depths + self._sort_by_letters(quarter, order[too_large:large], threads, order[large:])
 
     def _sort_by_letters(self, quarter: _Quarter, large: list[int], most: int, small: list[int]) -> list[int]:
@@ -255,11 +261,14 @@ class _Sorter:
             first = firsts[number]
             for turn, bucket in enumerate(chain(first, others if first else (), smalls)):
                 check_wanted()
+                if self._stopped:
+                    break
                 place = quarter.buckets.place_of(bucket)
                 keys, room = quarter.keys_of(place), rooms[number]
                 is_hopeful = turn % _PROBES == 0 or 2 * self._left.count(True) < _RECENT
                 worked = *place, work_for(place[1] - place[0]) if is_hopeful else 0
                 depths.append(sort_bucket(self._compared, prefix, worked, self._rows, keys, self._tied, marks, room))
+                self._stopped |= len(self._head_ends) > 0 and depths[-1] > 0
                 if is_hopeful:
                     self._left.append(depths[-1] > 0)
             return depths
