@@ -66,6 +66,7 @@ def cut_everything(monkeypatch: pytest.MonkeyPatch, conditions: int) -> None:
     monkeypatch.setattr(phrases, "_ROOM", 1)
     monkeypatch.setattr(parse, "_LEAST_TEXT", 0)
     monkeypatch.setattr(parse, "_MOST_OF_TEXT", 100)
+    monkeypatch.setattr(suffix_array, "_MOST_RANKED", 100)
 
 
 def check_order(segments: list[str], threads: int) -> None:
@@ -218,6 +219,22 @@ def test_copies_are_sorted_by_phrases(name: str, way: str, conditions: int, monk
     assert all(np.array_equal(table, table_of(marks, borders, 2)) for table in tables)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_long_dictionary_is_not_left_to_ranks(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is sorted as if it did not repeat."""
+    cut_everything(monkeypatch, 3)
+    monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
+    monkeypatch.setattr(suffix_array, "_MOST_RANKED", 0.1)
+    refused = []
+    sort_by_phrases = suffix_array._sort_by_phrases
+    monkeypatch.setattr(
+        suffix_array, "_sort_by_phrases", lambda *wanted: refused.append(sort_by_phrases(*wanted)) or refused[-1]
+    )
+    segments = COPIES["copies of strains"](genome_with_repeats(5_000))
+    assert np.array_equal(sort_suffixes(text_of(segments), threads), by_libdivsufsort(segments))
+    assert refused == [None]
+
+
 @pytest.mark.parametrize("name", ["exact copies", "copies in one contig", "copies of strains"])
 def test_copies_are_cut_as_they_come(name: str) -> None:
     """With nothing changed."""
@@ -290,11 +307,11 @@ def test_what_memory_a_base_takes(unit: str, threads: int, monkeypatch: pytest.M
 @pytest.mark.usefixtures("_small_rooms")
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("way", ["by letters", "by ranks"])
-@pytest.mark.parametrize("rate", [0, 0.001])
+@pytest.mark.parametrize("rate", [0, 0.001, 0.002])
 def test_what_memory_a_base_of_copies_takes(
     rate: float, way: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By phrases, of two copies that have almost the longest dictionary that any text may have."""
+    """By phrases, of two copies that have almost the longest dictionary that is left to ranks, or any."""
     if way == "by ranks":
         monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
     text = text_of(copies_of(bases(400_000), 2, rate, 6))

@@ -24,8 +24,8 @@ _LEAST_TEXT = 1 << 16
 """Bases of a text that it is worth to parse."""
 _SAMPLE = 1 << 14
 """Phrases that show whether a text repeats, about."""
-_MOST_OF_TEXT = 0.8
-"""What a dictionary is at most, of the text: sorting it takes up to 8.6 bytes for each of its bases."""
+_MOST_OF_TEXT = 0.95
+"""What a dictionary is at most, of the text: with a longer one nothing is saved."""
 _LETTERS_A_BASE = (BASES_A_PHRASE + WINDOW + 1) / BASES_A_PHRASE
 """Of the dictionary for each base of different phrases, about."""
 
@@ -194,7 +194,7 @@ def name_phrases(text: PackedText, places: np.ndarray, most: int, threads: int) 
 
 def parse_text(text: PackedText, threads: int) -> Parse | None:
     """The phrases of a text; None where it is shorter than 65,536 bases, or does not repeat so much that they are worth
-    it: they are short, or the dictionary would be longer than four fifths of the text."""
+    it: they are short, or the dictionary would be as long as the text."""
     size = int(text.segments.text_start[-1])
     if size < _LEAST_TEXT:
         return None

@@ -36,7 +36,8 @@ SORTING_BYTES = 8.625
 """Of memory that a base takes at most while suffixes are sorted, beside the packed text: 4 for its row; 4 for its key,
 in a quarter of them at a time, and the room that large buckets are sorted in, later for its rank; two bits for whether
 it is tied, one for whether it is the first of these, and up to two of what the table is made of. By phrases it is less,
-as a dictionary has at most four fifths of the text's letters."""
+as of a dictionary only heads are sorted, or all of it if it has no more than _MOST_RANKED of the text's letters."""
+_MOST_RANKED = 0.8
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
@@ -80,8 +81,10 @@ def sort_with_marks(text: PackedText, table_length: int, threads: int = 1) -> tu
 def _sort_text(text: PackedText, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
     """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
     parse = parse_text(text, threads)
-    if parse is not None:
-        return _sort_by_phrases(text, parse, table_length, threads)
+    found = None if parse is None else _sort_by_phrases(text, parse, table_length, threads)
+    if found is not None:
+        return found
+    del parse
     prefix = _choose_prefix(int(text.segments.text_start[-1]), table_length)
     return _Sorter(text, prefix, threads).sorted(table_length)
 
@@ -288,26 +291,34 @@ class _Sorter:
         return prefix
 
 
-def _sort_heads(dictionary: Dictionary, prefix: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """What ends phrases of a dictionary, each string once, in order: positions, and the borders of buckets in these."""
+def _sort_heads(dictionary: Dictionary, prefix: int, most: float, threads: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """What ends phrases of a dictionary, each string once, in order: positions, and the borders of buckets in these;
+    None if that needs ranks, and the dictionary has more than `most` letters."""
     joined = PackedText(dictionary.text.words, dictionary.joined)
     sorter = _Sorter(dictionary.text, prefix, threads, dictionary.head_ends, joined)
     endings, buckets, depth = sorter.by_letters()
     if depth:
         # Ranks of what follows are needed, which may begin outside of heads.
         del sorter, endings
+        if int(dictionary.text.segments.text_start[-1]) > most:
+            return None
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
         endings = keep_heads(dictionary, every)
     return endings, buckets.borders
 
 
-def _sort_by_phrases(text: PackedText, parse: Parse, table_length: int, threads: int) -> tuple[np.ndarray, _Buckets]:
-    """As `_Sorter.sorted`, of a text that repeats."""
+def _sort_by_phrases(
+    text: PackedText, parse: Parse, table_length: int, threads: int
+) -> tuple[np.ndarray, _Buckets] | None:
+    """As `_Sorter.sorted`, of a text that repeats; None if that would take too much memory."""
     size, ends = int(text.segments.text_start[-1]), text.segments.text_start[1:] - np.uint32(1)
     # (The same buckets, of the text and of the dictionary, so that rows of both begin at known places.)
     prefix = _choose_prefix(size, table_length)
     buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
-    endings, borders = _sort_heads(parse.dictionary, prefix, threads)
+    found = _sort_heads(parse.dictionary, prefix, _MOST_RANKED * size, threads)
+    if found is None:
+        return None
+    endings, borders = found
     return_freed_memory()
     order = order_phrases(parse, endings, threads)
     rows = np.empty(size, np.uint32)
