@@ -181,13 +181,13 @@ def name_phrases(text: PackedText, places: np.ndarray, most: int, threads: int) 
     for span in steps(0, count):
         if not _name_phrases(text, places, lengths, hashes, span, names, naming, state):
             return None
-    different, letters, _ = state.tolist()
+    different = int(state[0])
     order = sort_by_ends(text, places, naming.firsts[:different], threads)
     # (It has the first phrase of each, whose old name says which one it is.)
     old_names = names[order]
     new_names = np.empty(different, np.uint32)
     new_names[old_names] = np.arange(different, dtype=np.uint32)
-    dictionary = make_dictionary(text, places, order, letters, threads)
+    dictionary = make_dictionary(text, places, order, lengths[order], threads)
     on_threads(threads, lambda number: _rename(spans[number], names, new_names), len(spans))
     return Parse(places, names, naming.counts[old_names], dictionary)
 

@@ -111,15 +111,6 @@ def _sort_by_ends(text, places, span, order, tied, rows, keys, stack):
 
 
 @scalar
-def _measure(text, places, order, span, letters):
-    """Letters of the phrases [first, last) of a dictionary, each behind the place of the phrase."""
-    first, last = span
-    for name in range(first, last):
-        _, length, _ = phrase_at(text, places, order[uint64(name)])
-        letters[uint64(name) + uint64(1)] = length + int64(1)
-
-
-@scalar
 def _copy_phrases(text, places, order, starts, span, words, overlaps):
     """Write the phrases [first, last) of a dictionary, whose words are 0 and shared with other threads."""
     first, last = span
@@ -194,21 +185,21 @@ def _segments_of(starts: np.ndarray) -> Segments:
     return Segments(starts, *nowhere, make_hint(starts.astype(np.int64)))
 
 
-def make_dictionary(text: PackedText, places: np.ndarray, order: np.ndarray, letters: int, threads: int) -> Dictionary:
+def make_dictionary(
+    text: PackedText, places: np.ndarray, order: np.ndarray, lengths: np.ndarray, threads: int
+) -> Dictionary:
     """The dictionary of a text.
 
     Parameters
     ----------
     places : uint32[m], where phrases begin, and separators
     order : uint32[d], of each different phrase the first one, as `sort_by_ends` puts them
-    letters : int, of all of them, with a separator behind each
+    lengths : uint32[d], their bases
     """
     count = len(order)
-    words = np.zeros(letters // 32 + PAD_WORDS, np.uint64)
-    starts = np.zeros(count + 1, np.uint32)
-    spans = spans_of(count, threads)
-    on_threads(threads, lambda number: _measure(text, places, order, spans[number], starts), len(spans))
-    np.cumsum(starts, dtype=np.uint32, out=starts)
+    starts, spans = np.zeros(count + 1, np.uint32), spans_of(count, threads)
+    np.cumsum(lengths + np.uint32(1), dtype=np.uint32, out=starts[1:])
+    words = np.zeros(int(starts[-1]) // 32 + PAD_WORDS, np.uint64)
     overlaps = np.empty(count, np.uint8)
 
     def copy(number: int) -> None:

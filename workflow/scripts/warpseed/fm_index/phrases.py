@@ -118,5 +118,5 @@ def phrase_at(text, places, number):
     if begin == end:
         return begin, int64(0), int64(0)
     following = int64(places[uint64(number) + uint64(1)])
-    tail = int64(0) if following == end else int64(WINDOW)
-    return begin, following + tail - begin, tail
+    overlap = int64(0) if following == end else int64(WINDOW)
+    return begin, following + overlap - begin, overlap

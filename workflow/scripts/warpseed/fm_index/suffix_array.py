@@ -38,6 +38,7 @@ in a quarter of them at a time, and the room that large buckets are sorted in, l
 it is tied, one for whether it is the first of these, and up to two of what the table is made of. By phrases it is less,
 as of a dictionary only heads are sorted, or all of it if it has no more than _MOST_RANKED of the text's letters."""
 _MOST_RANKED = 0.8
+"""Of the text's letters, what a dictionary has at most that is sorted by ranks, in the memory that the text has."""
 _BUCKET = 1 << 15
 """Suffixes of a bucket, at most, where they are dealt out evenly: it is sorted in the second-level cache."""
 _MOST_PREFIX = 8
@@ -314,13 +315,13 @@ def _sort_by_phrases(
     size, ends = int(text.segments.text_start[-1]), text.segments.text_start[1:] - np.uint32(1)
     # (The same buckets, of the text and of the dictionary, so that rows of both begin at known places.)
     prefix = _choose_prefix(size, table_length)
-    buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
     found = _sort_heads(parse.dictionary, prefix, _MOST_RANKED * size, threads)
     if found is None:
         return None
     endings, borders = found
     return_freed_memory()
     order = order_phrases(parse, endings, threads)
+    buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
     rows = np.empty(size, np.uint32)
     rows[: len(ends)] = ends
     write_suffixes(order, endings, (prefix, borders, buckets.borders), rows, buckets.marks, threads)

@@ -230,12 +230,10 @@ def _look_ahead(order, endings, i, span, names):
     if first <= next_ and next_ < last:
         name = names[uint64(next_) & uint64(_NAMES - 1)]
         rank = int64(order.columns[name, uint64(_FIRST)])
-        if int64(order.columns[name + uint64(1), uint64(_COMMON)]) < _left_of(
-            order, name, int64(endings[uint64(next_)])
-        ):
-            prefetch(order.positions, rank)
-        else:
+        if _has_company(order, name, _left_of(order, name, int64(endings[uint64(next_)]))):
             prefetch(order.following, rank)
+        else:
+            prefetch(order.positions, rank)
 
 
 @inlined
