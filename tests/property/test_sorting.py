@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warpseed.compute.groups import SPLIT, TIED, UNTIED, set_states, state_of, untied
-from warpseed.compute.sorting import STACK, sort_pairs, sort_ranges
+from warpseed.compute.sorting import STACK, sort_numbers, sort_pairs, sort_ranges
 from warpseed.fm_index.suffix_ranks import sort_large_group
 
 RANGES = st.lists(st.lists(st.integers(0, 9) | st.integers(0, 2**63), max_size=90), max_size=4)
@@ -20,8 +20,19 @@ def test_ranges_of_values(ranges: list[list[int]]) -> None:
     assert values.tolist() == [value for each in ranges for value in sorted(each)]
 
 
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@given(st.randoms(use_true_random=False), st.integers(0, 400), st.integers(0, 400))
+def test_numbers(dtype: type, random, before: int, size: int) -> None:
+    """Of which no two are equal; the smallest and the largest among them, and what stands around them."""
+    largest = int(np.iinfo(dtype).max)
+    among = {0, largest, *(random.randrange(largest) for _ in range(size))}
+    numbers = np.array([5] * before + random.sample(sorted(among), len(among)) + [5], dtype)
+    sort_numbers(numbers, before, before + len(among), np.empty(STACK, np.int64))
+    assert numbers.tolist() == [5] * before + sorted(among) + [5]
+
+
 @pytest.mark.parametrize("budget", [1, 1 << 40])
-@given(st.randoms(use_true_random=False), st.integers(0, 400), st.sampled_from([1, 3, 2**40]))
+@given(st.randoms(use_true_random=False), st.integers(0, 400), st.sampled_from([1, 3, 2**40, 2**64]))
 def test_pairs_step_by_step(budget: int, random, size: int, most: int) -> None:
     """Whatever is left is on the stack, and every key keeps what goes with it."""
     keys = [random.randrange(most) for _ in range(size)]

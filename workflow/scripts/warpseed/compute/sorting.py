@@ -6,10 +6,12 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 
 __all__ = ["STACK", "set_aside", "sort_all", "sort_numbers", "sort_pairs", "sort_range", "sort_ranges", "split_range"]
 
-STACK = 129
-"""Numbers that the stack of a sort has room for: how many ranges wait, then first and last of each."""
-_FEW = 24
-"""Numbers or pairs that are sorted by insertion."""
+_FEW = 16
+"""Numbers or pairs that are sorted by counting, of each, how many come before it."""
+_WAITING = 129
+"""Numbers that a stack has for ranges that wait: how many they are, then first and last of each."""
+STACK = _WAITING + 2 * _FEW
+"""Numbers of a stack to sort with: for ranges that wait, and a few pairs."""
 
 
 @inlined
@@ -73,15 +75,48 @@ def _number_at(numbers, i):
 
 
 @inlined
-def _insert_numbers(numbers, first, last):
-    """Sort [first, last)."""
-    for i in range(first + int64(1), last):
+def _rank_numbers(numbers, first, last, stack):
+    """Sort a few distinct numbers, [first, last)."""
+    size = last - first
+    for i in range(size):
+        stack[uint64(_WAITING + i)] = int64(numbers[uint64(first + i)])
+    for i in range(size):
+        number = uint64(stack[uint64(_WAITING + i)])
+        place = first
+        for j in range(size):
+            place += int64(uint64(stack[uint64(_WAITING + j)]) < number)
+        numbers[uint64(place)] = number
+
+
+@inlined
+def _rank_pairs(keys, places, first, last, stack):
+    """Sort a few pairs, [first, last), by their keys; those of one key stay in order."""
+    size = last - first
+    for i in range(size):
+        stack[uint64(_WAITING + i)] = int64(keys[uint64(first + i)])
+        stack[uint64(_WAITING + _FEW + i)] = int64(places[uint64(first + i)])
+    for i in range(size):
+        key = uint64(stack[uint64(_WAITING + i)])
+        place = first
+        for j in range(i):
+            place += int64(uint64(stack[uint64(_WAITING + j)]) <= key)
+        for j in range(i + int64(1), size):
+            place += int64(uint64(stack[uint64(_WAITING + j)]) < key)
+        keys[uint64(place)] = key
+        places[uint64(place)] = stack[uint64(_WAITING + _FEW + i)]
+
+
+@inlined
+def _part_numbers(numbers, first, last, most):
+    """Bring those of the numbers [first, last) that are no larger than `most` before the others; returns where these
+    begin. (Every number is moved, so that no branch is to be guessed.)"""
+    low = first
+    for i in range(first, last):
         number = numbers[uint64(i)]
-        j = i
-        while j > first and numbers[uint64(j - int64(1))] > number:
-            numbers[uint64(j)] = numbers[uint64(j - int64(1))]
-            j -= int64(1)
-        numbers[uint64(j)] = number
+        numbers[uint64(i)] = numbers[uint64(low)]
+        numbers[uint64(low)] = number
+        low += int64(number <= most)
+    return low
 
 
 @scalar
@@ -89,23 +124,14 @@ def _sort_many(numbers, first, last, stack):
     waiting = int64(0)
     while True:
         while last - first > int64(_FEW):
+            # (The pivot comes last in its part, or alone where it is the largest.)
             pivot = _pivot(numbers, first, last, _number_at)
-            i, j = first, last - int64(1)
-            while True:
-                while numbers[uint64(i)] < pivot:
-                    i += int64(1)
-                while numbers[uint64(j)] > pivot:
-                    j -= int64(1)
-                if i >= j:
-                    break
-                numbers[uint64(i)], numbers[uint64(j)] = numbers[uint64(j)], numbers[uint64(i)]
-                i += int64(1)
-                j -= int64(1)
-            # (Where the pivot is the largest, and the last, it is alone on its side.)
-            border = min(j + int64(1), last - int64(1))
+            border = _part_numbers(numbers, first, last, pivot)
+            if border == last:
+                border = _part_numbers(numbers, first, last, pivot - uint64(1))
             first, last = set_aside(stack, waiting, (first, border), (border, last))
             waiting += int64(2)
-        _insert_numbers(numbers, first, last)
+        _rank_numbers(numbers, first, last, stack)
         if waiting == int64(0):
             break
         waiting -= int64(2)
@@ -121,36 +147,22 @@ def sort_numbers(numbers, first, last, stack):
     stack : int64[STACK], to work with
     """
     if last - first <= int64(_FEW):
-        _insert_numbers(numbers, first, last)
+        _rank_numbers(numbers, first, last, stack)
     else:
         _sort_many(numbers, first, last, stack)
 
 
 @inlined
-def _insert_pairs(keys, places, first, last):
-    """Sort the pairs [first, last) by their keys."""
-    for i in range(first + int64(1), last):
+def _part_pairs(keys, places, first, last, most):
+    """Bring those of the pairs [first, last) whose keys are no larger than `most` before the others; returns where
+    these begin. (Every pair is moved, so that no branch is to be guessed.)"""
+    low = first
+    for i in range(first, last):
         key, place = keys[uint64(i)], places[uint64(i)]
-        j = i
-        while j > first and keys[uint64(j - int64(1))] > key:
-            keys[uint64(j)] = keys[uint64(j - int64(1))]
-            places[uint64(j)] = places[uint64(j - int64(1))]
-            j -= int64(1)
-        keys[uint64(j)] = key
-        places[uint64(j)] = place
-
-
-@inlined
-def _key_of_pair(pairs, i):
-    keys, _ = pairs
-    return keys[i]
-
-
-@inlined
-def _swap_pairs(pairs, i, j):
-    keys, places = pairs
-    keys[i], keys[j] = keys[j], keys[i]
-    places[i], places[j] = places[j], places[i]
+        keys[uint64(i)], places[uint64(i)] = keys[uint64(low)], places[uint64(low)]
+        keys[uint64(low)], places[uint64(low)] = key, place
+        low += int64(key <= most)
+    return low
 
 
 @scalar
@@ -174,10 +186,17 @@ def sort_pairs(keys, places, stack, budget):
         first, last = stack[at], stack[at + int64(1)]
         while last - first > int64(_FEW):
             budget -= last - first
-            low, high = split_range((keys, places), first, last, _key_of_pair, _swap_pairs)
+            pivot = _pivot(keys, first, last, _number_at)
+            low = first
+            if pivot > uint64(0):
+                low = _part_pairs(keys, places, first, last, pivot - uint64(1))
+            high = low
+            if low == first:
+                # Nothing comes before: what is equal is in its place.
+                high = _part_pairs(keys, places, first, last, pivot)
             first, last = set_aside(stack, at, (first, low), (high, last))
             ranges, at = ranges + int64(1), at + int64(2)
-        _insert_pairs(keys, places, first, last)
+        _rank_pairs(keys, places, first, last, stack)
     stack[0] = ranges
     return ranges > int64(0)
 
@@ -186,7 +205,7 @@ def sort_pairs(keys, places, stack, budget):
 def sort_all(keys, places, first, last, stack):
     """Sort the pairs [first, last) by their keys; those of one key come in any order."""
     if last - first <= int64(_FEW):
-        _insert_pairs(keys, places, first, last)
+        _rank_pairs(keys, places, first, last, stack)
     else:
         stack[0], stack[1], stack[2] = int64(1), first, last
         sort_pairs(keys, places, stack, int64(1) << int64(62))

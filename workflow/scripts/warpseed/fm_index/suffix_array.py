@@ -1,10 +1,10 @@
 """Suffix arrays: the suffixes of a text in order, on all cores.
 
 A suffix ends where its segment does: separators are smaller than bases, and of two separators the first in the text is
-the smaller. Here suffixes are dealt out to buckets, those that begin with A or C before the others, and buckets to
-threads; `suffix_letters.py` sorts a bucket, `suffix_chains.py` and `suffix_ranks.py` what is tied still, and `table.py`
-makes the lookup table of what buckets have marked. Of a text that repeats only the different phrases are sorted so
-(`parse.py`), and its suffixes by what follows them (`suffix_phrases.py`).
+the smaller. Here suffixes are dealt out to buckets (`suffix_buckets.py`), one first base after the other, and buckets
+to threads; `suffix_letters.py` sorts a bucket, `suffix_chains.py` and `suffix_ranks.py` what is tied still, and
+`table.py` makes the lookup table of what buckets have marked. Of a text that repeats only the different phrases are
+sorted so (`parse.py`), and its suffixes by what follows them (`suffix_phrases.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
 from warpseed.fm_index.parse import Parse, parse_text
 from warpseed.fm_index.phrase_dictionary import Dictionary, keep_heads
+from warpseed.fm_index.suffix_buckets import Dealt, count_prefixes, deal_out, mark_suffixes, set_apart
 from warpseed.fm_index.suffix_chains import TiedOrder
-from warpseed.fm_index.suffix_letters import ROOM_BYTES, Dealt, Room, deal_out, set_apart, sort_bucket, work_for
+from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room, sort_bucket, work_for
 from warpseed.fm_index.suffix_phrases import order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
 from warpseed.fm_index.table import Marks, mark_keys
@@ -110,6 +111,11 @@ class _Buckets(NamedTuple):
         """Its first row, the row behind its last, and the word where its marks begin."""
         return int(self.borders[bucket]), int(self.borders[bucket + 1]), int(self.marks.begins[bucket])
 
+    @property
+    def marked(self) -> tuple[np.ndarray, Marks]:
+        """Their borders and marks."""
+        return self.borders, self.marks
+
     def size_of(self, bucket: int) -> int:
         """How many suffixes are in it."""
         return int(self.borders[bucket + 1] - self.borders[bucket])
@@ -136,7 +142,7 @@ def _count(text: PackedText, prefix: int, threads: int, head_ends: np.ndarray = 
     counts = np.zeros((len(spans), 4**prefix), np.int64)
 
     def count(number: int) -> None:
-        deal_out(text, prefix, Dealt.everything(head_ends), spans[number], counts[number], _NONE, _NONE)
+        count_prefixes(text, prefix, head_ends, spans[number], counts[number])
 
     on_threads(threads, count, len(spans))
     return places_of(counts, 0 if len(head_ends) else len(text.segments.contig))
@@ -292,20 +298,34 @@ class _Sorter:
         return prefix
 
 
-def _sort_heads(dictionary: Dictionary, prefix: int, most: float, threads: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """What ends phrases of a dictionary, each string once, in order: positions, and the borders of buckets in these;
-    None if that needs ranks, and the dictionary has more than `most` letters."""
+def _mark_endings(text: PackedText, endings: np.ndarray, buckets: _Buckets, threads: int) -> None:
+    """Mark what has been sorted otherwise."""
+
+    def mark(bucket: int) -> None:
+        first, last, begin = buckets.place_of(bucket)
+        mark_suffixes(text, buckets.prefix, (first, last), endings, buckets.marks, begin)
+
+    if len(buckets.marks.words):
+        on_threads(threads, mark, len(buckets.borders) - 1)
+
+
+def _sort_heads(
+    dictionary: Dictionary, prefix: int, table_length: int, most: float, threads: int
+) -> tuple[np.ndarray, _Buckets] | None:
+    """What ends phrases of a dictionary, each string once, in order: positions, and their buckets, with marks as
+    `_Sorter.sorted`; None if that needs ranks, and the dictionary has more than `most` letters."""
     joined = PackedText(dictionary.text.words, dictionary.joined)
     sorter = _Sorter(dictionary.text, prefix, threads, dictionary.head_ends, joined)
-    endings, buckets, depth = sorter.by_letters()
+    endings, buckets, depth = sorter.by_letters(table_length)
     if depth:
         # Ranks of what follows are needed, which may begin outside of heads.
         del sorter, endings
         if int(dictionary.text.segments.text_start[-1]) > most:
             return None
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
-        endings = keep_heads(dictionary, every)
-    return endings, buckets.borders
+        endings, buckets = keep_heads(dictionary, every), _Buckets.of(prefix, buckets.borders, table_length)
+        _mark_endings(dictionary.text, endings, buckets, threads)
+    return endings, buckets
 
 
 def _sort_by_phrases(
@@ -315,14 +335,14 @@ def _sort_by_phrases(
     size, ends = int(text.segments.text_start[-1]), text.segments.text_start[1:] - np.uint32(1)
     # (The same buckets, of the text and of the dictionary, so that rows of both begin at known places.)
     prefix = _choose_prefix(size, table_length)
-    found = _sort_heads(parse.dictionary, prefix, _MOST_RANKED * size, threads)
+    found = _sort_heads(parse.dictionary, prefix, table_length, _MOST_RANKED * size, threads)
     if found is None:
         return None
-    endings, borders = found
+    endings, of_endings = found
     return_freed_memory()
     order = order_phrases(parse, endings, threads)
     buckets = _Buckets.of(prefix, _count(text, prefix, threads)[1], table_length)
     rows = np.empty(size, np.uint32)
     rows[: len(ends)] = ends
-    write_suffixes(order, endings, (prefix, borders, buckets.borders), rows, buckets.marks, threads)
+    write_suffixes(order, endings, of_endings.marked, buckets.marked, rows, threads)
     return rows, buckets

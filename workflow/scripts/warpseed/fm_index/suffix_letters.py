@@ -1,9 +1,8 @@
 """Steps of sorting the suffixes of a packed text on the CPU: by letters.
 
 A suffix ends where its segment does; what is equal up to there stands in the order of lengths, then of positions.
-Suffixes are dealt out to *buckets* by their first bases, those with A first, then those with C, and so on, with the 16
-bases behind these as their keys. A bucket is sorted by keys, and what is tied then by the bases behind: a few suffixes
-by comparing them, more by the next bases of all, round for round. What is tied still after some work is left to ranks
+A bucket (`suffix_buckets.py`) is sorted by keys, and what is tied then by the bases behind: two suffixes by comparing
+them, more by the next bases of all, round for round. What is tied still after some work is left to ranks
 (`suffix_ranks.py`).
 """
 
@@ -16,19 +15,16 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.groups import write_states
-from warpseed.compute.intrinsics import leading_zeros
+from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.sorting import STACK, sort_all, sort_numbers
 from warpseed.fm_index.table import mark_row
-from warpseed.fm_index.text import segment_end, segment_of
+from warpseed.fm_index.text import segment_end
 
 __all__ = [
     "ROOM_BYTES",
     "ROUND",
-    "Dealt",
     "Room",
     "compare_suffixes",
-    "deal_out",
-    "set_apart",
     "sort_bucket",
     "sort_few",
     "work_for",
@@ -45,15 +41,15 @@ _MANY = 1 << 10
 ROUND = 28
 """Bases that ties are sorted by at once: a number has them above the length, if it is not larger."""
 _LENGTH = np.uint64(63)
-_SMALL = 8
-"""Tied suffixes that are compared with each other."""
+_SMALL = 2
+"""Tied suffixes that are compared with each other: more are sorted sooner by what is fetched of each."""
+_AHEAD = 16
+"""Tied suffixes between the one that is read and the one whose bases are asked for."""
 _WORK = 4
 """Words that may be compared or fetched, by the size of a bucket, before its ties are left to ranks."""
 _LITTLE = 1 << 14
 """More of them: few suffixes that are tied by many bases are soon sorted."""
 _GOES_ON = np.uint64(1 << 63)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
 
 
 class Room(NamedTuple):
@@ -81,83 +77,6 @@ class Room(NamedTuple):
         rows, tied = np.empty(size, np.uint32), np.empty(size, np.uint8)
         counts, digits = np.empty(_DIGITS, np.int64), np.empty(_MANY, np.int64)
         return cls(elements, others, counts, digits, rows, tied, np.empty(STACK, np.int64))
-
-
-class Dealt(NamedTuple):
-    """Which suffixes are dealt out: all, or those with one first base, so that keys of others take no memory; of a
-    dictionary of phrases only those that begin in heads."""
-
-    flip: np.uint64
-    """turns both bits of that base into ones, in each of 32 bases"""
-    keep: np.uint64
-    """all ones for all suffixes"""
-    first_row: int
-    """of those that are dealt out"""
-    head_ends: np.ndarray
-    """uint32[segments], the position behind the last one that is dealt out of each segment; uint32[0]: all are"""
-
-    @classmethod
-    def everything(cls, head_ends: np.ndarray) -> Dealt:
-        return cls(np.uint64(0), _ALL, 0, head_ends)
-
-    @classmethod
-    def quarter(cls, base: int, first_row: int, head_ends: np.ndarray) -> Dealt:
-        """Those that begin with a base, 0 to 3."""
-        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), np.uint64(0), first_row, head_ends)
-
-
-@inlined
-def _deal_one(word, prefix, position, dealt, borders, positions, keys):
-    """Put a suffix, whose first 32 bases are `word`, and its key into its bucket, or only count it."""
-    bucket = word >> (uint64(64) - prefix)
-    place = borders[bucket]
-    borders[bucket] = place + int64(1)
-    if positions.shape[0] > 0:
-        positions[uint64(place)] = uint32(position)
-        keys[uint64(place - dealt.first_row)] = uint32(word >> (uint64(32) - prefix))
-
-
-@inlined
-def _bases_of(text, dealt, first, position, stop):
-    """The high bits of those of 32 bases from `first` on that begin what is dealt out and lie in [position, stop)."""
-    word = (text.words[uint64(first) >> uint64(5)] ^ dealt.flip) | dealt.keep
-    word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
-    return word & (word << uint64(1)) & uint64(_HIGH)
-
-
-@scalar
-def deal_out(text, prefix, dealt, span, borders, positions, keys):
-    """Deal out the suffixes that begin in a span, as `dealt` says which, separators left out.
-
-    Parameters
-    ----------
-    prefix : bases that buckets share
-    dealt : Dealt
-    span : (int64 first, int64 last), positions
-    borders : int64[4**prefix], the place of each bucket's next suffix; it moves on
-    positions : uint32[n], filled in the rows of what is dealt out; uint32[0] only counts
-    keys : uint32[m], of these rows, filled
-    """
-    first, last = span
-    bits = uint64(2) * uint64(prefix)
-    position = first
-    while position < last:
-        segment = uint64(segment_of(text.segments, position))
-        end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
-        stop = min(end, last)
-        if dealt.head_ends.shape[0] > 0:
-            stop = min(stop, int64(dealt.head_ends[segment]))
-        for word in range(position >> int64(5), (stop + int64(31)) >> int64(5)):
-            begin = word << int64(5)
-            left = _bases_of(text, dealt, begin, position, stop)
-            while left != uint64(0):
-                at = begin + (leading_zeros(left) >> int64(1))
-                left &= ~prefix_mask(at - begin + int64(1))
-                bases = fetch_word(text.words, at)
-                if at > end - int64(32):
-                    bases &= prefix_mask(end - at)
-                _deal_one(bases, bits, at, dealt, borders, positions, keys)
-        position = end + int64(1)
 
 
 @scalar
@@ -220,6 +139,14 @@ def _end_of_group(count, first, room):
 
 
 @inlined
+def _ask_ahead(text, depth, i, count, begin, positions, room):
+    """Ask for what will be read, behind `depth` bases, of a suffix some way behind the i-th of the noted rows."""
+    if i + int64(_AHEAD) < count:
+        position = int64(positions[uint64(begin) + uint64(room.rows[uint64(i + int64(_AHEAD))])])
+        prefetch(text.words, (position + depth) >> int64(5))
+
+
+@inlined
 def _settle_few(text, depth, count, begin, positions, room, words):
     """Sort those of the noted groups that are small; returns how many suffixes are tied still, whose rows are noted,
     and how many words are left to compare."""
@@ -227,6 +154,8 @@ def _settle_few(text, depth, count, begin, positions, room, words):
     first = int64(0)
     while first < count:
         last = _end_of_group(count, first, room)
+        for i in range(first, last):
+            _ask_ahead(text, depth, i, count, begin, positions, room)
         if last - first <= int64(_SMALL) and words > int64(0):
             row = int64(room.rows[uint64(first)])
             words = sort_few(text, depth, (begin + row, begin + row + last - first), positions, words)
@@ -245,6 +174,7 @@ def _settle_few(text, depth, count, begin, positions, room, words):
 def _fetch_ties(text, depth, count, begin, positions, room):
     """What tied suffixes are sorted by behind `depth` bases."""
     for i in range(count):
+        _ask_ahead(text, depth, i, count, begin, positions, room)
         position = int64(positions[uint64(begin) + uint64(room.rows[uint64(i)])])
         left = segment_end(text.segments, position) - position - depth
         room.elements[uint64(i)] = uint64(position)
@@ -414,30 +344,3 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     if ties > int64(0):
         write_states(tied, begin, end, room.tied)
     return depth if ties > int64(0) else int64(0)
-
-
-@scalar
-def set_apart(text, prefix, span, positions, ended):
-    """Note the suffixes of a bucket that have less than the `prefix` bases that it shares, and bring the others, in
-    their order, to its end. (There are some where A stands for what they lack.)
-
-    Parameters
-    ----------
-    ended : uint64[...], filled with the length of each, in the upper half, and its position
-
-    Returns
-    -------
-    int64, how many they are
-    """
-    begin, end = span
-    count, put = int64(0), end
-    for row in range(end - int64(1), begin - int64(1), int64(-1)):
-        position = positions[uint64(row)]
-        length = segment_end(text.segments, int64(position)) - int64(position)
-        if length < int64(prefix):
-            ended[uint64(count)] = (uint64(length) << uint64(32)) | uint64(position)
-            count += int64(1)
-        else:
-            put -= int64(1)
-            positions[uint64(put)] = position
-    return count

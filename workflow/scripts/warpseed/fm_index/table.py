@@ -7,9 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
+from warpseed.compute.intrinsics import trailing_zeros
 from warpseed.compute.ranges import STEP, on_threads, spans_of
 
-__all__ = ["Marks", "choose_table_length", "mark_keys", "mark_row", "table_of"]
+__all__ = [
+    "Marks",
+    "choose_table_length",
+    "first_mark",
+    "mark_keys",
+    "mark_row",
+    "mark_rows",
+    "next_mark",
+    "table_of",
+]
 
 
 def choose_table_length(rows: int) -> int:
@@ -55,6 +65,17 @@ def mark_row(marks, begin, code, row):
     marks.words[uint64(begin) + (bit >> uint64(6))] |= uint64(1) << (bit & uint64(63))
 
 
+@inlined
+def mark_rows(marks, begin, code, first, last):
+    """Mark the rows [first, last) of a bucket, all with one string, as `mark_row` does."""
+    bit, stop = uint64(code) + uint64(first), uint64(code) + uint64(last)
+    while bit < stop:
+        end = min(stop, (bit | uint64(63)) + uint64(1))
+        ones = ~uint64(0) >> (uint64(64) - (end - bit))
+        marks.words[uint64(begin) + (bit >> uint64(6))] |= ones << (bit & uint64(63))
+        bit = end
+
+
 @scalar
 def mark_keys(marks, begin, keys, counts):
     """Mark the rows of a bucket whose keys are in any order; `counts`, int64[4**bases], are 0."""
@@ -63,9 +84,25 @@ def mark_keys(marks, begin, keys, counts):
         counts[uint64(keys[i]) >> shift] += int64(1)
     row = int64(0)
     for code in range(counts.shape[0]):
-        for _ in range(counts[code]):
-            mark_row(marks, begin, code, row)
-            row += int64(1)
+        mark_rows(marks, begin, code, row, row + counts[code])
+        row += counts[code]
+
+
+@inlined
+def first_mark(marks, bucket):
+    """Where a bucket's marks are, before the first: a word, and those of its rows that are to come."""
+    word = marks.begins[uint64(bucket)]
+    return word, marks.words[uint64(word)]
+
+
+@inlined
+def next_mark(marks, bucket, word, ones, row):
+    """Where a bucket's marks are behind its next row, the `row`-th, and the number of that one's string."""
+    while ones == uint64(0):
+        word += int64(1)
+        ones = marks.words[uint64(word)]
+    bit = ((word - marks.begins[uint64(bucket)]) << int64(6)) + trailing_zeros(ones)
+    return word, ones & (ones - uint64(1)), bit - row
 
 
 @scalar
@@ -74,17 +111,17 @@ def _fill_borders(marks, borders, span, table):
     first, last = span
     strings = int64(1) << (int64(2) * int64(marks.bases))
     for bucket in range(first, last):
-        row, code = borders[bucket], int64(0)
-        word, bit = marks.begins[bucket], int64(0)
-        while code < strings:
-            if (marks.words[word] >> uint64(bit)) & uint64(1) != uint64(0):
-                row += int64(1)
-            else:
+        at, code, stop = borders[bucket], bucket * strings, (bucket + int64(1)) * strings
+        word = marks.begins[bucket]
+        at += code
+        while code < stop:
+            # (Of a string's bit, the ones before it are rows and the zeros before it are strings.)
+            left = ~marks.words[uint64(word)]
+            while left != uint64(0) and code < stop:
+                table[uint64(code + int64(1))] = uint32(at + trailing_zeros(left) - code)
+                left &= left - uint64(1)
                 code += int64(1)
-                table[bucket * strings + code] = uint32(row)
-            bit += int64(1)
-            if bit == int64(64):
-                word, bit = word + int64(1), int64(0)
+            word, at = word + int64(1), at + int64(64)
 
 
 def table_of(marks: Marks, borders: np.ndarray, threads: int) -> np.ndarray:
