@@ -21,15 +21,13 @@ SPANS = [20, 1 << 22]
 
 @pytest.fixture(autouse=True)
 def _any_density(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrases, "_LEAST_BASES", 0)
+    monkeypatch.setattr(phrases, "_MOST", 1 << 20)
     monkeypatch.setattr(phrases, "_ROOM", 1)
 
 
 def cut_text(text: PackedText, conditions: int, threads: int) -> np.ndarray:
     """As it is cut where triggers meet so many conditions."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases, "_CONDITIONS", conditions)
-        places = phrases.cut_text(text, threads)
+    places = phrases.cut_text(text, conditions, threads)
     assert places is not None
     return places
 
@@ -136,7 +134,7 @@ def test_one_window_of_so_many_is_a_trigger(conditions: int) -> None:
 
 @pytest.mark.parametrize("base", "ACGT")
 def test_a_run_of_one_base_is_one_phrase(base: str) -> None:
-    places = cut_text(text_of([base * 100_000]), phrases._CONDITIONS, 2)
+    places = cut_text(text_of([base * 100_000]), 6, 2)
     assert places.tolist() == [0, 100_000]
 
 
@@ -164,6 +162,31 @@ def test_others_are_not(segments: list[str], monkeypatch: pytest.MonkeyPatch) ->
     assert parse_text(text_of(segments), 2) is None
 
 
+@pytest.mark.parametrize(("distance", "is_shorter"), [(1_000, False), (140, True)])
+def test_phrases_are_shorter_where_differences_lie_close(
+    distance: int, is_shorter: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is, where the dictionary gets shorter by it."""
+    monkeypatch.undo()
+    copies = [list(WHOLE) for _ in range(6)]
+    for number, copy in enumerate(copies):
+        for place in range(7 * number, len(copy), distance):
+            copy[place] = "ACGT"["ACGT".index(copy[place]) - 1]
+    text = text_of(["".join(copy) for copy in copies])
+    found = parse_text(text, 2)
+    assert found is not None
+    letters = {}
+    for conditions in (6, 5):
+        places = cut_text(text, conditions, 1)
+        named = name_phrases(text, places, 10**9, 1)
+        assert named is not None
+        letters[len(places)] = int(named.dictionary.text.segments.text_start[-1])
+    long, short = letters
+    assert letters[len(found.places)] == int(found.dictionary.text.segments.text_start[-1])
+    assert len(found.places) == (short if is_shorter else long)
+    assert (letters[short] < letters[long]) or not is_shorter
+
+
 def test_a_dictionary_that_would_be_too_long() -> None:
     text = text_of([bases(3_000), bases(2_000)])
     places = cut_text(text, 4, 1)
@@ -176,4 +199,4 @@ def test_a_dictionary_that_would_be_too_long() -> None:
 
 def test_a_string_of_the_table_lies_in_a_window() -> None:
     """So that whatever begins in a phrase, and does not end with its segment, has all bases of such a string."""
-    assert choose_table_length(1 << 32) <= WINDOW and phrases.BASES_A_PHRASE == 2**phrases._CONDITIONS
+    assert choose_table_length(1 << 32) <= WINDOW

@@ -61,8 +61,8 @@ def cut_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cut_everything(monkeypatch: pytest.MonkeyPatch, conditions: int) -> None:
     """All texts are sorted by phrases."""
-    monkeypatch.setattr(phrases, "_CONDITIONS", conditions)
-    monkeypatch.setattr(phrases, "_LEAST_BASES", 0)
+    monkeypatch.setattr(parse, "_CONDITIONS", (conditions,))
+    monkeypatch.setattr(phrases, "_MOST", 1 << 20)
     monkeypatch.setattr(phrases, "_ROOM", 1)
     monkeypatch.setattr(parse, "_LEAST_TEXT", 0)
     monkeypatch.setattr(parse, "_MOST_OF_TEXT", 100)

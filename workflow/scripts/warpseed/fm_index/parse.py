@@ -13,7 +13,7 @@ from warpseed.compute.bits import fetch_word, mixed, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.ranges import on_threads, spans_of, steps
 from warpseed.fm_index.phrase_dictionary import Dictionary, make_dictionary, sort_by_ends
-from warpseed.fm_index.phrases import BASES_A_PHRASE, WINDOW, cut_text, phrase_at
+from warpseed.fm_index.phrases import WINDOW, cut_text, phrase_at
 from warpseed.fm_index.text import PackedText
 
 __all__ = ["NO_PHRASE", "Parse", "name_phrases", "parse_text"]
@@ -26,8 +26,11 @@ _SAMPLE = 1 << 14
 """Phrases that show whether a text repeats, about."""
 _MOST_OF_TEXT = 0.95
 """What a dictionary is at most, of the text: with a longer one nothing is saved."""
-_LETTERS_A_BASE = (BASES_A_PHRASE + WINDOW + 1) / BASES_A_PHRASE
-"""Of the dictionary for each base of different phrases, about."""
+_CONDITIONS = (6, 5)
+"""Of triggers, at first and where the dictionary is not short: of shorter phrases more are equal where differences lie
+close together, but they have more in common with the next ones."""
+_SHORT = 2 / 3
+"""Of the text, what a dictionary has at most that may do."""
 
 
 class Parse(NamedTuple):
@@ -72,11 +75,12 @@ def _sample(text, places, span, below, prints):
     return count
 
 
-def _seems_to_repeat(text: PackedText, places: np.ndarray, threads: int) -> bool:
+def _seems_to_repeat(text: PackedText, places: np.ndarray, conditions: int, threads: int) -> bool:
     """Whether a sample of phrases, each with all that begin like it, has few that are different.
 
     A text of few different phrases may give no sample at all; then it repeats.
     """
+    letters_a_base = 1 + (WINDOW + 1) / (1 << conditions)
     spans = spans_of(len(places), threads)
     below = np.uint64((1 << 64) // max(1, len(places) // _SAMPLE) - 1)
 
@@ -86,7 +90,7 @@ def _seems_to_repeat(text: PackedText, places: np.ndarray, threads: int) -> bool
         return prints[: int(_sample(text, places, (first, last), below, prints))].copy()
 
     prints = np.concatenate(on_threads(threads, sample, len(spans)))
-    return len(np.unique(prints)) * _LETTERS_A_BASE <= _MOST_OF_TEXT * len(prints)
+    return len(np.unique(prints)) * letters_a_base <= _MOST_OF_TEXT * len(prints)
 
 
 @inlined
@@ -198,7 +202,14 @@ def parse_text(text: PackedText, threads: int) -> Parse | None:
     size = int(text.segments.text_start[-1])
     if size < _LEAST_TEXT:
         return None
-    places = cut_text(text, threads)
-    if places is None or not _seems_to_repeat(text, places, threads):
-        return None
-    return name_phrases(text, places, int(_MOST_OF_TEXT * size), threads)
+    found, most = None, int(_MOST_OF_TEXT * size)
+    for conditions in _CONDITIONS:
+        places = cut_text(text, conditions, threads)
+        if places is None or not _seems_to_repeat(text, places, conditions, threads):
+            break
+        found = name_phrases(text, places, most, threads) or found
+        if found is not None:
+            most = int(found.dictionary.text.segments.text_start[-1]) - 1
+            if most < _SHORT * size:
+                break
+    return found

@@ -21,16 +21,12 @@ from warpseed.compute.intrinsics import leading_zeros
 from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.text import PackedText, segment_of
 
-__all__ = ["BASES_A_PHRASE", "WINDOW", "cut_text", "phrase_at"]
+__all__ = ["WINDOW", "cut_text", "phrase_at"]
 
 WINDOW = 16
 """Bases that a phrase has in common with the next, more than those of a string in the lookup table."""
-_CONDITIONS = 6
-"""Of a trigger: each holds for half of random windows, so that one window of 64 is one."""
-BASES_A_PHRASE = 1 << _CONDITIONS
-"""In a random text, about, without those that the next phrase has, too."""
-_LEAST_BASES = 32
-"""For each phrase and separator, in the mean: what is said of them takes no more than half a byte a base."""
+_MOST = 2
+"""Phrases and separators, by those of a random text: what is said of them takes no more than a byte a base."""
 _ROOM = 4
 """Positions for each phrase that may be noted while a text is cut."""
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
@@ -93,19 +89,28 @@ def _cut(text, conditions, span, places):
     return count
 
 
-def cut_text(text: PackedText, threads: int) -> np.ndarray | None:
-    """Where phrases of a text begin, and separators, uint32[m]; None where there is one for less than 32 bases."""
+def cut_text(text: PackedText, conditions: int, threads: int) -> np.ndarray | None:
+    """Where phrases of a text begin, and separators.
+
+    Parameters
+    ----------
+    conditions : 1 to 6, of a trigger: each holds for half of random windows, so that one of 2**conditions is one
+
+    Returns
+    -------
+    uint32[m]; None where there are more than twice as many as in a random text
+    """
     size = int(text.segments.text_start[-1])
     spans = spans_of(size, threads)
 
     def cut(number: int) -> np.ndarray | None:
         first, last = spans[number]
         places = np.empty((last - first) // _ROOM + 64, np.uint32)
-        count = int(_cut(text, _CONDITIONS, (first, last), places))
+        count = int(_cut(text, conditions, (first, last), places))
         return places[:count].copy() if count <= len(places) else None
 
     found = [places for places in on_threads(threads, cut, len(spans)) if places is not None]
-    are_few = len(found) == len(spans) and sum(map(len, found)) * _LEAST_BASES <= size
+    are_few = len(found) == len(spans) and sum(map(len, found)) << conditions <= _MOST * size
     return np.concatenate(found) if are_few else None
 
 
