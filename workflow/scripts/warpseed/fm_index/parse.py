@@ -31,6 +31,8 @@ _CONDITIONS = (6, 5)
 close together, but they have more in common with the next ones."""
 _SHORT = 2 / 3
 """Of the text, what a dictionary has at most that may do."""
+_LONG = 1.1
+"""Of the text, what one has at least that will not be short with other phrases."""
 
 
 class Parse(NamedTuple):
@@ -45,52 +47,59 @@ class Parse(NamedTuple):
     dictionary: Dictionary
 
 
+@inlined
+def _hash_phrase(text, place, length, overlap):
+    """A number, the same for equal phrases."""
+    value = uint64(length + overlap)
+    while length > int64(0):
+        value = mixed(value ^ (fetch_word(text.words, place) & prefix_mask(length)))
+        place += int64(32)
+        length -= int64(32)
+    return value
+
+
 @scalar
 def _hash_phrases(text, places, span, lengths, hashes):
-    """How many bases each of the phrases [first, last) has, and a number, the same for equal ones."""
+    """How many bases each of the phrases [first, last) has, and its number."""
     first, last = span
     for number in range(first, last):
         begin, length, overlap = phrase_at(text, places, number)
         lengths[uint64(number)] = length
-        value = uint64(length + overlap)
-        while length > int64(0):
-            value = mixed(value ^ (fetch_word(text.words, begin) & prefix_mask(length)))
-            begin += int64(32)
-            length -= int64(32)
-        hashes[uint64(number)] = value
+        hashes[uint64(number)] = _hash_phrase(text, begin, length, overlap)
 
 
 @scalar
-def _sample(text, places, span, below, prints):
-    """Write a number for each of the phrases [first, last) whose first bases say so, the same where they begin alike;
-    returns how many."""
+def _sample(text, places, span, below, lengths, hashes):
+    """As `_hash_phrases`, one behind the other, of those whose first bases say so; returns how many."""
     first, last = span
     count = int64(0)
     for number in range(first, last):
-        place = int64(places[uint64(number)])
-        value = mixed(fetch_word(text.words, place) + uint64(1))
-        if value < uint64(below):
-            prints[uint64(count)] = mixed(value ^ fetch_word(text.words, place + int64(32)))
+        if mixed(fetch_word(text.words, int64(places[uint64(number)])) + uint64(1)) < uint64(below):
+            begin, length, overlap = phrase_at(text, places, number)
+            lengths[uint64(count)] = length
+            hashes[uint64(count)] = _hash_phrase(text, begin, length, overlap)
             count += int64(1)
     return count
 
 
-def _seems_to_repeat(text: PackedText, places: np.ndarray, conditions: int, threads: int) -> bool:
-    """Whether a sample of phrases, each with all that begin like it, has few that are different.
+def _share_of_dictionary(text: PackedText, places: np.ndarray, threads: int) -> float:
+    """About how many letters a dictionary has for each base: of a sample of phrases, each with all that begin like it.
 
-    A text of few different phrases may give no sample at all; then it repeats.
+    A text of few different phrases may give no sample at all; then it is 0.
     """
-    letters_a_base = 1 + (WINDOW + 1) / (1 << conditions)
     spans = spans_of(len(places), threads)
     below = np.uint64((1 << 64) // max(1, len(places) // _SAMPLE) - 1)
 
-    def sample(number: int) -> np.ndarray:
+    def sample(number: int) -> tuple[np.ndarray, np.ndarray]:
         first, last = spans[number]
-        prints = np.empty(last - first, np.uint64)
-        return prints[: int(_sample(text, places, (first, last), below, prints))].copy()
+        lengths, hashes = np.empty(last - first, np.uint32), np.empty(last - first, np.uint64)
+        count = int(_sample(text, places, (first, last), below, lengths, hashes))
+        return lengths[:count].copy(), hashes[:count].copy()
 
-    prints = np.concatenate(on_threads(threads, sample, len(spans)))
-    return len(np.unique(prints)) * letters_a_base <= _MOST_OF_TEXT * len(prints)
+    lengths, hashes = map(np.concatenate, zip(*on_threads(threads, sample, len(spans)), strict=True))
+    _, different = np.unique(hashes, return_index=True)
+    bases = int(np.maximum(lengths.astype(np.int64) - WINDOW, 1).sum())
+    return (int(lengths[different].sum()) + len(different)) / max(1, bases)
 
 
 @inlined
@@ -202,14 +211,14 @@ def parse_text(text: PackedText, threads: int) -> Parse | None:
     size = int(text.segments.text_start[-1])
     if size < _LEAST_TEXT:
         return None
-    found, most = None, int(_MOST_OF_TEXT * size)
+    shortest, found = _MOST_OF_TEXT, None
     for conditions in _CONDITIONS:
         places = cut_text(text, conditions, threads)
-        if places is None or not _seems_to_repeat(text, places, conditions, threads):
+        if places is None:
             break
-        found = name_phrases(text, places, most, threads) or found
-        if found is not None:
-            most = int(found.dictionary.text.segments.text_start[-1]) - 1
-            if most < _SHORT * size:
-                break
-    return found
+        share = _share_of_dictionary(text, places, threads)
+        if share <= shortest:
+            shortest, found = share, places
+        if not _SHORT < share < _LONG:
+            break
+    return None if found is None else name_phrases(text, found, int(_MOST_OF_TEXT * size), threads)
