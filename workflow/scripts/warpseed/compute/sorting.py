@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 
-__all__ = ["STACK", "set_aside", "sort_all", "sort_numbers", "sort_pairs", "sort_range", "sort_ranges", "split_range"]
+__all__ = [
+    "STACK",
+    "count_smaller",
+    "set_aside",
+    "sort_all",
+    "sort_numbers",
+    "sort_pairs",
+    "sort_range",
+    "sort_ranges",
+    "split_range",
+]
 
 _FEW = 16
 """Numbers or pairs that are sorted by counting, of each, how many come before it."""
@@ -75,6 +85,15 @@ def _number_at(numbers, i):
 
 
 @inlined
+def count_smaller(numbers, first, size, number):
+    """How many of the numbers [first, first + size), taken as uint64, are smaller than one."""
+    count = int64(0)
+    for i in range(size):
+        count += int64(uint64(numbers[uint64(first + i)]) < number)
+    return count
+
+
+@inlined
 def _rank_numbers(numbers, first, last, stack):
     """Sort a few distinct numbers, [first, last)."""
     size = last - first
@@ -82,10 +101,7 @@ def _rank_numbers(numbers, first, last, stack):
         stack[uint64(_WAITING + i)] = int64(numbers[uint64(first + i)])
     for i in range(size):
         number = uint64(stack[uint64(_WAITING + i)])
-        place = first
-        for j in range(size):
-            place += int64(uint64(stack[uint64(_WAITING + j)]) < number)
-        numbers[uint64(place)] = number
+        numbers[uint64(first + count_smaller(stack, int64(_WAITING), size, number))] = number
 
 
 @inlined

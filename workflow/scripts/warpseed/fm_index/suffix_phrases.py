@@ -17,7 +17,7 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.groups import TIED, set_states, settle_ties, untied
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.ranges import on_threads, spans_of, steps
-from warpseed.compute.sorting import STACK, sort_numbers
+from warpseed.compute.sorting import STACK, count_smaller, sort_numbers
 from warpseed.fm_index.parse import NO_PHRASE, Parse
 from warpseed.fm_index.phrase_dictionary import Dictionary
 from warpseed.fm_index.suffix_chains import TiedOrder
@@ -220,10 +220,8 @@ def _write_alike(order, name, left, row, rows, stack):
     if count <= int64(_FEW):
         _collect(order, name, left, uint64(0), stack, int64(0))
         for i in range(count):
-            found, place = uint64(stack[uint64(i)]), row
-            for j in range(count):
-                place += int64(uint64(stack[uint64(j)]) < found)
-            rows[uint64(place)] = uint32(found) - distance
+            found = uint64(stack[uint64(i)])
+            rows[uint64(row + count_smaller(stack, int64(0), count, found))] = uint32(found) - distance
         return row + count
     end = _collect(order, name, left, uint64(32), rows, row)
     sort_numbers(rows, row, end, stack)
