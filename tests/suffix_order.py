@@ -1,12 +1,14 @@
-"""Whether rows are the suffix array of a text, by its packed words and segments: no code of the library is asked."""
+"""Whether rows are the suffix array of a text, by its packed words and segments, and that array as libdivsufsort makes
+it: no code of the library is asked."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from pydivsufsort import divsufsort
 
-__all__ = ["is_permutation", "rows_out_of_order"]
+__all__ = ["by_libdivsufsort", "is_permutation", "rows_out_of_order"]
 
 WORD = 32
 """Bases of a word, the first on top."""
@@ -66,3 +68,12 @@ def _first_bases(words: np.ndarray, positions: np.ndarray, counts: np.ndarray) -
     window = (words[place] << inside) | (words[place + 1] >> (np.uint64(62) - inside) >> np.uint64(2))
     half = (WORD - counts).astype(np.uint64)
     return window >> half >> half
+
+
+def by_libdivsufsort(segments: list[str]) -> np.ndarray:
+    """Rows of some segments, whose separators are letters of their own; there are at most 252."""
+    symbols = [np.frombuffer(segment.encode(), np.uint8) for segment in segments]
+    letters = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.concatenate(symbols)) + len(segments)
+    ends = np.cumsum([len(segment) for segment in segments])
+    text = np.insert(letters, ends, np.arange(len(segments)))
+    return divsufsort(text.astype(np.uint8)).astype(np.uint32)

@@ -141,6 +141,15 @@ def test_a_run_of_one_base_is_one_phrase(base: str) -> None:
 WHOLE = bases(100_000)
 
 
+def copies_that_differ(distance: int) -> list[str]:
+    """Six, each of which has another base at every place of a multiple of some distance, in each copy others."""
+    copies = [list(WHOLE) for _ in range(6)]
+    for number, copy in enumerate(copies):
+        for place in range(7 * number, len(copy), distance):
+            copy[place] = "ACGT"["ACGT".index(copy[place]) - 1]
+    return ["".join(copy) for copy in copies]
+
+
 @pytest.mark.parametrize(
     "segments",
     [[WHOLE] * 2, [WHOLE * 3], [bases(900) * 200], [WHOLE, bases(20_000), WHOLE]],
@@ -153,26 +162,30 @@ def test_texts_that_repeat_are_cut(segments: list[str], monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     "segments",
-    [[WHOLE], [bases(150_000), WHOLE[:30_000]], [WHOLE[:20_000]] * 3, ["A" * 100_000], [bases(8)] * 20_000],
-    ids=["random", "a copied part", "small", "one base", "small contigs"],
+    [
+        [WHOLE],
+        [bases(150_000), WHOLE[:30_000]],
+        [WHOLE[:20_000]] * 3,
+        ["A" * 100_000],
+        [bases(8)] * 20_000,
+        copies_that_differ(140),
+    ],
+    ids=["random", "a copied part", "small", "one base", "small contigs", "differences close together"],
 )
 def test_others_are_not(segments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither what hardly repeats, nor small texts, nor those of which there is nothing to cut."""
+    """Neither what hardly repeats, or in short stretches, nor small texts, nor those of which there is nothing to
+    cut."""
     monkeypatch.undo()
     assert parse_text(text_of(segments), 2) is None
 
 
-@pytest.mark.parametrize(("distance", "is_shorter"), [(1_000, False), (140, True)])
+@pytest.mark.parametrize(("distance", "is_shorter"), [(1_000, False), (300, True)])
 def test_phrases_are_shorter_where_differences_lie_close(
     distance: int, is_shorter: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is, where the dictionary gets shorter by it."""
     monkeypatch.undo()
-    copies = [list(WHOLE) for _ in range(6)]
-    for number, copy in enumerate(copies):
-        for place in range(7 * number, len(copy), distance):
-            copy[place] = "ACGT"["ACGT".index(copy[place]) - 1]
-    text = text_of(["".join(copy) for copy in copies])
+    text = text_of(copies_that_differ(distance))
     found = parse_text(text, 2)
     assert found is not None
     letters = {}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.suffix_array import NaiveIndex, joined
 from pydivsufsort import divsufsort
+from suffix_order import by_libdivsufsort
 from warpseed.compute.groups import count_ties
 from warpseed.fm_index import parse, phrases, suffix_array, suffix_chains, suffix_ranks
 from warpseed.fm_index.suffix_array import SORTING_BYTES, sort_suffixes, sort_with_marks
@@ -66,6 +67,7 @@ def cut_everything(monkeypatch: pytest.MonkeyPatch, conditions: int) -> None:
     monkeypatch.setattr(phrases, "_ROOM", 1)
     monkeypatch.setattr(parse, "_LEAST_TEXT", 0)
     monkeypatch.setattr(parse, "_MOST_OF_TEXT", 100)
+    monkeypatch.setattr(parse, "_MOST_DIFFERENT", 1)
     monkeypatch.setattr(suffix_array, "_MOST_RANKED", 100)
 
 
@@ -118,15 +120,6 @@ def test_one_segment_as_libdivsufsort_has_it(threads: int) -> None:
     symbols = np.array(["$ACGT".index(base) for base in segment + "$"], np.uint8)
     rows = sort_suffixes(text_of([segment]), threads)
     assert np.array_equal(rows, divsufsort(symbols).astype(np.uint32))
-
-
-def by_libdivsufsort(segments: list[str]) -> np.ndarray:
-    """Rows of some segments, whose separators are letters of their own; there are at most 252."""
-    symbols = [np.frombuffer(segment.encode(), np.uint8) for segment in segments]
-    letters = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.concatenate(symbols)) + len(segments)
-    ends = np.cumsum([len(segment) for segment in segments])
-    text = np.insert(letters, ends, np.arange(len(segments)))
-    return divsufsort(text.astype(np.uint8)).astype(np.uint32)
 
 
 def copies_of(genome: str, count: int, rate: float, seed: int) -> list[str]:

@@ -4,13 +4,13 @@ What it is: `layout` (the arrays as searches take them), `parts` (which arrays a
 
 How it is made, in the order in which it is: `build` (a reference is read, its text packed, memory checked) has the
 parts made by `cpu_build` or `gpu_build`. These call `suffix_array`, which deals suffixes out (`suffix_buckets`), sorts
-them by letters (`suffix_letters`), and what is tied then along the text (`suffix_chains`) and by ranks
-(`suffix_ranks`), and so gets the lookup table, too (`table`). A text that repeats is cut into `phrases`, of which the
-different ones (`parse`, `phrase_dictionary`) are sorted so, and all suffixes by what follows these
-(`suffix_phrases`). Then comes `bwt`. On a GPU `gpu_suffix_array`,
-`gpu_suffix_letters`, `gpu_suffix_ranks`, `gpu_table`, `gpu_bwt` and, for the reversed text, `gpu_text` make the same,
-and `gpu_rows` rows of both strands. `tags` of rows are made by the CPU, and read by its search. `make` makes an index
-in a folder: built and saved, tags added then.
+a third of them by letters (`suffix_letters`), and induces the others, which begin one base before (`suffix_induction`).
+Where ties are left all are sorted by letters, and what is tied then along the text (`suffix_chains`) and by ranks
+(`suffix_ranks`). So it gets the lookup table, too (`table`). A text that repeats is cut into `phrases`, of which the
+different ones (`parse`, `phrase_dictionary`) are sorted so, and all suffixes by what follows these (`suffix_phrases`).
+Then comes `bwt`. On a GPU `gpu_suffix_array`, `gpu_suffix_letters`, `gpu_suffix_ranks`, `gpu_table`, `gpu_bwt` and, for
+the reversed text, `gpu_text` make the same, and `gpu_rows` rows of both strands. `tags` of rows are made by the CPU,
+and read by its search. `make` makes an index in a folder: built and saved, tags added then.
 
 How it is kept: `store` (saved, opened, parts added), `target` (the folder), `manifest` (index.json), `npy`, `checksum`,
 `checks` (of values).

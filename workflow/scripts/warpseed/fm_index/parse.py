@@ -1,6 +1,6 @@
 """Parsing a text into phrases, each by its number in a dictionary of the different ones, where that is short.
 
-Most texts do not repeat: a sample of the phrases says so.
+Most texts do not repeat, or not in long stretches: a sample of the phrases says so.
 """
 
 from __future__ import annotations
@@ -33,6 +33,13 @@ _SHORT = 2 / 3
 """Of the text, what a dictionary has at most that may do."""
 _LONG = 1.1
 """Of the text, what one has at least that will not be short with other phrases."""
+_STRETCH = 256
+"""Bases of a stretch, about; more than it takes letters of to sort what is tied (`suffix_letters.py`)."""
+_MOST_DIFFERENT = 0.86
+"""Of all stretches, those that are different at most where phrases are worth it: with more, differences lie so close
+together that letters sort sooner."""
+_VERY_SHORT = 0.3
+"""Of the text, what a dictionary has at most that is worth it at any rate."""
 
 
 class Parse(NamedTuple):
@@ -69,37 +76,56 @@ def _hash_phrases(text, places, span, lengths, hashes):
 
 
 @scalar
-def _sample(text, places, span, below, lengths, hashes):
-    """As `_hash_phrases`, one behind the other, of those whose first bases say so; returns how many."""
+def _hash_stretch(text, places, number, count):
+    """A number, the same for equal stretches: so many phrases one behind the other, or fewer where a segment ends."""
+    value = uint64(0)
+    last = min(number + count, int64(places.shape[0]))
+    while number < last:
+        begin, length, overlap = phrase_at(text, places, number)
+        if length == int64(0):
+            break
+        value = mixed(value ^ _hash_phrase(text, begin, length, overlap))
+        number += int64(1)
+    return value
+
+
+@scalar
+def _sample(text, places, span, below, count, lengths, hashes):
+    """Of those of the phrases [first, last) whose first bases say so, one behind the other, how many bases each has,
+    its number, and that of the stretch of `count` phrases which begins with it, in the columns of `hashes`; returns how
+    many they are."""
     first, last = span
-    count = int64(0)
+    sampled = int64(0)
     for number in range(first, last):
         if mixed(fetch_word(text.words, int64(places[uint64(number)])) + uint64(1)) < uint64(below):
             begin, length, overlap = phrase_at(text, places, number)
-            lengths[uint64(count)] = length
-            hashes[uint64(count)] = _hash_phrase(text, begin, length, overlap)
-            count += int64(1)
-    return count
+            lengths[uint64(sampled)] = length
+            hashes[uint64(sampled), 0] = _hash_phrase(text, begin, length, overlap)
+            hashes[uint64(sampled), 1] = _hash_stretch(text, places, number, count)
+            sampled += int64(1)
+    return sampled
 
 
-def _share_of_dictionary(text: PackedText, places: np.ndarray, threads: int) -> float:
-    """About how many letters a dictionary has for each base: of a sample of phrases, each with all that begin like it.
+def _look_for_repeats(text: PackedText, places: np.ndarray, conditions: int, threads: int) -> tuple[float, float]:
+    """About how many letters a dictionary has for each base, and which part of stretches of _STRETCH bases is
+    different: of a sample of phrases, each with all that begin like it.
 
-    A text of few different phrases may give no sample at all; then it is 0.
+    A text of few different phrases may give no sample at all; then both are 0.
     """
     spans = spans_of(len(places), threads)
     below = np.uint64((1 << 64) // max(1, len(places) // _SAMPLE) - 1)
 
     def sample(number: int) -> tuple[np.ndarray, np.ndarray]:
         first, last = spans[number]
-        lengths, hashes = np.empty(last - first, np.uint32), np.empty(last - first, np.uint64)
-        count = int(_sample(text, places, (first, last), below, lengths, hashes))
+        lengths, hashes = np.empty(last - first, np.uint32), np.empty((last - first, 2), np.uint64)
+        count = int(_sample(text, places, (first, last), below, _STRETCH >> conditions, lengths, hashes))
         return lengths[:count].copy(), hashes[:count].copy()
 
     lengths, hashes = map(np.concatenate, zip(*on_threads(threads, sample, len(spans)), strict=True))
-    _, different = np.unique(hashes, return_index=True)
+    _, different = np.unique(hashes[:, 0], return_index=True)
     bases = int(np.maximum(lengths.astype(np.int64) - WINDOW, 1).sum())
-    return (int(lengths[different].sum()) + len(different)) / max(1, bases)
+    share = (int(lengths[different].sum()) + len(different)) / max(1, bases)
+    return share, len(np.unique(hashes[:, 1])) / max(1, len(hashes))
 
 
 @inlined
@@ -207,18 +233,22 @@ def name_phrases(text: PackedText, places: np.ndarray, most: int, threads: int) 
 
 def parse_text(text: PackedText, threads: int) -> Parse | None:
     """The phrases of a text; None where it is shorter than 65,536 bases, or does not repeat so much that they are worth
-    it: they are short, or the dictionary would be as long as the text."""
+    it: they are short, the dictionary would be as long as the text, or differences lie so close together that letters
+    are."""
     size = int(text.segments.text_start[-1])
     if size < _LEAST_TEXT:
         return None
-    shortest, found = _MOST_OF_TEXT, None
+    shortest, least_different, found = _MOST_OF_TEXT, 1.0, None
     for conditions in _CONDITIONS:
         places = cut_text(text, conditions, threads)
         if places is None:
             break
-        share = _share_of_dictionary(text, places, threads)
+        share, different = _look_for_repeats(text, places, conditions, threads)
+        least_different = min(least_different, different)
         if share <= shortest:
             shortest, found = share, places
         if not _SHORT < share < _LONG:
             break
-    return None if found is None else name_phrases(text, found, int(_MOST_OF_TEXT * size), threads)
+    if found is None or (least_different > _MOST_DIFFERENT and shortest > _VERY_SHORT):
+        return None
+    return name_phrases(text, found, int(_MOST_OF_TEXT * size), threads)

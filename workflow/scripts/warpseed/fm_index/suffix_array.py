@@ -2,14 +2,17 @@
 
 A suffix ends where its segment does: separators are smaller than bases, and of two separators the first in the text is
 the smaller. Here suffixes are dealt out to buckets (`suffix_buckets.py`), one first base after the other, and buckets
-to threads; `suffix_letters.py` sorts a bucket, `suffix_chains.py` and `suffix_ranks.py` what is tied still, and
-`table.py` makes the lookup table of what buckets have marked. Of a text that repeats only the different phrases are
-sorted so (`parse.py`), and its suffixes by what follows them (`suffix_phrases.py`).
+to threads, and `suffix_letters.py` sorts a bucket: of six of the sixteen pairs of first bases, from which
+`suffix_induction.py` induces the others. Where ties are left all buckets are sorted, and `suffix_chains.py` and
+`suffix_ranks.py` sort what is tied. `table.py` makes the lookup table of what buckets have marked. Of a text that
+repeats only the different phrases are sorted so (`parse.py`), and its suffixes by what follows them
+(`suffix_phrases.py`).
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,6 +26,7 @@ from warpseed.fm_index.parse import Parse, parse_text
 from warpseed.fm_index.phrase_dictionary import Dictionary, keep_heads
 from warpseed.fm_index.suffix_buckets import Dealt, count_prefixes, deal_out, mark_suffixes, set_apart
 from warpseed.fm_index.suffix_chains import TiedOrder
+from warpseed.fm_index.suffix_induction import Bucketed, Turns, induce
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room, sort_bucket, work_for
 from warpseed.fm_index.suffix_phrases import order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
@@ -152,15 +156,16 @@ class _Quarter(NamedTuple):
     """The buckets of one first base, whose suffixes have been dealt out."""
 
     buckets: _Buckets
-    numbers: range
-    """of these buckets"""
+    numbers: np.ndarray
+    """int64[...], of these buckets"""
+    first_row: int
+    """of those with the first base"""
     keys: np.ndarray
     """uint32[...], of their rows"""
 
     def keys_of(self, place: tuple[int, int, int]) -> np.ndarray:
         """Of the rows of a bucket."""
-        before = int(self.buckets.borders[self.numbers.start])
-        return self.keys[place[0] - before : place[1] - before]
+        return self.keys[place[0] - self.first_row : place[1] - self.first_row]
 
 
 def _share_room(sizes: np.ndarray, spare: int, threads: int) -> tuple[int, int]:
@@ -218,11 +223,26 @@ class _Sorter:
         """As `sorted`, but for what is left tied, and by how many bases that is tied at least, 0 if nothing is. Of
         heads nothing more is sorted then."""
         buckets = _Buckets.of(self._prefix, self._borders, table_length)
-        return self._rows, buckets, self._sort_quarters(buckets, self._places)
+        if self._prefix < 2 or len(self._head_ends):
+            return self._rows, buckets, self._sort_quarters(buckets, [range(4)] * 4)
+        turns = Turns.of(self._borders)
+        depth = self._sort_quarters(buckets, [turns.behind(base) for base in range(4)])
+        if depth:
+            # Ranks of all suffixes are needed, and which are tied.
+            others = self._sort_quarters(buckets, [turns.until(base) for base in range(4)])
+            return self._rows, buckets, min(depth, others or depth)
+        bucketed = Bucketed(self._prefix, self._borders, self._rows, buckets.marks)
+        induce(self._text, bucketed, turns, self._threads)
+        return self._rows, buckets, 0
 
-    def _sort_quarters(self, buckets: _Buckets, places: np.ndarray) -> int:
+    def _sort_quarters(self, buckets: _Buckets, seconds: Sequence[Sequence[int]]) -> int:
         """Deal suffixes out and sort them, one first base after the other, with the same room for keys; returns by how
-        many bases what is tied still is tied at least, 0 if nothing is."""
+        many bases what is tied still is tied at least, 0 if nothing is.
+
+        Parameters
+        ----------
+        seconds : of each first base, the second ones of what is sorted
+        """
         each = len(buckets.borders) // 4
         first_rows = buckets.borders[::each]
         keys = np.empty(int(np.diff(first_rows).max()), np.uint32)
@@ -230,16 +250,21 @@ class _Sorter:
         for base, first_row in enumerate(first_rows[:-1].tolist()):
             if self._stopped:
                 break
-            self._deal_out(buckets.prefix, Dealt.quarter(base, first_row, self._head_ends), places, keys)
-            depths += self._sort_quarter(_Quarter(buckets, range(base * each, (base + 1) * each), keys))
+            if not seconds[base]:
+                continue
+            self._deal_out(Dealt.quarter(base, seconds[base], first_row, self._head_ends), keys)
+            numbers = np.arange(base * each, (base + 1) * each)
+            if len(seconds[base]) < 4:
+                numbers = np.concatenate([numbers.reshape(4, -1)[second] for second in sorted(seconds[base])])
+            depths += self._sort_quarter(_Quarter(buckets, numbers, first_row, keys))
         return min((depth for depth in depths if depth), default=0)
 
-    def _deal_out(self, prefix: int, dealt: Dealt, places: np.ndarray, keys: np.ndarray) -> None:
+    def _deal_out(self, dealt: Dealt, keys: np.ndarray) -> None:
         """Put positions and keys of what is dealt out into its buckets."""
         spans = _spans(self._text, self._threads)
 
         def deal(number: int) -> None:
-            deal_out(self._text, prefix, dealt, spans[number], places[number], self._rows, keys)
+            deal_out(self._text, self._prefix, dealt, spans[number], self._places[number], self._rows, keys)
 
         on_threads(self._threads, deal, len(spans))
 
@@ -247,8 +272,8 @@ class _Sorter:
         """Sort buckets by letters, the largest first, so that no thread is left alone with it, and leave what is too
         large to ranks; returns of each by how many bases what is tied still is tied at least, 0 if nothing is."""
         numbers = quarter.numbers
-        sizes = np.diff(quarter.buckets.borders)[numbers.start : numbers.stop]
-        order = (numbers.start + np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]).tolist()
+        sizes = np.diff(quarter.buckets.borders)[numbers]
+        order = numbers[np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]].tolist()
         most, threads = _share_room(sizes, 4 * (self._size - len(quarter.keys)), self._threads)
         too_large, large = (int(np.count_nonzero(sizes > size)) for size in (most, _LARGE))
         depths = on_threads(self._threads, lambda number: self._leave_to_ranks(quarter, order[number]), too_large)

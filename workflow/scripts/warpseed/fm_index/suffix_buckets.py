@@ -6,6 +6,7 @@ then those with C, and so on, with the 16 bases behind these as their keys, by w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
 from warpseed.compute.intrinsics import leading_zeros
-from warpseed.fm_index.table import mark_row
+from warpseed.fm_index.table import mark_rows
 from warpseed.fm_index.text import segment_end, segment_of
 
 __all__ = ["Dealt", "count_prefixes", "deal_out", "mark_suffixes", "set_apart"]
@@ -23,20 +24,28 @@ _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
 
 
 class Dealt(NamedTuple):
-    """Which suffixes are dealt out: those with one first base, so that keys of others take no memory; of a dictionary
-    of phrases only those that begin in heads."""
+    """Which suffixes are dealt out: those with one first base, so that keys of others take no memory, and with some
+    second ones; of a dictionary of phrases only those that begin in heads."""
 
     flip: np.uint64
-    """turns both bits of that base into ones, in each of 32 bases"""
+    """turns both bits of the first base into ones, in each of 32 bases"""
+    second_flips: np.ndarray
+    """uint64[...], the same of each second base; uint64[0]: all are dealt out"""
     first_row: int
     """of those that are dealt out"""
     head_ends: np.ndarray
     """uint32[segments], the position behind the last one that is dealt out of each segment; uint32[0]: all are"""
 
     @classmethod
-    def quarter(cls, base: int, first_row: int, head_ends: np.ndarray) -> Dealt:
-        """Those that begin with a base, 0 to 3."""
-        return cls(_ALL // np.uint64(3) * np.uint64(3 - base), first_row, head_ends)
+    def quarter(cls, base: int, seconds: Sequence[int], first_row: int, head_ends: np.ndarray) -> Dealt:
+        """Those that begin with a base, 0 to 3, and one of some second ones behind it."""
+        second_flips = np.array([_flip(second) for second in seconds] if len(seconds) < 4 else [], np.uint64)
+        return cls(_flip(base), second_flips, first_row, head_ends)
+
+
+def _flip(base: int) -> np.uint64:
+    """Turns both bits of a base into ones, in each of 32 bases."""
+    return _ALL // np.uint64(3) * np.uint64(3 - base)
 
 
 @inlined
@@ -76,9 +85,16 @@ def count_prefixes(text, prefix, head_ends, span, counts):
 @inlined
 def _bases_of(text, dealt, first, position, stop):
     """The high bits of those of 32 bases from `first` on that begin what is dealt out and lie in [position, stop)."""
-    word = text.words[uint64(first) >> uint64(5)] ^ dealt.flip
-    word &= prefix_mask(stop - first) & ~prefix_mask(position - first)
-    return word & (word << uint64(1)) & uint64(_HIGH)
+    word, next_word = text.words[uint64(first) >> uint64(5)], text.words[(uint64(first) >> uint64(5)) + uint64(1)]
+    found = word ^ dealt.flip
+    found &= (found << uint64(1)) & prefix_mask(stop - first) & ~prefix_mask(position - first) & uint64(_HIGH)
+    if dealt.second_flips.shape[0] > 0:
+        behind, seconds = (word << uint64(2)) | (next_word >> uint64(62)), uint64(0)
+        for i in range(dealt.second_flips.shape[0]):
+            second = behind ^ dealt.second_flips[i]
+            seconds |= second & (second << uint64(1))
+        found &= seconds
+    return found
 
 
 @scalar
@@ -147,8 +163,17 @@ def mark_suffixes(text, prefix, span, positions, marks, begin_of_marks):
     """Mark the suffixes of a bucket, the rows [first, last), which share `prefix` bases and are in order."""
     first, last = span
     shift = uint64(63) - uint64(2) * uint64(marks.bases)
+    begin, end = int64(0), int64(-1)
+    start, string = first, uint64(0)
     for row in range(first, last):
         position = int64(positions[uint64(row)])
-        bases = fetch_word(text.words, position) & prefix_mask(segment_end(text.segments, position) - position)
+        if position < begin or position > end:
+            segment = uint64(segment_of(text.segments, position))
+            begin = int64(text.segments.text_start[segment])
+            end = int64(text.segments.text_start[segment + uint64(1)]) - int64(1)
+        bases = fetch_word(text.words, position) & prefix_mask(end - position)
         code = ((bases << (uint64(2) * uint64(prefix))) >> uint64(1)) >> shift
-        mark_row(marks, begin_of_marks, code, row - first)
+        if code != string:
+            mark_rows(marks, begin_of_marks, string, start - first, row - first)
+            start, string = row, code
+    mark_rows(marks, begin_of_marks, string, start - first, last - first)

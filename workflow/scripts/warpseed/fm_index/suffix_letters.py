@@ -330,7 +330,8 @@ def sort_bucket(text, prefix, bucket, positions, keys, tied, marks, room):
     if marks.words.shape[0] > 0:
         shift = uint64(64) - uint64(2) * uint64(marks.bases)
         for i in range(end - begin):
-            mark_row(marks, begin_of_marks, (room.elements[uint64(i)] >> uint64(1)) >> (shift - uint64(1)), i)
+            code = (room.elements[uint64(i)] >> uint64(1)) >> (shift - uint64(1))
+            mark_row(marks, begin_of_marks, code, i, uint64(1))
     depth = int64(prefix) + int64(_KEY_BASES)
     if work == int64(0) and _has_ended(text, depth, ties, room):
         work = int64(1)

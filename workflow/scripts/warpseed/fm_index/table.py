@@ -59,10 +59,11 @@ class Marks(NamedTuple):
 
 
 @inlined
-def mark_row(marks, begin, code, row):
-    """Mark a row of a bucket whose marks begin at word `begin`, and the number of its string in the bucket."""
+def mark_row(marks, begin, code, row, mark):
+    """Mark a row of a bucket whose marks begin at word `begin`, and the number of its string in the bucket; `mark`: 1,
+    or 0 where it is not to be marked."""
     bit = uint64(code) + uint64(row)
-    marks.words[uint64(begin) + (bit >> uint64(6))] |= uint64(1) << (bit & uint64(63))
+    marks.words[uint64(begin) + (bit >> uint64(6))] |= uint64(mark) << (bit & uint64(63))
 
 
 @inlined

@@ -1,0 +1,259 @@
+"""Sorting the suffixes of a packed text on the CPU: inducing those that begin one base before others.
+
+Suffixes that begin with the same base are in the order of what follows it. So where the suffixes of one base x stand in
+their rows, what begins one base before them comes in order, base by base, when they are read row by row. Bases are
+taken in turn: of those that begin with x only the ones that have a base of a later turn behind it are sorted by
+letters; the others have been induced by then, but for those with x again behind it. These begin one base before others
+that begin with x, the longest runs of it last: before what comes before x^∞ from the first row on, before what comes
+behind it from the last one on. That is six of sixteen pairs of first bases that are sorted, and a look at the base
+before for the others.
+
+What begins before the suffixes of a *group*, buckets that share all bases but the last, are whole buckets, so threads
+induce from groups that have nothing in common, and know where to write.
+
+Source: H. Itoh, H. Tanaka, An efficient method for in memory construction of suffix arrays, 1999; J. Seward, On the
+performance of BWT sorting algorithms, 2000; runs as in both; here by buckets, and with segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise, permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from warpseed.compute.bits import fetch_word, prefix_mask
+from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
+from warpseed.compute.intrinsics import prefetch, trailing_zeros
+from warpseed.compute.pipeline import check_wanted
+from warpseed.compute.ranges import STEP, on_threads, spans_of
+from warpseed.fm_index.suffix_buckets import mark_suffixes
+from warpseed.fm_index.table import Marks, first_mark, mark_row, next_mark
+from warpseed.fm_index.text import PackedText, segment_of
+
+__all__ = ["Bucketed", "Turns", "induce"]
+
+_AHEAD = 24
+"""Rows between the one that is read and the one whose base before is asked for."""
+_EACH = np.uint64(0x5555555555555555)
+"""A one in each of 32 bases."""
+
+
+class Turns(NamedTuple):
+    """The bases in the order in which what begins with them is sorted."""
+
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, borders: np.ndarray) -> Turns:
+        """With the fewest suffixes to be sorted by letters, where buckets of two bases or more begin somewhere."""
+        counts = np.diff(borders[:: (len(borders) - 1) // 16]).reshape(4, 4)
+
+        def sorted_by_letters(order: tuple[int, ...]) -> int:
+            return int(sum(counts[base, later] for turn, base in enumerate(order) for later in order[turn + 1 :]))
+
+        return cls(min(permutations(range(4)), key=sorted_by_letters))
+
+    def behind(self, base: int) -> tuple[int, ...]:
+        """The second bases of what is sorted by letters of those that begin with a base."""
+        return self.order[self.order.index(base) + 1 :]
+
+    def until(self, base: int) -> tuple[int, ...]:
+        """Those of what is induced."""
+        return self.order[: self.order.index(base) + 1]
+
+
+class Bucketed(NamedTuple):
+    """An order of suffixes that is being made, by buckets."""
+
+    prefix: int
+    """bases that buckets share"""
+    borders: np.ndarray
+    """int64[4**prefix + 1], the rows where they begin"""
+    rows: np.ndarray
+    """uint32[n], positions"""
+    marks: Marks
+
+
+@inlined
+def _base_before(text, wanted, position):
+    """The base before a position, and 1 if it is one of the wanted ones, else 0: at the head of a segment there is
+    none."""
+    before = uint64(max(position - int64(1), int64(0)))
+    base = (text.words[before >> uint64(5)] >> (uint64(62) - ((before & uint64(31)) << uint64(1)))) & uint64(3)
+    is_wanted = (uint64(wanted) >> base) & uint64(position > int64(0))
+    if uint64(wanted) & uint64(1) != uint64(0):
+        # (A separator is an A in words.)
+        segment = uint64(segment_of(text.segments, position))
+        is_wanted &= uint64(int64(text.segments.text_start[segment]) != position)
+    return base, is_wanted & uint64(1)
+
+
+@inlined
+def _ask_ahead(text, rows, row):
+    """Ask for the base before what stands some rows behind, if it is there."""
+    if row + int64(_AHEAD) < rows.shape[0]:
+        prefetch(text.words, int64(rows[uint64(row + int64(_AHEAD))]) >> int64(5))
+
+
+@scalar
+def _induce_groups(text, of, wanted, span, ahead):
+    """Write what begins one base before the suffixes of the groups [first, last), and mark it.
+
+    Parameters
+    ----------
+    of : Bucketed
+    wanted : int64, a bit for each base that may come before, the lowest for A
+    ahead : int64[4], to work with
+
+    Returns
+    -------
+    bool, whether these were as many as buckets have
+    """
+    first, last = span
+    rows, borders, marks = of.rows, of.borders, of.marks
+    shift, are_marked = uint64(2) * (uint64(of.prefix) - uint64(1)), marks.words.shape[0] > 0
+    word, ones, code, fits = int64(0), uint64(0), int64(0), True
+    for group in range(first, last):
+        for base in range(4):
+            ahead[base] = borders[(uint64(base) << shift) | uint64(group)]
+        for bucket in range(int64(4) * group, int64(4) * (group + int64(1))):
+            begin, top = borders[uint64(bucket)], (bucket & int64(3)) << (int64(2) * int64(marks.bases))
+            if are_marked:
+                word, ones = first_mark(marks, bucket)
+            for row in range(begin, borders[uint64(bucket) + uint64(1)]):
+                _ask_ahead(text, rows, row)
+                position = int64(rows[uint64(row)])
+                base, is_wanted = _base_before(text, wanted, position)
+                at, to = ahead[base], (base << shift) | uint64(group)
+                # (What is not wanted is written where it stands: no branch is to be guessed.)
+                rows[uint64(at if is_wanted != uint64(0) else row)] = uint32(uint64(position) - is_wanted)
+                ahead[base] = at + int64(is_wanted)
+                if are_marked:
+                    word, ones, code = next_mark(marks, bucket, word, ones, row - begin)
+                    mark_row(marks, marks.begins[to], (top | code) >> int64(2), at - borders[to], is_wanted)
+        for base in range(4):
+            if (wanted >> base) & int64(1) != int64(0):
+                fits &= ahead[base] == borders[((uint64(base) << shift) | uint64(group)) + uint64(1)]
+    return fits
+
+
+@inlined
+def _run_before(text, position, run, most):
+    """How many bases of a run end before a position, in its segment, `most` at most."""
+    most = min(most, position - int64(text.segments.text_start[uint64(segment_of(text.segments, position))]))
+    bases_of_run, length = uint64(_EACH) * uint64(run), int64(0)
+    while length < most:
+        bases = min(int64(32), most - length)
+        length += bases
+        difference = (fetch_word(text.words, position - length) ^ bases_of_run) & prefix_mask(bases)
+        if difference != uint64(0):
+            return length - bases + ((trailing_zeros(difference) - int64(2) * (int64(32) - bases)) >> int64(1))
+    return length
+
+
+@scalar
+def _induce_run(text, of, wanted, run, step, state, budget):
+    """Write what begins one base before the suffixes of the group of a run, and what begins before these, for about
+    `budget` rows: with `step` 1 from the first row on as long as they come before the run without end, with -1 those
+    behind it from the last one on.
+
+    Parameters
+    ----------
+    run : its base
+    state : int64[5], of each base the row that is written next, and at last the one that is read; they move on
+
+    Returns
+    -------
+    bool, whether no such row is left
+    """
+    row = state[4]
+    while (state[run] - row) * step > int64(0) and budget > int64(0):
+        position = int64(of.rows[uint64(row)])
+        if row + step == state[run]:
+            # It is the last one, and so are those before it, up to the one that begins with the run.
+            length = _run_before(text, position, run, budget)
+            for i in range(int64(1), length + int64(1)):
+                of.rows[uint64(row + i * step)] = uint32(position - i)
+            row += length * step
+            state[run] += length * step
+            position -= length
+            budget -= length
+        ahead = min(max(row + int64(_AHEAD) * step, int64(0)), int64(of.rows.shape[0]) - int64(1))
+        prefetch(text.words, int64(of.rows[uint64(ahead)]) >> int64(5))
+        base, is_wanted = _base_before(text, wanted, position)
+        if is_wanted != uint64(0):
+            of.rows[uint64(state[base])] = uint32(position - int64(1))
+            state[base] += step
+        row += step
+        budget -= int64(1)
+    state[4] = row
+    return (state[run] - row) * step <= int64(0)
+
+
+def _repeated(base: int, count: int) -> int:
+    """The number of a string of one base."""
+    return base * (4**count - 1) // 3
+
+
+def _levels(prefix: int, base: int) -> Iterator[list[tuple[int, int]]]:
+    """The groups, in two ranges, of what begins with one base, of what begins with it twice, and so on, but for the run
+    of it that is a group of its own."""
+    for length in range(1, prefix - 1):
+        each = 4 ** (prefix - 2 - length)
+        first, run = 4 * each * _repeated(base, length), each * _repeated(base, length + 1)
+        yield [(first, run), (run + each, first + 4 * each)]
+
+
+def _cut(borders: np.ndarray, groups: tuple[int, int], threads: int) -> list[tuple[int, int]]:
+    """A range of groups in ranges of about as many rows."""
+    first, last = groups
+    firsts = borders[4 * first : 4 * last + 1 : 4]
+    if last == first or firsts[-1] == firsts[0]:
+        return []
+    shares = [firsts[0] + end for _, end in spans_of(int(firsts[-1] - firsts[0]), threads)]
+    return list(pairwise(np.unique([0, *np.searchsorted(firsts, shares)]) + first))
+
+
+def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int) -> bool:
+    """Induce from the group of a run of one base, whose bucket among these is what begins before it, too. With A, what
+    comes before it are the separators, too."""
+    group = _repeated(base, of.prefix - 1)
+    targets = np.arange(4) * 4 ** (of.prefix - 1) + group
+    up = np.append(of.borders[targets], of.borders[4 * group] if base else 0)
+    down = np.append(of.borders[targets + 1], of.borders[4 * group + 4]) - 1
+    for step, state in ((1, up), (-1, down)):
+        while not _induce_run(text, of, wanted, base, step, state, STEP):
+            check_wanted()
+    written = [target for target in range(4) if wanted >> target & 1]
+    for target in targets[written].tolist():
+        span = int(of.borders[target]), int(of.borders[target + 1])
+        if len(of.marks.words):
+            mark_suffixes(text, of.prefix, span, of.rows, of.marks, int(of.marks.begins[target]))
+    return np.array_equal(up[written], down[written] + 1)
+
+
+def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
+    """Write the rows of all suffixes that are not sorted by letters, and mark them.
+
+    Parameters
+    ----------
+    of : with separators, and those that are sorted, in their rows; of two bases or more
+    """
+    fits = True
+    for turn, base in enumerate(turns.order):
+        wanted = sum(1 << later for later in turns.order[turn:])
+
+        def from_groups(spans: list[tuple[int, int]], wanted: int = wanted) -> bool:
+            def task(number: int) -> bool:
+                return bool(_induce_groups(text, of, wanted, spans[number], np.empty(4, np.int64)))
+
+            return all(on_threads(threads, task, len(spans)))
+
+        for level in _levels(of.prefix, base):
+            spans = [span for groups in level for span in _cut(of.borders, groups, threads)]
+            fits &= from_groups(spans)
+        fits &= _induce_from_run(text, of, wanted, base)
+    if not fits:
+        raise AssertionError("what is induced are other suffixes than buckets have")
