@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hostile_texts import HOSTILE, UNIT, bases, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 from suffix_order import by_libdivsufsort
+from warpseed.compute.groups import TIED, UNTIED, state_of
 from warpseed.fm_index import suffix_array, suffix_induction
 from warpseed.fm_index.suffix_array import sort_with_marks
 from warpseed.fm_index.suffix_induction import Bucketed, Turns, induce
@@ -97,12 +98,63 @@ def test_long_runs(base: str, induced: list[Turns]) -> None:
     assert len(induced) == 3
 
 
-def test_where_ties_are_left_all_are_sorted(induced: list[Turns], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By letters as far as these lead, as ranks take all that is tied."""
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_what_is_tied_is_induced_as_such(
+    order: tuple[int, ...], induced: list[Turns], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And sorted by ranks then: what begins one base before is tied by one base more, and nothing else is."""
+    in_turns(monkeypatch, order)
     monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
     for threads in (1, 3):
         check([*MIXED, *MIXED[::-1]], threads)
-    assert not induced
+    assert len(induced) == 2
+
+
+@pytest.mark.usefixtures("induced")
+@given(
+    st.lists(st.text("ACGT", min_size=1, max_size=300) | st.text("AT", min_size=1, max_size=99), min_size=1),
+    st.permutations(range(4)),
+    st.integers(1, 5),
+)
+def test_any_ties(segments: list[str], order: list[int], most: int) -> None:
+    """Of copies of any text, by letters or buckets that are left as they are, if they are larger than some size."""
+    with pytest.MonkeyPatch.context() as patch:
+        in_turns(patch, tuple(order))
+        patch.setattr(suffix_array, "work_for", lambda size: 0)
+        patch.setattr(suffix_array, "_LARGE", most)
+        patch.setattr(suffix_array, "ROOM_BYTES", 1 << 40)
+        check(segments * 3, 2)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_states_of_ties(order: tuple[int, ...], induced: list[Turns], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All suffixes with as many equal first bases as letters sort by are tied, those one base before by one more, and
+    no others."""
+    segment = (bases(700) + "A" * 60 + bases(300) + "TTTTTTT" + bases(90, "AC") + "G" * 31) * 3 + bases(50)
+    in_turns(monkeypatch, order)
+    monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
+    inducing = suffix_array.induce
+    states = []
+
+    def noting(text: object, of: Bucketed, *others: object) -> None:
+        inducing(text, of, *others)
+        states.append([of.prefix, [int(state_of(of.tied, row)) for row in range(len(of.rows))]])
+
+    monkeypatch.setattr(suffix_array, "induce", noting)
+    check([segment], 2)
+    [[prefix, found]] = states
+    turn = {"ACGT"[base]: number for number, base in enumerate(order)}
+    equal = [0] * (len(segment) - 1) + [1, 0]
+    for at in range(len(segment) - 2, -1, -1):
+        by_letters = turn[segment[at]] < turn[segment[at + 1]]
+        equal[at] = prefix + 16 if by_letters else equal[at + 1] + 1
+    rows = by_libdivsufsort([segment]).tolist()
+    expected = [
+        equal[one] == equal[two] and segment[one : one + equal[one]] == segment[two : two + equal[one]]
+        for one, two in pairwise(rows)
+    ]
+    assert np.flatnonzero(found).tolist() == [row for row, tied in enumerate(expected, 1) if tied]
+    assert set(found) == {UNTIED, TIED} and len(induced) == 1
 
 
 @pytest.mark.usefixtures("induced")
@@ -136,4 +188,4 @@ def test_other_suffixes_than_buckets_have_are_found_out() -> None:
     )
     borders = 1 + np.append(0, np.append(counts, np.zeros(16 - len(counts), np.int64)).cumsum())
     with pytest.raises(AssertionError, match="other suffixes"):
-        induce(text, Bucketed(2, borders, rows, Marks.none(16)), Turns((0, 1, 2, 3)), 1)
+        induce(text, Bucketed(2, borders, rows, Marks.none(16), np.empty(0, np.uint64)), Turns((0, 1, 2, 3)), 1)

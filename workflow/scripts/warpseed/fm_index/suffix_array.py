@@ -30,7 +30,7 @@ from warpseed.fm_index.suffix_induction import Bucketed, Turns, induce
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room, sort_bucket, work_for
 from warpseed.fm_index.suffix_phrases import order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
-from warpseed.fm_index.table import Marks, mark_keys
+from warpseed.fm_index.table import Marks
 from warpseed.fm_index.text import PackedText
 
 __all__ = ["MAX_ROWS", "SORTING_BYTES", "sort_suffixes", "sort_with_marks"]
@@ -54,6 +54,7 @@ _RECENT = 16
 _PROBES = 16
 """Of so many buckets that a thread sorts the first is sorted by letters even then."""
 _NONE = np.empty(0, np.uint32)
+_NOTHING_TIED = np.empty(0, np.uint64)
 
 
 def sort_suffixes(text: PackedText, threads: int = 1) -> np.ndarray:
@@ -209,6 +210,8 @@ class _Sorter:
         """of the last buckets, of any thread, that had all the work of letters: whether these left ties"""
         self._stopped = False
         """heads alone cannot be sorted by ranks, so the first ties that are left to these end the work"""
+        self._unsorted = False
+        """whether a bucket was left to ranks as it is: then nothing induced is marked before all is sorted"""
 
     def sorted(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets]:
         """The suffix array, and the buckets, with marks of a table of strings of `table_length` bases if not 0."""
@@ -217,6 +220,8 @@ class _Sorter:
             return_freed_memory()
             ranks = np.empty(self._size, np.uint32)
             sort_by_ranks(self._text, TiedOrder(rows, self._tied, ranks), depth, self._threads)
+        if self._unsorted:
+            _mark_sorted(self._text, rows, buckets, self._threads)
         return rows, buckets
 
     def by_letters(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets, int]:
@@ -227,13 +232,10 @@ class _Sorter:
             return self._rows, buckets, self._sort_quarters(buckets, [range(4)] * 4)
         turns = Turns.of(self._borders)
         depth = self._sort_quarters(buckets, [turns.behind(base) for base in range(4)])
-        if depth:
-            # Ranks of all suffixes are needed, and which are tied.
-            others = self._sort_quarters(buckets, [turns.until(base) for base in range(4)])
-            return self._rows, buckets, min(depth, others or depth)
-        bucketed = Bucketed(self._prefix, self._borders, self._rows, buckets.marks)
-        induce(self._text, bucketed, turns, self._threads)
-        return self._rows, buckets, 0
+        marks = Marks.none(len(self._borders) - 1) if self._unsorted else buckets.marks
+        tied = self._tied if depth else _NOTHING_TIED
+        induce(self._text, Bucketed(self._prefix, self._borders, self._rows, marks, tied), turns, self._threads)
+        return self._rows, buckets, depth
 
     def _sort_quarters(self, buckets: _Buckets, seconds: Sequence[Sequence[int]]) -> int:
         """Deal suffixes out and sort them, one first base after the other, with the same room for keys; returns by how
@@ -277,7 +279,8 @@ class _Sorter:
         most, threads = _share_room(sizes, 4 * (self._size - len(quarter.keys)), self._threads)
         too_large, large = (int(np.count_nonzero(sizes > size)) for size in (most, _LARGE))
         depths = on_threads(self._threads, lambda number: self._leave_to_ranks(quarter, order[number]), too_large)
-        self._stopped |= len(self._head_ends) > 0 and too_large > 0
+        self._unsorted |= too_large > 0
+        self._stopped |= self._unsorted and len(self._head_ends) > 0
         return depths + self._sort_by_letters(quarter, order[too_large:large], threads, order[large:])
 
     def _sort_by_letters(self, quarter: _Quarter, large: list[int], most: int, small: list[int]) -> list[int]:
@@ -312,10 +315,7 @@ class _Sorter:
 
     def _leave_to_ranks(self, quarter: _Quarter, bucket: int) -> int:
         """Call all suffixes of a bucket tied that have the bases which it shares; returns how many these are."""
-        prefix, _, marks = quarter.buckets
-        begin, end, mark = place = quarter.buckets.place_of(bucket)
-        if len(marks.words):
-            mark_keys(marks, mark, quarter.keys_of(place), np.zeros(4**marks.bases, np.int64))
+        prefix, (begin, end, _) = self._prefix, quarter.buckets.place_of(bucket)
         ended = np.empty(min(end - begin, prefix * len(self._text.segments.contig)), np.uint64)
         count = set_apart(self._text, prefix, (begin, end), self._rows, ended)
         self._rows[begin : begin + count] = np.sort(ended[:count]).astype(np.uint32)
@@ -323,12 +323,12 @@ class _Sorter:
         return prefix
 
 
-def _mark_endings(text: PackedText, endings: np.ndarray, buckets: _Buckets, threads: int) -> None:
-    """Mark what has been sorted otherwise."""
+def _mark_sorted(text: PackedText, rows: np.ndarray, buckets: _Buckets, threads: int) -> None:
+    """Mark what stands in its rows, whoever sorted it."""
 
     def mark(bucket: int) -> None:
         first, last, begin = buckets.place_of(bucket)
-        mark_suffixes(text, buckets.prefix, (first, last), endings, buckets.marks, begin)
+        mark_suffixes(text, buckets.prefix, (first, last), rows, buckets.marks, begin)
 
     if len(buckets.marks.words):
         on_threads(threads, mark, len(buckets.borders) - 1)
@@ -349,7 +349,7 @@ def _sort_heads(
             return None
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
         endings, buckets = keep_heads(dictionary, every), _Buckets.of(prefix, buckets.borders, table_length)
-        _mark_endings(dictionary.text, endings, buckets, threads)
+        _mark_sorted(dictionary.text, endings, buckets, threads)
     return endings, buckets
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
+from warpseed.compute.groups import TIED, set_state, state_of
 from warpseed.compute.intrinsics import prefetch, trailing_zeros
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of
@@ -59,10 +60,6 @@ class Turns(NamedTuple):
         """The second bases of what is sorted by letters of those that begin with a base."""
         return self.order[self.order.index(base) + 1 :]
 
-    def until(self, base: int) -> tuple[int, ...]:
-        """Those of what is induced."""
-        return self.order[: self.order.index(base) + 1]
-
 
 class Bucketed(NamedTuple):
     """An order of suffixes that is being made, by buckets."""
@@ -74,6 +71,9 @@ class Bucketed(NamedTuple):
     rows: np.ndarray
     """uint32[n], positions"""
     marks: Marks
+    """of what is induced only where none of the others is tied by less than it is marked by"""
+    tied: np.ndarray
+    """uint64[n // 32 + 1], of compute.groups, TIED or UNTIED; uint64[0]: nothing is tied"""
 
 
 @inlined
@@ -98,14 +98,14 @@ def _ask_ahead(text, rows, row):
 
 
 @scalar
-def _induce_groups(text, of, wanted, span, ahead):
-    """Write what begins one base before the suffixes of the groups [first, last), and mark it.
+def _induce_groups(text, of, wanted, span, state):
+    """Write what begins one base before the suffixes of the groups [first, last), and mark it; it is tied if these are.
 
     Parameters
     ----------
     of : Bucketed
     wanted : int64, a bit for each base that may come before, the lowest for A
-    ahead : int64[4], to work with
+    state : int64[2, 4], to work with: of each base the row that is written next, and what the last one was tied by
 
     Returns
     -------
@@ -114,10 +114,11 @@ def _induce_groups(text, of, wanted, span, ahead):
     first, last = span
     rows, borders, marks = of.rows, of.borders, of.marks
     shift, are_marked = uint64(2) * (uint64(of.prefix) - uint64(1)), marks.words.shape[0] > 0
+    are_tied, tie = of.tied.shape[0] > 0, int64(0)
     word, ones, code, fits = int64(0), uint64(0), int64(0), True
     for group in range(first, last):
         for base in range(4):
-            ahead[base] = borders[(uint64(base) << shift) | uint64(group)]
+            state[0, base], state[1, base] = borders[(uint64(base) << shift) | uint64(group)], int64(-1)
         for bucket in range(int64(4) * group, int64(4) * (group + int64(1))):
             begin, top = borders[uint64(bucket)], (bucket & int64(3)) << (int64(2) * int64(marks.bases))
             if are_marked:
@@ -126,16 +127,22 @@ def _induce_groups(text, of, wanted, span, ahead):
                 _ask_ahead(text, rows, row)
                 position = int64(rows[uint64(row)])
                 base, is_wanted = _base_before(text, wanted, position)
-                at, to = ahead[base], (base << shift) | uint64(group)
+                at, to = state[0, base], (base << shift) | uint64(group)
                 # (What is not wanted is written where it stands: no branch is to be guessed.)
                 rows[uint64(at if is_wanted != uint64(0) else row)] = uint32(uint64(position) - is_wanted)
-                ahead[base] = at + int64(is_wanted)
+                state[0, base] = at + int64(is_wanted)
                 if are_marked:
                     word, ones, code = next_mark(marks, bucket, word, ones, row - begin)
                     mark_row(marks, marks.begins[to], (top | code) >> int64(2), at - borders[to], is_wanted)
+                if are_tied:
+                    tie += int64(state_of(of.tied, row) == uint64(0))
+                    if is_wanted != uint64(0):
+                        if state[1, base] == tie:
+                            set_state(of.tied, at, TIED)
+                        state[1, base] = tie
         for base in range(4):
             if (wanted >> base) & int64(1) != int64(0):
-                fits &= ahead[base] == borders[((uint64(base) << shift) | uint64(group)) + uint64(1)]
+                fits &= state[0, base] == borders[((uint64(base) << shift) | uint64(group)) + uint64(1)]
     return fits
 
 
@@ -153,6 +160,17 @@ def _run_before(text, position, run, most):
     return length
 
 
+@inlined
+def _tie(of, row, base, is_wanted, step, state):
+    """Tie what begins before the suffix of a row, if it is wanted, with what was written last, if these are tied."""
+    down = int64(step < int64(0))
+    state[1, 4] += int64(state_of(of.tied, row + down) == uint64(0))
+    if is_wanted != uint64(0):
+        if state[1, base] == state[1, 4]:
+            set_state(of.tied, state[0, base] + down, TIED)
+        state[1, base] = state[1, 4]
+
+
 @scalar
 def _induce_run(text, of, wanted, run, step, state, budget):
     """Write what begins one base before the suffixes of the group of a run, and what begins before these, for about
@@ -162,34 +180,38 @@ def _induce_run(text, of, wanted, run, step, state, budget):
     Parameters
     ----------
     run : its base
-    state : int64[5], of each base the row that is written next, and at last the one that is read; they move on
+    state : int64[2, 5], of each base the row that is written next, and what the last one was tied by, and at last the
+        row that is read, and what that is tied by; they move on
 
     Returns
     -------
     bool, whether no such row is left
     """
-    row = state[4]
-    while (state[run] - row) * step > int64(0) and budget > int64(0):
+    ahead, row = state[0], state[0, 4]
+    while (ahead[run] - row) * step > int64(0) and budget > int64(0):
         position = int64(of.rows[uint64(row)])
-        if row + step == state[run]:
-            # It is the last one, and so are those before it, up to the one that begins with the run.
+        if row + step == ahead[run]:
+            # It is the last one, and so are those before it, up to the one that begins with the run. (Suffixes that
+            # are tied have runs of the same length.)
             length = _run_before(text, position, run, budget)
             for i in range(int64(1), length + int64(1)):
                 of.rows[uint64(row + i * step)] = uint32(position - i)
             row += length * step
-            state[run] += length * step
+            ahead[run] += length * step
             position -= length
             budget -= length
-        ahead = min(max(row + int64(_AHEAD) * step, int64(0)), int64(of.rows.shape[0]) - int64(1))
-        prefetch(text.words, int64(of.rows[uint64(ahead)]) >> int64(5))
+        soon = min(max(row + int64(_AHEAD) * step, int64(0)), int64(of.rows.shape[0]) - int64(1))
+        prefetch(text.words, int64(of.rows[uint64(soon)]) >> int64(5))
         base, is_wanted = _base_before(text, wanted, position)
+        if of.tied.shape[0] > 0:
+            _tie(of, row, base, is_wanted, step, state)
         if is_wanted != uint64(0):
-            of.rows[uint64(state[base])] = uint32(position - int64(1))
-            state[base] += step
+            of.rows[uint64(ahead[base])] = uint32(position - int64(1))
+            ahead[base] += step
         row += step
         budget -= int64(1)
-    state[4] = row
-    return (state[run] - row) * step <= int64(0)
+    state[0, 4] = row
+    return (ahead[run] - row) * step <= int64(0)
 
 
 def _repeated(base: int, count: int) -> int:
@@ -223,9 +245,11 @@ def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int) -> 
     targets = np.arange(4) * 4 ** (of.prefix - 1) + group
     up = np.append(of.borders[targets], of.borders[4 * group] if base else 0)
     down = np.append(of.borders[targets + 1], of.borders[4 * group + 4]) - 1
-    for step, state in ((1, up), (-1, down)):
+    for step, ahead in ((1, up), (-1, down)):
+        state = np.stack([ahead, np.array([-1, -1, -1, -1, 0])])
         while not _induce_run(text, of, wanted, base, step, state, STEP):
             check_wanted()
+        ahead[:] = state[0]
     written = [target for target in range(4) if wanted >> target & 1]
     for target in targets[written].tolist():
         span = int(of.borders[target]), int(of.borders[target + 1])
@@ -239,7 +263,8 @@ def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
 
     Parameters
     ----------
-    of : with separators, and those that are sorted, in their rows; of two bases or more
+    of : with separators, and those that are sorted, in their rows; of two bases or more. What begins one base before
+        suffixes that are tied is tied, too, by one base more
     """
     fits = True
     for turn, base in enumerate(turns.order):
@@ -247,7 +272,7 @@ def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
 
         def from_groups(spans: list[tuple[int, int]], wanted: int = wanted) -> bool:
             def task(number: int) -> bool:
-                return bool(_induce_groups(text, of, wanted, spans[number], np.empty(4, np.int64)))
+                return bool(_induce_groups(text, of, wanted, spans[number], np.empty((2, 4), np.int64)))
 
             return all(on_threads(threads, task, len(spans)))
 

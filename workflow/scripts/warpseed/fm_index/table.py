@@ -14,7 +14,6 @@ __all__ = [
     "Marks",
     "choose_table_length",
     "first_mark",
-    "mark_keys",
     "mark_row",
     "mark_rows",
     "next_mark",
@@ -75,18 +74,6 @@ def mark_rows(marks, begin, code, first, last):
         ones = ~uint64(0) >> (uint64(64) - (end - bit))
         marks.words[uint64(begin) + (bit >> uint64(6))] |= ones << (bit & uint64(63))
         bit = end
-
-
-@scalar
-def mark_keys(marks, begin, keys, counts):
-    """Mark the rows of a bucket whose keys are in any order; `counts`, int64[4**bases], are 0."""
-    shift = uint64(32) - uint64(2) * uint64(marks.bases)
-    for i in range(keys.shape[0]):
-        counts[uint64(keys[i]) >> shift] += int64(1)
-    row = int64(0)
-    for code in range(counts.shape[0]):
-        mark_rows(marks, begin, code, row, row + counts[code])
-        row += counts[code]
 
 
 @inlined
