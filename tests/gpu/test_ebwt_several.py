@@ -19,7 +19,8 @@ from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed import cli
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_few_words
+from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_few_words, gpu_order, gpu_shares
+from warpseed.ebwt.transform import transform_of
 from warpseed.ebwt.words import Words, words_of
 from warpseed.errors import DeviceError, MemoryLimitError
 
@@ -28,8 +29,8 @@ NOTE = "Note: GPU {} does all of it; several GPUs share the distances of more th
 
 @pytest.fixture(params=["played", pytest.param("real", marks=pytest.mark.gpu)])
 def gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played | None]:
-    """Three GPUs that the CPU plays, or None for two that answer, and no words that are few; stretches are short."""
-    played = play_fast_kernels(monkeypatch, devices=3) if request.param == "played" else None
+    """Five GPUs that the CPU plays, or None for two that answer, and no words that are few; stretches are short."""
+    played = play_fast_kernels(monkeypatch, devices=5) if request.param == "played" else None
     if played is None and device.device_count() < 2:
         pytest.skip("one GPU is visible, and this needs two")
     monkeypatch.setattr(gpu, "_told", set())
@@ -65,18 +66,31 @@ def distances_by(words: Words, *devices: int, watch: Stopwatch | None = None) ->
 def test_several_devices_find_the_same(gpus: Played | None, name: str) -> None:
     words = words_of([word[: 70 if gpus else None] for word in sets()[name]])
     expected = cpu.distances(words, cpu.order_conjugates(words)).tolist()
-    for devices in ((0,), (1,), (0, 1), (1, 0), *([(0, 1, 2), (2, 0)] if gpus else [])):
+    for devices in ((0,), (1,), (0, 1), (1, 0), *([(2, 0, 1), (0, 1, 2, 3, 4)] if gpus else [])):
         if gpus:
             gpus.launched.clear()
             gpus.brought.clear()
         assert distances_by(words, *devices) == expected
         if gpus:
-            assert sorted(gpus.where("count_alternations")) == sorted(devices)
-            assert {*gpus.where("first_keys"), *gpus.where("cut_positions")} == {devices[0]}
-            # Ranks to each of the others, and what they counted back.
-            assert sorted(number for number, _ in gpus.brought) == sorted(
-                [*devices[1:], *devices[:1] * (len(devices) - 1)]
-            )
+            for kernel in ("first_keys", "count_repeats"):
+                assert sorted(gpus.where(kernel)) == sorted(devices)
+            ranks = [len(arguments[0]) for _, kernel, arguments in gpus.launched if kernel == "count_repeats"]
+            assert sum(ranks) == len(words.codes) and max(ranks) - min(ranks) <= 1
+            assert {number for number, _ in gpus.brought} <= set(devices) and (len(devices) > 1 or not gpus.brought)
+
+
+@pytest.mark.parametrize("name", sets())
+def test_several_devices_make_the_order_of_one(gpus: Played | None, name: str) -> None:
+    words = words_of([word[: 70 if gpus else None] for word in sets()[name]])
+    expected = cpu.order_conjugates(words)
+    last, indices, _ = transform_of(words, expected)
+    for devices in ((0, 1), (1, 0), *([(3, 4, 0, 2, 1)] if gpus else [])):
+        found = gpu.find(words, order=True, transform=True, distances=True, devices=devices, watch=Stopwatch())
+        assert found.order is not None and found.transform is not None and found.distances is not None
+        assert found.order.tolist() == expected.tolist()
+        assert found.transform.last.tolist() == last.tolist()
+        assert found.transform.indices.tolist() == indices.tolist()
+        assert found.distances.tolist() == cpu.distances(words, expected).tolist()
 
 
 @pytest.mark.gpu
@@ -106,10 +120,10 @@ def test_stages_of_several_devices(gpus: Played | None) -> None:
     for devices, more in (((0,), []), ((0, 1), ["device_to_device"])):
         watch = Stopwatch()
         distances_by(words, *devices, watch=watch)
-        assert list(watch.seconds) == ["host_to_device", "order", "distances", *more, "device_to_host"]
-        if gpus:  # a millisecond each: ranks made, and then counted in; copied there, and back
-            assert watch.seconds["distances"] == pytest.approx(1e-3 * len(devices))
-            assert watch.seconds.get("device_to_device", 0) == pytest.approx(2e-3 * len(more))
+        assert list(watch.seconds) == ["host_to_device", *more, "order", "distances", "device_to_host"]
+        if gpus:  # a millisecond each: ranks made, and then counted in; letters, ranks and distances brought
+            assert watch.seconds["distances"] == pytest.approx(2e-3)
+            assert watch.seconds.get("device_to_device", 0) == pytest.approx(3e-3 * len(more))
 
 
 @pytest.mark.parametrize("name", ["gpu:0,1", "gpu:1,0", "gpu:all"])
@@ -140,7 +154,7 @@ def test_a_line_says_once_that_one_of_several_does_all(
         warpseed.ebwt_distances(words, device="gpu", devices=[0, 1])
         assert not capsys.readouterr().err
     if gpus:
-        assert (gpus.where("count_alternations") == []) is few
+        assert (gpus.where("count_repeats") == []) is few
 
 
 def test_files_have_the_bytes_that_they_have_from_the_cpu(gpus: Played | None, tmp_path: Path) -> None:
@@ -172,18 +186,20 @@ def test_a_device_that_is_not_there_is_refused_whatever_it_would_do(
 def test_what_fails_on_one_device_reaches_the_caller(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch, failing: int, error: Exception
 ) -> None:
-    count, words = gpu_distances._count, words_of(["abacab", "bcacb"])
+    words = words_of(["abacab", "bcacb"])
     expected = distances_by(words, 0)
+    for module, name in ((gpu_order, "_first_keys"), (gpu_distances, "_rank"), (gpu_distances, "_count")):
+        done = getattr(module, name)
 
-    def fail(ranked: Any, devices: int, number: int) -> Any:
-        if number == failing:
-            raise error
-        return count(ranked, devices, number)
+        def fail(*arguments: Any, done: Any = done) -> Any:
+            if device.current_device() == failing:
+                raise error
+            return done(*arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(gpu_distances, "_count", fail)
-        with pytest.raises(type(error), match="broken"):
-            distances_by(words, 0, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, fail)
+            with pytest.raises(type(error), match="broken"):
+                distances_by(words, 0, 1)
     assert distances_by(words, 0, 1) == expected
 
 
@@ -193,9 +209,11 @@ def test_memory_that_runs_short_on_another_device_is_one_sentence(
     def full(value: Any) -> Any:
         raise device.cupy().cuda.memory.OutOfMemoryError(*(() if gpus else (1 << 40, 1 << 30)))
 
-    monkeypatch.setattr(gpu_distances, "from_device", full)
-    with pytest.raises(MemoryLimitError, match="The GPU's memory does not suffice"):
-        distances_by(words_of(["abacab", "bcacb"]), 0, 1)
+    for module in (gpu_shares, gpu_order, gpu_distances):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "from_device", full)
+            with pytest.raises(MemoryLimitError, match="The GPU's memory does not suffice"):
+                distances_by(words_of(["abacab" * 9, "bcacb" * 9]), 0, 1)
 
 
 @pytest.mark.parametrize("short", [0, 1])
@@ -206,11 +224,11 @@ def test_room_is_asked_for_on_every_device_before_anything_goes_there(
 
     def free() -> int:
         asked.append(device.current_device())
-        return 560 if asked[-1] == short else 1 << 40
+        return 2_000 if asked[-1] == short else 1 << 40
 
     monkeypatch.setattr(gpu, "free_memory", free)
     monkeypatch.setattr(gpu, "_LITTLE", 0)
-    # A letter takes 96 bytes on the first, 8 on another; a pair 40 on both, so 9 of them and 13 letters 464.
+    # A letter takes 96 bytes, a pair 40, so 9 of them and 13 letters 1,608.
     monkeypatch.setattr(gpu, "_OF_FREE", 0.8)
     told = f"13 letters and 9 pairs of words take 0.0 GB of the memory of GPU {short}, of which 0.0 GB are free"
     with pytest.raises(MemoryLimitError, match=told):
@@ -219,8 +237,7 @@ def test_room_is_asked_for_on_every_device_before_anything_goes_there(
     if gpus:
         assert not gpus.launched
     monkeypatch.setattr(gpu, "_OF_FREE", 0.9)
-    if short == 1:  # 504 bytes
-        assert distances_by(words, 0, 1) == distances_by(words, 0)
+    assert distances_by(words, 0, 1) == distances_by(words, 0)
     asked.clear()
     if short == 1:  # what one device does alone is nobody else's
         gpu.find(words, transform=True, devices=(0, 1), watch=Stopwatch())
@@ -238,7 +255,7 @@ def test_the_memory_that_is_asked_for_on_another_gpu_suffices() -> None:
     expected = distances_by(words, 0)
     with device.on_device(1):
         device.give_back_memory()
-        needed = gpu._BYTES_BESIDE * letters + gpu._PAIR_BYTES * pairs
+        needed = gpu._BYTES * letters + gpu._PAIR_BYTES * pairs
         pool.set_limit(size=pool.total_bytes() + int(needed / gpu._OF_FREE) + (1 << 20))
     try:
         assert distances_by(words, 0, 1) == expected

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
-from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
+from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order, gpu_shares
 
 from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array, PretendCupy
@@ -20,7 +20,8 @@ __all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "pl
 MODULES = device_ties, gpu_fast, gpu_few, warp
 LAUNCHERS = device_ties, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
-    gpu_fast.alternations, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_fast.first_of, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_fast.repeats,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     warp.wait_for_blocks,
 )  # fmt: skip
@@ -67,7 +68,8 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    monkeypatch.setattr(gpu_distances, "from_device", from_device)
+    for module in (gpu_distances, gpu_order, gpu_shares):
+        monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
     for module in (gpu_order, gpu_few_words):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from oracles import ebwt as truth
 from oracles.lockstep import run_kernel
 from oracles.pretend_ebwt_fast import DEVICE_FUNCTIONS, MODULES, play_fast_kernels
 from warpseed import ebwt_distances
-from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
+from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order, gpu_shares
 from warpseed.ebwt.words import words_of
 
 SIZES = [
@@ -36,19 +34,16 @@ LONG = {
 @pytest.mark.parametrize("devices", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize(("count", "words"), SIZES)
 def test_every_rank_is_one_device_s_and_shares_are_equal(count: int, words: int, devices: int) -> None:
-    stretches = gpu_few_words.stretches_for(count, words, devices)
-    shares = [gpu_distances.share_of(stretches, devices, number) for number in range(devices)]
-    assert [number for first, size in shares for number in range(first, first + size)] == list(range(stretches))
-    ranks = -(-count // stretches)  # of a stretch
-    each = [min((first + size) * ranks, count) - min(first * ranks, count) for first, size in shares]
-    assert sum(each) == count
-    assert max(each) <= count / devices + stretches / devices
-    if count > 1_000_000:
-        assert max(each) <= 1.001 * count / devices
+    shares = gpu_shares.shares_of(count, devices)
+    assert [shares[0].start, *(share.stop for share in shares)] == [*(share.start for share in shares), count]
+    sizes = [share.stop - share.start for share in shares]
+    assert max(sizes) - min(sizes) <= 1
     # A device has as many threads as one alone, where there are so many ranks; and stretches are worth a thread.
     pairs = words * (words - 1) // 2
-    assert pairs * stretches / devices >= min(1 << 19, pairs * (count // devices // 1024))
-    assert stretches == devices or ranks >= 1024
+    for size in sizes:
+        stretches = gpu_few_words.stretches_for(size, words)
+        assert pairs * stretches >= min(1 << 19, pairs * (size // 1024))
+        assert stretches == 1 or size >= 1024 * stretches
 
 
 def test_one_device_has_the_stretches_that_pairs_and_ranks_allow() -> None:
@@ -64,39 +59,27 @@ def test_every_pair_is_measured_once_in_every_stretch(monkeypatch: pytest.Monkey
     words, m = words_of(strings), len(strings)
     play_fast_kernels(monkeypatch)
     there = gpu_order.DeviceWords.of(words)
-    ranked = gpu_distances._rank(there, gpu_order.order_of(there, at_once=False), devices)
-    stretches = ranked.cuts.shape[1] - 1
-    begins = words.offsets[:-1].tolist()
-    assert sorted(ranked.positions.tolist()) == list(range(len(words.codes)))
-    alternations = gpu_fast.alternations.py_func
-    looked: list[tuple[int, int, int]] = []
-    total = np.zeros((m, m), np.uint64)
-    for device in range(devices):
-        first, size = gpu_distances.share_of(stretches, devices, device)
+    order = gpu_order.order_of(there, at_once=False)
+    shares = gpu_shares.shares_of(len(order), devices)
+    ranked = [gpu_distances._rank(there, order[share], share.start) for share in shares]
+    total, repeats = np.zeros((m, m), np.uint64), gpu_fast.repeats.py_func
+    for number, (share, own) in enumerate(zip(shares, ranked, strict=True)):
+        assert sorted(own.positions.tolist()) == list(range(share.stop - share.start))
+        assert own.offsets.tolist() == np.searchsorted(np.sort(there.words_of[order[share]]), range(m + 1)).tolist()
         work: list[int] = []
 
         def noted(positions: Any, part_u: Any, part_v: Any) -> Any:
-            (u, *span_u), (v, *span_v) = ((begins.index(begin), int(i), int(j)) for begin, i, j in (part_u, part_v))
-            looked.append((u, v, next(number for number in numbers(u, span_u, v, span_v))))
-            work.append(span_u[1] - span_u[0] + span_v[1] - span_v[0])  # noqa: B023
-            return alternations(positions, part_u, part_v)
+            work.append(sum(int(last - first) for _, first, last in (part_u, part_v)))  # noqa: B023
+            return repeats(positions, part_u, part_v)
 
-        def numbers(u: int, span_u: list[int], v: int, span_v: list[int]) -> Iterator[int]:
-            """Of the stretches in which both words have these ranks: those that were not looked at."""
-            for number in range(first, first + size):  # noqa: B023
-                cuts = (ranked.cuts[word, number : number + 2].tolist() for word in (u, v))
-                if [*cuts] == [span_u, span_v] and (u, v, number) not in looked:
-                    yield number
-
-        distances, block = np.zeros((m, m), np.uint64), 4
-        monkeypatch.setattr(gpu_fast, "alternations", noted)
-        kernel = gpu_fast.count_alternations, -(-m // block) * size * m * block, block
-        run_kernel(MODULES, DEVICE_FUNCTIONS, kernel, *ranked, (first, size), distances)
-        ranks = -(-len(words.codes) // stretches)
-        own = min((first + size) * ranks, len(words.codes)) - min(first * ranks, len(words.codes))
-        assert sum(work) == (m - 1) * own
+        before = gpu_distances._before(ranked, number, share.start)
+        distances, block, stretches = np.zeros((m, m), np.uint64), 4, own.cuts.shape[1] - 1
+        monkeypatch.setattr(gpu_fast, "repeats", noted)
+        kernel = gpu_fast.count_repeats, -(-m // block) * stretches * m * block, block
+        run_kernel(MODULES, DEVICE_FUNCTIONS, kernel, own.positions, own.offsets, own.cuts, before, distances)
+        assert len(work) == m * (m - 1) // 2 * stretches
+        assert sum(work) == (m - 1) * (share.stop - share.start)
         total += distances
-    assert sorted(looked) == [(u, v, number) for u, v in combinations(range(m), 2) for number in range(stretches)]
     assert total.view(np.int64).tolist() == [
         [truth.distance(u, v) if i != j else 0 for j, v in enumerate(strings)] for i, u in enumerate(strings)
     ]
@@ -106,5 +89,5 @@ def test_what_the_page_says_is_shared() -> None:
     page = " ".join((Path(__file__).resolve().parents[2] / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
     letters, words = f"{gpu_few.MOST_FEW:,}", f"{gpu_few_words.MOST_WORDS:,}"
     assert f"words are few: up to {letters} letters, and up to {words} words." in page
-    assert f"takes {gpu._BYTES_BESIDE} bytes a letter and {gpu._PAIR_BYTES} for each entry of the matrix" in page
+    assert f"takes up to {gpu._BYTES} bytes a letter and {gpu._PAIR_BYTES} for each entry of the matrix" in page
     assert f"more than {letters} letters, or are more than {words}:" in " ".join(str(ebwt_distances.__doc__).split())

@@ -1,6 +1,7 @@
-"""The fast tier on GPUs: words go to the first, conjugates are ordered, and what is asked for of the order comes back.
+"""The fast tier on GPUs: words go there, conjugates are ordered, and what is asked for of the order comes back.
 
-Of several GPUs the others share nothing but the distances of many words (`gpu_distances.py`).
+Several GPUs share the distances of many words (`gpu_distances.py`) and the order that these take (`gpu_order.py`), and
+nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
@@ -16,7 +18,8 @@ from warpseed.ebwt import gpu_order
 from warpseed.ebwt.gpu_distances import shared_distances
 from warpseed.ebwt.gpu_few import MOST_FEW
 from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
-from warpseed.ebwt.gpu_order import DeviceWords
+from warpseed.ebwt.gpu_order import DeviceWords, Ordered
+from warpseed.ebwt.gpu_shares import Gpus, bring_rows, shared_words
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError, say
@@ -24,9 +27,8 @@ from warpseed.errors import MemoryLimitError, say
 __all__ = ["Found", "find"]
 
 _BYTES = 96
-"""Of the device's memory that a letter takes while conjugates are sorted, at most."""
-_BYTES_BESIDE = 8
-"""Of the memory of every other device that a letter takes: the ranks of its word."""
+"""Of the memory of each device that a letter takes while conjugates are sorted, at most: ranges of the order may hold
+all of them, or none."""
 _PAIR_BYTES = 40
 """That a pair of words takes."""
 _MOST = 1 << 32
@@ -45,16 +47,18 @@ def find(
     transform: bool = False,
     distances: bool = False,
     devices: Sequence[int] = (0,),
+    threads: int = 1,
     watch: Stopwatch,
 ) -> Found:
-    """Order the conjugates of words on a GPU, and bring from there what is wanted.
+    """Order the conjugates of words on GPUs, and bring from there what is wanted.
 
     Parameters
     ----------
     words : Words
     order, transform, distances : what is wanted
-    devices : numbers of GPUs. The first does all; the others share the distances of words that are not few, and where
-        there is nothing that they share a line says so, once
+    devices : numbers of GPUs. They share the distances of words that are not few, and the order that these take; else
+        the first does all, and a line says so, once
+    threads : of the host, that copy to and from each device
     watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``;
         with several GPUs also of ``device_to_device``
 
@@ -76,25 +80,38 @@ def find(
         if few is not None:
             return few
     _check_room(words, distances, devices)
+    gpus = Gpus(devices, watch)
     with on_device(devices[0]), on_own_stream(0):
-        with time_on_device(watch, "host_to_device"):
-            there = DeviceWords.of(words)
-        with time_on_device(watch, "order"):
-            ordered = gpu_order.order_of(there, at_once=not is_few)
+        there = shared_words(gpus, words, threads)
+        orders = _orders_of(gpus, there, at_once=not is_few)
+        ordered = orders[0].order
         found = Found(None, None, None)
+        if order or transform:
+            bring_rows(
+                [each.order for each in orders], [each.ranks for each in orders], 0, slice(0, len(ordered)), watch
+            )
         if transform:
             with time_on_device(watch, "transform"):
-                last, indices = gpu_order.transform_of(there, ordered)
+                last, indices = gpu_order.transform_of(there[0], ordered)
             with time_on_device(watch, "device_to_host"):
-                found = found._replace(transform=Transform(last.get(), indices.get(), words.letters))
+                made = Transform(copied_to_host(last, threads), copied_to_host(indices, threads), words.letters)
+            found = found._replace(transform=made)
         if distances:
-            pairs = shared_distances(there, ordered, devices, watch)
+            pairs = shared_distances(gpus, there, orders)
             with time_on_device(watch, "device_to_host"):
-                found = found._replace(distances=pairs.get().view(np.int64))
+                found = found._replace(distances=copied_to_host(pairs, threads).view(np.int64))
         if order:
             with time_on_device(watch, "device_to_host"):
-                found = found._replace(order=ordered.get())
+                found = found._replace(order=copied_to_host(ordered, threads))
     return found
+
+
+def _orders_of(gpus: Gpus, there: Sequence[DeviceWords], *, at_once: bool) -> list[Ordered]:
+    """What each device makes of the order; one alone, where there are few conjugates, may make it at once."""
+    if len(there) > 1:
+        return gpu_order.shared_order(there, gpus.serve)
+    with time_on_device(gpus.watch, "order"):
+        return [Ordered(gpu_order.order_of(there[0], at_once=at_once), slice(0, len(there[0].codes)))]
 
 
 def _tell_who_works(device: int) -> None:
@@ -109,10 +126,10 @@ def _tell_who_works(device: int) -> None:
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
     letters, pairs = len(words.codes), len(words.lengths) ** 2 if distances else 0
-    for number, device in enumerate(devices):
-        needed = (_BYTES_BESIDE if number else _BYTES) * letters + _PAIR_BYTES * pairs
-        if needed <= _LITTLE:
-            continue
+    needed = _BYTES * letters + _PAIR_BYTES * pairs
+    if needed <= _LITTLE:
+        return
+    for device in devices:
         with on_device(device):
             free = int(_OF_FREE * free_memory())
         if letters > _MOST or needed > free:

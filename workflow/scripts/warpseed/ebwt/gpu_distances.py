@@ -1,8 +1,8 @@
-"""Distances of all pairs of words on GPUs: each pair is measured in stretches of ranks, which are dealt out to devices.
+"""Distances of all pairs of words on GPUs: each pair is measured in shares of the ranks, one for each device.
 
-Every rank is looked at once for each word but its own, so stretches of as many ranks are as much work, whatever the
-words are: thousands, two, or one that is longer than all others. The other devices are brought each word's ranks by the
-one that made the order, which adds up what all of them counted.
+Every rank is looked at once for each word but its own, so shares of as many ranks are as much work, whatever the words
+are: thousands, two, or one that is longer than all others. Each device lays out its ranks by words, is told where each
+word was last before them, and counts; the first adds up what all of them counted.
 """
 
 from __future__ import annotations
@@ -12,44 +12,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_copies import from_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import argsort, cupy, launch, on_own_stream
-from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt.gpu_fast import count_alternations, cut_positions
+from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.ebwt.gpu_fast import count_repeats, cut_positions, find_words
 from warpseed.ebwt.gpu_few_words import stretches_for
+from warpseed.ebwt.gpu_shares import Gpus, bring_rows, shares_of
 
 if TYPE_CHECKING:
-    from warpseed.ebwt.gpu_order import DeviceWords
+    from warpseed.compute.stopwatch import Stopwatch
+    from warpseed.ebwt.gpu_order import DeviceWords, Ordered
 
-__all__ = ["distances_of", "shared_distances", "share_of"]
+__all__ = ["distances_of", "shared_distances"]
 
 _BLOCK = 256
 _PAIR_BLOCK = 64
 
 
 class _Ranked(NamedTuple):
-    """What the distances are counted from, on one device."""
+    """What the distances are counted from, on one device: k ranks from its first on."""
 
     positions: Any
-    """uint32[N], the ranks of each word's conjugates, ascending, one word behind the other"""
+    """uint32[k], the ranks of each word's conjugates less the first, ascending, one word behind the other"""
     offsets: Any
     """int64[m + 1], where words begin in it"""
     cuts: Any
     """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
-
-
-def share_of(stretches: int, devices: int, number: int) -> tuple[int, int]:
-    """The first of the stretches that one of the devices counts in, and how many these are: as many for each.
-
-    Parameters
-    ----------
-    stretches : a multiple of the devices
-    number : of the device, from 0 on
-    """
-    each = stretches // devices
-    return number * each, each
+    lasts: Any
+    """int64[m], the last of each word's ranks, -1 of a word that has none"""
 
 
 def distances_of(words: DeviceWords, order: Any) -> Any:
@@ -64,59 +54,71 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     -------
     uint64[m, m] on the device
     """
-    return _count(_rank(words, order, 1), 1, 0)
+    ranked = _rank(words, order, 0)
+    return _count(ranked, _before([ranked], 0, 0))
 
 
-def shared_distances(words: DeviceWords, order: Any, devices: Sequence[int], watch: Stopwatch) -> Any:
-    """The same, by several devices, of which the first is the current one, and has words, order and distances.
+def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[Ordered]) -> Any:
+    """The same, by several devices, of which the first has the distances.
 
     Parameters
     ----------
-    words, order : as of `distances_of`
-    devices : numbers of GPUs
-    watch : takes the seconds of ``distances``, and of several devices of ``device_to_device``: of the slowest
+    gpus : Gpus, whose watch takes the seconds of ``distances``, and of several devices of ``device_to_device``
+    words, orders : of each device
 
     Raises
     ------
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    if len(devices) == 1:
-        with time_on_device(watch, "distances"):
-            return distances_of(words, order)
-    with time_on_device(watch, "distances"):
-        ranked = _rank(words, order, len(devices))
+    arrays, made = [each.order for each in orders], [each.ranks for each in orders]
+    shares = shares_of(len(arrays[0]), len(words))
+
+    def rank(number: int, mine: Stopwatch) -> _Ranked:
+        share = shares[number]
+        bring_rows(arrays, made, number, share, mine)
+        with time_on_device(mine, "distances"):
+            return _rank(words[number], arrays[number][share], share.start)
 
     def count(number: int, mine: Stopwatch) -> Any:
-        with on_own_stream(0):
-            there = ranked
-            if number:
-                with time_on_device(mine, "device_to_device"):
-                    there = from_device(ranked)
-            with time_on_device(mine, "distances"):
-                return _count(there, len(devices), number)
+        with time_on_device(mine, "distances"):
+            return _count(ranked[number], _before(ranked, number, shares[number].start))
 
-    distances, *others = serve_devices(devices, count, watch)
-    with time_on_device(watch, "device_to_device"):
-        for other in others:  # (each is kept until it was copied)
-            distances += from_device(other)
+    ranked = gpus.serve(rank)
+    distances, *others = gpus.serve(count)
+    if others:
+        with time_on_device(gpus.watch, "device_to_device"):
+            for other in others:  # (each is kept until it was copied)
+                distances += from_device(other)
     return distances
 
 
-def _rank(words: DeviceWords, order: Any, devices: int) -> _Ranked:
-    """Each word's ranks, cut where the stretches begin that so many devices count in."""
-    count, m, offsets = len(words.codes), len(words.offsets) - 1, words.offsets
-    positions = argsort(words.words_of[order]).astype(np.uint32)
-    stretches = stretches_for(count, m, devices)
-    cuts = cupy().empty((m, stretches + 1), np.int64)
+def _rank(words: DeviceWords, order: Any, first: int) -> _Ranked:
+    """Each word's ranks in a part of the order, uint32[k], from the rank `first` on, cut where stretches begin."""
+    xp, count, m = cupy(), len(order), len(words.offsets) - 1
+    of = words.words_of[order]
+    positions, offsets, lasts = argsort(of).astype(np.uint32), xp.empty(m + 1, np.int64), xp.empty(m, np.int64)
+    launch(find_words, m, _BLOCK, of, positions, first, offsets, lasts)
+    stretches = stretches_for(count, m)
+    cuts = xp.empty((m, stretches + 1), np.int64)
     launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, -(-count // stretches), cuts)
-    return _Ranked(positions, offsets, cuts)
+    return _Ranked(positions, offsets, cuts, lasts)
 
 
-def _count(ranked: _Ranked, devices: int, number: int) -> Any:
-    """What one of so many devices counts, uint64[m, m]: the sum of all is δ of all pairs, modulo 2^64."""
+def _before(ranked: Sequence[_Ranked], number: int, first: int) -> Any:
+    """int64[m], the last rank of each word on the devices before one, less the first of that; the same of all that have
+    none, and less than any other."""
+    xp = cupy()
+    before = xp.full(len(ranked[number].lasts), -1, np.int64)
+    for each in ranked[:number]:
+        before = xp.maximum(before, from_device(each.lasts))
+    return before - first
+
+
+def _count(ranked: _Ranked, before: Any) -> Any:
+    """What the ranks of one device add to δ of all pairs, uint64[m, m]."""
     m, stretches = len(ranked.cuts), ranked.cuts.shape[1] - 1
-    share, distances = share_of(stretches, devices, number), cupy().zeros((m, m), np.uint64)
-    blocks = -(-m // _PAIR_BLOCK) * share[1] * m
-    launch(count_alternations, blocks * _PAIR_BLOCK, _PAIR_BLOCK, *ranked, share, distances)
+    distances, blocks = cupy().zeros((m, m), np.uint64), -(-m // _PAIR_BLOCK) * stretches * m
+    read = ranked.positions, ranked.offsets, ranked.cuts, before
+    launch(count_repeats, blocks * _PAIR_BLOCK, _PAIR_BLOCK, *read, distances)
     return distances

@@ -1,4 +1,4 @@
-"""Kernels of the fast tier: keys of conjugates, groups of equal ones, and colours that alternate.
+"""Kernels of the fast tier: keys of conjugates, each word's ranks, and how often a word's follow each other.
 
 A conjugate is named by its position, that of its first letter among the letters of all words. Its *rank* is the place
 in the order at which the group of those begins that are equal to it as far as is known.
@@ -10,9 +10,9 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 
 __all__ = [
-    "alternations",
-    "count_alternations",
+    "count_repeats",
     "cut_positions",
+    "find_words",
     "first_keys",
     "further",
     "last_letter",
@@ -20,6 +20,7 @@ __all__ = [
     "lower_bound",
     "put_last_letters",
     "rank_keys",
+    "repeats",
 ]
 
 
@@ -108,11 +109,41 @@ def put_last_letters(codes, words_of, offsets, order, last, indices):
         indices[words_of[place]] = i
 
 
+@scalar
+def first_of(words, positions, word):
+    """The first place in positions, which are in the order of words, of this word or one behind it."""
+    first, last = int64(0), int64(positions.shape[0])
+    while first < last:
+        middle = (first + last) >> int64(1)
+        if int64(words[positions[middle]]) < word:
+            first = middle + int64(1)
+        else:
+            last = middle
+    return first
+
+
+@kernel
+def find_words(words, positions, first, offsets, lasts):
+    """A thread a word: where its positions begin and end, and the last of its ranks.
+
+    words : uint32[k], the word of each rank from the rank `first` on
+    positions : uint32[k], their places in it, in the order of words
+    offsets : int64[words + 1]
+    lasts : int64[words], -1 of a word that has none of these ranks
+    """
+    word = int64(cuda.grid(1))
+    if word >= lasts.shape[0]:
+        return
+    begin, end = first_of(words, positions, word), first_of(words, positions, word + int64(1))
+    offsets[word], offsets[word + int64(1)] = begin, end
+    lasts[word] = int64(first) + int64(positions[end - int64(1)]) if end > begin else int64(-1)
+
+
 @kernel
 def cut_positions(positions, offsets, stretch, cuts):
     """A thread a word and stretch of ranks: where the word's positions of this stretch begin.
 
-    positions : uint32[N], of each word, one behind the other, the ranks of its conjugates, ascending
+    positions : uint32[k], of each word, one behind the other, the ranks of its conjugates, ascending
     stretch : ranks of a stretch
     cuts : int64[words, stretches + 1]
     """
@@ -125,23 +156,23 @@ def cut_positions(positions, offsets, stretch, cuts):
 
 
 @scalar
-def alternations(positions, part_u, part_v):
-    """How often the colours of two words alternate in a stretch of ranks.
+def repeats(positions, part_u, part_v):
+    """How often, in a stretch of the ranks of two words, one of a word follows one of the same word.
 
-    part_u, part_v : (begin, first, last) of each: where its positions begin, and those of the stretch, and end there
+    part_u, part_v : (before, first, last) of each: the last of its ranks before the stretch, which is the same of both
+        where neither has one; where its positions of the stretch begin, and end
     """
-    begin_u, i, i_end = part_u
-    begin_v, j, j_end = part_v
-    before_u = int64(positions[i - int64(1)]) if i > begin_u else int64(-1)
-    before_v = int64(positions[j - int64(1)]) if j > begin_v else int64(-1)
+    before_u, i, i_end = part_u
+    before_v, j, j_end = part_v
     none = int64(0x7FFF_FFFF_FFFF_FFFF)
     a = int64(positions[i]) if i < i_end else none
     b = int64(positions[j]) if j < j_end else none
-    is_u = before_u > before_v if before_u != before_v else a < b
+    # The first of all follows none.
+    is_u = before_u > before_v if before_u != before_v else b < a
     count = int64(0)
     while i < i_end or j < j_end:
         next_is_u = a < b
-        count += int64(1) if next_is_u != is_u else int64(0)
+        count += int64(1) if next_is_u == is_u else int64(0)
         is_u = next_is_u
         if next_is_u:
             i += int64(1)
@@ -153,28 +184,28 @@ def alternations(positions, part_u, part_v):
 
 
 @kernel
-def count_alternations(positions, offsets, cuts, share, distances):
-    """A thread a word of a pair, for one other and one stretch of ranks: their distance is that of one run of each
-    colour behind the other, their letters less one, and falls by one with each alternation of the two.
+def count_repeats(positions, offsets, cuts, before, distances):
+    """A thread a word of a pair, for one other and one stretch of ranks: what that adds to their distance.
 
+    positions : uint32[k], ranks less the first that is looked at; other launches, also on other devices, look at the
+        others, and what all of them write is added up
+    offsets : int64[words + 1], where words begin in it
     cuts : int64[words, stretches + 1], as `cut_positions` fills them
-    share : (first, stretches): the first of the stretches that are looked at, and how many; other launches, also on
-        other devices, look at the others, and what all of them write is added up
+    before : int64[words], the last rank of each before the first that is looked at, less that
     distances : uint64[words, words], zeros; both halves are written
     """
-    words, stretches = int64(cuts.shape[0]), int64(share[1])
+    words, stretches = int64(cuts.shape[0]), int64(cuts.shape[1]) - int64(1)
     blocks = (words + int64(cuda.blockDim.x) - int64(1)) // int64(cuda.blockDim.x)
     block = int64(cuda.blockIdx.x)
     v = (block % blocks) * int64(cuda.blockDim.x) + int64(cuda.threadIdx.x)
-    number = int64(share[0]) + (block // blocks) % stretches
+    number = (block // blocks) % stretches
     u = block // blocks // stretches
     if u >= words or v >= words or v <= u:
         return
-    begin_u, begin_v, after = int64(offsets[u]), int64(offsets[v]), number + int64(1)
-    part_u = begin_u, int64(cuts[u, number]), int64(cuts[u, after])
-    part_v = begin_v, int64(cuts[v, number]), int64(cuts[v, after])
-    change = -alternations(positions, part_u, part_v)
-    if number == int64(0):
-        change += int64(offsets[u + 1]) - begin_u + int64(offsets[v + 1]) - begin_v - int64(1)
-    cuda.atomic.add(distances, (u, v), uint64(change))
-    cuda.atomic.add(distances, (v, u), uint64(change))
+    u_first, v_first, after = int64(cuts[u, number]), int64(cuts[v, number]), number + int64(1)
+    before_u = int64(positions[u_first - int64(1)]) if u_first > offsets[u] else before[u]
+    before_v = int64(positions[v_first - int64(1)]) if v_first > offsets[v] else before[v]
+    part_u, part_v = (before_u, u_first, int64(cuts[u, after])), (before_v, v_first, int64(cuts[v, after]))
+    count = uint64(repeats(positions, part_u, part_v))
+    cuda.atomic.add(distances, (u, v), count)
+    cuda.atomic.add(distances, (v, u), count)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.warp import wait_for_blocks
-from warpseed.ebwt.gpu_fast import alternations, further, last_letter, letters_from, lower_bound
+from warpseed.ebwt.gpu_fast import further, last_letter, letters_from, lower_bound, repeats
 
 __all__ = [
     "MOST_FEW",
@@ -251,27 +251,27 @@ def group_few(numbers, keys, work):
 
 @kernel
 def measure_few(numbers, work):
-    """A thread two words and one stretch of ranks, behind `group_few`: what that says of their distance, which is that
-    of one run of each colour behind the other, their letters less one, less the alternations of the two."""
-    count, words, state_at, stretches = int64(numbers[0]), int64(numbers[1]), int64(numbers[4]), int64(numbers[5])
+    """A thread two words and one stretch of ranks, behind `group_few`: what that adds to their distance."""
+    conjugates, words = int64(numbers[0]), int64(numbers[1])
+    state_at, stretches = int64(numbers[4]), int64(numbers[5])
     i = int64(cuda.grid(1))
     u, v, number = i // stretches // words, i // stretches % words, i % stretches
     # Places are compared, and nothing is looked up by them: those of blocks that did not come do no harm.
     if u >= words or v <= u:
         return
-    grouped, distances = work[3], state_at + int64(STATE) + count
-    stretch = (count + stretches - int64(1)) // stretches
+    grouped, distances = work[3], state_at + int64(STATE) + conjugates
+    stretch = (conjugates + stretches - int64(1)) // stretches
     begin_u, end_u = int64(numbers[int64(HEADER) + u]), int64(numbers[int64(HEADER) + u + int64(1)])
     begin_v, end_v = int64(numbers[int64(HEADER) + v]), int64(numbers[int64(HEADER) + v + int64(1)])
     u_first = lower_bound(grouped, begin_u, end_u, number * stretch)
     v_first = lower_bound(grouped, begin_v, end_v, number * stretch)
     u_last = lower_bound(grouped, u_first, end_u, (number + int64(1)) * stretch)
     v_last = lower_bound(grouped, v_first, end_v, (number + int64(1)) * stretch)
-    change = -alternations(grouped, (begin_u, u_first, u_last), (begin_v, v_first, v_last))
-    if number == int64(0):
-        change += end_u - begin_u + end_v - begin_v - int64(1)
-    cuda.atomic.add(numbers, distances + u * words + v, uint32(change))
-    cuda.atomic.add(numbers, distances + v * words + u, uint32(change))
+    before_u = int64(grouped[u_first - int64(1)]) if u_first > begin_u else int64(-1)
+    before_v = int64(grouped[v_first - int64(1)]) if v_first > begin_v else int64(-1)
+    count = uint32(repeats(grouped, (before_u, u_first, u_last), (before_v, v_first, v_last)))
+    cuda.atomic.add(numbers, distances + u * words + v, count)
+    cuda.atomic.add(numbers, distances + v * words + u, count)
 
 
 @kernel

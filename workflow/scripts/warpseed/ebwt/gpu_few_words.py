@@ -81,10 +81,10 @@ def together(count: int, most: int) -> tuple[int, int]:
     return min(-(-count // block), most) * block, block
 
 
-def stretches_for(count: int, words: int, devices: int = 1) -> int:
-    """Stretches of ranks that each pair of words is measured in, as many for each of the devices."""
+def stretches_for(count: int, words: int) -> int:
+    """Stretches that each pair of words is measured in, of so many ranks."""
     pairs = max(1, words * (words - 1) // 2)
-    return devices * max(1, min(_PIECES // pairs, count // devices // _LEAST_STRETCH))
+    return max(1, min(_PIECES // pairs, count // _LEAST_STRETCH))
 
 
 def came_together(state: np.ndarray) -> bool:

@@ -47,7 +47,7 @@ def check_target(options: Options) -> None:
 def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:
     """Order the conjugates of words once, and make of the order what is wanted; on a GPU the order stays there.
 
-    Of several GPUs the first orders and transforms, and all share the distances of words that are not few.
+    Several GPUs share the distances of words that are not few, with their order; the first makes all of a transform.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ def search(words: Words, options: Options, *, transform: bool, distances: bool, 
         from warpseed.ebwt import gpu
 
         devices = devices_of(options.device)
-        found = gpu.find(words, transform=transform, distances=distances, devices=devices, watch=watch)
+        wanted = {"transform": transform, "distances": distances}
+        found = gpu.find(words, **wanted, devices=devices, threads=options.threads, watch=watch)
         return Result(found.transform, found.distances)
     threads = options.threads
     order = cpu.order_conjugates(words, threads=threads, watch=watch)

@@ -1,0 +1,87 @@
+"""What several GPUs share of one task, step by step: rows of an array, that each has some of, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from warpseed.compute.device_batches import serve_devices
+from warpseed.compute.device_copies import copied_from_host, from_device
+from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.gpu import cupy, on_own_stream
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt.gpu_order import DeviceWords
+from warpseed.ebwt.words import Words
+
+__all__ = ["Gpus", "bring_rows", "shared_words", "shares_of"]
+
+_Result = TypeVar("_Result")
+
+
+class Gpus(NamedTuple):
+    """GPUs that work on one task; the first is the current one."""
+
+    devices: Sequence[int]
+    """their numbers"""
+    watch: Stopwatch
+    """takes the seconds of each stage, of each step those of the slowest"""
+
+    def serve(self, work: Callable[[int, Stopwatch], _Result]) -> list[_Result]:
+        """What each comes to in one step, by its number from 0 on; all of it is done then, on every device."""
+
+        def there(number: int, mine: Stopwatch) -> _Result:
+            with on_own_stream(0):
+                return work(number, mine)
+
+        return serve_devices(self.devices, there, self.watch)
+
+
+def shares_of(count: int, devices: int) -> list[slice]:
+    """So many rows in parts of one size, or nearly, one for each device."""
+    ends = [count * number // devices for number in range(devices + 1)]
+    return [slice(first, last) for first, last in pairwise(ends)]
+
+
+def bring_rows(arrays: Sequence[Any], rows: Sequence[slice], number: int, wanted: slice, watch: Stopwatch) -> None:
+    """Bring to the current device the rows that are wanted of an array, which each device knows a part of.
+
+    Parameters
+    ----------
+    arrays : of each device, all of one shape
+    rows : those that each device knows
+    number : of the current device; its other rows may be written
+    watch : takes the seconds of ``device_to_device``, where there are several
+    """
+    if len(arrays) == 1:
+        return
+    with time_on_device(watch, "device_to_device"):
+        for other, (array, known) in enumerate(zip(arrays, rows, strict=True)):
+            first, last = max(known.start, wanted.start), min(known.stop, wanted.stop)
+            if other != number and first < last:
+                arrays[number][first:last] = from_device(array[first:last])
+
+
+def shared_words(gpus: Gpus, words: Words, threads: int) -> list[DeviceWords]:
+    """Bring words to each of the devices: a part of them from the host, and the others from where they are then.
+
+    threads : of the host, for each device
+    """
+    count = len(words.codes)
+    shares = shares_of(count, len(gpus.devices))
+
+    def from_host(number: int, mine: Stopwatch) -> Any:
+        codes, share = cupy().empty(count, np.uint8), shares[number]
+        with time_on_device(mine, "host_to_device"):
+            codes[share] = copied_from_host(words.codes[share], threads)
+        return codes
+
+    def lay_out(number: int, mine: Stopwatch) -> DeviceWords:
+        bring_rows(codes, shares, number, slice(0, count), mine)
+        with time_on_device(mine, "host_to_device"):
+            return DeviceWords.of(words, codes[number], threads)
+
+    codes = gpus.serve(from_host)
+    return gpus.serve(lay_out)
