@@ -50,8 +50,11 @@ class There:
     def data(self) -> Any:
         return SimpleNamespace(ptr=self.values.ctypes.data)
 
-    def get(self) -> np.ndarray:
-        return self.values.copy()
+    def get(self, out: np.ndarray | None = None) -> np.ndarray:
+        if out is None:
+            return self.values.copy()
+        out[...] = self.values
+        return out
 
     def set(self, values: np.ndarray) -> None:
         self.values[...] = values
@@ -149,7 +152,8 @@ def assert_comes_and_goes(values: np.ndarray, threads: int) -> None:
     there = device.cupy().asarray(copied_from_host(values, threads))
     assert there.shape == values.shape and there.dtype == values.dtype and not isinstance(there, np.ndarray)
     assert there.get().tobytes() == values.tobytes()
-    back = copied_to_host(there, threads)
+    back, given = copied_to_host(there, threads), np.zeros_like(values)
+    assert copied_to_host(there, threads, out=given) is given and np.array_equal(given, values)
     assert back.shape == values.shape and back.dtype == values.dtype and back.tobytes() == values.tobytes()
     assert copied_to_host(values, threads) is values
 

@@ -98,14 +98,18 @@ def _lies_on_host(value: Any) -> bool:
     return any(map(_lies_on_host, value)) if isinstance(value, tuple) else isinstance(value, np.ndarray)
 
 
-def copied_to_host(value: Any, threads: int = 1) -> np.ndarray:
-    """Copy a CuPy array, C-contiguous, to the host, a large one by several threads; an array of the host stays."""
-    if isinstance(value, np.ndarray):
+def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) -> np.ndarray:
+    """Copy a CuPy array, C-contiguous, to the host, a large one by several threads; an array of the host stays.
+
+    out : where to, an array of the same shape and type, C-contiguous; else a new one
+    """
+    if out is None and isinstance(value, np.ndarray):
         return value
+    host = np.empty(value.shape, value.dtype) if out is None else out
     if value.nbytes <= _PIECE:
-        return np.asarray(value.get())
-    host = np.empty(value.shape, value.dtype)
-    _copy_in_pieces([(host, value)], threads, to_device=False)
+        value.get(out=host)
+    else:
+        _copy_in_pieces([(host, value)], threads, to_device=False)
     return host
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from warpseed.compute.device_copies import copied_to_host
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
@@ -97,9 +95,7 @@ def find(
                 made = Transform(copied_to_host(last, threads), copied_to_host(indices, threads), words.letters)
             found = found._replace(transform=made)
         if distances:
-            pairs = shared_distances(gpus, there, orders)
-            with time_on_device(watch, "device_to_host"):
-                found = found._replace(distances=copied_to_host(pairs, threads).view(np.int64))
+            found = found._replace(distances=shared_distances(gpus, there, orders, threads))
         if order:
             with time_on_device(watch, "device_to_host"):
                 found = found._replace(order=copied_to_host(ordered, threads))

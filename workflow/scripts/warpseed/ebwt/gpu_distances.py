@@ -2,7 +2,7 @@
 
 Every rank is looked at once for each word but its own, so shares of as many ranks are as much work, whatever the words
 are: thousands, two, or one that is longer than all others. Each device lays out its ranks by words, is told where each
-word was last before them, and counts; the first adds up what all of them counted.
+word was last before them, and counts; then it adds up, in its share of the rows, what all of them counted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.device_copies import from_device
+from warpseed.compute.device_copies import copied_to_host, from_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.ebwt.gpu_fast import count_repeats, cut_positions, find_words
@@ -58,13 +58,19 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     return _count(ranked, _before([ranked], 0, 0))
 
 
-def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[Ordered]) -> Any:
-    """The same, by several devices, of which the first has the distances.
+def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[Ordered], threads: int) -> np.ndarray:
+    """The same, by one or more devices, brought to the host.
 
     Parameters
     ----------
-    gpus : Gpus, whose watch takes the seconds of ``distances``, and of several devices of ``device_to_device``
+    gpus : Gpus, whose watch takes the seconds of ``distances`` and ``device_to_host``, and of several devices of
+        ``device_to_device``
     words, orders : of each device
+    threads : of the host, that copy from each device
+
+    Returns
+    -------
+    int64[m, m]
 
     Raises
     ------
@@ -84,13 +90,22 @@ def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[
         with time_on_device(mine, "distances"):
             return _count(ranked[number], _before(ranked, number, shares[number].start))
 
+    def add_up(number: int, mine: Stopwatch) -> None:
+        share = rows[number]
+        distances = counted[number][share]
+        if len(counted) > 1:
+            with time_on_device(mine, "device_to_device"):
+                for other in (*counted[:number], *counted[number + 1 :]):
+                    distances += from_device(other[share])
+        with time_on_device(mine, "device_to_host"):
+            copied_to_host(distances.view(np.int64), threads, out=found[share])
+
     ranked = gpus.serve(rank)
-    distances, *others = gpus.serve(count)
-    if others:
-        with time_on_device(gpus.watch, "device_to_device"):
-            for other in others:  # (each is kept until it was copied)
-                distances += from_device(other)
-    return distances
+    counted = gpus.serve(count)
+    m = len(counted[0])
+    found, rows = np.empty((m, m), np.int64), shares_of(m, len(words))
+    gpus.serve(add_up)
+    return found
 
 
 def _rank(words: DeviceWords, order: Any, first: int) -> _Ranked:
