@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import warpseed
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
@@ -14,7 +15,7 @@ from ebwt_on_gpus import drawn_words
 from oracles.pretend_cupy import Array
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_few, gpu_order, gpu_shares
+from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_order, gpu_shares
 from warpseed.ebwt.words import words_of
 
 
@@ -114,6 +115,18 @@ def test_what_is_tied_on_one_device_is_told_apart_by_ranks_of_others(gpus: Playe
     assert sum(one) == sum(two) == sum(five) and len(two) > len(one) and max(five) < max(two) < max(one)
 
 
+@pytest.mark.usefixtures("gpus")
+def test_a_range_that_is_never_told_apart_does_not_end_the_others_rounds() -> None:
+    """A word of one letter on the first device, and on the second words that take two rounds."""
+    words = words_of(["a" * 400, "b" * 200 + "c", "b" * 203 + "c"])
+    expected = cpu.order_conjugates(words)
+    for devices in ((0, 1), (0, 1, 2)):
+        found = gpu.find(words, order=True, distances=True, devices=devices, watch=Stopwatch())
+        assert found.order is not None and found.distances is not None
+        assert found.order.tolist() == expected.tolist()
+        assert found.distances.tolist() == cpu.distances(words, expected).tolist()
+
+
 def _lengths(gpus: Played, name: str, argument: int) -> list[int]:
     """How many a kernel was given, in each of its launches."""
     return [len(arguments[argument]) for _, kernel, arguments in gpus.launched if kernel == name]
@@ -151,3 +164,21 @@ def test_letters_come_to_every_device_and_once_from_the_host(
         assert each.codes.tolist() == words.codes.tolist() and each.offsets.tolist() == words.offsets.tolist()
         assert each.words_of.tolist() == np.repeat(range(3), words.lengths).tolist()
     assert list(watch.seconds) == ["host_to_device", "device_to_device"][:devices]
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize("device", ["gpu", "gpu:0,1"])
+def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    asked: set[int] = set()
+    for module, name in ((gpu_shares, "copied_from_host"), (gpu_distances, "copied_to_host"), (gpu, "copied_to_host")):
+        done = getattr(module, name)
+
+        def noted(value: Any, threads: int, done: Any = done, **how: Any) -> Any:
+            asked.add(threads)
+            return done(value, threads, **how)
+
+        monkeypatch.setattr(module, name, noted)
+    for call in (warpseed.ebwt_distances, warpseed.ebwt_transform):
+        asked.clear()
+        call(["abcab", "cabba" * 9], device=device, threads=7)
+        assert asked == {7}

@@ -85,9 +85,7 @@ def find(
         ordered = orders[0].order
         found = Found(None, None, None)
         if order or transform:
-            bring_rows(
-                [each.order for each in orders], [each.ranks for each in orders], 0, slice(0, len(ordered)), watch
-            )
+            bring_rows(orders, 0, slice(0, len(ordered)), watch)
         if transform:
             with time_on_device(watch, "transform"):
                 last, indices = gpu_order.transform_of(there[0], ordered)

@@ -77,14 +77,13 @@ def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    arrays, made = [each.order for each in orders], [each.ranks for each in orders]
-    shares = shares_of(len(arrays[0]), len(words))
+    shares = shares_of(len(orders[0].order), len(words))
 
     def rank(number: int, mine: Stopwatch) -> _Ranked:
         share = shares[number]
-        bring_rows(arrays, made, number, share, mine)
+        bring_rows(orders, number, share, mine)
         with time_on_device(mine, "distances"):
-            return _rank(words[number], arrays[number][share], share.start)
+            return _rank(words[number], orders[number].order[share], share.start)
 
     def count(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):

@@ -45,23 +45,23 @@ def shares_of(count: int, devices: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
-def bring_rows(arrays: Sequence[Any], rows: Sequence[slice], number: int, wanted: slice, watch: Stopwatch) -> None:
-    """Bring to the current device the rows that are wanted of an array, which each device knows a part of.
+def bring_rows(parts: Sequence[tuple[Any, slice]], number: int, wanted: slice, watch: Stopwatch) -> None:
+    """Bring to the current device the rows that are wanted of an array, of which each device knows some.
 
     Parameters
     ----------
-    arrays : of each device, all of one shape
-    rows : those that each device knows
-    number : of the current device; its other rows may be written
+    parts : (array, rows) of each device: the array, all of one shape, and which of its rows are known there
+    number : of the current device
     watch : takes the seconds of ``device_to_device``, where there are several
     """
-    if len(arrays) == 1:
+    if len(parts) == 1:
         return
+    mine, _ = parts[number]
     with time_on_device(watch, "device_to_device"):
-        for other, (array, known) in enumerate(zip(arrays, rows, strict=True)):
+        for other, (array, known) in enumerate(parts):
             first, last = max(known.start, wanted.start), min(known.stop, wanted.stop)
             if other != number and first < last:
-                arrays[number][first:last] = from_device(array[first:last])
+                mine[first:last] = from_device(array[first:last])
 
 
 def shared_words(gpus: Gpus, words: Words, threads: int) -> list[DeviceWords]:
@@ -72,16 +72,16 @@ def shared_words(gpus: Gpus, words: Words, threads: int) -> list[DeviceWords]:
     count = len(words.codes)
     shares = shares_of(count, len(gpus.devices))
 
-    def from_host(number: int, mine: Stopwatch) -> Any:
+    def from_host(number: int, mine: Stopwatch) -> tuple[Any, slice]:
         codes, share = cupy().empty(count, np.uint8), shares[number]
         with time_on_device(mine, "host_to_device"):
             codes[share] = copied_from_host(words.codes[share], threads)
-        return codes
+        return codes, share
 
     def lay_out(number: int, mine: Stopwatch) -> DeviceWords:
-        bring_rows(codes, shares, number, slice(0, count), mine)
+        bring_rows(parts, number, slice(0, count), mine)
         with time_on_device(mine, "host_to_device"):
-            return DeviceWords.of(words, codes[number], threads)
+            return DeviceWords.of(words, parts[number][0], threads)
 
-    codes = gpus.serve(from_host)
+    parts = gpus.serve(from_host)
     return gpus.serve(lay_out)

@@ -67,8 +67,9 @@ def search(words: Words, options: Options, *, transform: bool, distances: bool, 
         from warpseed.ebwt import gpu
 
         devices = devices_of(options.device)
-        wanted = {"transform": transform, "distances": distances}
-        found = gpu.find(words, **wanted, devices=devices, threads=options.threads, watch=watch)
+        found = gpu.find(
+            words, transform=transform, distances=distances, devices=devices, threads=options.threads, watch=watch
+        )
         return Result(found.transform, found.distances)
     threads = options.threads
     order = cpu.order_conjugates(words, threads=threads, watch=watch)
