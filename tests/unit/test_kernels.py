@@ -138,6 +138,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "load_keys": (prefixes, borders, 8, words),
         "colour_ranks": (rows, rows, rows),
         "measure_pairs": (rows, rows.reshape(4, 2), borders),
+        "mark_letters": (words.view(np.uint8), np.zeros(256, np.bool_)),
         "first_keys": (words.view(np.uint8), rows, borders, 2, words),
         "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),
         "mark_heads": (words, borders, rows, rows, rows, rows),

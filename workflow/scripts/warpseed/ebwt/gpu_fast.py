@@ -18,6 +18,7 @@ __all__ = [
     "last_letter",
     "letters_from",
     "lower_bound",
+    "mark_letters",
     "put_last_letters",
     "rank_keys",
     "repeats",
@@ -60,6 +61,18 @@ def lower_bound(values, first, last, least):
         else:
             last = middle
     return first
+
+
+@kernel
+def mark_letters(codes, occurs):
+    """A thread a letter: it occurs. (Where that is known it is only read: so many writes to few places wait for each
+    other.)
+
+    occurs : bool[256]
+    """
+    i = int64(cuda.grid(1))
+    if i < codes.shape[0] and not occurs[codes[i]]:
+        occurs[codes[i]] = True
 
 
 @kernel

@@ -21,7 +21,7 @@ from warpseed.compute.device_ties import split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
-from warpseed.ebwt.gpu_fast import first_keys, put_last_letters, rank_keys
+from warpseed.ebwt.gpu_fast import first_keys, mark_letters, put_last_letters, rank_keys
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
 from warpseed.ebwt.words import Words
@@ -217,7 +217,7 @@ def _first_keys(words: DeviceWords) -> tuple[Any, int]:
     none."""
     xp, count = cupy(), len(words.codes)
     occurs = xp.zeros(256, np.bool_)
-    occurs[words.codes] = True
+    launch(mark_letters, count, BLOCK, words.codes, occurs)
     dense = xp.cumsum(occurs, dtype=np.int64) - 1
     bits, keys = bits_for(int(dense[-1]) + 1), xp.empty(count, np.uint64)
     codes = dense.astype(np.uint8)[words.codes]
