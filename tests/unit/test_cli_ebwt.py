@@ -275,8 +275,8 @@ def test_a_gpu_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         return gpu.Found(None, result.transform, result.distances)
 
     monkeypatch.setattr(gpu, "find", find)
-    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/a/out", "--device", "gpu:1"]) == 0
-    assert calls == [{"transform": True, "distances": True, "devices": (1,)}]
+    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/a/out", "--device", "gpu:1", "--threads", "2"]) == 0
+    assert calls == [{"transform": True, "distances": True, "devices": (1,), "threads": 2}]
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/b/out"]) == 0
     assert written(tmp_path / "a") == written(tmp_path / "b")
 

@@ -360,7 +360,7 @@ def sort(array: Any) -> None:
 
 def argsort(array: Any) -> Any:
     """The order of a CuPy array, int64[n]."""
-    if not len(array):
+    if not array.nbytes:
         return cupy().empty(0, np.int64)
     _probe(3 * _SORTING * array.nbytes)
     return cupy().argsort(array)
