@@ -51,6 +51,7 @@ def induced(monkeypatch: pytest.MonkeyPatch) -> list[Turns]:
         induce(text, of, turns, threads)
 
     monkeypatch.setattr(suffix_array, "_BUCKET", 1)
+    monkeypatch.setattr(suffix_induction, "_LEAST", 1)
     monkeypatch.setattr(suffix_array, "parse_text", lambda text, threads: None)
     monkeypatch.setattr(suffix_array, "induce", noting)
     return seen

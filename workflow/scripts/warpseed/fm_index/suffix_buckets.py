@@ -13,12 +13,14 @@ import numpy as np
 
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
-from warpseed.compute.intrinsics import leading_zeros
+from warpseed.compute.intrinsics import leading_zeros, prefetch
 from warpseed.fm_index.table import mark_rows
 from warpseed.fm_index.text import segment_end, segment_of
 
 __all__ = ["Dealt", "count_prefixes", "deal_out", "mark_suffixes", "set_apart"]
 
+_AHEAD = 24
+"""Rows between the one that is marked and the one whose bases are asked for."""
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xAAAAAAAAAAAAAAAA)
 
@@ -166,6 +168,8 @@ def mark_suffixes(text, prefix, span, positions, marks, begin_of_marks):
     begin, end = int64(0), int64(-1)
     start, string = first, uint64(0)
     for row in range(first, last):
+        if row + int64(_AHEAD) < last:
+            prefetch(text.words, int64(positions[uint64(row + int64(_AHEAD))]) >> int64(5))
         position = int64(positions[uint64(row)])
         if position < begin or position > end:
             segment = uint64(segment_of(text.segments, position))

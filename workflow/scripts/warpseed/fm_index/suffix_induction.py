@@ -37,6 +37,8 @@ __all__ = ["Bucketed", "Turns", "induce"]
 
 _AHEAD = 24
 """Rows between the one that is read and the one whose base before is asked for."""
+_LEAST = 1 << 16
+"""Rows that are worth a thread, at least."""
 _EACH = np.uint64(0x5555555555555555)
 """A one in each of 32 bases."""
 
@@ -234,11 +236,12 @@ def _cut(borders: np.ndarray, groups: tuple[int, int], threads: int) -> list[tup
     firsts = borders[4 * first : 4 * last + 1 : 4]
     if last == first or firsts[-1] == firsts[0]:
         return []
-    shares = [firsts[0] + end for _, end in spans_of(int(firsts[-1] - firsts[0]), threads)]
+    rows = int(firsts[-1] - firsts[0])
+    shares = [firsts[0] + end for _, end in spans_of(rows, max(1, min(threads, rows // _LEAST)))]
     return list(pairwise(np.unique([0, *np.searchsorted(firsts, shares)]) + first))
 
 
-def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int) -> bool:
+def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int, threads: int) -> bool:
     """Induce from the group of a run of one base, whose bucket among these is what begins before it, too. With A, what
     comes before it are the separators, too."""
     group = _repeated(base, of.prefix - 1)
@@ -251,10 +254,14 @@ def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int) -> 
             check_wanted()
         ahead[:] = state[0]
     written = [target for target in range(4) if wanted >> target & 1]
-    for target in targets[written].tolist():
+
+    def mark(number: int) -> None:
+        target = int(targets[written[number]])
         span = int(of.borders[target]), int(of.borders[target + 1])
-        if len(of.marks.words):
-            mark_suffixes(text, of.prefix, span, of.rows, of.marks, int(of.marks.begins[target]))
+        mark_suffixes(text, of.prefix, span, of.rows, of.marks, int(of.marks.begins[target]))
+
+    if len(of.marks.words):
+        on_threads(threads, mark, len(written))
     return np.array_equal(up[written], down[written] + 1)
 
 
@@ -279,6 +286,6 @@ def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
         for level in _levels(of.prefix, base):
             spans = [span for groups in level for span in _cut(of.borders, groups, threads)]
             fits &= from_groups(spans)
-        fits &= _induce_from_run(text, of, wanted, base)
+        fits &= _induce_from_run(text, of, wanted, base, threads)
     if not fits:
         raise AssertionError("what is induced are other suffixes than buckets have")
