@@ -21,9 +21,9 @@ MODULES = device_ties, gpu_fast, gpu_few, warp
 LAUNCHERS = device_ties, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
     gpu_fast.first_of, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
-    gpu_fast.repeats,
+    gpu_fast.repeats, gpu_fast.roll_keys,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
-    warp.wait_for_blocks,
+    warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -78,6 +78,9 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few, "WAYS", 4)
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
+    monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
+    monkeypatch.setattr(gpu_order, "_SAMPLED", 64)
+    monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_distances, "_BLOCK", 16)
     monkeypatch.setattr(gpu_distances, "_PAIR_BLOCK", 4)
     monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", 10)

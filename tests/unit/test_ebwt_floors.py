@@ -22,7 +22,7 @@ def test_a_sort_takes_a_pass_for_each_eight_bits(count: int, bytes_each: int) ->
     assert floors.bytes_to_sort(count) == bytes_each * count
 
 
-@pytest.mark.parametrize("counts", [{}, {"ranks": 70}])
+@pytest.mark.parametrize("counts", [{}, {"letters": 30}, {"letters": 30, "ranks": 70}])
 def test_the_floor_is_of_what_is_moved_and_what_ties_read(
     monkeypatch: pytest.MonkeyPatch, counts: dict[str, int]
 ) -> None:
@@ -36,7 +36,9 @@ def test_the_floor_is_of_what_is_moved_and_what_ties_read(
 
     def rates(arrays: Any, repeats: int, fields: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
         asked.extend(arrays)
-        return {"ranks": 7.0}, []
+        # A table of letters has a byte for each conjugate, one of ranks four.
+        assert all(array.itemsize == {"letters": 1, "ranks": 4}[name] for name, array in arrays.items())
+        return {name: {"letters": 5.0, "ranks": 7.0}[name] for name in arrays}, []
 
     monkeypatch.setattr(gpu_order, "order_of", order)
     monkeypatch.setattr(gpu_distances, "distances_of", lambda words, order: None)
@@ -48,8 +50,8 @@ def test_the_floor_is_of_what_is_moved_and_what_ties_read(
     rows = floors.measure_limits(words, 1, fields, with_distances=True)
     assert asked == list(counts)
     told = {(row["parameters"], row["metric"]): row["value"] for row in rows}
-    step = f"letters=300; words=2; step=order; moved=6300; ranks={sum(counts.values())}"
-    floor = 300 + counts.get("ranks", 0) / 7
+    step = f"letters=300; words=2; step=order; moved=6300; read={sum(counts.values())}"
+    floor = 300 + counts.get("letters", 0) / 5 + counts.get("ranks", 0) / 7
     assert told[step, "time"] == 100 and told[step, "floor"] == floor and told[step, "share"] == floor / 100
     assert {metric for parameters, metric in told if "distances" in parameters} == {"time", "throughput"}
     assert {row["item"] for row in rows} == {"limits"} and {row["queries"] for row in rows} == {300}

@@ -12,7 +12,7 @@ import warpseed
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from ebwt_on_gpus import drawn_words
-from oracles.pretend_cupy import Array
+from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_order, gpu_shares
@@ -27,26 +27,30 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Played:
     return played
 
 
-def ranges_of(keys: np.ndarray, devices: int) -> list[tuple[int, list[int]]]:
-    """Of each device how many conjugates lie in ranges before its own, and those that lie in it."""
-    there = [gpu_order._places_in_range(keys.view(Array), number, devices) for number in range(devices)]
-    assert all(places.dtype == np.uint32 for _, places in there)
-    return [(first, places.tolist()) for first, places in there]
+def ranges_of(letters: np.ndarray, devices: int, sampled: int = 1 << 16) -> list[list[int]]:
+    """Of each device the conjugates that lie in its range, by the letters of their keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_order, "_SAMPLED", sampled)
+        sample = np.sort(letters[gpu_order._sampled(len(letters))])
+    borders = sample[sampled // devices :: sampled // devices][: devices - 1].tolist()
+    limits = [gpu_order._limits_of(borders, number) for number in range(devices)]
+    signed = letters.astype(np.int64)
+    return [np.flatnonzero((signed >= least) & (signed <= most)).tolist() for least, most in limits]
 
 
 def keys_drawn(kind: str) -> np.ndarray:
     draw = np.random.default_rng(4)
     keys: np.ndarray = {
-        "drawn": draw.integers(0, 1 << 64, 200_000, np.uint64),
+        "drawn": draw.integers(0, 1 << 63, 200_000, np.uint64),
         "few keys": draw.integers(0, 7, 1_000, np.uint64),
         "all the same": np.full(500, 3, np.uint64),
         "all the least": np.zeros(500, np.uint64),
-        "all the greatest": np.full(500, (1 << 64) - 1, np.uint64),
+        "all the greatest": np.full(500, (1 << 63) - 1, np.uint64),
         "nearly all the same": np.array([5] * 400 + [0, 9, 9], np.uint64),
         "one": np.array([8], np.uint64),
         "two": np.array([9, 8], np.uint64),
         # A period of 1,024 behind which all comes again, as in words of one length that are nearly equal.
-        "with a period": np.tile(draw.integers(0, 1 << 64, 1 << 10, np.uint64), 1 << 8),
+        "with a period": np.tile(draw.integers(0, 1 << 63, 1 << 10, np.uint64), 1 << 8),
     }[kind]
     return keys
 
@@ -58,15 +62,13 @@ KINDS = ["drawn", "few keys", "all the same", "all the least", "all the greatest
 @pytest.mark.parametrize("devices", [2, 3, 5, 8])
 @pytest.mark.parametrize("kind", [*KINDS, "with a period"])
 def test_every_conjugate_lies_in_one_range_and_ranges_ascend(kind: str, devices: int) -> None:
-    keys, met = keys_drawn(kind), 0
-    greatest = -1
+    keys, greatest = keys_drawn(kind), -1
     ranges = ranges_of(keys, devices)
-    for first, places in ranges:
-        assert first == met and places == sorted(places)
+    for places in ranges:
         mine = [int(key) for key in keys[places]]
         assert not mine or min(mine) > greatest
-        greatest, met = max([greatest, *mine]), met + len(places)
-    assert sorted(place for _, places in ranges for place in places) == list(range(len(keys)))
+        greatest = max([greatest, *mine])
+    assert sorted(place for places in ranges for place in places) == list(range(len(keys)))
 
 
 @pytest.mark.usefixtures("gpus")
@@ -74,8 +76,35 @@ def test_every_conjugate_lies_in_one_range_and_ranges_ascend(kind: str, devices:
 @pytest.mark.parametrize("kind", ["drawn", "with a period"])
 def test_ranges_hold_as_many_where_keys_differ(kind: str, devices: int) -> None:
     keys = keys_drawn(kind)
-    sizes = [len(places) for _, places in ranges_of(keys, devices)]
+    sizes = [len(places) for places in ranges_of(keys, devices)]
     assert max(sizes) <= 1.02 * len(keys) / devices
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize("devices", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", [*HOSTILE, "drawn"])
+def test_keys_of_a_range_are_letters_and_positions(name: str, devices: int) -> None:
+    """All in order, each once, on one device each; what is equal lies on one, and ranges begin where others end."""
+    draw = np.random.default_rng(7)
+    strings = ["".join(draw.choice([*"acgt"], size)) for size in (200, 1, 90, 33)] if name == "drawn" else HOSTILE[name]
+    words = words_of(strings)
+    there = gpu_order.DeviceWords.of(words)
+    letters = gpu_order._Letters.of(there)
+    known, all_keys = letters.room // letters.bits, []
+    for string, first in zip(strings, words.offsets[:-1].tolist(), strict=True):
+        alphabet = sorted(set("".join(strings)))
+        for rotation in range(len(string)):
+            written = (string[rotation:] + string[:rotation]) * known
+            number = sum(alphabet.index(each) << letters.bits * i for i, each in enumerate(written[:known][::-1]))
+            all_keys.append(number << letters.place_bits | first + rotation)
+    found, groups = [], []
+    for number in range(devices):
+        keys, before = gpu_order._first_keys(there, letters, number, devices)
+        assert keys.dtype == np.uint64 and before == len(found)
+        found += keys.tolist()
+        groups.append({key >> letters.place_bits for key in keys.tolist()})
+    assert found == sorted(all_keys)
+    assert sum(map(len, groups)) == len(set().union(*groups))
 
 
 @pytest.mark.parametrize("devices", [(0, 1), (1, 0, 2), (0, 1, 2, 3, 4)])
@@ -93,8 +122,8 @@ def test_drawn_words_are_ordered_and_measured_as_on_the_cpu(gpus: Played, seed: 
 
 
 def test_what_is_tied_on_one_device_is_told_apart_by_ranks_of_others(gpus: Played) -> None:
-    """Two that are equal in all letters of a key, but not in what is behind them."""
-    shared = "ab" * 40
+    """Two that are equal in all letters of two keys, but not in what is behind them."""
+    shared = "ab" * 70
     words = words_of([shared + "bbabbb", shared + "aabaaab", "bba"])
     keys_of_devices = {}
     for devices in ((0,), (0, 1), (4, 3, 2, 1, 0)):
@@ -103,16 +132,27 @@ def test_what_is_tied_on_one_device_is_told_apart_by_ranks_of_others(gpus: Playe
         found = gpu.find(words, distances=True, devices=devices, watch=Stopwatch())
         assert found.distances is not None
         assert found.distances.tolist() == cpu.distances(words, cpu.order_conjugates(words)).tolist()
-        sorted_first, known = _lengths(gpus, "first_keys", 0), set(gpus.where("rank_keys"))
-        assert sorted_first == [len(words.codes)] * len(devices) and known == set(devices)
-        # Each sorts what lies in its range, and that first by letters, in all as many as there are.
-        rounds = [number for number, kernel, _ in gpus.launched if kernel == "mark_heads"]
-        keys_of_devices[devices] = [
-            len(arguments[0]) for number, kernel, arguments in gpus.launched if kernel == "mark_heads"
-        ]
-        assert set(rounds) <= set(devices)
+        begun, known = _lengths(gpus, "first_keys", 0), set(gpus.where("rank_keys"))
+        assert begun == [len(words.codes)] * len(devices) and known == set(devices)
+        # Each sorts what lies in its range: in all as many as there are. So is what is tied put in order.
+        assert sum(_lengths(gpus, "take_apart", 0)) == len(words.codes)
+        keys_of_devices[devices] = _lengths(gpus, "mark_heads", 0)
+        assert set(gpus.where("mark_heads")) <= set(devices)
     one, two, five = keys_of_devices.values()
-    assert sum(one) == sum(two) == sum(five) and len(two) > len(one) and max(five) < max(two) < max(one)
+    assert sum(one) == sum(two) == sum(five) and len(two) > len(one) and max(five) <= max(two) < max(one)
+
+
+@pytest.mark.parametrize("devices", [(0,), (0, 1), (2, 1, 0)])
+def test_what_letters_tell_apart_needs_no_ranks(gpus: Played, devices: tuple[int, ...]) -> None:
+    """Words that are equal in the letters of one key, but not in those of two."""
+    shared = "abbabaabbaabab" * 5
+    words = words_of(["b" + shared + "aab", "a" + shared + "bba"])
+    expected = cpu.order_conjugates(words)
+    found = gpu.find(words, order=True, distances=True, devices=devices, watch=Stopwatch())
+    assert found.order is not None and found.order.tolist() == expected.tolist()
+    assert sum(_lengths(gpus, "mark_heads", 0)) > 20 and not gpus.where("rank_keys")
+    # Nothing but the ranks' way to the devices that count them, and the matrices' way from these.
+    assert not any(isinstance(value, tuple) for _, value in gpus.brought)
 
 
 @pytest.mark.usefixtures("gpus")
@@ -159,7 +199,7 @@ def test_letters_come_to_every_device_and_once_from_the_host(
     monkeypatch.setattr(gpu_shares, "copied_from_host", noted)
     watch = Stopwatch()
     there = gpu_shares.shared_words(gpu_shares.Gpus(range(devices), watch), words, threads=3)
-    assert sum(size for size, _ in sent) == len(words.codes) and {threads for _, threads in sent} == {3}
+    assert sent == [(len(words.codes), 3)] and len(gpus.brought) == devices - 1
     for each in there:
         assert each.codes.tolist() == words.codes.tolist() and each.offsets.tolist() == words.offsets.tolist()
         assert each.words_of.tolist() == np.repeat(range(3), words.lengths).tolist()

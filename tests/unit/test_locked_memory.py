@@ -78,6 +78,12 @@ def test_memory_is_locked_where_it_is_large(locks: Locks, dtype: Any, threads: i
         array[...] = drawn(1, count).view(array.dtype) if array.dtype.itemsize == 8 else 0
 
 
+def test_who_asks_may_say_what_is_large(locks: Locks) -> None:
+    for least, count in ((1 << 12, 1 << 12), (1 << 12, (1 << 12) + 1), (2 * LEAST, 2 * LEAST), (0, 0)):
+        array = locked(count, np.uint8, 2, least)
+        assert array.shape == (count,) and locks.holds(array) == (count > least)
+
+
 class Arrays(NamedTuple):
     short: np.ndarray
     long: np.ndarray

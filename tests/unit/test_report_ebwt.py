@@ -137,7 +137,7 @@ def test_unlike_results_make_no_statement(tmp_path: Path) -> None:
 def test_rows_beside_limits_say_which_step_and_which_floor(tmp_path: Path) -> None:
     shared = {"item": "limits", "tier": "fast", "device": "gpu", "gpus": 1, "queries": 100, "stage": "kernel"}
     rows = []
-    for step, seconds in (("order", 0.5), ("order; moved=2100; ranks=3", 0.5), ("distances", 0.25)):
+    for step, seconds in (("order", 0.5), ("order; moved=2100; read=3", 0.5), ("distances", 0.25)):
         named = {**shared, "parameters": f"letters=100; words=2; step={step}"}
         rows.append({**record("limits", "2 words of 50 letters", "kernel", seconds), **named})
     write_page(tmp_path / "r.html", measured(tmp_path, rows), {"cpu": "x"})

@@ -110,13 +110,16 @@ def _most_waiting() -> int:
 os.register_at_fork(before=_waiting.clear)
 
 
-def locked(count: int, dtype: Any, threads: int = 1) -> np.ndarray:
+def locked(count: int, dtype: Any, threads: int = 1, least: int | None = None) -> np.ndarray:
     """An array on the host, [count], not initialised, that devices copy to at full speed where it is large.
 
+    Parameters
+    ----------
     threads : CPU threads that touch memory where it is new
+    least : bytes up to which memory is the system's; none for those up to which that has it at hand
     """
     size = count * np.dtype(dtype).itemsize
-    if size <= _LEAST:
+    if size <= (_LEAST if least is None else least):
         return np.empty(count, dtype)
     return np.asarray(_Lent(_waiting_block(size) or _new_block(size, threads)))[:size].view(dtype)
 

@@ -4,8 +4,8 @@ The floor of the order has two parts. *Sorting*: n conjugates are not told apart
 sort, the fastest that GPUs have, takes eight bits a pass, in which each position and the letters that it is still to be
 sorted by, 32 bits of them, are read and written once; the first pass reads letters, the last writes positions alone.
 Bytes are moved at the rate of a copy within the device's memory. *Ties*: what is equal to others by its first letters
-reads ranks further on in its word, in each round in which it still is, a random sector of 32 bytes each, at the rate of
-a table of all ranks. Rates are measured in the same run.
+reads letters further on in its word, then ranks, in each round in which it still is, a random sector of 32 bytes each,
+at the rate of a table of all letters or ranks. Rates are measured in the same run.
 
 Of distances no floor is known.
 """
@@ -57,12 +57,12 @@ def measure_limits(
     Parameters
     ----------
     fields : columns of every record but `queries` and `results`; its `parameters` get the step, and of the order the
-        bytes that are moved to sort, and the ranks that ties read
+        bytes that are moved to sort, and the sectors that ties read
     with_distances : whether distances are timed
 
     Returns
     -------
-    list of records with item `limits`: metric rate (random sectors a second of the ranks, where ties read them), time,
+    list of records with item `limits`: metric rate (random sectors a second of what ties read), time,
     throughput, floor and share
     """
     from warpseed.compute.gpu import on_device
@@ -73,10 +73,12 @@ def measure_limits(
     with on_device(0):
         there, watch = gpu_order.DeviceWords.of(words), Stopwatch()
         order = gpu_order.order_of(there, watch)
-        rates, rows = gather_rates(dict.fromkeys(watch.counts, order), repeats, {**fields, "queries": -1})
+        tables = {"letters": there.codes, "ranks": order}
+        read = {name: tables[name] for name in watch.counts}
+        rates, rows = gather_rates(read, repeats, {**fields, "queries": -1})
         moved = bytes_to_sort(letters)
         floor = moved / _copy_rate(letters, repeats) + floor_seconds(watch.counts, rates)
-        facts = {"step": "order", "moved": moved, "ranks": sum(watch.counts.values())}
+        facts = {"step": "order", "moved": moved, "read": sum(watch.counts.values())}
         seconds = kernel_seconds(lambda: gpu_order.order_of(there), repeats)
         rows += limit_rows(seconds, floor, _with(fields, facts, letters), unit="letters/s")
         if with_distances:

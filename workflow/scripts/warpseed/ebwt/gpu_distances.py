@@ -15,6 +15,7 @@ import numpy as np
 from warpseed.compute.device_copies import copied_to_host, from_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.compute.locked_memory import locked
 from warpseed.ebwt.gpu_fast import count_repeats, cut_positions, find_words
 from warpseed.ebwt.gpu_few_words import stretches_for
 from warpseed.ebwt.gpu_shares import Gpus, bring_rows, shares_of
@@ -27,6 +28,10 @@ __all__ = ["distances_of", "shared_distances"]
 
 _BLOCK = 256
 _PAIR_BLOCK = 64
+_LEAST_LOCKED = 1 << 22
+"""Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
+_FEW_WORDS = 1 << 16
+"""Their numbers have 16 bits, which are sorted in half the time."""
 
 
 class _Ranked(NamedTuple):
@@ -102,7 +107,7 @@ def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[
     ranked = gpus.serve(rank)
     counted = gpus.serve(count)
     m = len(counted[0])
-    found, rows = np.empty((m, m), np.int64), shares_of(m, len(words))
+    found, rows = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), shares_of(m, len(words))
     gpus.serve(add_up)
     return found
 
@@ -111,7 +116,8 @@ def _rank(words: DeviceWords, order: Any, first: int) -> _Ranked:
     """Each word's ranks in a part of the order, uint32[k], from the rank `first` on, cut where stretches begin."""
     xp, count, m = cupy(), len(order), len(words.offsets) - 1
     of = words.words_of[order]
-    positions, offsets, lasts = argsort(of).astype(np.uint32), xp.empty(m + 1, np.int64), xp.empty(m, np.int64)
+    positions = argsort(of.astype(np.uint16) if m <= _FEW_WORDS else of).astype(np.uint32)
+    offsets, lasts = xp.empty(m + 1, np.int64), xp.empty(m, np.int64)
     launch(find_words, m, _BLOCK, of, positions, first, offsets, lasts)
     stretches = stretches_for(count, m)
     cuts = xp.empty((m, stretches + 1), np.int64)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
 
 __all__ = [
+    "ROLLED",
     "count_repeats",
     "cut_positions",
     "find_words",
@@ -19,10 +21,16 @@ __all__ = [
     "letters_from",
     "lower_bound",
     "mark_letters",
+    "next_keys",
     "put_last_letters",
     "rank_keys",
     "repeats",
+    "take_apart",
 ]
+
+ROLLED = 8
+"""Conjugates one behind the other whose keys a thread makes."""
+_KEPT = ROLLED * BLOCK
 
 
 @scalar
@@ -75,12 +83,100 @@ def mark_letters(codes, occurs):
         occurs[codes[i]] = True
 
 
+@scalar
+def roll_keys(codes, words_of, offsets, how, kept):
+    """Keep those keys of a thread's conjugates that lie in the range; parameters as of `first_keys`.
+
+    kept : uint64[_KEPT], in shared memory; a thread's lie as far from each other as the block has threads
+
+    Returns
+    -------
+    (count, before) : int64, how many lie in the range, and before it
+    """
+    bits, place_bits, least, most = int64(how[0]), int64(how[1]), int64(how[2]), int64(how[3])
+    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    begin, room = int64(cuda.grid(1)) * int64(ROLLED), int64(64) - place_bits
+    known = room // bits
+    mask = (uint64(1) << uint64(known * bits)) - uint64(1)
+    letters, at, first, last = uint64(0), int64(0), int64(0), int64(0)
+    count, before = int64(0), int64(0)
+    for place in range(begin, min(begin + int64(ROLLED), int64(codes.shape[0]))):
+        if place >= last:
+            word = words_of[place]
+            first, last = int64(offsets[word]), int64(offsets[word + 1])
+            letters = letters_from(codes, words_of, offsets, place, bits, room)
+            at = int64(further(place, known, words_of, offsets))
+        else:
+            letters = ((letters << uint64(bits)) | uint64(codes[at])) & mask
+            at += int64(1)
+            if at == last:
+                at = first
+        if int64(letters) < least:
+            before += int64(1)
+        elif int64(letters) <= most:
+            kept[count * threads + me] = (letters << uint64(place_bits)) | uint64(place)
+            count += int64(1)
+    return count, before
+
+
 @kernel
-def first_keys(codes, words_of, offsets, bits, keys):
-    """A thread a conjugate: its first letters, as many as 64 bits hold."""
-    place = int64(cuda.grid(1))
-    if place < codes.shape[0]:
-        keys[place] = letters_from(codes, words_of, offsets, place, bits, 64)
+def first_keys(codes, words_of, offsets, how, counts, keys):
+    """A thread ROLLED conjugates, a letter more for each: their first letters, above the position of each. Those whose
+    letters lie in a range are kept, in any order. Blocks have at most BLOCK threads, and whole warps.
+
+    how : (bits, place_bits, least, most): bits of a letter and of a position, and the range of letters
+    counts : uint64[2], zeros: conjugates in the range, and before it
+    keys : uint64[N]
+    """
+    kept, totals = cuda.shared.array(_KEPT, uint64), cuda.shared.array(WARPS, uint64)
+    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    count, before = roll_keys(codes, words_of, offsets, how, kept)
+    place, total = warp_places(count)
+    _, total_before = warp_places(before)
+    if me & int64(31) == int64(0) and total_before > int64(0):
+        cuda.atomic.add(counts, 1, uint64(total_before))
+    place += reserve(totals, total, counts, 0)
+    for number in range(count):
+        keys[place + int64(number)] = kept[int64(number) * threads + me]
+
+
+@kernel
+def take_apart(keys, place_bits, order, begins, is_tied):
+    """A thread a rank: what a key of `first_keys` says when all are sorted.
+
+    Parameters
+    ----------
+    keys : uint64[k], ascending
+    order : uint32[k], positions
+    begins, is_tied : bool[k], whether a group begins here, of equal letters, and whether it has others
+    """
+    i = cuda.grid(1)
+    if i >= keys.shape[0]:
+        return
+    bits = uint64(place_bits)
+    letters = keys[i] >> bits
+    order[i] = keys[i] & ((uint64(1) << bits) - uint64(1))
+    begins[i] = i == 0 or keys[i - 1] >> bits != letters
+    is_tied[i] = not begins[i] or (i + 1 < keys.shape[0] and keys[i + 1] >> bits == letters)
+
+
+@kernel
+def next_keys(places, numbers, codes, words_of, offsets, how, keys):
+    """A thread a conjugate: its letters from some number of them on, below the number of its group.
+
+    Parameters
+    ----------
+    places : uint32[t], positions
+    numbers : uint64[t]
+    how : (known, bits, room): how many letters further on, bits of a letter, and of all that go into a key
+    keys : uint64[t]
+    """
+    i = cuda.grid(1)
+    if i >= places.shape[0]:
+        return
+    known, bits, room = int64(how[0]), int64(how[1]), int64(how[2])
+    place = further(int64(places[i]), known, words_of, offsets)
+    keys[i] = (numbers[i] << uint64(room)) | letters_from(codes, words_of, offsets, place, bits, room)
 
 
 @kernel

@@ -1,7 +1,9 @@
 """The ω-order on one or more devices: what is known of conjugates is doubled, or more, until no two are equal.
 
-They are sorted by as many letters as a word of 64 bits holds; those that are equal then by the ranks of what is further
-on in their words. Where ranks have few bits, a key holds several, and what is known grows as many times.
+They are sorted by as many letters as a word of 64 bits holds above their positions; those that are equal then by as
+many letters more, and what is still equal by the ranks of what is further on in its words. Where ranks have few bits, a
+key holds several, and what is known grows as many times. Ranks of all are made when they are first read: random words,
+which letters tell apart, need none.
 
 Each of several devices has all letters, and orders the conjugates whose first letters lie in its range. A sample, the
 same on each, says where ranges end, so that they hold about as many. What is equal lies in one range. So ranks are all
@@ -17,11 +19,12 @@ import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host, from_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.device_ties import split_groups
+from warpseed.compute.device_ties import Split, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu_few
-from warpseed.ebwt.gpu_fast import first_keys, mark_letters, put_last_letters, rank_keys
+from warpseed.compute.warp import BLOCK as KEY_BLOCK
+from warpseed.ebwt import gpu_fast, gpu_few
+from warpseed.ebwt.gpu_fast import first_keys, mark_letters, next_keys, put_last_letters, rank_keys, take_apart
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
 from warpseed.ebwt.words import Words
@@ -33,6 +36,8 @@ _SAMPLED = 1 << 16
 """Conjugates that say where ranges end."""
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 """Of 2^64 the golden section: multiples of it lie evenly, whatever the period of what they fall on."""
+_MOST_LETTERS = (1 << 63) - 1
+"""Letters of a key have one bit less than it, as a position has one at least."""
 
 Serve: TypeAlias = "Callable[[Callable[[int, Stopwatch], Any]], list[Any]]"
 """What calls a function on each device, with its number from 0 on and the stopwatch to use there, and returns what all
@@ -54,12 +59,12 @@ class DeviceWords(NamedTuple):
     """letters of the longest word"""
 
     @classmethod
-    def of(cls, words: Words, codes: Any = None, threads: int = 1) -> DeviceWords:
-        """Bring words there, by so many threads of the host; their codes where they do not lie there yet."""
+    def of(cls, words: Words, codes: Any = None) -> DeviceWords:
+        """Bring words there; their codes where they do not lie there yet."""
         xp = cupy()
         if codes is None:
-            codes = copied_from_host(words.codes, threads)
-        offsets, words_of = copied_from_host(words.offsets, threads), xp.zeros(len(words.codes), np.uint32)
+            codes = copied_from_host(words.codes)
+        offsets, words_of = copied_from_host(words.offsets), xp.zeros(len(words.codes), np.uint32)
         words_of[offsets[1:-1]] = 1
         xp.cumsum(words_of, dtype=np.uint32, out=words_of)
         return cls(codes, offsets, words_of, len(words.letters), int(words.lengths.max()))
@@ -81,7 +86,8 @@ def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: boo
     ----------
     words : DeviceWords
     at_once : whether at most MOST_FEW may be ordered by one kernel, whose blocks wait for each other
-    watch : counts, of more than MOST_FEW, the ``ranks`` that tied ones read further on in their words
+    watch : counts, of more than MOST_FEW, the ``letters`` and ``ranks`` that tied ones read further on in their words:
+        of letters those of a key as one
 
     Returns
     -------
@@ -105,14 +111,15 @@ def shared_order(words: Sequence[DeviceWords], serve: Serve) -> list[Ordered]:
 
     def begin(number: int, mine: Stopwatch) -> _Range:
         with time_on_device(mine, "order"):
-            return _Range(words[number], number, len(words))
+            return _Range(words[number], number, len(words), mine)
 
-    def told(number: int, mine: Stopwatch) -> _Told:
+    def tell(number: int, mine: Stopwatch) -> _Told | None:
         with time_on_device(mine, "order"):
-            return ranges[number].told()
+            ranges[number].know_ranks()
+            return ranges[number].told() if len(ranges) > 1 else None
 
     def split(number: int, mine: Stopwatch) -> None:
-        if all_told:
+        if len(ranges) > 1:
             with time_on_device(mine, "device_to_device"):
                 ranges[number].hear(each for other, each in enumerate(all_told) if other != number)
         with time_on_device(mine, "order"):
@@ -125,7 +132,7 @@ def shared_order(words: Sequence[DeviceWords], serve: Serve) -> list[Ordered]:
     ranges: list[_Range] = serve(begin)
     while any(each.is_tied for each in ranges) and ranges[0].known < 2 * words[0].longest:
         groups_tied = sum(each.split.groups_tied for each in ranges)
-        all_told: list[_Told] = serve(told) if len(ranges) > 1 else []
+        all_told = serve(tell)
         serve(split)
         if sum(each.split.groups for each in ranges) == groups_tied:
             break  # what is not told apart once never is
@@ -159,22 +166,71 @@ class _Told(NamedTuple):
     """uint32[t], these"""
 
 
+class _Letters(NamedTuple):
+    """Letters as keys hold them: those that do not occur take no bits."""
+
+    codes: Any
+    """uint8[N]"""
+    bits: int
+    """of a letter"""
+    place_bits: int
+    """of a position"""
+
+    @classmethod
+    def of(cls, words: DeviceWords) -> _Letters:
+        """Those of words."""
+        xp, count = cupy(), len(words.codes)
+        occurs = xp.zeros(256, np.bool_)
+        launch(mark_letters, count, BLOCK, words.codes, occurs)
+        dense = xp.cumsum(occurs, dtype=np.int64) - 1
+        bits = bits_for(int(dense[-1]) + 1)
+        return cls(dense.astype(np.uint8)[words.codes], bits, bits_for(count))
+
+    @property
+    def room(self) -> int:
+        """Bits of a key for letters."""
+        return 64 - self.place_bits
+
+
 class _Range:
     """Those conjugates that the current device orders, while it does so."""
 
-    def __init__(self, words: DeviceWords, number: int, devices: int) -> None:
-        xp, count = cupy(), len(words.codes)
-        keys, bits = _first_keys(words)
-        first, places = 0, xp.arange(count, dtype=np.uint32)
-        if devices > 1:
-            first, places = _places_in_range(keys, number, devices)
-            keys = keys[places]
-        self.words, self.known = words, 64 // bits
-        self.rows = slice(first, first + len(places))
+    def __init__(self, words: DeviceWords, number: int, devices: int, watch: Stopwatch) -> None:
+        xp, count, letters = cupy(), len(words.codes), _Letters.of(words)
+        keys, before = _first_keys(words, letters, number, devices)
+        self.words, self.known = words, letters.room // letters.bits
+        self.rows = slice(before, before + len(keys))
         self.order, self.ranks = xp.empty(count, np.uint32), xp.empty(count, np.uint32)
-        self.order[self.rows] = places
-        self._renewed = xp.arange(self.rows.start, self.rows.stop, dtype=np.uint32)
-        self.split = split_groups(keys, self._renewed, self.order, self.ranks)
+        begins, is_tied = xp.empty(len(keys), np.bool_), xp.empty(len(keys), np.bool_)
+        read = keys, letters.place_bits, self.order[self.rows]
+        launch(take_apart, len(keys), BLOCK, *read, begins, is_tied)
+        tied = xp.flatnonzero(is_tied)
+        self._numbers = xp.cumsum(begins[tied], dtype=np.uint64)
+        self._renewed = (tied + before).astype(np.uint32)
+        self._all_ranked = False
+        del keys, read
+        self.split = self._split_by_letters(letters, watch)
+
+    def _split_by_letters(self, letters: _Letters, watch: Stopwatch) -> Split:
+        """Put what is tied in the order of as many letters more; only its ranks are known then."""
+        words, tied, keys = self.words, self._renewed, cupy().empty(len(self._renewed), np.uint64)
+        watch.count("letters", len(tied))
+        how, read = (self.known, letters.bits, letters.room), (letters.codes, words.words_of, words.offsets)
+        launch(next_keys, len(tied), BLOCK, self.order[tied], self._numbers, *read, how, keys)
+        self.known *= 2
+        return split_groups(keys, tied, self.order, self.ranks)
+
+    def know_ranks(self) -> None:
+        """Make the ranks of all that lie in the range, where only those of what was tied at first are known yet: each
+        of the others is alone in its row."""
+        if self._all_ranked:
+            return
+        tied = self.order[self._renewed]
+        ranks = self.ranks[tied]
+        self._renewed = cupy().arange(self.rows.start, self.rows.stop, dtype=np.uint32)
+        self.ranks[self.order[self.rows]] = self._renewed
+        self.ranks[tied] = ranks
+        self._all_ranked = True
 
     @property
     def is_tied(self) -> bool:
@@ -212,27 +268,43 @@ class _Range:
         self.order[tied] = places[argsort((self.ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
 
 
-def _first_keys(words: DeviceWords) -> tuple[Any, int]:
-    """The first letters of every conjugate, uint64[N], and bits of a letter in these: letters that do not occur take
-    none."""
+def _first_keys(words: DeviceWords, letters: _Letters, number: int, devices: int) -> tuple[Any, int]:
+    """The first letters of every conjugate in the range of one of the devices, above its position: uint64[k],
+    ascending; and how many lie in ranges before."""
     xp, count = cupy(), len(words.codes)
-    occurs = xp.zeros(256, np.bool_)
-    launch(mark_letters, count, BLOCK, words.codes, occurs)
-    dense = xp.cumsum(occurs, dtype=np.int64) - 1
-    bits, keys = bits_for(int(dense[-1]) + 1), xp.empty(count, np.uint64)
-    codes = dense.astype(np.uint8)[words.codes]
-    launch(first_keys, count, BLOCK, codes, words.words_of, words.offsets, bits, keys)
-    return keys, bits
+    keys, counts = xp.empty(count, np.uint64), xp.zeros(2, np.uint64)
+    read = letters.codes, words.words_of, words.offsets
+    how = letters.bits, letters.place_bits, *_limits(words, letters, number, devices)
+    launch(first_keys, -(-count // gpu_fast.ROLLED), KEY_BLOCK, *read, how, counts, keys)
+    inside, before = counts.get().tolist()
+    keys = keys[:inside]
+    if inside:
+        sort(keys)
+    return keys, before
 
 
-def _places_in_range(keys: Any, number: int, devices: int) -> tuple[int, Any]:
-    """How many conjugates lie in ranges before that of one of the devices, and those that lie in it, uint32[k]."""
-    xp, step = cupy(), _SAMPLED // devices
-    spread = (xp.arange(_SAMPLED, dtype=np.uint64) * np.uint64(_GOLDEN)) >> np.uint64(32)
-    sample = keys[((spread * np.uint64(len(keys))) >> np.uint64(32)).astype(np.int64)]
+def _limits(words: DeviceWords, letters: _Letters, number: int, devices: int) -> tuple[int, int]:
+    """The least letters of a key, and the greatest, that lie in the range of one of the devices; less than the least
+    where none do."""
+    if devices == 1:
+        return 0, _MOST_LETTERS
+    xp = cupy()
+    places, sample = _sampled(len(letters.codes)), xp.empty(_SAMPLED, np.uint64)
+    read = places, xp.zeros(_SAMPLED, np.uint64), letters.codes, words.words_of, words.offsets
+    launch(next_keys, _SAMPLED, BLOCK, *read, (0, letters.bits, letters.room), sample)
     sort(sample)
-    ranges = xp.searchsorted(sample[step::step][: devices - 1], keys, side="right")
-    return int((ranges < number).sum()), xp.flatnonzero(ranges == number).astype(np.uint32)
+    return _limits_of(sample[_SAMPLED // devices :: _SAMPLED // devices][: devices - 1].get().tolist(), number)
+
+
+def _limits_of(borders: list[int], number: int) -> tuple[int, int]:
+    """The same, of the range of a number, where each of these letters is the least of a range."""
+    return [0, *borders][number], [*(border - 1 for border in borders), _MOST_LETTERS][number]
+
+
+def _sampled(count: int) -> Any:
+    """Conjugates that say where ranges end, uint32[_SAMPLED], of so many."""
+    spread = (cupy().arange(_SAMPLED, dtype=np.uint64) * np.uint64(_GOLDEN)) >> np.uint64(32)
+    return ((spread * np.uint64(count)) >> np.uint64(32)).astype(np.uint32)
 
 
 def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:

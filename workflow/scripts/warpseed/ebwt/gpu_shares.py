@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_copies import copied_from_host, from_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cupy, on_own_stream
+from warpseed.compute.gpu import on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.words import Words
@@ -65,23 +63,19 @@ def bring_rows(parts: Sequence[tuple[Any, slice]], number: int, wanted: slice, w
 
 
 def shared_words(gpus: Gpus, words: Words, threads: int) -> list[DeviceWords]:
-    """Bring words to each of the devices: a part of them from the host, and the others from where they are then.
+    """Bring words to each of the devices: to the first from the host, at its full speed, and to the others from there.
 
-    threads : of the host, for each device
+    threads : of the host
     """
-    count = len(words.codes)
-    shares = shares_of(count, len(gpus.devices))
-
-    def from_host(number: int, mine: Stopwatch) -> tuple[Any, slice]:
-        codes, share = cupy().empty(count, np.uint8), shares[number]
-        with time_on_device(mine, "host_to_device"):
-            codes[share] = copied_from_host(words.codes[share], threads)
-        return codes, share
+    with time_on_device(gpus.watch, "host_to_device"):
+        codes = copied_from_host(words.codes, threads)
 
     def lay_out(number: int, mine: Stopwatch) -> DeviceWords:
-        bring_rows(parts, number, slice(0, count), mine)
+        here = codes
+        if number > 0:
+            with time_on_device(mine, "device_to_device"):
+                here = from_device(codes)
         with time_on_device(mine, "host_to_device"):
-            return DeviceWords.of(words, parts[number][0], threads)
+            return DeviceWords.of(words, here)
 
-    parts = gpus.serve(from_host)
     return gpus.serve(lay_out)
