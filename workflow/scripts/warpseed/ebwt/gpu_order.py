@@ -204,8 +204,8 @@ class _Range:
         begins, is_tied = xp.empty(len(keys), np.bool_), xp.empty(len(keys), np.bool_)
         read = keys, letters.place_bits, self.order[self.rows]
         launch(take_apart, len(keys), BLOCK, *read, begins, is_tied)
-        tied = xp.flatnonzero(is_tied)
-        self._numbers = xp.cumsum(begins[tied], dtype=np.uint64)
+        tied = xp.flatnonzero(is_tied) if len(keys) else xp.empty(0, np.int64)
+        self._numbers = xp.cumsum(begins[tied], dtype=np.uint64) if len(tied) else xp.empty(0, np.uint64)
         self._renewed = (tied + before).astype(np.uint32)
         self._all_ranked = False
         del keys, read
@@ -225,12 +225,14 @@ class _Range:
         of the others is alone in its row."""
         if self._all_ranked:
             return
+        self._all_ranked = True
         tied = self.order[self._renewed]
         ranks = self.ranks[tied]
         self._renewed = cupy().arange(self.rows.start, self.rows.stop, dtype=np.uint32)
-        self.ranks[self.order[self.rows]] = self._renewed
-        self.ranks[tied] = ranks
-        self._all_ranked = True
+        if len(self._renewed):
+            self.ranks[self.order[self.rows]] = self._renewed
+        if len(tied):
+            self.ranks[tied] = ranks
 
     @property
     def is_tied(self) -> bool:
