@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import memmove
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -145,8 +145,8 @@ class PretendCupy:
     def minimum(self, array: Array, most: int) -> Array:
         return np.minimum(array, most).view(Array)
 
-    def searchsorted(self, array: Array, values: Array, side: Literal["left", "right"] = "left") -> Array:
-        return np.searchsorted(array, values, side).view(Array)
+    def searchsorted(self, array: Array, values: Array) -> Array:
+        return np.searchsorted(array, values).view(Array)
 
     def argmax(self, array: Array) -> Any:
         return np.argmax(array)

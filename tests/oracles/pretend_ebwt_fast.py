@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
-from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order, gpu_shares
+from warpseed.ebwt import gpu, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
 
 from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array, PretendCupy
@@ -21,9 +21,9 @@ MODULES = device_ties, gpu_fast, gpu_few, warp
 LAUNCHERS = device_ties, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
     gpu_fast.first_of, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
-    gpu_fast.repeats, gpu_fast.roll_keys,
+    gpu_fast.repeats,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
-    warp.reserve, warp.wait_for_blocks, warp.warp_places,
+    warp.wait_for_blocks,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -57,19 +57,13 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
             played.launched.append((here(), function.py_func.__name__, arguments))
             run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
 
-    def copied(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return type(value)(*map(copied, value))
-        return np.array(value).view(Array)
-
     def from_device(value: Any) -> Any:
-        played.brought.append((here(), copied(value)))
+        played.brought.append((here(), np.array(value).view(Array)))
         return played.brought[-1][1]
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    for module in (gpu_distances, gpu_order, gpu_shares):
-        monkeypatch.setattr(module, "from_device", from_device)
+    monkeypatch.setattr(gpu_distances, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
     for module in (gpu_order, gpu_few_words):
@@ -78,8 +72,6 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few, "WAYS", 4)
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
-    monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
-    monkeypatch.setattr(gpu_order, "_SAMPLED", 64)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_distances, "_BLOCK", 16)
     monkeypatch.setattr(gpu_distances, "_PAIR_BLOCK", 4)

@@ -1,7 +1,6 @@
 """The fast tier on GPUs: words go there, conjugates are ordered, and what is asked for of the order comes back.
 
-Several GPUs share the distances of many words (`gpu_distances.py`) and the order that these take (`gpu_order.py`), and
-nothing else.
+Several GPUs share the distances of many words (`gpu_distances.py`), and nothing else: the first makes the order.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from warpseed.ebwt import gpu_order
 from warpseed.ebwt.gpu_distances import shared_distances
 from warpseed.ebwt.gpu_few import MOST_FEW
 from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
-from warpseed.ebwt.gpu_order import DeviceWords, Ordered
-from warpseed.ebwt.gpu_shares import Gpus, bring_rows, shared_words
+from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError, say
@@ -25,8 +23,10 @@ from warpseed.errors import MemoryLimitError, say
 __all__ = ["Found", "find"]
 
 _BYTES = 96
-"""Of the memory of each device that a letter takes while conjugates are sorted, at most: ranges of the order may hold
-all of them, or none."""
+"""Of the memory of the first device that a letter takes while conjugates are sorted, at most."""
+_BYTES_BESIDE = 48
+"""Of the memory of every other device that a letter of its share takes, at most: its word and its place, and sorting
+these."""
 _PAIR_BYTES = 40
 """That a pair of words takes."""
 _MOST = 1 << 32
@@ -54,8 +54,8 @@ def find(
     ----------
     words : Words
     order, transform, distances : what is wanted
-    devices : numbers of GPUs. They share the distances of words that are not few, and the order that these take; else
-        the first does all, and a line says so, once
+    devices : numbers of GPUs. They share the distances of words that are not few; the first does all else, and where
+        that is everything a line says so, once
     threads : of the host, that copy to and from each device
     watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``;
         with several GPUs also of ``device_to_device``
@@ -78,34 +78,24 @@ def find(
         if few is not None:
             return few
     _check_room(words, distances, devices)
-    gpus = Gpus(devices, watch)
     with on_device(devices[0]), on_own_stream(0):
-        there = shared_words(gpus, words, threads)
-        orders = _orders_of(gpus, there, at_once=not is_few)
-        ordered = orders[0].order
+        with time_on_device(watch, "host_to_device"):
+            there = DeviceWords.of(words, threads)
+        with time_on_device(watch, "order"):
+            ordered = gpu_order.order_of(there, at_once=not is_few)
         found = Found(None, None, None)
-        if order or transform:
-            bring_rows(orders, 0, slice(0, len(ordered)), watch)
         if transform:
             with time_on_device(watch, "transform"):
-                last, indices = gpu_order.transform_of(there[0], ordered)
+                last, indices = gpu_order.transform_of(there, ordered)
             with time_on_device(watch, "device_to_host"):
                 made = Transform(copied_to_host(last, threads), copied_to_host(indices, threads), words.letters)
             found = found._replace(transform=made)
         if distances:
-            found = found._replace(distances=shared_distances(gpus, there, orders, threads))
+            found = found._replace(distances=shared_distances(there, ordered, devices, threads, watch))
         if order:
             with time_on_device(watch, "device_to_host"):
                 found = found._replace(order=copied_to_host(ordered, threads))
     return found
-
-
-def _orders_of(gpus: Gpus, there: Sequence[DeviceWords], *, at_once: bool) -> list[Ordered]:
-    """What each device makes of the order; one alone, where there are few conjugates, may make it at once."""
-    if len(there) > 1:
-        return gpu_order.shared_order(there, gpus.serve)
-    with time_on_device(gpus.watch, "order"):
-        return [Ordered(gpu_order.order_of(there[0], at_once=at_once), slice(0, len(there[0].codes)))]
 
 
 def _tell_who_works(device: int) -> None:
@@ -120,10 +110,11 @@ def _tell_who_works(device: int) -> None:
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
     letters, pairs = len(words.codes), len(words.lengths) ** 2 if distances else 0
-    needed = _BYTES * letters + _PAIR_BYTES * pairs
-    if needed <= _LITTLE:
-        return
-    for device in devices:
+    for number, device in enumerate(devices):
+        of_letters = _BYTES_BESIDE * -(-letters // len(devices)) if number > 0 else _BYTES * letters
+        needed = of_letters + _PAIR_BYTES * pairs
+        if needed <= _LITTLE:
+            continue
         with on_device(device):
             free = int(_OF_FREE * free_memory())
         if letters > _MOST or needed > free:

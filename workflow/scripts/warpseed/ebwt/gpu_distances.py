@@ -1,30 +1,35 @@
 """Distances of all pairs of words on GPUs: each pair is measured in shares of the ranks, one for each device.
 
 Every rank is looked at once for each word but its own, so shares of as many ranks are as much work, whatever the words
-are: thousands, two, or one that is longer than all others. Each device lays out its ranks by words, is told where each
-word was last before them, and counts; then it adds up, in its share of the rows, what all of them counted.
+are: thousands, two, or one that is longer than all others. The first device has the order, and makes of it the word of
+each rank, its *colour*; the others are brought the colours of their shares, and need nothing else. Each lays out its
+ranks by words, is told where each word was last before them, and counts; then it adds up, in its share of the rows,
+what all of them counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_copies import copied_to_host, from_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.compute.gpu import argsort, cupy, launch, on_own_stream
 from warpseed.compute.locked_memory import locked
 from warpseed.ebwt.gpu_fast import count_repeats, cut_positions, find_words
 from warpseed.ebwt.gpu_few_words import stretches_for
-from warpseed.ebwt.gpu_shares import Gpus, bring_rows, shares_of
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
-    from warpseed.ebwt.gpu_order import DeviceWords, Ordered
+    from warpseed.ebwt.gpu_order import DeviceWords
 
-__all__ = ["distances_of", "shared_distances"]
+__all__ = ["distances_of", "shared_distances", "shares_of"]
+
+_Result = TypeVar("_Result")
 
 _BLOCK = 256
 _PAIR_BLOCK = 64
@@ -59,19 +64,22 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     -------
     uint64[m, m] on the device
     """
-    ranked = _rank(words, order, 0)
+    ranked = _rank(words.words_of[order], len(words.offsets) - 1, 0)
     return _count(ranked, _before([ranked], 0, 0))
 
 
-def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[Ordered], threads: int) -> np.ndarray:
+def shared_distances(
+    words: DeviceWords, order: Any, devices: Sequence[int], threads: int, watch: Stopwatch
+) -> np.ndarray:
     """The same, by one or more devices, brought to the host.
 
     Parameters
     ----------
-    gpus : Gpus, whose watch takes the seconds of ``distances`` and ``device_to_host``, and of several devices of
-        ``device_to_device``
-    words, orders : of each device
+    words, order : as of `distances_of`, on the first device, which is the current one
+    devices : their numbers
     threads : of the host, that copy from each device
+    watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
+        of each step those of the slowest
 
     Returns
     -------
@@ -82,13 +90,17 @@ def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    shares = shares_of(len(orders[0].order), len(words))
+    m, shares = len(words.offsets) - 1, shares_of(len(order), len(devices))
+    with time_on_device(watch, "distances"):
+        colours = words.words_of[order]
 
     def rank(number: int, mine: Stopwatch) -> _Ranked:
-        share = shares[number]
-        bring_rows(orders, number, share, mine)
+        own = colours[shares[number]]
+        if number > 0:
+            with time_on_device(mine, "device_to_device"):
+                own = from_device(own)
         with time_on_device(mine, "distances"):
-            return _rank(words[number], orders[number].order[share], share.start)
+            return _rank(own, m, shares[number].start)
 
     def count(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):
@@ -104,21 +116,38 @@ def shared_distances(gpus: Gpus, words: Sequence[DeviceWords], orders: Sequence[
         with time_on_device(mine, "device_to_host"):
             copied_to_host(distances.view(np.int64), threads, out=found[share])
 
-    ranked = gpus.serve(rank)
-    counted = gpus.serve(count)
-    m = len(counted[0])
-    found, rows = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), shares_of(m, len(words))
-    gpus.serve(add_up)
+    ranked = _serve(devices, rank, watch)
+    counted = _serve(devices, count, watch)
+    found, rows = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), shares_of(m, len(devices))
+    _serve(devices, add_up, watch)
     return found
 
 
-def _rank(words: DeviceWords, order: Any, first: int) -> _Ranked:
-    """Each word's ranks in a part of the order, uint32[k], from the rank `first` on, cut where stretches begin."""
-    xp, count, m = cupy(), len(order), len(words.offsets) - 1
-    of = words.words_of[order]
-    positions = argsort(of.astype(np.uint16) if m <= _FEW_WORDS else of).astype(np.uint32)
+def shares_of(count: int, devices: int) -> list[slice]:
+    """So many rows in parts of one size, or nearly, one for each device."""
+    ends = [count * number // devices for number in range(devices + 1)]
+    return [slice(first, last) for first, last in pairwise(ends)]
+
+
+def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
+    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device."""
+
+    def there(number: int, mine: Stopwatch) -> _Result:
+        with on_own_stream(0):
+            return work(number, mine)
+
+    return serve_devices(devices, there, watch)
+
+
+def _rank(colours: Any, m: int, first: int) -> _Ranked:
+    """The ranks of each of m words in a part of the order, from the rank `first` on, cut where stretches begin.
+
+    colours : uint32[k], the word of each of these ranks
+    """
+    xp, count = cupy(), len(colours)
+    positions = argsort(colours.astype(np.uint16) if m <= _FEW_WORDS else colours).astype(np.uint32)
     offsets, lasts = xp.empty(m + 1, np.int64), xp.empty(m, np.int64)
-    launch(find_words, m, _BLOCK, of, positions, first, offsets, lasts)
+    launch(find_words, m, _BLOCK, colours, positions, first, offsets, lasts)
     stretches = stretches_for(count, m)
     cuts = xp.empty((m, stretches + 1), np.int64)
     launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, -(-count // stretches), cuts)

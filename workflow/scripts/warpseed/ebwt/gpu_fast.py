@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
 
 __all__ = [
     "ROLLED",
@@ -30,7 +29,6 @@ __all__ = [
 
 ROLLED = 8
 """Conjugates one behind the other whose keys a thread makes."""
-_KEPT = ROLLED * BLOCK
 
 
 @scalar
@@ -83,24 +81,23 @@ def mark_letters(codes, occurs):
         occurs[codes[i]] = True
 
 
-@scalar
-def roll_keys(codes, words_of, offsets, how, kept):
-    """Keep those keys of a thread's conjugates that lie in the range; parameters as of `first_keys`.
+@kernel
+def first_keys(codes, words_of, offsets, how, keys):
+    """A thread ROLLED conjugates, a letter more for each: their first letters, above the position of each. Keys are in
+    any order, so that neighbouring threads write neighbours.
 
-    kept : uint64[_KEPT], in shared memory; a thread's lie as far from each other as the block has threads
-
-    Returns
-    -------
-    (count, before) : int64, how many lie in the range, and before it
+    how : (bits, place_bits): bits of a letter, and of a position
+    keys : uint64[N]
     """
-    bits, place_bits, least, most = int64(how[0]), int64(how[1]), int64(how[2]), int64(how[3])
+    bits, place_bits, count = int64(how[0]), int64(how[1]), int64(codes.shape[0])
     me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
     begin, room = int64(cuda.grid(1)) * int64(ROLLED), int64(64) - place_bits
+    block_begin = begin - me * int64(ROLLED)
+    is_whole = block_begin + int64(ROLLED) * threads <= count
     known = room // bits
     mask = (uint64(1) << uint64(known * bits)) - uint64(1)
     letters, at, first, last = uint64(0), int64(0), int64(0), int64(0)
-    count, before = int64(0), int64(0)
-    for place in range(begin, min(begin + int64(ROLLED), int64(codes.shape[0]))):
+    for place in range(begin, min(begin + int64(ROLLED), count)):
         if place >= last:
             word = words_of[place]
             first, last = int64(offsets[word]), int64(offsets[word + 1])
@@ -111,33 +108,8 @@ def roll_keys(codes, words_of, offsets, how, kept):
             at += int64(1)
             if at == last:
                 at = first
-        if int64(letters) < least:
-            before += int64(1)
-        elif int64(letters) <= most:
-            kept[count * threads + me] = (letters << uint64(place_bits)) | uint64(place)
-            count += int64(1)
-    return count, before
-
-
-@kernel
-def first_keys(codes, words_of, offsets, how, counts, keys):
-    """A thread ROLLED conjugates, a letter more for each: their first letters, above the position of each. Those whose
-    letters lie in a range are kept, in any order. Blocks have at most BLOCK threads, and whole warps.
-
-    how : (bits, place_bits, least, most): bits of a letter and of a position, and the range of letters
-    counts : uint64[2], zeros: conjugates in the range, and before it
-    keys : uint64[N]
-    """
-    kept, totals = cuda.shared.array(_KEPT, uint64), cuda.shared.array(WARPS, uint64)
-    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
-    count, before = roll_keys(codes, words_of, offsets, how, kept)
-    place, total = warp_places(count)
-    _, total_before = warp_places(before)
-    if me & int64(31) == int64(0) and total_before > int64(0):
-        cuda.atomic.add(counts, 1, uint64(total_before))
-    place += reserve(totals, total, counts, 0)
-    for number in range(count):
-        keys[place + int64(number)] = kept[int64(number) * threads + me]
+        to = block_begin + (place - begin) * threads + me if is_whole else place
+        keys[to] = (letters << uint64(place_bits)) | uint64(place)
 
 
 @kernel

@@ -1,0 +1,100 @@
+"""How one GPU orders conjugates: by keys of their first letters, then by letters, then by ranks of what is equal in
+these."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from ebwt_on_gpus import drawn_words
+from hostile_words import HOSTILE
+from oracles.pretend_ebwt_fast import Played, play_fast_kernels
+from warpseed.ebwt import cpu, gpu_order
+from warpseed.ebwt.words import words_of
+
+
+@pytest.fixture(autouse=True)
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """A GPU that the CPU plays, whose threads make five keys each, in blocks of 16."""
+    return play_fast_kernels(monkeypatch)
+
+
+def order_of(strings: list[str]) -> list[int]:
+    order: list[int] = gpu_order.order_of(gpu_order.DeviceWords.of(words_of(strings)), at_once=False).tolist()
+    return order
+
+
+def expected_of(strings: list[str]) -> list[int]:
+    return cpu.order_conjugates(words_of(strings)).tolist()
+
+
+def sets() -> dict[str, list[str]]:
+    """As many letters as whole blocks make, one more, and one less, too."""
+    draw = np.random.default_rng(7)
+    drawn = {sizes: ["".join(draw.choice([*"acgt"], size)) for size in sizes] for sizes in SIZES}
+    return HOSTILE | {f"drawn {sum(sizes)}": strings for sizes, strings in drawn.items()}
+
+
+SIZES = [(200, 1, 90, 33), (80,), (80, 1), (79,), (150, 9, 1)]
+
+
+@pytest.mark.parametrize("name", sets())
+def test_first_keys_are_letters_and_positions(name: str) -> None:
+    """All in order, each once."""
+    strings = sets()[name]
+    words, alphabet = words_of(strings), sorted(set("".join(strings)))
+    there = gpu_order.DeviceWords.of(words)
+    letters = gpu_order._Letters.of(there)
+    expected = []
+    for string, first in zip(strings, words.offsets[:-1].tolist(), strict=True):
+        for rotation in range(len(string)):
+            written = ((string[rotation:] + string[:rotation]) * letters.known)[: letters.known]
+            number = sum(alphabet.index(each) << letters.bits * i for i, each in enumerate(written[::-1]))
+            expected.append(number << letters.place_bits | first + rotation)
+    found = gpu_order._first_keys(there, letters)
+    assert found.dtype == np.uint64 and found.tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_words_are_ordered_as_on_the_cpu(seed: int) -> None:
+    """With copies, rotations, powers and prefixes of each other: letters alone do not tell all of them apart."""
+    strings = drawn_words(seed, "acgt"[: 1 + seed % 3], (1, 3, 30, 75), 1 + seed % 4)
+    strings = [string[:90] for string in strings] + ["a" * (seed % 3 * 40) + "c"]
+    assert order_of(strings) == expected_of(strings)
+
+
+def test_what_first_letters_tell_apart_is_put_in_order_once(played: Played) -> None:
+    strings = ["acgtta", "ggc"]
+    assert order_of(strings) == expected_of(strings)
+    assert _lengths(played, "take_apart") == [9] and not _lengths(played, "next_keys")
+
+
+def test_what_letters_tell_apart_needs_no_ranks(played: Played) -> None:
+    """Words that are equal in the letters of one key, but not in those of two."""
+    shared = "abbabaabbaabab" * 5
+    strings = ["b" + shared + "aab", "a" + shared + "bba"]
+    assert order_of(strings) == expected_of(strings)
+    [tied] = _lengths(played, "mark_heads")
+    assert tied > 20 and not _lengths(played, "rank_keys")
+
+
+def test_what_is_equal_in_two_keys_is_told_apart_by_ranks(played: Played) -> None:
+    """Of what is tied, some are not: each of these is alone in its row, and its rank is read."""
+    shared = "ab" * 70
+    strings = [shared + "bbabbb", shared + "aabaaab", "bba"]
+    assert order_of(strings) == expected_of(strings)
+    [by_letters, by_ranks, *_] = _lengths(played, "mark_heads")
+    assert len(words_of(strings).codes) > by_letters > by_ranks == _lengths(played, "rank_keys")[0]
+
+
+def test_what_is_never_told_apart_does_not_end_the_rounds_of_others() -> None:
+    """A word of one letter, and words that take two rounds."""
+    strings = ["a" * 400, "b" * 200 + "c", "b" * 203 + "c"]
+    assert order_of(strings) == expected_of(strings)
+
+
+def _lengths(played: Played, name: str) -> list[int]:
+    """How many a kernel was given, in each of its launches."""
+    return [len(arguments[0]) for _, kernel, arguments in played.launched if kernel == name]
