@@ -117,41 +117,33 @@ class _Letters(NamedTuple):
         return self.room // self.bits
 
 
-class _Tied(NamedTuple):
-    """Conjugates that have the first letters of others."""
-
-    rows: Any
-    """uint32[t], their places in the order, ascending"""
-    numbers: Any
-    """uint64[t], of the group of each"""
-
-
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     """The order, by sorts of all that is tied."""
     letters = _Letters.of(words)
-    order, tied = _order_by_first_letters(words, letters)
-    if tied is None:
+    order, begins, rows = _order_by_first_letters(words, letters)
+    if not len(rows):
         return order
-    ranks = cupy().empty(len(order), np.uint32)
-    split = _split_by_letters(words, letters, tied, order, ranks, watch)
+    ranks, keys = cupy().empty(len(order), np.uint32), _next_keys(words, letters, order[rows], begins[rows])
+    watch.count("letters", len(keys))
+    split = split_groups(keys, rows, order, ranks)
+    del keys
     known = 2 * letters.known
     if len(split.tied) and known < 2 * words.longest:
-        _rank_all(tied.rows, order, ranks)
+        _rank_all(rows, order, ranks)
         split = _split_by_ranks(words, split, known, order, ranks, watch)
     if len(split.tied):
         _order_powers(words, split.tied, order, ranks)
     return order
 
 
-def _order_by_first_letters(words: DeviceWords, letters: _Letters) -> tuple[Any, _Tied | None]:
-    """The order as far as first keys tell it, uint32[N], and what they leave tied, if anything."""
+def _order_by_first_letters(words: DeviceWords, letters: _Letters) -> tuple[Any, Any, Any]:
+    """The order as far as first keys tell it, uint32[N]; bool[N], whether a group of equal ones begins at a place; and
+    the places of groups of more than one, uint32[t], ascending."""
     xp, keys = cupy(), _first_keys(words, letters)
     order, begins, is_tied = (xp.empty(len(keys), dtype) for dtype in (np.uint32, np.bool_, np.bool_))
     launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order, begins, is_tied)
-    rows = xp.flatnonzero(is_tied)
-    if not len(rows):
-        return order, None
-    return order, _Tied(rows.astype(np.uint32), xp.cumsum(begins[rows], dtype=np.uint64))
+    del keys
+    return order, begins, xp.flatnonzero(is_tied).astype(np.uint32)
 
 
 def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
@@ -163,15 +155,18 @@ def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
     return keys
 
 
-def _split_by_letters(
-    words: DeviceWords, letters: _Letters, tied: _Tied, order: Any, ranks: Any, watch: Stopwatch
-) -> Split:
-    """Put what is tied in the order of as many letters more; only its ranks are known then."""
-    keys, how = cupy().empty(len(tied.rows), np.uint64), (letters.known, letters.bits, letters.room)
-    watch.count("letters", len(keys))
-    read = letters.codes, words.words_of, words.offsets
-    launch(next_keys, len(keys), BLOCK, order[tied.rows], tied.numbers, *read, how, keys)
-    return split_groups(keys, tied.rows, order, ranks)
+def _next_keys(words: DeviceWords, letters: _Letters, places: Any, begins: Any) -> Any:
+    """As many letters more of what is tied, below the number of its group: uint64[t].
+
+    Parameters
+    ----------
+    places : uint32[t], in the order
+    begins : bool[t], whether a group begins with each
+    """
+    keys, numbers = cupy().empty(len(places), np.uint64), cupy().cumsum(begins, dtype=np.uint64)
+    read, how = (letters.codes, words.words_of, words.offsets), (letters.known, letters.bits, letters.room)
+    launch(next_keys, len(keys), BLOCK, places, numbers, *read, how, keys)
+    return keys
 
 
 def _rank_all(ranked: Any, order: Any, ranks: Any) -> None:
