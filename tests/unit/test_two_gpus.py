@@ -115,5 +115,5 @@ def test_distances_of_words_on_two_gpus() -> None:
         one, two = took[stage, 1], took[stage, 2]
         expected += [f"{one:.0f}", f"{two:.0f}", f"{one / two:.2f}"]
     for stage in ("host_to_device", "order", "device_to_device", "device_to_host"):
-        expected.append(f"{took[stage, 2]:.0f}")
+        expected.append(f"{took[stage, 2]:.1f}")
     assert list(told.groups()[2:]) == expected
