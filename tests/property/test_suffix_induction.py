@@ -131,7 +131,8 @@ def test_any_ties(segments: list[str], order: list[int], most: int) -> None:
 def test_states_of_ties(order: tuple[int, ...], induced: list[Turns], monkeypatch: pytest.MonkeyPatch) -> None:
     """All suffixes with as many equal first bases as letters sort by are tied, those one base before by one more, and
     no others."""
-    segment = (bases(700) + "A" * 60 + bases(300) + "TTTTTTT" + bases(90, "AC") + "G" * 31) * 3 + bases(50)
+    # (No suffix ends that is tied with others: A counts for what it lacks, and a bucket with such is sorted further.)
+    segment = (bases(699) + "C" + "A" * 60 + bases(300) + "TTTTTTT" + bases(90, "AC") + "G" * 31) * 3 + bases(49) + "G"
     in_turns(monkeypatch, order)
     monkeypatch.setattr(suffix_array, "work_for", lambda size: 0)
     inducing = suffix_array.induce
@@ -177,7 +178,7 @@ def test_letters_sort_few_of_sixteen_pairs(monkeypatch: pytest.MonkeyPatch) -> N
         for order in permutations("ACGT")
     )
     # (The last base of a segment may count as if A stood behind it.)
-    assert fewest <= sum(sizes) <= fewest + 1 and sum(sizes) < 0.35 * len(segment)
+    assert fewest <= sum(sizes) <= fewest + 1 and sum(sizes) < 0.37 * len(segment)
 
 
 def test_other_suffixes_than_buckets_have_are_found_out() -> None:
