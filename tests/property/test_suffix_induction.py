@@ -23,6 +23,8 @@ MIXED = [
     bases(2_000) + "GGGGGGGGGGGG", "CCCCCCCCCCCCCC" + bases(700, "CG"), *["ACGT" * 9] * 3, *["TTTTTTTTT"] * 4,
 ]  # fmt: skip
 
+SEGMENTS = st.lists(st.text("ACGT", min_size=1, max_size=300) | st.text("AT", min_size=1, max_size=99), min_size=1)
+
 
 def table_by_counting(segments: list[str]) -> list[int]:
     """Borders of the rows of all strings of LENGTH bases, A standing for what a suffix lacks."""
@@ -70,11 +72,7 @@ def test_in_any_order_of_bases(order: tuple[int, ...], induced: list[Turns], mon
 
 
 @pytest.mark.usefixtures("induced")
-@given(
-    st.lists(st.text("ACGT", min_size=1, max_size=300) | st.text("AT", min_size=1, max_size=99), min_size=1),
-    st.permutations(range(4)),
-    st.integers(1, 5),
-)
+@given(SEGMENTS, st.permutations(range(4)), st.integers(1, 5))
 def test_any_text(segments: list[str], order: list[int], step: int) -> None:
     """With runs that are followed a few rows at a time."""
     with pytest.MonkeyPatch.context() as patch:
@@ -112,11 +110,7 @@ def test_what_is_tied_is_induced_as_such(
 
 
 @pytest.mark.usefixtures("induced")
-@given(
-    st.lists(st.text("ACGT", min_size=1, max_size=300) | st.text("AT", min_size=1, max_size=99), min_size=1),
-    st.permutations(range(4)),
-    st.integers(1, 5),
-)
+@given(SEGMENTS, st.permutations(range(4)), st.integers(1, 5))
 def test_any_ties(segments: list[str], order: list[int], most: int) -> None:
     """Of copies of any text, by letters or buckets that are left as they are, if they are larger than some size."""
     with pytest.MonkeyPatch.context() as patch:

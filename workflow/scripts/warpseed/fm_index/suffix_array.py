@@ -24,9 +24,9 @@ from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of
 from warpseed.fm_index.parse import Parse, parse_text
 from warpseed.fm_index.phrase_dictionary import Dictionary, keep_heads
-from warpseed.fm_index.suffix_buckets import Dealt, count_prefixes, deal_out, mark_suffixes, set_apart
+from warpseed.fm_index.suffix_buckets import Dealt, count_prefixes, deal_out, set_apart
 from warpseed.fm_index.suffix_chains import TiedOrder
-from warpseed.fm_index.suffix_induction import Bucketed, Turns, induce
+from warpseed.fm_index.suffix_induction import Bucketed, Turns, induce, mark_sorted
 from warpseed.fm_index.suffix_letters import ROOM_BYTES, Room, sort_bucket, work_for
 from warpseed.fm_index.suffix_phrases import order_phrases, write_suffixes
 from warpseed.fm_index.suffix_ranks import sort_by_ranks
@@ -221,7 +221,7 @@ class _Sorter:
             ranks = np.empty(self._size, np.uint32)
             sort_by_ranks(self._text, TiedOrder(rows, self._tied, ranks), depth, self._threads)
         if self._unsorted:
-            _mark_sorted(self._text, rows, buckets, self._threads)
+            _mark_all(self._text, rows, buckets, self._threads)
         return rows, buckets
 
     def by_letters(self, table_length: int = 0) -> tuple[np.ndarray, _Buckets, int]:
@@ -323,15 +323,10 @@ class _Sorter:
         return prefix
 
 
-def _mark_sorted(text: PackedText, rows: np.ndarray, buckets: _Buckets, threads: int) -> None:
-    """Mark what stands in its rows, whoever sorted it."""
-
-    def mark(bucket: int) -> None:
-        first, last, begin = buckets.place_of(bucket)
-        mark_suffixes(text, buckets.prefix, (first, last), rows, buckets.marks, begin)
-
-    if len(buckets.marks.words):
-        on_threads(threads, mark, len(buckets.borders) - 1)
+def _mark_all(text: PackedText, rows: np.ndarray, buckets: _Buckets, threads: int) -> None:
+    """Mark the suffixes of all buckets, when these stand in their rows."""
+    of = Bucketed(buckets.prefix, buckets.borders, rows, buckets.marks, _NOTHING_TIED)
+    mark_sorted(text, of, range(len(buckets.borders) - 1), threads)
 
 
 def _sort_heads(
@@ -349,7 +344,7 @@ def _sort_heads(
             return None
         every, _ = _Sorter(dictionary.text, prefix, threads).sorted()
         endings, buckets = keep_heads(dictionary, every), _Buckets.of(prefix, buckets.borders, table_length)
-        _mark_sorted(dictionary.text, endings, buckets, threads)
+        _mark_all(dictionary.text, endings, buckets, threads)
     return endings, buckets
 
 

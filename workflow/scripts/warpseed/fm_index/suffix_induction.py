@@ -17,7 +17,7 @@ performance of BWT sorting algorithms, 2000; runs as in both; here by buckets, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from warpseed.fm_index.suffix_buckets import mark_suffixes
 from warpseed.fm_index.table import Marks, first_mark, mark_row, next_mark
 from warpseed.fm_index.text import PackedText, segment_of
 
-__all__ = ["Bucketed", "Turns", "induce"]
+__all__ = ["Bucketed", "Turns", "induce", "mark_sorted"]
 
 _AHEAD = 24
 """Rows between the one that is read and the one whose base before is asked for."""
@@ -99,6 +99,17 @@ def _ask_ahead(text, rows, row):
         prefetch(text.words, int64(rows[uint64(row + int64(_AHEAD))]) >> int64(5))
 
 
+@inlined
+def _tie(of, row, base, is_wanted, step, state):
+    """Tie what begins before the suffix of a row, if it is wanted, with what was written last, if these are tied."""
+    down = int64(step < int64(0))
+    state[1, 4] += int64(state_of(of.tied, row + down) == uint64(0))
+    if is_wanted != uint64(0):
+        if state[1, base] == state[1, 4]:
+            set_state(of.tied, state[0, base] + down, TIED)
+        state[1, base] = state[1, 4]
+
+
 @scalar
 def _induce_groups(text, of, wanted, span, state):
     """Write what begins one base before the suffixes of the groups [first, last), and mark it; it is tied if these are.
@@ -107,7 +118,8 @@ def _induce_groups(text, of, wanted, span, state):
     ----------
     of : Bucketed
     wanted : int64, a bit for each base that may come before, the lowest for A
-    state : int64[2, 4], to work with: of each base the row that is written next, and what the last one was tied by
+    state : int64[2, 5], to work with: of each base the row that is written next, and what the last one was tied by, and
+        at last what the row that is read is tied by
 
     Returns
     -------
@@ -116,7 +128,7 @@ def _induce_groups(text, of, wanted, span, state):
     first, last = span
     rows, borders, marks = of.rows, of.borders, of.marks
     shift, are_marked = uint64(2) * (uint64(of.prefix) - uint64(1)), marks.words.shape[0] > 0
-    are_tied, tie = of.tied.shape[0] > 0, int64(0)
+    are_tied, state[1, 4] = of.tied.shape[0] > 0, int64(0)
     word, ones, code, fits = int64(0), uint64(0), int64(0), True
     for group in range(first, last):
         for base in range(4):
@@ -130,18 +142,14 @@ def _induce_groups(text, of, wanted, span, state):
                 position = int64(rows[uint64(row)])
                 base, is_wanted = _base_before(text, wanted, position)
                 at, to = state[0, base], (base << shift) | uint64(group)
+                if are_tied:
+                    _tie(of, row, base, is_wanted, int64(1), state)
                 # (What is not wanted is written where it stands: no branch is to be guessed.)
                 rows[uint64(at if is_wanted != uint64(0) else row)] = uint32(uint64(position) - is_wanted)
                 state[0, base] = at + int64(is_wanted)
                 if are_marked:
                     word, ones, code = next_mark(marks, bucket, word, ones, row - begin)
                     mark_row(marks, marks.begins[to], (top | code) >> int64(2), at - borders[to], is_wanted)
-                if are_tied:
-                    tie += int64(state_of(of.tied, row) == uint64(0))
-                    if is_wanted != uint64(0):
-                        if state[1, base] == tie:
-                            set_state(of.tied, at, TIED)
-                        state[1, base] = tie
         for base in range(4):
             if (wanted >> base) & int64(1) != int64(0):
                 fits &= state[0, base] == borders[((uint64(base) << shift) | uint64(group)) + uint64(1)]
@@ -160,17 +168,6 @@ def _run_before(text, position, run, most):
         if difference != uint64(0):
             return length - bases + ((trailing_zeros(difference) - int64(2) * (int64(32) - bases)) >> int64(1))
     return length
-
-
-@inlined
-def _tie(of, row, base, is_wanted, step, state):
-    """Tie what begins before the suffix of a row, if it is wanted, with what was written last, if these are tied."""
-    down = int64(step < int64(0))
-    state[1, 4] += int64(state_of(of.tied, row + down) == uint64(0))
-    if is_wanted != uint64(0):
-        if state[1, base] == state[1, 4]:
-            set_state(of.tied, state[0, base] + down, TIED)
-        state[1, base] = state[1, 4]
 
 
 @scalar
@@ -241,6 +238,18 @@ def _cut(borders: np.ndarray, groups: tuple[int, int], threads: int) -> list[tup
     return list(pairwise(np.unique([0, *np.searchsorted(firsts, shares)]) + first))
 
 
+def mark_sorted(text: PackedText, of: Bucketed, numbers: Sequence[int] | np.ndarray, threads: int) -> None:
+    """Mark the suffixes of some buckets, which stand in their rows, whoever sorted them."""
+
+    def mark(number: int) -> None:
+        bucket = int(numbers[number])
+        span = int(of.borders[bucket]), int(of.borders[bucket + 1])
+        mark_suffixes(text, of.prefix, span, of.rows, of.marks, int(of.marks.begins[bucket]))
+
+    if len(of.marks.words):
+        on_threads(threads, mark, len(numbers))
+
+
 def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int, threads: int) -> bool:
     """Induce from the group of a run of one base, whose bucket among these is what begins before it, too. With A, what
     comes before it are the separators, too."""
@@ -254,15 +263,18 @@ def _induce_from_run(text: PackedText, of: Bucketed, wanted: int, base: int, thr
             check_wanted()
         ahead[:] = state[0]
     written = [target for target in range(4) if wanted >> target & 1]
-
-    def mark(number: int) -> None:
-        target = int(targets[written[number]])
-        span = int(of.borders[target]), int(of.borders[target + 1])
-        mark_suffixes(text, of.prefix, span, of.rows, of.marks, int(of.marks.begins[target]))
-
-    if len(of.marks.words):
-        on_threads(threads, mark, len(written))
+    mark_sorted(text, of, targets[written], threads)
     return np.array_equal(up[written], down[written] + 1)
+
+
+def _induce_from_level(text: PackedText, of: Bucketed, wanted: int, level: list[tuple[int, int]], threads: int) -> bool:
+    """Induce from ranges of groups, as `_induce_groups`."""
+    spans = [span for groups in level for span in _cut(of.borders, groups, threads)]
+
+    def task(number: int) -> bool:
+        return bool(_induce_groups(text, of, wanted, spans[number], np.empty((2, 5), np.int64)))
+
+    return all(on_threads(threads, task, len(spans)))
 
 
 def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
@@ -276,16 +288,8 @@ def induce(text: PackedText, of: Bucketed, turns: Turns, threads: int) -> None:
     fits = True
     for turn, base in enumerate(turns.order):
         wanted = sum(1 << later for later in turns.order[turn:])
-
-        def from_groups(spans: list[tuple[int, int]], wanted: int = wanted) -> bool:
-            def task(number: int) -> bool:
-                return bool(_induce_groups(text, of, wanted, spans[number], np.empty((2, 4), np.int64)))
-
-            return all(on_threads(threads, task, len(spans)))
-
         for level in _levels(of.prefix, base):
-            spans = [span for groups in level for span in _cut(of.borders, groups, threads)]
-            fits &= from_groups(spans)
+            fits &= _induce_from_level(text, of, wanted, level, threads)
         fits &= _induce_from_run(text, of, wanted, base, threads)
     if not fits:
         raise AssertionError("what is induced are other suffixes than buckets have")
