@@ -71,7 +71,7 @@ def test_several_gpus_are_timed_with_distances_alone(tmp_path: Path, monkeypatch
     monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
     settings = Settings(case["tiers"], case["devices"], [1])
     rows = time_collections(Collection(case["words"]), settings, items=case["items"], repeats=1)
-    assert set(played.where("count_repeats")) == {0, 1, 2}
+    assert set(played.where("count_between")) == {0, 1, 2}
     write_records(tmp_path / "a.tsv", rows)
     frame: Any = read_records(tmp_path / "a.tsv")
     assert {item: set(own["gpus"]) for item, own in frame.groupby("item")} == {

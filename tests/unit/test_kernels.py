@@ -130,7 +130,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
     prefixes = words.view(np.uint8).reshape(8, 8)
-    written = Written(prefixes, rows, rows)
+    written, cuts = Written(prefixes, rows, rows), borders.reshape(4, 2)
+    between = words.view(np.uint16), rows, cuts, borders, words, borders, (0, 1, 9, 2, 2), rows.reshape(4, 2)
     return {
         "write_conjugates": (words.view(np.uint8), borders, written),
         "number_conjugates": (9, rows),
@@ -148,8 +149,14 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "rank_groups": ((rows, rows, rows, rows), rows, rows, np.zeros(8, np.bool_)),
         "put_last_letters": (words.view(np.uint8), rows, borders, rows, words.view(np.uint8), borders),
         "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
-        "find_words": (rows, rows, 5, borders, borders),
-        "count_repeats": (rows, borders, borders.reshape(4, 2), borders, words.reshape(4, 2)),
+        "find_words": (rows, rows, 5, borders, borders, borders),
+        "make_sets": (words.view(np.uint16), 5, words),
+        "join_sets": (1, words.reshape(2, 4)),
+        "count_warps": (borders.reshape(4, 2), 1, borders.reshape(4, 2)),
+        "find_last": (rows, borders.reshape(4, 2), 1, 5, borders),
+        "count_between": between,
+        "mirror_counts": (rows.reshape(4, 2),),
+        "put_distances": (rows.reshape(4, 2), 1, borders, borders, borders, borders.reshape(4, 2)),
         "order_few": (words.view(np.uint8), rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "group_few": (rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "measure_few": (rows, rows.reshape(4, 2)),

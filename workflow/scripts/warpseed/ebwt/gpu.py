@@ -12,7 +12,7 @@ from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_order
-from warpseed.ebwt.gpu_distances import shared_distances
+from warpseed.ebwt.gpu_distances import bytes_of_sets, shared_distances
 from warpseed.ebwt.gpu_few import MOST_FEW
 from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords
@@ -20,14 +20,14 @@ from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError, say
 
-__all__ = ["Found", "find"]
+__all__ = ["Found", "bytes_needed", "find"]
 
 _BYTES = 96
 """Of the memory of the first device that a letter takes while conjugates are sorted, at most."""
 _BYTES_BESIDE = 48
 """Of the memory of every other device that a letter of its share takes, at most: its word and its place, and sorting
 these."""
-_PAIR_BYTES = 40
+_PAIR_BYTES = 16
 """That a pair of words takes."""
 _MOST = 1 << 32
 """Conjugates have ranks of 32 bits."""
@@ -108,18 +108,24 @@ def _tell_who_works(device: int) -> None:
         )
 
 
+def bytes_needed(letters: int, words: int, distances: bool, devices: int, number: int) -> int:
+    """Of the memory of one of some devices, at most; the first has the number 0."""
+    share = -(-letters // devices)
+    needed = _BYTES_BESIDE * share if number > 0 else _BYTES * letters
+    return needed + (bytes_of_sets(share, words) + _PAIR_BYTES * words**2 if distances else 0)
+
+
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
-    letters, pairs = len(words.codes), len(words.lengths) ** 2 if distances else 0
+    letters, count = len(words.codes), len(words.lengths)
     for number, device in enumerate(devices):
-        of_letters = _BYTES_BESIDE * -(-letters // len(devices)) if number > 0 else _BYTES * letters
-        needed = of_letters + _PAIR_BYTES * pairs
+        needed = bytes_needed(letters, count, distances, len(devices), number)
         if needed <= _LITTLE:
             continue
         with on_device(device):
             free = int(_OF_FREE * free_memory())
         if letters > _MOST or needed > free:
             raise MemoryLimitError(
-                f"{letters:,} letters{f' and {pairs:,} pairs of words' if pairs else ''} take {needed / 1e9:.1f} GB of "
-                f"the memory of GPU {device}, of which {free / 1e9:.1f} GB are free, and at most {_MOST:,} letters go "
-                "there; use device='cpu', or fewer sequences."
+                f"{letters:,} letters{f' and {count**2:,} pairs of words' if distances else ''} take "
+                f"{needed / 1e9:.1f} GB of the memory of GPU {device}, of which {free / 1e9:.1f} GB are free, and at "
+                f"most {_MOST:,} letters go there; use device='cpu', or fewer sequences."
             )

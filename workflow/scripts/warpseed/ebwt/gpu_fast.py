@@ -1,4 +1,5 @@
-"""Kernels of the fast tier: keys of conjugates, each word's ranks, and how often a word's follow each other.
+"""Kernels of the fast tier: keys of conjugates, each word's ranks, and, of few, how often a word's follow each
+other.
 
 A conjugate is named by its position, that of its first letter among the letters of all words. Its *rank* is the place
 in the order at which the group of those begins that are equal to it as far as is known.
@@ -10,8 +11,8 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 
 __all__ = [
+    "NEVER",
     "ROLLED",
-    "count_repeats",
     "cut_positions",
     "find_words",
     "first_keys",
@@ -27,6 +28,8 @@ __all__ = [
     "take_apart",
 ]
 
+NEVER = 1 << 62
+"""The first rank of a word that has none."""
 ROLLED = 8
 """Conjugates one behind the other whose keys a thread makes."""
 
@@ -204,20 +207,23 @@ def first_of(words, positions, word):
 
 
 @kernel
-def find_words(words, positions, first, offsets, lasts):
-    """A thread a word: where its positions begin and end, and the last of its ranks.
+def find_words(words, positions, first, offsets, firsts, lasts):
+    """A thread a word: where its positions begin and end, and the first and the last of its ranks.
 
     words : uint32[k], the word of each rank from the rank `first` on
     positions : uint32[k], their places in it, in the order of words
     offsets : int64[words + 1]
-    lasts : int64[words], -1 of a word that has none of these ranks
+    firsts, lasts : int64[words], NEVER and -1 of a word that has none of these ranks
     """
     word = int64(cuda.grid(1))
     if word >= lasts.shape[0]:
         return
     begin, end = first_of(words, positions, word), first_of(words, positions, word + int64(1))
     offsets[word], offsets[word + int64(1)] = begin, end
-    lasts[word] = int64(first) + int64(positions[end - int64(1)]) if end > begin else int64(-1)
+    firsts[word], lasts[word] = int64(NEVER), int64(-1)
+    if end > begin:
+        firsts[word] = int64(first) + int64(positions[begin])
+        lasts[word] = int64(first) + int64(positions[end - int64(1)])
 
 
 @kernel
@@ -262,31 +268,3 @@ def repeats(positions, part_u, part_v):
             j += int64(1)
             b = int64(positions[j]) if j < j_end else none
     return count
-
-
-@kernel
-def count_repeats(positions, offsets, cuts, before, distances):
-    """A thread a word of a pair, for one other and one stretch of ranks: what that adds to their distance.
-
-    positions : uint32[k], ranks less the first that is looked at; other launches, also on other devices, look at the
-        others, and what all of them write is added up
-    offsets : int64[words + 1], where words begin in it
-    cuts : int64[words, stretches + 1], as `cut_positions` fills them
-    before : int64[words], the last rank of each before the first that is looked at, less that
-    distances : uint64[words, words], zeros; both halves are written
-    """
-    words, stretches = int64(cuts.shape[0]), int64(cuts.shape[1]) - int64(1)
-    blocks = (words + int64(cuda.blockDim.x) - int64(1)) // int64(cuda.blockDim.x)
-    block = int64(cuda.blockIdx.x)
-    v = (block % blocks) * int64(cuda.blockDim.x) + int64(cuda.threadIdx.x)
-    number = (block // blocks) % stretches
-    u = block // blocks // stretches
-    if u >= words or v >= words or v <= u:
-        return
-    u_first, v_first, after = int64(cuts[u, number]), int64(cuts[v, number]), number + int64(1)
-    before_u = int64(positions[u_first - int64(1)]) if u_first > offsets[u] else before[u]
-    before_v = int64(positions[v_first - int64(1)]) if v_first > offsets[v] else before[v]
-    part_u, part_v = (before_u, u_first, int64(cuts[u, after])), (before_v, v_first, int64(cuts[v, after]))
-    count = uint64(repeats(positions, part_u, part_v))
-    cuda.atomic.add(distances, (u, v), count)
-    cuda.atomic.add(distances, (v, u), count)
