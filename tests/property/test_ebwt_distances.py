@@ -11,7 +11,7 @@ from hostile_words import HOSTILE, word_sets
 from hypothesis import given
 from oracles import ebwt as truth
 from warpseed.compute import machine
-from warpseed.ebwt import cpu, cpu_distances, fast
+from warpseed.ebwt import cpu, cpu_distances, cpu_gaps, fast
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
@@ -21,13 +21,19 @@ SETTINGS = {
     "threads share lines": {"A_THREAD": 1, "_TILE": 1},
     "times of 32 bits": {"_SHORT_TIMES": 1},
     "many blocks, and calls": {"_SHORT_TIMES": 1 << 10, "_COMPARED": 1000},
-}
+    "gaps": {"_FEW_WORDS": 0},
+    "gaps in small slabs": {"_FEW_WORDS": 0, "_TIMES_OF_SLAB": 64, "_SHORT_TIMES": 1},
+    "gaps in slabs of few ranks, which threads share": {
+        "A_THREAD": 1, "_FEW_WORDS": 0, "_LEAST_RANKS": 64, "_RANKS_OF_WORD": 1,
+    },
+}  # fmt: skip
 
 
 @pytest.fixture(params=SETTINGS.values(), ids=SETTINGS)
 def setting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in request.param.items():
-        monkeypatch.setattr(fast if name == "A_THREAD" else cpu_distances, name, value)
+        module = next(each for each in (fast, cpu_distances, cpu_gaps) if hasattr(each, name))
+        monkeypatch.setattr(module, name, value)
 
 
 def distances_of(words: list[str], threads: int) -> np.ndarray:
@@ -75,9 +81,30 @@ def test_many_words_and_long_ones(count: int, longest: int) -> None:
         assert distances_of(words, threads).tolist() == expected
 
 
-def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("slab", [64, 1 << 14])
+@pytest.mark.parametrize(("count", "longest"), [(512, 20), (513, 9), (1100, 12), (1537, 3)])
+def test_more_words_than_a_set_has(count: int, longest: int, slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gaps of words of several sets, against comparisons: with long words among short ones, and words of one letter."""
+    draw = random.Random(count)
+    words = ["".join(draw.choices("acgt", k=draw.randint(1, longest))) for _ in range(count)]
+    words[3] = words[count - 2] = "".join(draw.choices("acgt", k=4000))
+    words[7], words[count // 2], words[-1] = "".join(draw.choices("acgt", k=700)), words[0] * 3, words[1]
+    made = words_of(words)
+    order = cpu.order_conjugates(made)
+    monkeypatch.setattr(fast, "A_THREAD", 1)
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", count)
+    expected = cpu.distances(made, order)
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", 0)
+    monkeypatch.setattr(cpu_gaps, "_TIMES_OF_SLAB", slab)
+    for threads in (1, 2, 5):
+        assert (cpu.distances(made, order, threads=threads) == expected).all()
+
+
+@pytest.mark.parametrize("few", [0, 40])
+def test_what_does_not_fit_is_refused(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     words = words_of(["acgt"] * 40)
     order = cpu.order_conjugates(words)
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", few)
     monkeypatch.setattr(machine, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(machine, "available_memory", lambda: 1000)
     with pytest.raises(MemoryLimitError, match=r"all pairs of 40 words take \S+ GB, but 1e-06 GB are free; take fewer"):

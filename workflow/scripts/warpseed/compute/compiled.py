@@ -28,6 +28,7 @@ __all__ = [
     "Compiled",
     "Intrinsic",
     "cgutils",
+    "extending",
     "float64",
     "inlined",
     "int32",
@@ -166,6 +167,12 @@ def _cgutils() -> Any:
     return cgutils
 
 
+def _extending() -> Any:
+    from numba import extending
+
+    return extending
+
+
 class Intrinsic:
     """An instruction that compiled functions can use; Numba sees what its definition makes of it."""
 
@@ -191,4 +198,5 @@ intrinsic: Any = Intrinsic
 """Decorator of a definition as `numba.extending.intrinsic` takes it, which runs when Numba compiles what uses it."""
 types: Any = _Later(_types)
 cgutils: Any = _Later(_cgutils)
+extending: Any = _Later(_extending)
 """What such definitions need of Numba."""

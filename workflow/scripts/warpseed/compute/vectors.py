@@ -12,8 +12,8 @@ from llvmlite import ir
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = [
-    "ALL_BYTES", "LANES", "WIDTH", "WORDS", "agreeing_bytes", "copy_bytes", "copy_codes", "count_above", "equal_words",
-    "mask_outside", "trailing_zeros",
+    "ALL_BYTES", "LANES", "WIDTH", "WORDS", "agreeing_bytes", "aligned_zeros", "copy_bytes", "copy_codes",
+    "count_above", "equal_words", "mask_outside", "trailing_zeros",
 ]  # fmt: skip
 
 WIDTH = 32
@@ -29,6 +29,13 @@ LANES = 64
 _BYTE = ir.IntType(8)
 _BYTES = ir.VectorType(_BYTE, WIDTH)
 _MASK = ir.IntType(WIDTH)
+
+
+def aligned_zeros(size: int, kind: np.dtype) -> np.ndarray:
+    """Zeros from a multiple of 64 bytes on."""
+    room = np.zeros(size * kind.itemsize + 64, np.uint8)
+    first = -room.ctypes.data % 64
+    return room[first : first + size * kind.itemsize].view(kind)
 
 
 def _all(byte: int) -> ir.Constant:

@@ -5,6 +5,8 @@ conjugates of v before which u came later than v are where the colour changes fr
 times at which words came last are compared with v's, a *line* of LANES words at once, and those that are later are
 counted in v's row. Changes from v to u are as many, or one more or less, which the ends tell; and runs are changes and
 one. So a row needs half of the words: its own line and those behind it, around the circle of lines.
+
+That is N * m / 2 comparisons. Of many words, gaps are counted instead (`cpu_gaps.py`).
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.compute.vectors import LANES, count_above
+from warpseed.compute.vectors import LANES, aligned_zeros, count_above
+from warpseed.ebwt.cpu_gaps import Ends, Ranks, bytes_of_gaps, fill_by_gaps
 from warpseed.ebwt.cpu_ranks import known_words, word_of
 from warpseed.ebwt.fast import threads_for
 from warpseed.ebwt.words import Words
 
 __all__ = ["distances"]
 
+_FEW_WORDS = 1000
+"""Up to so many are compared; of more, gaps are counted, of which a word has less than 2^32."""
 _SHORT_TIMES = 1 << 16
 """Times below this have 16 bits."""
 _TILE = 1 << 20
@@ -56,19 +61,21 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
     """
     watch = watch or Stopwatch()
     count, size = len(words.offsets) - 1, len(order)
-    lines = -(-count // LANES)
-    row = lines // 2 + 1
-    width = max(1, min(row, _TILE // (LANES * count)))
-    tiles = [(first, min(first + width, row)) for first in range(0, row, width)]
-    # Where there are few tiles the threads share the ranks.
     threads = threads_for(size, threads)
     spans = spans_of(size, threads)
+    tiles = _tiles_of(count)
+    # Where there are few tiles the threads share the ranks.
     parts = spans_of(len(spans), min(-(-threads // len(tiles)), len(spans)), len(spans))
     # Words and times have one type.
-    colour_type = time_type = np.dtype(np.uint16 if 2 * count < _SHORT_TIMES else np.uint32)
+    colour_type = np.dtype(np.uint16 if 2 * count < _SHORT_TIMES else np.uint32)
     total_type = np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
     needed = 8 * count**2 + colour_type.itemsize * size
-    needed += (len(parts) * row * total_type.itemsize + threads * width) * LANES * count
+    by_gaps = count > _FEW_WORDS and words.lengths.max() < 1 << 32
+    if by_gaps:
+        needed += bytes_of_gaps(count, size, threads)
+    else:
+        row, width = tiles[-1][1], tiles[0][1]
+        needed += (len(parts) * row * total_type.itemsize + threads * width) * LANES * count
     what = f"The distances of all pairs of {count:,} words take"
     require_memory(needed, what, "take fewer words, or a machine with more memory")
     with watch.stage("colours"):
@@ -82,34 +89,63 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
             len(spans),
         )
     with watch.stage("distances"):
-        totals = np.zeros((len(parts), count, row * LANES), total_type)
-        tasks = [(tile, part) for tile in tiles for part in range(len(parts))]
-
-        def count_tile(number: int) -> None:
-            tile, part = tasks[number]
-            first, last = parts[part]
-            counts = Counts(
-                aligned_zeros(2 * lines * LANES, time_type),
-                aligned_zeros(count * (tile[1] - tile[0]) * LANES, np.dtype(np.uint8)),
-                np.zeros(count, np.uint8),
-                totals[part],
-            )
-            seen = ends[:first, 1].max(axis=0, initial=-1)
-            for stamp, span in _blocks((spans[first][0], spans[last - 1][1]), seen, counts.times):
-                for some in spans_of(span[1] - span[0], 1, max(1, _COMPARED // (width * LANES))):
-                    check_wanted()
-                    some = span[0] + some[0], span[0] + some[1]
-                    _count_changes(colours, some, stamp - span[0], tile, counts)
-            _add_rows(tile, counts)
-
-        on_threads(threads, count_tile, len(tasks))
-        changes = totals[0] if len(parts) == 1 else totals.sum(axis=0, dtype=total_type)
-        firsts, lasts = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
         made = np.zeros((count, count), np.int64)
-        rows = spans_of(count, threads, max(1, STEP // count))
-        tell = _Ends(words.lengths, firsts, lasts)
-        on_threads(threads, lambda number: _fill(tell, rows[number], changes, made), len(rows))
+        tell = Ends(words.lengths, ends[:, 0].min(axis=0), ends[:, 1].max(axis=0))
+        ranks = Ranks(colours, spans, ends[:, 1])
+        if by_gaps:
+            fill_by_gaps(ranks, tell, threads, made)
+        else:
+            changes = _changes(ranks, tiles, parts, threads, total_type)
+            rows = spans_of(count, threads, max(1, STEP // count))
+            on_threads(threads, lambda number: _fill(tell, rows[number], changes, made), len(rows))
     return made
+
+
+def _tiles_of(count: int) -> list[tuple[int, int]]:
+    """Lines [first, last) of each word's row that are worked on together."""
+    row = -(-count // LANES) // 2 + 1
+    width = max(1, min(row, _TILE // (LANES * count)))
+    return [(first, min(first + width, row)) for first in range(0, row, width)]
+
+
+def _changes(
+    ranks: Ranks, tiles: list[tuple[int, int]], parts: list[tuple[int, int]], threads: int, total_type: np.dtype
+) -> np.ndarray:
+    """Changes of colour to each word, from those of its row.
+
+    Parameters
+    ----------
+    parts : spans [first, last) that are worked on one behind the other
+
+    Returns
+    -------
+    uint32[m, …] or uint64[m, …]
+    """
+    colours, spans, count = ranks.colours, ranks.spans, ranks.lasts.shape[1]
+    lines = -(-count // LANES)
+    totals = np.zeros((len(parts), count, tiles[-1][1] * LANES), total_type)
+    tasks = [(tile, part) for tile in tiles for part in range(len(parts))]
+
+    def count_tile(number: int) -> None:
+        tile, part = tasks[number]
+        first, last = parts[part]
+        width = tile[1] - tile[0]
+        counts = Counts(
+            aligned_zeros(2 * lines * LANES, colours.dtype),
+            aligned_zeros(count * width * LANES, np.dtype(np.uint8)),
+            np.zeros(count, np.uint8),
+            totals[part],
+        )
+        seen = ranks.lasts[:first].max(axis=0, initial=-1)
+        for stamp, span in _blocks((spans[first][0], spans[last - 1][1]), seen, counts.times):
+            for some in spans_of(span[1] - span[0], 1, max(1, _COMPARED // (width * LANES))):
+                check_wanted()
+                some = span[0] + some[0], span[0] + some[1]
+                _count_changes(colours, some, stamp - span[0], tile, counts)
+        _add_rows(tile, counts)
+
+    on_threads(threads, count_tile, len(tasks))
+    return totals[0] if len(parts) == 1 else totals.sum(axis=0, dtype=total_type)
 
 
 class Counts(NamedTuple):
@@ -123,21 +159,6 @@ class Counts(NamedTuple):
     """uint8[m], how often each word came since its row was added to the totals"""
     totals: np.ndarray
     """uint32[m, …] or uint64[m, …], the changes of whole rows"""
-
-
-class _Ends(NamedTuple):
-    """Of each word, int64[m], its length, and at which ranks it comes first and last."""
-
-    lengths: np.ndarray
-    firsts: np.ndarray
-    lasts: np.ndarray
-
-
-def aligned_zeros(size: int, kind: np.dtype) -> np.ndarray:
-    """Zeros from a multiple of 64 bytes on."""
-    room = np.zeros(size * kind.itemsize + 64, np.uint8)
-    first = -room.ctypes.data % 64
-    return room[first : first + size * kind.itemsize].view(kind)
 
 
 def _blocks(ranks: tuple[int, int], seen: np.ndarray, times: np.ndarray) -> Iterator[tuple[int, tuple[int, int]]]:
