@@ -96,24 +96,21 @@ def test_the_machine_of_two_gpus() -> None:
 
 
 def test_distances_of_words_on_two_gpus() -> None:
-    """What docs/ebwt.md says of the words that all pairs are measured of."""
+    """The table of docs/ebwt.md, and what it says of it."""
     records = read_records([MEASUREMENTS / "nvidia-h200-two-ebwt" / "ebwt.tsv"])
-    [parameters], [digest] = set(records["parameters"]), set(records["digest"])
-    took = 1e3 * records[records["metric"] == "time"].groupby(["stage", "gpus"])["value"].median()
-    page = " ".join((ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
-    told = re.search(
-        r"(\S+) words of (\S+) letters take (\S+) ms on one H200 and (\S+) on two, medians of nine by turns, (\S+) "
-        r"times: distances (\S+) ms and (\S+), (\S+) times, beside (\S+) for the words' way there, (\S+) for the "
-        r"order, (\S+) for the ranks' way to the second and (\S+) for the way back",
-        page,
-    )
-    assert told and digest
-    words, letters = (int(number.replace(",", "")) for number in told.groups()[:2])
-    assert parameters == f"letters={words * letters}; words={words}" and set(records["repeat"]) == set(range(9))
-    expected = []
-    for stage in ("total", "distances"):
-        one, two = took[stage, 1], took[stage, 2]
-        expected += [f"{one:.0f}", f"{two:.0f}", f"{one / two:.2f}"]
-    for stage in ("host_to_device", "order", "device_to_device", "device_to_host"):
-        expected.append(f"{took[stage, 2]:.1f}")
-    assert list(told.groups()[2:]) == expected
+    assert set(records["repeat"]) == set(range(9)) and (records.groupby("case")["digest"].nunique() == 1).all()
+    took = 1e3 * records[records["metric"] == "time"].groupby(["case", "gpus", "stage"])["value"].median()
+    page = (ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8")
+    lines = page.split("| words | GPUs | all |")[1].split("\n\n")[0].splitlines()[2:]
+    stages = "total", "host_to_device", "order", "distances", "device_to_device", "device_to_host"
+    cases = "2,000 words of 20,000 letters", "20,000 words of 5,000 letters"
+    assert set(cases) == set(records["case"]) and len(lines) == 4
+    for number, line in enumerate(lines):
+        case, gpus = cases[number // 2], 1 + number % 2
+        name, *cells = (cell.strip() for cell in line.split("|")[1:-1])
+        assert (name, cells[0]) == (case.replace("words of", "of") if gpus == 1 else "", str(gpus))
+        own = [took.get((case, gpus, stage)) for stage in stages]
+        assert cells[1:] == ["" if each is None else f"{each:.{1 if each < 100 else 0}f}" for each in own]
+    ratios = [f"{took[case, 1, stage] / took[case, 2, stage]:.2f}" for stage in stages[3::-3] for case in cases]
+    told = "Distances are {} and {} times as fast, and all is {} and {} times".format(*ratios)
+    assert told in " ".join(page.split())
