@@ -35,7 +35,8 @@ def drawn(seed: int) -> tuple[Words, np.ndarray]:
 @pytest.mark.parametrize("slab", [1 << 17, None])
 @pytest.mark.parametrize("seed", range(60))
 def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab: int | None) -> None:
-    """On one GPU and shared by all; with slabs that are short, too."""
+    """On one GPU and shared by all; with slabs that are short, and numbers of words of 16 and of 32 bits."""
+    monkeypatch.setattr(gpu_distances, "_FEW_WORDS", seed % 2 << 16)
     if slab:
         monkeypatch.setattr(gpu_distances, "_SLAB", slab)
     words, order = drawn(seed)

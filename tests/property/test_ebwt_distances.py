@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,39 @@ def test_more_words_than_a_set_has(count: int, longest: int, slab: int, monkeypa
     monkeypatch.setattr(cpu_gaps, "_TIMES_OF_SLAB", slab)
     for threads in (1, 2, 5):
         assert (cpu.distances(made, order, threads=threads) == expected).all()
+
+
+def test_more_words_than_slabs_are_made_smaller_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slabs of half as many times, of less than a step, too."""
+    draw = random.Random(5)
+    made = words_of(["".join(draw.choices("acgt", k=draw.randint(1, 9))) for _ in range(600)] + ["acgt" * 900])
+    order = cpu.order_conjugates(made)
+    expected = cpu.distances(made, order)
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", 0)
+    monkeypatch.setattr(cpu_gaps, "_MANY_WORDS", 500)
+    for times in (64, 128, 1 << 12):
+        monkeypatch.setattr(cpu_gaps, "_TIMES_OF_SLAB", times)
+        assert (cpu.distances(made, order) == expected).all()
+
+
+def test_what_counting_gaps_takes_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the matrix and a number for each rank: at least what a thread makes for the last members."""
+    words = words_of(["acgt" * 10] * 600)
+    order, asked = cpu.order_conjugates(words), []
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", 0)
+    monkeypatch.setattr(cpu_distances, "require_memory", lambda needed, *told: asked.append(needed))
+    made: list[int] = []
+    no_gaps = cpu_gaps._no_gaps
+
+    def noted(*arguments: Any) -> Any:
+        gaps = no_gaps(*arguments)
+        made.append(sum(array.nbytes for array in gaps))
+        return gaps
+
+    monkeypatch.setattr(cpu_gaps, "_no_gaps", noted)
+    cpu.distances(words, order)
+    assert len(made) == 2 and asked[0] >= max(made) + 8 * 600**2 + 2 * len(order)
+    assert asked[0] <= 3 * max(made) + 8 * 600**2 + 2 * len(order)
 
 
 @pytest.mark.parametrize("few", [0, 40])

@@ -179,3 +179,9 @@ def test_callers_get_from_a_gpu_what_they_get_from_the_cpu(played: str) -> None:
     assert (there.last.tolist(), there.indices.tolist()) == (here.last.tolist(), here.indices.tolist())
     found = warpseed.ebwt_distances(words, device="gpu:0").values.tolist()
     assert found == [[0 if i == j else truth.distance(u, v) for j, v in enumerate(words)] for i, u in enumerate(words)]
+
+
+def test_few_words_have_the_stretches_that_pairs_and_ranks_allow() -> None:
+    """A million threads at most, or as many as there are pairs; and each has a thousand ranks to look at."""
+    sizes = (65_536, 5), (65_536, 2), (65_536, 1_024), (100, 3), (40_000, 300)
+    assert [gpu_few_words.stretches_for(*size) for size in sizes] == [64, 64, 2, 1, 23]

@@ -105,12 +105,15 @@ def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: i
     monkeypatch.setattr(gpu_distances, "_SETS_OF_GAP", at_once)
     monkeypatch.setattr(gpu_distances, "_MOST_SETS", 1 << at_once)
     monkeypatch.setattr(gpu_distances, "_SLAB", 40 * at_once)
+    monkeypatch.setattr(gpu_distances, "_FEW_WORDS", seed % 2 << 16)
     m = 40 + 10 * seed
     weights = draw.random(m) ** 6 + 1e-3
     colours = draw.choice(m, 260, p=weights / weights.sum()).astype(np.uint32)
     ranked = gpu_distances._rank(played.package.asarray(colours), m, 0)
     counts = gpu_distances._count(ranked, 0, gpu_distances._before([ranked], 0))
     assert counts.tolist() == gaps_with(colours, m).tolist()
+    made = [arguments[2].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
+    assert max(made) == gpu_distances.bytes_of_sets(len(colours), m)
 
 
 @pytest.mark.parametrize("ranks", [5, 16, 63, 64, 260, 1_100])

@@ -64,8 +64,7 @@ def ebwt_distances(
     """The distances δ (Definition 24) of all pairs of a set of words; parameters and errors as for `ebwt_transform`.
 
     Several GPUs share the distances of words that have more than 65,536 letters, or are more than 1,024: the first
-    orders their conjugates, and each measures all pairs in a part of the order. Fewer stay on the first, and a line
-    says so.
+    orders their conjugates, and each counts in a part of the order. Fewer stay on the first, and a line says so.
 
     Returns
     -------

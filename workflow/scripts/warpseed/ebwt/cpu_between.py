@@ -88,7 +88,7 @@ def _pick(colours, span, first_word, gaps):
         gaps.places[uint64(each)] = 0
     while True:
         step = min(min(int64(gaps.members.shape[0]) - int64(1) - times, ranks - count), last - rank)
-        if step < int64(_LEAST_STEP) and (step < last - rank or step == int64(0)):
+        if step < int64(_LEAST_STEP) and rank > first and (step < last - rank or step == int64(0)):
             break
         for i in range(step):
             word = int64(colours[uint64(rank + int64(i))])

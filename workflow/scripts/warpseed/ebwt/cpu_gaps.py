@@ -15,7 +15,7 @@ import numpy as np
 from warpseed.compute.bit_sets import IN_SET, PLANES, SET, place_of
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import on_threads, spans_of
+from warpseed.compute.ranges import STEP, on_threads, spans_of
 from warpseed.compute.vectors import aligned_zeros
 from warpseed.ebwt.cpu_between import ADDED, TIMES, Gaps, count_rest, count_slab, open_words
 
@@ -113,7 +113,7 @@ def _count_part(ranks: Ranks, part: tuple[int, int], first_word: int) -> np.ndar
     open_words(latest, first_word, gaps)
     while first < last:
         check_wanted()
-        first = count_slab(ranks.colours, (first, last), first_word, gaps)
+        first = count_slab(ranks.colours, (first, min(first + STEP, last)), first_word, gaps)
     count_rest(gaps)
     return gaps.counts
 

@@ -156,7 +156,7 @@ def stop_of(positions, gap, end, start, first_rank):
 
 @scalar
 def sets_inside(start, stop):
-    """(first, last) of the sets of level 0 that are in a gap, uint32; as many where there are none."""
+    """(first, last) of the sets of level 0 that are in a gap, uint32; twice the same where there are none."""
     first, last = uint32(start + uint32(RANKS - 1)) >> uint32(_RANKS_BITS), stop >> uint32(_RANKS_BITS)
     return uint32(first), uint32(max(first, last))
 

@@ -1,11 +1,13 @@
-"""Distances of all pairs of words on GPUs: each pair is measured in shares of the ranks, one for each device.
+"""Distances of all pairs of words on GPUs: gaps of words are counted in shares of the ranks, one for each device.
 
-Shares of as many ranks are as much work, or nearly, whatever the words are: thousands, two, or one that is longer than
-all others. The first device has the order, and makes of it the word of each rank, its *colour*; the others are brought
-the colours of their shares, and need nothing else. Each lays out its ranks by words, is told where each word was last
-before them, and counts in how many gaps of each word every other one is (`gpu_between.py`): in one *slab* of stretches
-of ranks after the other, whose sets take little memory, and for WORDS words after the other. Then it adds up, in its
-share of the rows, what all of them counted, and makes distances of it.
+Shares of as many ranks are as much work, or nearly, whether words are thousands, two, or one that is longer than all
+others. (Of more than WORDS words, those with a low number are counted more often, as every pair is counted once;
+shares are equal where a word's number says nothing of its place in the order.) The first device has the order, and
+makes of it the word of each rank, its *colour*; the others are brought the colours of their shares, and need nothing
+else. Each lays out its ranks by words, is told where each word was last before them, and counts in how many gaps of
+each word every other one is (`gpu_between.py`): in one *slab* of stretches of ranks after the other, whose sets take
+little memory, and for WORDS words after the other. Then it adds up, in its share of the rows, what all of them
+counted, and makes distances of it.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def first_of(words, positions, word):
 def find_words(words, positions, first, offsets, firsts, lasts):
     """A thread a word: where its positions begin and end, and the first and the last of its ranks.
 
-    words : uint32[k], the word of each rank from the rank `first` on
+    words : uint16[k] or uint32[k], the word of each rank from the rank `first` on
     positions : uint32[k], their places in it, in the order of words
     offsets : int64[words + 1]
     firsts, lasts : int64[words], NEVER and -1 of a word that has none of these ranks

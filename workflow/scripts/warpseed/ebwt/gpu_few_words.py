@@ -21,7 +21,7 @@ from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import say
 
-__all__ = ["MOST_WORDS", "Found", "are_few", "bits_for", "came_together", "find_few", "stretches_for", "together"]
+__all__ = ["MOST_WORDS", "Found", "are_few", "bits_for", "came_together", "find_few", "together"]
 
 MOST_WORDS = 1 << 10
 """Words whose distances are asked for, at most."""
