@@ -63,19 +63,11 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
     count, size = len(words.offsets) - 1, len(order)
     threads = threads_for(size, threads)
     spans = spans_of(size, threads)
-    tiles = _tiles_of(count)
-    # Where there are few tiles the threads share the ranks.
-    parts = spans_of(len(spans), min(-(-threads // len(tiles)), len(spans)), len(spans))
     # Words and times have one type.
     colour_type = np.dtype(np.uint16 if 2 * count < _SHORT_TIMES else np.uint32)
-    total_type = np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
-    needed = 8 * count**2 + colour_type.itemsize * size
     by_gaps = count > _FEW_WORDS and words.lengths.max() < 1 << 32
-    if by_gaps:
-        needed += bytes_of_gaps(count, size, threads)
-    else:
-        row, width = tiles[-1][1], tiles[0][1]
-        needed += (len(parts) * row * total_type.itemsize + threads * width) * LANES * count
+    bytes_beside, fill = (bytes_of_gaps, fill_by_gaps) if by_gaps else (_bytes_of_changes, _fill_by_changes)
+    needed = 8 * count**2 + colour_type.itemsize * size + bytes_beside(count, size, threads)
     what = f"The distances of all pairs of {count:,} words take"
     require_memory(needed, what, "take fewer words, or a machine with more memory")
     with watch.stage("colours"):
@@ -92,13 +84,29 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
         made = np.zeros((count, count), np.int64)
         tell = Ends(words.lengths, ends[:, 0].min(axis=0), ends[:, 1].max(axis=0))
         ranks = Ranks(colours, spans, ends[:, 1])
-        if by_gaps:
-            fill_by_gaps(ranks, tell, threads, made)
-        else:
-            changes = _changes(ranks, tiles, parts, threads, total_type)
-            rows = spans_of(count, threads, max(1, STEP // count))
-            on_threads(threads, lambda number: _fill(tell, rows[number], changes, made), len(rows))
+        fill(ranks, tell, threads, made)
     return made
+
+
+def _bytes_of_changes(count: int, size: int, threads: int) -> int:
+    """Of memory that the changes to so many words take, which have `size` ranks."""
+    tiles = _tiles_of(count)
+    row, width = tiles[-1][1], tiles[0][1]
+    parts = _parts_of(len(spans_of(size, threads)), len(tiles), threads)
+    return (len(parts) * row * _total_type(size).itemsize + threads * width) * LANES * count
+
+
+def _fill_by_changes(ranks: Ranks, ends: Ends, threads: int, made: np.ndarray) -> None:
+    """Distances of all pairs, int64[m, m], as `cpu_gaps.fill_by_gaps`."""
+    count = made.shape[0]
+    changes = _changes(ranks, threads)
+    rows = spans_of(count, threads, max(1, STEP // count))
+    on_threads(threads, lambda number: _fill(ends, rows[number], changes, made), len(rows))
+
+
+def _total_type(size: int) -> np.dtype:
+    """What counts up to so many."""
+    return np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
 
 
 def _tiles_of(count: int) -> list[tuple[int, int]]:
@@ -108,21 +116,16 @@ def _tiles_of(count: int) -> list[tuple[int, int]]:
     return [(first, min(first + width, row)) for first in range(0, row, width)]
 
 
-def _changes(
-    ranks: Ranks, tiles: list[tuple[int, int]], parts: list[tuple[int, int]], threads: int, total_type: np.dtype
-) -> np.ndarray:
-    """Changes of colour to each word, from those of its row.
+def _parts_of(spans: int, tiles: int, threads: int) -> list[tuple[int, int]]:
+    """Spans [first, last) that are worked on one behind the other: of few tiles the threads share the ranks."""
+    return spans_of(spans, min(-(-threads // tiles), spans), spans)
 
-    Parameters
-    ----------
-    parts : spans [first, last) that are worked on one behind the other
 
-    Returns
-    -------
-    uint32[m, …] or uint64[m, …]
-    """
+def _changes(ranks: Ranks, threads: int) -> np.ndarray:
+    """Changes of colour to each word, from those of its row: uint32[m, …] or uint64[m, …]."""
     colours, spans, count = ranks.colours, ranks.spans, ranks.lasts.shape[1]
-    lines = -(-count // LANES)
+    lines, tiles, total_type = -(-count // LANES), _tiles_of(count), _total_type(len(colours))
+    parts = _parts_of(len(spans), len(tiles), threads)
     totals = np.zeros((len(parts), count, tiles[-1][1] * LANES), total_type)
     tasks = [(tile, part) for tile in tiles for part in range(len(parts))]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import WARPS
+from warpseed.ebwt.gpu_fast import lower_bound
 
 __all__ = [
     "GAPS",
@@ -122,19 +123,6 @@ def find_last(positions, cuts, stretch, first, last):
     end = int64(cuts[word, stretch])
     if end > cuts[word, 0]:
         last[word] = int64(positions[end - int64(1)]) + int64(first)
-
-
-@scalar
-def owner_of(ends, item):
-    """The first place of `ends`, which ascend, with more than `item`; there is one."""
-    first, last = int64(0), int64(ends.shape[0]) - int64(1)
-    while first < last:
-        middle = (first + last) >> int64(1)
-        if ends[middle] <= item:
-            first = middle + int64(1)
-        else:
-            last = middle
-    return first
 
 
 @scalar
@@ -358,7 +346,7 @@ def count_between(colours, positions, cuts, before, sets, ends, how, counts):
     number, words = int64(cuda.grid(1)) >> int64(_LANES_BITS), int64(cuts.shape[0])
     if number >= ends[ends.shape[0] - 1]:
         return
-    owner = owner_of(ends, number)
+    owner = lower_bound(ends, int64(0), int64(ends.shape[0]) - int64(1), number + int64(1))
     word, stretch = owner % words, first_stretch + owner // words
     if word >= first_word + int64(WORDS):
         return
