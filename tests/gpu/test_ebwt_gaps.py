@@ -9,7 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu_distances
+from warpseed.ebwt import cpu, gpu_counts, gpu_distances
 from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.words import Words
 from warpseed.sequences.names import Names
@@ -36,9 +36,9 @@ def drawn(seed: int) -> tuple[Words, np.ndarray]:
 @pytest.mark.parametrize("seed", range(60))
 def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab: int | None) -> None:
     """On one GPU and shared by all; with slabs that are short, and numbers of words of 16 and of 32 bits."""
-    monkeypatch.setattr(gpu_distances, "_FEW_WORDS", seed % 2 << 16)
+    monkeypatch.setattr(gpu_counts, "_FEW_WORDS", seed % 2 << 16)
     if slab:
-        monkeypatch.setattr(gpu_distances, "_SLAB", slab)
+        monkeypatch.setattr(gpu_counts, "_SLAB", slab)
     words, order = drawn(seed)
     expected = cpu.distances(words, order, threads=2)
     for devices in {(0,), tuple(range(device.device_count()))}:

@@ -64,6 +64,11 @@ class Stream:
         pass
 
 
+def _move_rows(to: int, step: int, of: int, step_of: int, width: int, rows: int, kind: int, stream: int) -> None:
+    for row in range(rows):
+        memmove(to + row * step, of + row * step_of, width)
+
+
 class OutOfMemoryError(MemoryError):
     """CuPy's."""
 
@@ -89,6 +94,7 @@ class PretendCupy:
                 memcpyHostToDevice=1,
                 memcpyDeviceToHost=2,
                 memcpyAsync=lambda to, of, size, kind, stream: memmove(to, of, size),
+                memcpy2DAsync=_move_rows,
                 hostRegister=lambda address, size, flags: None,
                 hostUnregister=lambda address: None,
                 memoryTypeHost=1,

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from warpseed.compute import device_ties, warp
 from warpseed.compute import gpu as device
-from warpseed.ebwt import gpu, gpu_between, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
+from warpseed.ebwt import (
+    gpu,
+    gpu_between,
+    gpu_counts,
+    gpu_distances,
+    gpu_fast,
+    gpu_few,
+    gpu_few_words,
+    gpu_order,
+    gpu_sets,
+)
 
 from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array, PretendCupy
@@ -17,13 +27,14 @@ from oracles.pretend_gpu import install
 
 __all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels"]
 
-MODULES = device_ties, gpu_between, gpu_fast, gpu_few, warp
-LAUNCHERS = device_ties, gpu_distances, gpu_few_words, gpu_order
+MODULES = device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, warp
+LAUNCHERS = device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
     gpu_fast.first_of, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
     gpu_fast.repeats,
-    gpu_between.add_counts, gpu_between.counted, gpu_between.end_word, gpu_between.joined_inside,
-    gpu_between.later_words, gpu_between.mark, gpu_between.sets_inside, gpu_between.take_marks,
+    gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member,
+    gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of, gpu_between.take_marks,
+    gpu_sets.before, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     warp.wait_for_blocks,
 )  # fmt: skip
@@ -65,7 +76,8 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    monkeypatch.setattr(gpu_distances, "from_device", from_device)
+    for module in (gpu_counts, gpu_distances):
+        monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
     for module in (gpu_order, gpu_few_words):
@@ -75,10 +87,10 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
-    monkeypatch.setattr(gpu_distances, "_BLOCK", 16)
-    monkeypatch.setattr(gpu_distances, "BLOCK", 32)
-    monkeypatch.setattr(gpu_distances, "_LEAST_STRETCH", 40)
-    monkeypatch.setattr(gpu_distances, "_GAPS_OF_STRETCH", 4)
-    monkeypatch.setattr(gpu_distances, "_SLAB", 100)
+    monkeypatch.setattr(gpu_counts, "_BLOCK", 16)
+    monkeypatch.setattr(gpu_counts, "BLOCK", 32)
+    monkeypatch.setattr(gpu_counts, "_LEAST_STRETCH", 40)
+    monkeypatch.setattr(gpu_counts, "_GAPS_OF_STRETCH", 4)
+    monkeypatch.setattr(gpu_counts, "_SLAB", 100)
     monkeypatch.setattr(gpu_few_words, "_LEAST_STRETCH", 10)
     return played

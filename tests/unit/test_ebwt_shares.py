@@ -16,8 +16,20 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
+from warpseed.compute import device_copies
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_between, gpu_distances, gpu_fast, gpu_few, gpu_few_words, gpu_order
+from warpseed.ebwt import (
+    cpu,
+    gpu,
+    gpu_between,
+    gpu_counts,
+    gpu_distances,
+    gpu_fast,
+    gpu_few,
+    gpu_few_words,
+    gpu_order,
+    gpu_sets,
+)
 from warpseed.ebwt.words import words_of
 
 SIZES = [
@@ -52,24 +64,25 @@ def test_every_rank_is_one_device_s_and_shares_are_equal(count: int, words: int,
 
 @pytest.mark.parametrize(("count", "words"), SIZES)
 def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) -> None:
-    """Those of a slab, which has as many stretches as fit, and of each stretch every word has enough ranks."""
-    stretch = gpu_distances._stretch_for(words)
-    assert stretch % gpu_between.RANKS == 0 and stretch >= 128 * words
+    """Those of the members of a slab, of as many stretches as fit. Of each stretch every word has enough ranks."""
+    stretch = gpu_counts._stretch_for(words)
+    assert stretch % gpu_sets.RANKS == 0 and stretch >= 128 * words
     of_slab = min(count, max(stretch, 1 << 23))
-    levels = gpu_distances._levels_for(words, of_slab)
-    smallest, largest = gpu_between.RANKS, gpu_between.RANKS * gpu_between.JOINED ** (levels - 1)
+    levels = gpu_counts._levels_for(words, of_slab)
+    smallest, largest = gpu_sets.RANKS, gpu_sets.RANKS * gpu_sets.JOINED ** (levels - 1)
     # A gap of words of one length is a few of the largest sets, one of a word that hardly comes some thousands.
-    assert words <= 3 * largest and of_slab <= largest << 13
-    assert largest == smallest or 3 * largest < 4 * words or largest << 11 < of_slab
-    assert gpu_distances.bytes_of_sets(count, words) <= levels * (of_slab // smallest) * 8 * gpu_between.LANES
-    assert gpu_distances.bytes_of_sets(count, words) <= 16 * levels * count
+    members = min(words, gpu_sets.WORDS)
+    assert members <= 3 * largest and of_slab <= largest << 13
+    assert largest == smallest or 3 * largest < 4 * members or largest << 11 < of_slab
+    assert gpu_counts.bytes_of_sets(count, words) <= levels * (of_slab // smallest) * 8 * gpu_sets.LANES
+    assert gpu_counts.bytes_of_sets(count, words) <= 16 * levels * count
 
 
 @pytest.mark.parametrize("devices", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", [*HOSTILE, *LONG])
 def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str, devices: int) -> None:
-    """The kernels as they are written: by devices of which each has a share of the ranks, in how many gaps of a word
-    every later one is."""
+    """The kernels as they are written: by devices of which each has a share of the ranks, in how many gaps of one word
+    of a pair the other is."""
     strings = [word[:70] for word in (HOSTILE | LONG)[name]]
     words, m = words_of(strings), len(strings)
     play_fast_kernels(monkeypatch)
@@ -77,7 +90,7 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
     order = gpu_order.order_of(there, at_once=False)
     colours = there.words_of[order]
     shares = gpu_distances.shares_of(len(order), devices)
-    ranked = [gpu_distances._rank(colours[share], m, share.start) for share in shares]
+    ranked = [gpu_counts.rank_words(colours[share], m, share.start) for share in shares]
     total = np.zeros((m, m), np.int64)
     for number, (share, own) in enumerate(zip(shares, ranked, strict=True)):
         assert sorted(own.positions.tolist()) == list(range(share.stop - share.start))
@@ -86,9 +99,7 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
             assert own.positions[own.cuts[word, 0] : own.cuts[word, -1]].tolist() == ranks.tolist()
             ends = (share.start + ranks[0], share.start + ranks[-1]) if len(ranks) else (gpu_fast.NEVER, -1)
             assert (own.firsts[word], own.lasts[word]) == ends
-        counts = gpu_distances._count(own, share.start, gpu_distances._before(ranked, number))
-        assert counts.tolist() == counts.T.tolist()
-        total += counts
+        total += gpu_counts.count_gaps(own, share.start, gpu_counts.lasts_before(ranked, number), 0)
     assert total.tolist() == gaps_with(np.asarray(colours), m).tolist()
 
 
@@ -97,56 +108,108 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
 def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:
     """More words than a warp sees, gaps of more sets than the largest has, and words that hardly ever come."""
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(seed)
-    for module in (gpu_between, gpu_distances):
+    for module in (gpu_between, gpu_counts, gpu_distances, gpu_sets):
         monkeypatch.setattr(module, "WORDS", 32)
-        monkeypatch.setattr(module, "GAPS", 2 + at_once)
-        monkeypatch.setattr(module, "RANKS", 4)
-    monkeypatch.setattr(gpu_between, "_RANKS_BITS", 2)
-    monkeypatch.setattr(gpu_distances, "_SETS_OF_GAP", at_once)
-    monkeypatch.setattr(gpu_distances, "_MOST_SETS", 1 << at_once)
-    monkeypatch.setattr(gpu_distances, "_SLAB", 40 * at_once)
-    monkeypatch.setattr(gpu_distances, "_FEW_WORDS", seed % 2 << 16)
+        monkeypatch.setattr(module, "GAPS", 2 + at_once, raising=False)
+        monkeypatch.setattr(module, "RANKS", 4, raising=False)
+        monkeypatch.setattr(module, "RANKS_BITS", 2, raising=False)
+    monkeypatch.setattr(gpu_counts, "_SETS_OF_GAP", at_once)
+    monkeypatch.setattr(gpu_counts, "_MOST_SETS", 1 << at_once)
+    monkeypatch.setattr(gpu_counts, "_SLAB", 40 * at_once)
+    monkeypatch.setattr(gpu_counts, "_FEW_WORDS", seed % 2 << 16)
     m = 40 + 10 * seed
     weights = draw.random(m) ** 6 + 1e-3
     colours = draw.choice(m, 260, p=weights / weights.sum()).astype(np.uint32)
-    ranked = gpu_distances._rank(played.package.asarray(colours), m, 0)
-    counts = gpu_distances._count(ranked, 0, gpu_distances._before([ranked], 0))
-    assert counts.tolist() == gaps_with(colours, m).tolist()
-    made = [arguments[2].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
-    assert max(made) == gpu_distances.bytes_of_sets(len(colours), m)
+    ranked = gpu_counts.rank_words(played.package.asarray(colours), m, 0)
+    before = gpu_counts.lasts_before([ranked], 0)
+    counts = [gpu_counts.count_gaps(ranked, 0, before, first_word) for first_word in range(0, m, 32)]
+    assert np.concatenate(counts, axis=1).tolist() == gaps_with(colours, m).tolist()
+    made = [arguments[1].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
+    assert 0 < max(made) <= gpu_counts.bytes_of_sets(len(colours), m)
 
 
-@pytest.mark.parametrize("ranks", [5, 16, 63, 64, 260, 1_100])
-def test_sets_of_every_level_up_to_the_last_rank(monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
+@pytest.mark.parametrize("times", [5, 16, 63, 64, 260, 1_100])
+def test_sets_of_every_level_up_to_the_last_time(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(times)
+    members, levels, count = draw.integers(0, gpu_sets.WORDS, times), 4, times // gpu_sets.RANKS
+    there = played.package.asarray(members.astype(np.uint16))
+    sets = played.package.empty((levels, count * gpu_sets.LANES), np.uint64)
+    gpu_counts.launch(gpu_sets.make_sets, sets.shape[1], 64, there, sets.reshape(-1))
+    for level in range(levels):
+        if level:
+            gpu_counts.launch(gpu_sets.join_sets, sets.shape[1], 64, level, sets)
+        of_level, size = np.asarray(sets[level]).reshape(count, gpu_sets.LANES), gpu_sets.JOINED**level
+        for begin in range(count - size + 1):
+            expected = np.zeros((64, gpu_sets.LANES), np.uint64)
+            inside = members[begin * gpu_sets.RANKS : (begin + size) * gpu_sets.RANKS]
+            expected[inside // gpu_sets.LANES, inside % gpu_sets.LANES] = 1
+            bits = (of_level[begin] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
+            assert np.array_equal(bits, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
+@pytest.mark.parametrize("ranks", [1, 31, 32, 33, 500])
+def test_members_and_their_times(monkeypatch: pytest.MonkeyPatch, ranks: int, dtype: type) -> None:
+    """Of words of which few, many or all are members, or none."""
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(ranks)
-    colours, levels, count = draw.integers(0, 3_000, ranks).astype(np.uint16), 4, ranks // gpu_between.RANKS
-    there = played.package.asarray(colours)
-    for first_word in (0, gpu_between.WORDS):
-        sets = played.package.empty((levels, count * gpu_between.LANES), np.uint64)
-        gpu_distances.launch(gpu_between.make_sets, sets.shape[1], 64, there, first_word, sets.reshape(-1))
-        for level in range(levels):
-            if level:
-                gpu_distances.launch(gpu_between.join_sets, sets.shape[1], 64, level, sets)
-            of_level = np.asarray(sets[level]).reshape(count, gpu_between.LANES)
-            size = gpu_between.JOINED**level
-            for begin in range(count - size + 1):
-                expected = np.zeros((64, gpu_between.LANES), np.uint64)
-                inside = colours[begin * gpu_between.RANKS : (begin + size) * gpu_between.RANKS].astype(np.int64)
-                inside = inside[(inside >= first_word) & (inside < first_word + gpu_between.WORDS)] - first_word
-                expected[inside // gpu_between.LANES, inside % gpu_between.LANES] = 1
-                bits = (of_level[begin] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
-                assert np.array_equal(bits, expected)
+    for most in (2 * gpu_sets.WORDS, 20 * gpu_sets.WORDS):
+        colours = draw.integers(0, most, ranks).astype(dtype)
+        for first_word in range(0, most + 1, gpu_sets.WORDS):
+            is_member = (colours >= first_word) & (colours < first_word + gpu_sets.WORDS)
+            there, size = played.package.asarray(colours), int(is_member.sum())
+            members, times = gpu_counts._take_members(there, first_word, size, most)
+            assert members.tolist() == (colours[is_member] - first_word).tolist()
+            known = np.concatenate([[0], np.cumsum(is_member)[:-1]])
+            blocks = np.arange(ranks) >> 5
+            found = [
+                int(times[block] >> np.uint64(32)) + (int(times[block]) & ((1 << (rank & 31)) - 1)).bit_count()
+                for rank, block in enumerate(blocks)
+            ]
+            assert found == known.tolist()
+
+
+def test_all_words_are_members_of_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = play_fast_kernels(monkeypatch)
+    colours = played.package.asarray(np.arange(10, dtype=np.uint16))
+    members, times = gpu_counts._take_members(colours, 0, 10, gpu_sets.WORDS)
+    assert members is colours and len(times) == 0
+
+
+@pytest.mark.parametrize("words", [1, 5, 31, 32, 33, 64, 65, 96, 128, 250, 320])
+def test_every_pair_is_counted_once_and_each_word_for_half_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, words: int
+) -> None:
+    monkeypatch.setattr(gpu_between, "WORDS", 32)
+    is_counted, chunk = gpu_between.is_counted.py_func, np.arange(words) // 32
+    table = np.array([[is_counted(u, v, words) for v in range(words)] for u in range(words)])
+    assert np.array_equal(table | table.T, np.ones((words, words), bool))
+    assert np.array_equal(table & table.T, chunk[:, None] == chunk)
+    chunks = -(-words // 32)
+    looked_at = [len(set(chunk[row].tolist())) for row in table]
+    assert set(looked_at) <= {chunks // 2, (chunks + 1) // 2, chunks // 2 + 1}
+    # Where chunks face each other no half of the file has all that are looked at more often.
+    if chunks % 4 == 0 and words % 32 == 0:
+        assert sum(looked_at[: words // 2]) == sum(looked_at[words // 2 :])
+
+
+@pytest.mark.parametrize("members", [[0], [5], [0, 0, 0], [60, 50, 1], [50, 50, 50], [101, 99, 2, 300, 1, 1]])
+def test_slabs_have_few_members_or_one_stretch(monkeypatch: pytest.MonkeyPatch, members: list[int]) -> None:
+    monkeypatch.setattr(gpu_counts, "_SLAB", 100)
+    slabs = gpu_counts._slabs_of(np.array(members))
+    assert [rank for slab in slabs for rank in range(*slab)] == list(range(len(members)))
+    for number, (begin, end) in enumerate(slabs):
+        assert sum(members[begin:end]) <= 100 or end == begin + 1
+        assert number + 1 == len(slabs) or sum(members[begin : end + 1]) > 100
 
 
 def gaps_with(colours: np.ndarray, m: int) -> np.ndarray:
-    """int64[m, m], symmetric: in how many gaps of the earlier of two words the later one is, by looking at all."""
-    found = np.zeros((m, m), np.int64)
+    """int64[m, m], of each word in how many of its gaps each other one is, if they are counted, by looking at all."""
+    found, is_counted = np.zeros((m, m), np.int64), gpu_between.is_counted.py_func
     for word in range(m):
-        ranks = np.flatnonzero(colours == word)
-        for first, last in pairwise(ranks):
-            inside = np.unique(colours[first + 1 : last])
-            found[word, inside[inside > word]] += 1
-    return found + found.T
+        for first, last in pairwise(np.flatnonzero(colours == word)):
+            for member in set(colours[first + 1 : last].tolist()):
+                found[word, member] += is_counted(word, member, m)
+    return found
 
 
 @pytest.mark.parametrize("devices", [(0, 1), (1, 0, 2), (0, 1, 2, 3, 4)])
@@ -159,6 +222,25 @@ def test_drawn_words_are_measured_as_on_the_cpu(gpus: Played, seed: int, devices
     assert found.distances is not None
     assert found.distances.tolist() == cpu.distances(words, cpu.order_conjugates(words)).tolist()
     assert set(gpus.where("count_between")) == set(devices)
+
+
+@pytest.mark.parametrize("are_locked", [False, True])
+@pytest.mark.parametrize("devices", [(0,), (1, 0), (2, 0, 1)])
+@pytest.mark.parametrize("count", [33, 64, 70, 100, 128])
+def test_many_members_are_counted_one_after_the_other(
+    gpus: Played, monkeypatch: pytest.MonkeyPatch, count: int, devices: tuple[int, ...], are_locked: bool
+) -> None:
+    """And what was counted for some is on its way to the host, to memory that is locked or not, by rows and columns."""
+    for module in (gpu_between, gpu_counts, gpu_distances, gpu_sets):
+        monkeypatch.setattr(module, "WORDS", 32)
+    monkeypatch.setattr(device_copies, "is_locked", lambda array: are_locked)
+    draw = np.random.default_rng(count)
+    words = words_of(["".join(draw.choice([*"ab"], draw.integers(1, 9))) for _ in range(count)])
+    found = gpu.find(words, distances=True, devices=devices, watch=Stopwatch())
+    assert found.distances is not None
+    assert found.distances.tolist() == cpu.distances(words, cpu.order_conjugates(words)).tolist()
+    counted = [arguments[7][0] for _, kernel, arguments in gpus.launched if kernel == "count_between"]
+    assert set(counted) == set(range(0, count, 32))
 
 
 @pytest.mark.parametrize("strings", [["a" * 60], ["a" * 30, "a" * 31], ["ab" * 20, "ba" * 21], ["a", "a", "a"], ["b"]])
@@ -199,12 +281,12 @@ def test_the_others_are_brought_the_words_of_their_ranks(gpus: Played, devices: 
 @pytest.mark.parametrize("device", ["gpu", "gpu:0,1"])
 def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     asked: set[int] = set()
-    for module, name in ((gpu_order, "copied_from_host"), (gpu_distances, "copied_to_host"), (gpu, "copied_to_host")):
+    for module, name in ((gpu_order, "copied_from_host"), (gpu_distances, "sent_to_host"), (gpu, "copied_to_host")):
         done = getattr(module, name)
 
-        def noted(value: Any, threads: int, done: Any = done, **how: Any) -> Any:
-            asked.add(threads)
-            return done(value, threads, **how)
+        def noted(*given: Any, done: Any = done, **how: Any) -> Any:
+            asked.add(given[-1])
+            return done(*given, **how)
 
         monkeypatch.setattr(module, name, noted)
     for call in (warpseed.ebwt_distances, warpseed.ebwt_transform):
@@ -218,7 +300,6 @@ def test_what_the_page_says_is_shared() -> None:
     letters, words = f"{gpu_few.MOST_FEW:,}", f"{gpu_few_words.MOST_WORDS:,}"
     assert f"words are few: up to {letters} letters, and up to {words} words." in page
     assert f"takes up to {gpu._BYTES} bytes a letter, every other {gpu._BYTES_BESIDE} a letter of its share" in page
-    assert f"and each {gpu._PAIR_BYTES} for each entry of the matrix" in page
     assert f"more than {letters} letters, or are more than {words}:" in " ".join(
         str(warpseed.ebwt_distances.__doc__).split()
     )

@@ -131,7 +131,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
     prefixes = words.view(np.uint8).reshape(8, 8)
     written, cuts = Written(prefixes, rows, rows), borders.reshape(4, 2)
-    between = words.view(np.uint16), rows, cuts, borders, words, borders, (0, 1, 9, 2, 2), rows.reshape(4, 2)
+    of_members = words.view(np.uint16), rows, cuts, borders, words, words
+    between = *of_members, borders, (0, 1, 9, 2, 2), rows.reshape(4, 2)
     return {
         "write_conjugates": (words.view(np.uint8), borders, written),
         "number_conjugates": (9, rows),
@@ -150,13 +151,15 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "put_last_letters": (words.view(np.uint8), rows, borders, rows, words.view(np.uint8), borders),
         "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
         "find_words": (rows, rows, 5, borders, borders, borders),
-        "make_sets": (words.view(np.uint16), 5, words),
+        "count_members": (borders.reshape(4, 2), words.reshape(2, 4)),
+        "mark_members": (words.view(np.uint16), 5, rows, rows),
+        "take_members": (words.view(np.uint16), 5, rows, rows, words, words.view(np.uint16)),
+        "make_sets": (words.view(np.uint16), words),
         "join_sets": (1, words.reshape(2, 4)),
-        "count_warps": (borders.reshape(4, 2), 1, borders.reshape(4, 2)),
-        "find_last": (rows, borders.reshape(4, 2), 1, 5, borders),
+        "count_warps": (borders.reshape(4, 2), 1, 5, borders.reshape(4, 2)),
+        "find_last": (rows, borders.reshape(4, 2), 1, 5, borders, borders),
         "count_between": between,
-        "mirror_counts": (rows.reshape(4, 2),),
-        "put_distances": (rows.reshape(4, 2), 1, borders, borders, borders, borders.reshape(4, 2)),
+        "put_distances": (rows.reshape(4, 2), 1, 5, borders, borders, borders, borders.reshape(4, 2)),
         "order_few": (words.view(np.uint8), rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "group_few": (rows, words.reshape(2, 4), rows.reshape(4, 2)),
         "measure_few": (rows, rows.reshape(4, 2)),

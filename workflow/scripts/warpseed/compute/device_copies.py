@@ -31,7 +31,15 @@ from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["copied_from_host", "copied_to_device", "copied_to_host", "from_device", "sent_from_host"]
+__all__ = [
+    "copied_from_host",
+    "copied_to_device",
+    "copied_to_host",
+    "from_device",
+    "sent_from_host",
+    "sent_to_host",
+    "wait_for_sent",
+]
 
 _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
@@ -111,6 +119,32 @@ def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) 
     else:
         _copy_in_pieces([(host, value)], threads, to_device=False)
     return host
+
+
+def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
+    """Copy some rows and columns of a matrix to the host; to locked memory beside what this thread puts on its stream
+    from now on, until `wait_for_sent`.
+
+    Parameters
+    ----------
+    value, out : of the same shape and type, [rows, columns], the columns one behind the other
+        They must stay as they are until then.
+    """
+    if not value.size:
+        return
+    if not is_locked(out):
+        out[...] = copied_to_host(cupy().ascontiguousarray(value), threads)
+        return
+    runtime, stream = cupy().cuda.runtime, kept_stream("copies")
+    stream.wait_event(cupy().cuda.get_current_stream().record())
+    rows, width = len(value), value.shape[1] * value.itemsize
+    to, of = (out.ctypes.data, out.strides[0]), (value.data.ptr, value.strides[0])
+    runtime.memcpy2DAsync(*to, *of, width, rows, runtime.memcpyDeviceToHost, stream.ptr)
+
+
+def wait_for_sent() -> None:
+    """Let this thread's stream wait until all that `sent_to_host` has begun on the current device is done."""
+    cupy().cuda.get_current_stream().wait_event(kept_stream("copies").record())
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:

@@ -12,7 +12,7 @@ from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_order
-from warpseed.ebwt.gpu_distances import bytes_of_sets, shared_distances
+from warpseed.ebwt.gpu_distances import bytes_of_distances, shared_distances
 from warpseed.ebwt.gpu_few import MOST_FEW
 from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords
@@ -27,8 +27,6 @@ _BYTES = 96
 _BYTES_BESIDE = 48
 """Of the memory of every other device that a letter of its share takes, at most: its word and its place, and sorting
 these."""
-_PAIR_BYTES = 16
-"""That a pair of words takes."""
 _MOST = 1 << 32
 """Conjugates have ranks of 32 bits."""
 _OF_FREE = 0.9
@@ -112,7 +110,7 @@ def bytes_needed(letters: int, words: int, distances: bool, devices: int, number
     """Of the memory of one of some devices, at most; the first has the number 0."""
     share = -(-letters // devices)
     needed = _BYTES_BESIDE * share if number > 0 else _BYTES * letters
-    return needed + (bytes_of_sets(share, words) + _PAIR_BYTES * words**2 if distances else 0)
+    return needed + (bytes_of_distances(share, words) if distances else 0)
 
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:

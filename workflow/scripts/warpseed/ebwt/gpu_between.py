@@ -1,44 +1,30 @@
 """Kernels that count between how many ranks of a word another one has some.
 
-The ranks between two of a word that follow each other are a *gap* of it. Which of WORDS words have a rank among some
-ranks is a *set* of them, a bit for each word of what a warp holds: of word w bit w // 32 of lane w % 32. Sets of RANKS
-ranks that follow each other are made once, and of JOINED, JOINED² … times as many. A gap's is that of a few of these,
-which may overlap, and of the ranks at its two ends, which are looked at one by one. So a warp sees which of WORDS words
-are in a gap with a few reads of memory. How often each was is counted where its bit is: the bits 2^k of all counts are
-one number of 64 bits a lane, a *plane*, and sets are added to planes as numbers are, with a carry.
+The ranks between two of a word that follow each other are a *gap* of it. Which of WORDS words, the *members*, are in a
+gap is a set that a warp puts together with a few reads of memory (`gpu_sets.py`): of sets that were made before, and of
+what is at its two ends, which is looked at one by one. How often each member was in one is counted where its bit is:
+the bits 2^k of all counts are one number of 64 bits a lane, a *plane*, and sets are added to planes as numbers are,
+with a carry.
 """
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import WARPS
 from warpseed.ebwt.gpu_fast import lower_bound
+from warpseed.ebwt.gpu_sets import LANES, LANES_BITS, RANKS_BITS, WORDS, joined_inside, sets_inside, time_of
 
 __all__ = [
     "GAPS",
-    "JOINED",
-    "LANES",
-    "RANKS",
     "SQUARE",
-    "WORDS",
     "count_between",
     "count_warps",
     "find_last",
-    "join_sets",
-    "make_sets",
-    "mirror_counts",
+    "is_counted",
     "put_distances",
 ]
 
-_LANES_BITS = 5
-LANES = 1 << _LANES_BITS
-WORDS = 64 * LANES
-_RANKS_BITS = 4
-RANKS = 1 << _RANKS_BITS
-"""Ranks of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
-_JOINED_BITS = 2
-JOINED = 1 << _JOINED_BITS
 GAPS = 224
 """That a warp counts in its planes, at most: eight of them hold 255."""
 _AT_ONCE = 4
@@ -47,89 +33,72 @@ _HALVES = 2
 """Numbers of 32 bits of a lane's set: it is put together from these."""
 _MARKS = WARPS * _AT_ONCE * _HALVES * LANES
 _EVERY_EIGHTH = 0x0101010101010101
-_MIRRORED_ROWS = 8
+_ALL_LANES = 0xFFFFFFFF
+_ROWS_AT_ONCE = 8
 _SQUARE_ROW = LANES + 1
 _SQUARE = LANES * _SQUARE_ROW
-SQUARE = _MIRRORED_ROWS * LANES
-"""Threads of a block of `mirror_counts`."""
+SQUARE = _ROWS_AT_ONCE * LANES
+"""Threads of a block of `put_distances`."""
 
 
-@kernel
-def make_sets(colours, first_word, sets):
-    """A warp RANKS ranks: which words they are of.
+@scalar
+def is_counted(word, member, words):
+    """Whether of two words it is the gaps of the first one that are counted, in which the other one is.
 
-    colours : uint16[k] or uint32[k], the word of each rank
-    first_word : of the WORDS words of the sets
-    sets : uint64[levels * (k // RANKS) * LANES], each level's one behind the other; level 0 is written
+    Of words of one chunk of WORDS it is so of both. Else it is of the one from which it is not as far to the other's
+    chunk, around the circle of all chunks; of chunks that face each other, of every second one. So each word is looked
+    at for half of the others.
     """
-    i = int64(cuda.grid(1))
-    lane, rank = uint32(i) & uint32(LANES - 1), uint64(i >> int64(_LANES_BITS)) << uint64(_RANKS_BITS)
-    if rank + uint64(RANKS) > uint64(colours.shape[0]):
-        return
-    bits = uint64(0)
-    for k in range(RANKS):
-        word = uint32(uint32(colours[rank + uint64(k)]) - uint32(first_word))
-        if word < uint32(WORDS) and uint32(word & uint32(LANES - 1)) == lane:
-            bits |= uint64(1) << uint64(word >> uint32(_LANES_BITS))
-    sets[uint64(i)] = bits
+    chunks = (int64(words) + int64(WORDS - 1)) // int64(WORDS)
+    chunk, to = int64(word) // int64(WORDS), int64(member) // int64(WORDS)
+    if chunk == to:
+        return True
+    steps = to - chunk if to > chunk else to - chunk + chunks
+    if int64(2) * steps != chunks:
+        return int64(2) * steps < chunks
+    return ((chunk % steps + chunk // steps) & int64(1)) == int64(0)
 
 
 @kernel
-def join_sets(level, sets):
-    """A thread a lane of a set: those of JOINED times as many ranks, of a level and the one below it.
-
-    level : that is written
-    sets : uint64[levels, count * LANES]; sets that would go beyond the last rank are left
-    """
-    i, count = int64(cuda.grid(1)), int64(sets.shape[1]) >> int64(_LANES_BITS)
-    size = int64(1) << (int64(_JOINED_BITS) * (int64(level) - int64(1)))
-    if (i >> int64(_LANES_BITS)) + int64(JOINED) * size > count:
-        return
-    step = size << int64(_LANES_BITS)
-    bits = uint64(0)
-    for part in range(JOINED):
-        bits |= sets[level - 1, uint64(i + int64(part) * step)]
-    sets[level, uint64(i)] = bits
-
-
-@kernel
-def count_warps(cuts, first_stretch, warps):
-    """A thread a stretch and word: how many warps serve its gaps.
+def count_warps(cuts, first_stretch, first_word, warps):
+    """A thread a stretch and word: how many warps serve its gaps, none where members are not looked for in these.
 
     cuts : as of `count_between`
     first_stretch : of those that are served
+    first_word : the first member
     warps : int64[stretches, words]
     """
     i, words = int64(cuda.grid(1)), int64(warps.shape[1])
     stretch, word = i // words, i % words
     if stretch >= warps.shape[0]:
         return
-    at = int64(first_stretch) + stretch
-    gaps = int64(cuts[word, at + int64(1)]) - int64(cuts[word, at])
+    at, gaps = int64(first_stretch) + stretch, int64(0)
+    if is_counted(word, int64(first_word), words):
+        gaps = int64(cuts[word, at + int64(1)]) - int64(cuts[word, at])
     warps[stretch, word] = (gaps + int64(GAPS - 1)) // int64(GAPS)
 
 
 @kernel
-def find_last(positions, cuts, stretch, first, last):
-    """A thread a word: its last rank before a stretch, where the device has one.
+def find_last(positions, cuts, stretch, first, before, last):
+    """A thread a word: its last rank before a stretch.
 
     positions : as of `count_between`, less `first`
     cuts : as there
-    last : int64[words]; it stays where there is none
+    before : int64[words], that before all of the device's
+    last : int64[words]
     """
     word = int64(cuda.grid(1))
     if word >= cuts.shape[0]:
         return
     end = int64(cuts[word, stretch])
-    if end > cuts[word, 0]:
-        last[word] = int64(positions[end - int64(1)]) + int64(first)
+    last[word] = int64(positions[end - int64(1)]) + int64(first) if end > cuts[word, 0] else before[word]
 
 
 @scalar
-def later_words(before, word, first_word, lane):
-    """The words whose last rank was behind that of a word, where that had one: bits of a lane."""
+def later_members(before, word, first_word, lane):
+    """The members whose last rank was behind that of a word, where that had one: bits of a lane."""
     mine, bits, words = before[word], uint64(0), int64(before.shape[0])
-    for bit in range(int64(WORDS >> _LANES_BITS)):
+    for bit in range(int64(WORDS >> LANES_BITS)):
         other = int64(first_word) + bit * int64(LANES) + lane
         if other < words and before[other] > mine:
             bits |= uint64(1) << uint64(bit)
@@ -137,75 +106,35 @@ def later_words(before, word, first_word, lane):
 
 
 @scalar
-def stop_of(positions, gap, end, start, first_rank):
-    """Where the gap ends that begins at `start` and belongs to a place of the positions: at once from `end` on."""
-    return uint32(positions[gap] - first_rank) if gap < end else start
+def stop_of(stops, lane, is_gap, start):
+    """Where one of LANES gaps ends, which begins at `start`: at once if it is none.
 
-
-@scalar
-def sets_inside(start, stop):
-    """(first, last) of the sets of level 0 that are in a gap, uint32; twice the same where there are none."""
-    first, last = uint32(start + uint32(RANKS - 1)) >> uint32(_RANKS_BITS), stop >> uint32(_RANKS_BITS)
-    return uint32(first), uint32(max(first, last))
-
-
-@scalar
-def end_word(colours, start, stop, first_word):
-    """The word of one of those ranks of a gap that are in no set inside it, a lane a rank, less the first word.
-
-    WORDS or more where the lane has no rank, or its word is none of WORDS.
+    stops : each lane's
     """
+    stop = uint32(cuda.shfl_sync(_ALL_LANES, int32(stops), int32(lane)))
+    return stop if is_gap else start
+
+
+@scalar
+def end_member(members, start, stop):
+    """The member at one of those times of a gap that are in no set inside it, a lane a time; WORDS if it has none."""
     lane = uint32(cuda.threadIdx.x) & uint32(LANES - 1)
     first, last = sets_inside(start, stop)
-    inside = uint32(first << uint32(_RANKS_BITS)) if first < last else stop
-    behind = uint32(last << uint32(_RANKS_BITS)) if first < last else stop
+    inside = uint32(first << uint32(RANKS_BITS)) if first < last else stop
+    behind = uint32(last << uint32(RANKS_BITS)) if first < last else stop
     head = uint32(inside - start)
     at = uint32(start + lane) if lane < head else uint32(behind + uint32(lane - head))
-    return uint32(uint32(colours[at]) - first_word) if at < stop else uint32(WORDS)
+    return uint32(members[at]) if at < stop else uint32(WORDS)
 
 
 @scalar
-def mark(word, marks, room):
-    """Mark a word of WORDS, from a place on where the warp's marks of a gap begin."""
-    if word < uint32(WORDS):
-        half = uint32(word >> uint32(_LANES_BITS + 5)) << uint32(_LANES_BITS)
-        bit = uint32(word >> uint32(_LANES_BITS)) & uint32(31)
-        to = uint32(room + uint32(half | (word & uint32(LANES - 1))))
+def mark(member, marks, room):
+    """Mark a member, from a place on where the warp's marks of a gap begin."""
+    if member < uint32(WORDS):
+        half = uint32(member >> uint32(LANES_BITS + 5)) << uint32(LANES_BITS)
+        bit = uint32(member >> uint32(LANES_BITS)) & uint32(31)
+        to = uint32(room + uint32(half | (member & uint32(LANES - 1))))
         cuda.atomic.or_(marks, to, uint32(uint32(1) << uint32(bit)))
-
-
-@scalar
-def set_at(sets, begin, number, last_number, last):
-    """A lane of a set that begins at `number`, of those that end in a gap with the set before `last`; the last of them
-    where it would go beyond that; none where it would begin there.
-
-    begin : the place in `sets` of the first set's lane
-    """
-    at = uint32(min(number, last_number))
-    return sets[uint32(begin + uint32(at << uint32(_LANES_BITS)))] if number < last else uint64(0)
-
-
-@scalar
-def joined_inside(sets, of_level, levels, start, stop):
-    """The words of all sets that are in a gap, bits of a lane.
-
-    of_level : numbers of `sets` of one level
-    """
-    first, last = sets_inside(start, stop)
-    level = uint32(uint32(31) - uint32(cuda.clz(uint32(last - first)))) >> uint32(_JOINED_BITS - 1)
-    level = uint32(min(uint32(level), uint32(levels - uint32(1))))
-    size = uint32(uint32(1) << uint32(uint32(_JOINED_BITS) * level))
-    begin = uint32(uint32(level * of_level) + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
-    last_number = uint32(last - size)
-    second, third = uint32(first + size), uint32(first + uint32(size + size))
-    fourth = uint32(third + size)
-    bits = set_at(sets, begin, first, last_number, last) | set_at(sets, begin, second, last_number, last)
-    bits |= set_at(sets, begin, third, last_number, last) | set_at(sets, begin, fourth, last_number, last)
-    at = uint32(fourth + size)
-    while at < last:
-        bits |= set_at(sets, begin, at, last_number, last)
-        at = uint32(at + size)
-    return bits
 
 
 @scalar
@@ -254,15 +183,15 @@ def eight_counts(planes, bit):
 
 
 @scalar
-def add_counts(planes, word, first_word, lane, counts):
+def add_counts(planes, word, lane, counts):
     """Add what planes count to the counts of a word."""
     for bit in range(int64(8)):
         eight = eight_counts(planes, bit)
         for byte in range(int64(8)):
             count = uint32(uint8(eight >> uint64(int64(8) * byte)))
-            other = int64(first_word) + (bit + int64(8) * byte) * int64(LANES) + lane
-            if count and other < counts.shape[1]:
-                cuda.atomic.add(counts, (word, other), count)
+            member = (bit + int64(8) * byte) * int64(LANES) + lane
+            if count and member < counts.shape[1]:
+                cuda.atomic.add(counts, (word, member), count)
 
 
 @scalar
@@ -271,46 +200,50 @@ def counted(read, marks, gaps, known, how):
 
     Parameters
     ----------
-    read : (colours, positions, sets), as of `count_between`
+    read : (members, positions, times, sets), as of `count_between`
     marks : uint32[_MARKS], of the block, in shared memory
-    gaps : (first, end, start): places of the positions that they belong to, uint64, and where the first of them begins,
-        uint32
-    known : uint64, the words that are in the first one before these stretches
-    how : (first of the WORDS words, position of the first rank, numbers of a level of sets, levels), uint32
+    gaps : (first, end, start): places of the positions that they belong to, uint64, and the time at which the first of
+        them begins, uint32
+    known : uint64, the members that are in the first one before these stretches
+    how : (first rank, numbers of a level of sets, levels, times that a rank of the word takes itself), uint32
     """
-    colours, positions, sets = read
+    members, positions, times, sets = read
     i, end, start = gaps
-    first_word, first_rank, of_level, levels = how
+    first_rank, of_level, levels, own = how
     thread, none, step = uint32(cuda.threadIdx.x), uint64(0), uint32(_HALVES * LANES)
-    room_a = uint32(uint32(thread >> uint32(_LANES_BITS)) * uint32(_AT_ONCE * _HALVES * LANES))
+    room_a = uint32(uint32(thread >> uint32(LANES_BITS)) * uint32(_AT_ONCE * _HALVES * LANES))
     room_b, room_c = uint32(room_a + step), uint32(room_a + uint32(2) * step)
     room_d = uint32(room_c + step)
     for room in (room_a, room_b, room_c, room_d):
         take_marks(marks, room)
     cuda.syncwarp()
     planes = none, none, none, none, none, none, none, none
+    stops, lane = uint32(0), uint32(LANES)
     while i < end:
-        start_a, stop_a = start, stop_of(positions, i, end, start, first_rank)
-        start_b = uint32(stop_a + uint32(1))
-        stop_b = stop_of(positions, i + uint64(1), end, start_b, first_rank)
-        start_c = uint32(stop_b + uint32(1))
-        stop_c = stop_of(positions, i + uint64(2), end, start_c, first_rank)
-        start_d = uint32(stop_c + uint32(1))
-        stop_d = stop_of(positions, i + uint64(3), end, start_d, first_rank)
-        start = uint32(stop_d + uint32(1))
-        word_a = end_word(colours, start_a, stop_a, first_word)
-        word_b = end_word(colours, start_b, stop_b, first_word)
-        word_c = end_word(colours, start_c, stop_c, first_word)
-        word_d = end_word(colours, start_d, stop_d, first_word)
+        if lane == uint32(LANES):
+            mine, lane = i + uint64(thread & uint32(LANES - 1)), uint32(0)
+            stops = time_of(times, uint32(positions[mine] - first_rank)) if mine < end else uint32(0)
+        start_a, stop_a = start, stop_of(stops, lane, True, start)
+        start_b = uint32(stop_a + own)
+        stop_b = stop_of(stops, lane + uint32(1), i + uint64(1) < end, start_b)
+        start_c = uint32(stop_b + own)
+        stop_c = stop_of(stops, lane + uint32(2), i + uint64(2) < end, start_c)
+        start_d = uint32(stop_c + own)
+        stop_d = stop_of(stops, lane + uint32(3), i + uint64(3) < end, start_d)
+        start = uint32(stop_d + own)
+        member_a = end_member(members, start_a, stop_a)
+        member_b = end_member(members, start_b, stop_b)
+        member_c = end_member(members, start_c, stop_c)
+        member_d = end_member(members, start_d, stop_d)
         a = known | joined_inside(sets, of_level, levels, start_a, stop_a)
         b = joined_inside(sets, of_level, levels, start_b, stop_b)
         c = joined_inside(sets, of_level, levels, start_c, stop_c)
         d = joined_inside(sets, of_level, levels, start_d, stop_d)
         known = none
-        mark(word_a, marks, room_a)
-        mark(word_b, marks, room_b)
-        mark(word_c, marks, room_c)
-        mark(word_d, marks, room_d)
+        mark(member_a, marks, room_a)
+        mark(member_b, marks, room_b)
+        mark(member_c, marks, room_c)
+        mark(member_d, marks, room_d)
         cuda.syncwarp()
         a |= take_marks(marks, room_a)
         b |= take_marks(marks, room_b)
@@ -319,104 +252,104 @@ def counted(read, marks, gaps, known, how):
         cuda.syncwarp()
         planes = add_four(planes, a, b, c, d)
         i += uint64(_AT_ONCE)
+        lane = uint32(lane + uint32(_AT_ONCE))
     return planes
 
 
 @kernel
-def count_between(colours, positions, cuts, before, sets, ends, how, counts):
-    """A warp at most GAPS gaps of a word: in how many of them each of WORDS words is.
+def count_between(members, positions, cuts, before, times, sets, ends, how, counts):
+    """A warp at most GAPS gaps of a word: in how many of them each member is.
 
     A gap belongs to the rank behind it. It is looked at among some stretches of ranks, and begins with the first of
     these where the rank before it is not among them.
 
     Parameters
     ----------
-    colours : uint16[k] or uint32[k], the word of each rank of these stretches
+    members : uint16[t], that of each time in these stretches, less the first one
     positions : uint32[], of each word, one behind the other, its ranks less some number, ascending
     cuts : int64[words, all stretches + 1], where a word's positions of each stretch begin
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
-    sets : uint64[levels * (k // RANKS) * LANES], of `make_sets` and `join_sets`
+    times : uint64[], as of `time_of`, of the ranks of these stretches
+    sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
     ends : int64[stretches * words], how many warps serve all up to each stretch and word
-    how : (first of the WORDS words, first of the stretches, the position of its first rank, numbers of a level of sets,
-        levels)
-    counts : uint32[words, words], added to, but for words behind all of WORDS
+    how : (the first member, first of the stretches, the position of its first rank, numbers of a level of sets, levels)
+    counts : uint32[words, k], of each word and member, added to
     """
     marks = cuda.shared.array(_MARKS, uint32)
-    first_word, first_stretch = int64(how[0]), int64(how[1])
-    number, words = int64(cuda.grid(1)) >> int64(_LANES_BITS), int64(cuts.shape[0])
+    first_word, first_stretch, first_rank = int64(how[0]), int64(how[1]), uint32(how[2])
+    number, words = int64(cuda.grid(1)) >> int64(LANES_BITS), int64(cuts.shape[0])
     if number >= ends[ends.shape[0] - 1]:
         return
     owner = lower_bound(ends, int64(0), int64(ends.shape[0]) - int64(1), number + int64(1))
     word, stretch = owner % words, first_stretch + owner // words
-    if word >= first_word + int64(WORDS):
-        return
     served = int64(ends[owner - int64(1)]) if owner > int64(0) else int64(0)
     begin = int64(cuts[word, stretch]) + (number - served) * int64(GAPS)
     end = min(begin + int64(GAPS), int64(cuts[word, stretch + int64(1)]))
-    known, lane = uint64(0), int64(cuda.threadIdx.x) & int64(LANES - 1)
-    if begin == cuts[word, first_stretch]:
-        start = int64(0)
-        if before[word] >= int64(0):
-            known = later_words(before, word, first_word, lane)
-        else:
-            start = int64(positions[begin]) - int64(how[2]) + int64(1)
-            begin += int64(1)
+    own = uint32(1) if word // int64(WORDS) == first_word // int64(WORDS) else uint32(0)
+    known, start, lane = uint64(0), uint32(0), int64(cuda.threadIdx.x) & int64(LANES - 1)
+    if begin > cuts[word, first_stretch]:
+        start = uint32(time_of(times, uint32(positions[begin - int64(1)] - first_rank)) + own)
+    elif before[word] >= int64(0):
+        known = later_members(before, word, first_word, lane)
     else:
-        start = int64(positions[begin - int64(1)]) - int64(how[2]) + int64(1)
-    gaps = uint64(begin), uint64(end), uint32(start)
-    given = uint32(how[0]), uint32(how[2]), uint32(how[3]), uint32(how[4])
-    planes = counted((colours, positions, sets), marks, gaps, known, given)
-    add_counts(planes, word, first_word, lane, counts)
+        start = uint32(time_of(times, uint32(positions[begin] - first_rank)) + own)
+        begin += int64(1)
+    gaps = uint64(begin), uint64(end), start
+    given = first_rank, uint32(how[3]), uint32(how[4]), own
+    planes = counted((members, positions, times, sets), marks, gaps, known, given)
+    add_counts(planes, word, lane, counts)
 
 
-@kernel
-def mirror_counts(counts):
-    """A block a square of counts: what an earlier word has of a later one becomes what that has of the earlier.
-
-    counts : uint32[words, words]
-    """
-    square = cuda.shared.array(_SQUARE, uint32)
-    words, block = int64(counts.shape[0]), int64(cuda.blockIdx.x)
-    lane, row = int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.threadIdx.x) >> int64(_LANES_BITS)
-    squares = (words + int64(LANES - 1)) >> int64(_LANES_BITS)
-    u, v = (block // squares) << int64(_LANES_BITS), (block % squares) << int64(_LANES_BITS)
-    if u > v:
-        return
-    for i in range(row, int64(LANES), _MIRRORED_ROWS):
-        if u + i < words and v + lane < words:
-            square[i * int64(_SQUARE_ROW) + lane] = counts[u + i, v + lane]
-    cuda.syncthreads()
-    for i in range(row, int64(LANES), _MIRRORED_ROWS):
-        if u + lane < v + i and v + i < words:
-            counts[v + i, u + lane] = square[lane * int64(_SQUARE_ROW) + i]
-
-
-@kernel
-def put_distances(counts, first_row, offsets, firsts, lasts, distances):
-    """A block a part of a row: distances of a word and as many others as it has threads. Between two runs of a word's
-    ranks there is one of the other's, and before the first and behind the last there may be one.
+@scalar
+def distance(counts, pair, places, offsets, firsts, lasts):
+    """δ of a word and a member, from what was counted for the word. Between two of its ranks that follow each other is
+    a run of the member's or none, and before the first and behind the last there may be one.
 
     Parameters
     ----------
-    counts : uint32[rows, words], from the row of one word on: in how many gaps of the earlier word the later one is
-    first_row : the number of that word
+    pair : (word, member)
+    places : (row, column) of it in counts
+    """
+    word, member = pair
+    if word == member:
+        return int64(0)
+    runs = int64(2) * int64(counts[places]) + int64(1)
+    runs += int64(1) if firsts[member] < firsts[word] else int64(0)
+    runs += int64(1) if lasts[member] > lasts[word] else int64(0)
+    letters = int64(offsets[word + int64(1)]) - int64(offsets[word])
+    return letters + int64(offsets[member + int64(1)]) - int64(offsets[member]) - runs
+
+
+@kernel
+def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distances):
+    """A block a square of counts: distances of words and members, and of members and words that are none.
+
+    Parameters
+    ----------
+    counts : uint32[rows, k], as of `count_between`, of the words from one on
+    first_row : that word
+    first_word : the first member
     offsets : int64[words + 1], where words begin, and the end of the last
     firsts, lasts : int64[words], the first and the last rank of each word
-    distances : int64[rows, words]
+    distances : int64[words, words]
     """
-    words = int64(distances.shape[1])
-    parts = (words + int64(cuda.blockDim.x) - int64(1)) // int64(cuda.blockDim.x)
-    row, part = int64(cuda.blockIdx.x) // parts, int64(cuda.blockIdx.x) % parts
-    v = part * int64(cuda.blockDim.x) + int64(cuda.threadIdx.x)
-    if row >= distances.shape[0] or v >= words:
-        return
-    u = int64(first_row) + row
-    distance = int64(0)
-    if u != v:
-        runs = int64(2) * int64(counts[row, v]) + int64(1)
-        early, late = min(u, v), max(u, v)
-        runs += int64(1) if firsts[late] < firsts[early] else int64(0)
-        runs += int64(1) if lasts[late] > lasts[early] else int64(0)
-        letters = offsets[u + int64(1)] - offsets[u] + offsets[v + int64(1)] - offsets[v]
-        distance = letters - runs
-    distances[row, v] = distance
+    square = cuda.shared.array(_SQUARE, int64)
+    words, block = int64(distances.shape[0]), int64(cuda.blockIdx.x)
+    rows, columns = int64(counts.shape[0]), int64(counts.shape[1])
+    lane, row = int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.threadIdx.x) >> int64(LANES_BITS)
+    across = (columns + int64(LANES - 1)) >> int64(LANES_BITS)
+    u, v = (block // across) << int64(LANES_BITS), (block % across) << int64(LANES_BITS)
+    chunk = int64(first_word) // int64(WORDS)
+    for i in range(row, int64(LANES), _ROWS_AT_ONCE):
+        word, member = int64(first_row) + u + i, int64(first_word) + v + lane
+        if u + i < rows and v + lane < columns and is_counted(word, member, words):
+            places = u + i, v + lane
+            made = distance(counts, (word, member), places, offsets, firsts, lasts)
+            distances[word, member] = made
+            square[i * int64(_SQUARE_ROW) + lane] = made
+    cuda.syncthreads()
+    for i in range(row, int64(LANES), _ROWS_AT_ONCE):
+        word, member = int64(first_row) + u + lane, int64(first_word) + v + i
+        is_there = u + lane < rows and v + i < columns and word // int64(WORDS) != chunk
+        if is_there and is_counted(word, member, words):
+            distances[member, word] = square[lane * int64(_SQUARE_ROW) + i]

@@ -1,83 +1,43 @@
 """Distances of all pairs of words on GPUs: gaps of words are counted in shares of the ranks, one for each device.
 
 Shares of as many ranks are as much work, or nearly, whether words are thousands, two, or one that is longer than all
-others. (Of more than WORDS words, those with a low number are counted more often, as every pair is counted once;
-shares are equal where a word's number says nothing of its place in the order.) The first device has the order, and
-makes of it the word of each rank, its *colour*; the others are brought the colours of their shares, and need nothing
-else. Each lays out its ranks by words, is told where each word was last before them, and counts in how many gaps of
-each word every other one is (`gpu_between.py`): in one *slab* of stretches of ranks after the other, whose sets take
-little memory, and for WORDS words after the other. Then it adds up, in its share of the rows, what all of them
-counted, and makes distances of it.
+others. The first device has the order, and makes of it the word of each rank, its *colour*; the others are brought the
+colours of their shares, and need nothing else. Each lays out its ranks by words, is told where each word was last
+before them, and counts in how many gaps of each word every other one is (`gpu_counts.py`), for WORDS words, the
+*members*, after the other. What all of them counted for some members each adds up in its share of the rows, and makes
+distances of it, which go to the host while the next members are counted for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import serve_devices
-from warpseed.compute.device_copies import copied_to_host, from_device
-from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import argsort, cupy, launch, on_own_stream
+from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
+from warpseed.compute.device_marks import marked_on_device, time_on_device
+from warpseed.compute.gpu import cupy, launch, on_own_stream
 from warpseed.compute.locked_memory import locked
-from warpseed.compute.warp import BLOCK
-from warpseed.ebwt.gpu_between import (
-    GAPS,
-    JOINED,
-    LANES,
-    RANKS,
-    SQUARE,
-    WORDS,
-    count_between,
-    count_warps,
-    find_last,
-    join_sets,
-    make_sets,
-    mirror_counts,
-    put_distances,
-)
-from warpseed.ebwt.gpu_fast import cut_positions, find_words
+from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
+from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, count_gaps, ends_of, lasts_before, rank_words
+from warpseed.ebwt.gpu_sets import LANES, WORDS
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.gpu_order import DeviceWords
 
-__all__ = ["bytes_of_sets", "distances_of", "shared_distances", "shares_of"]
+__all__ = ["bytes_of_distances", "distances_of", "shared_distances", "shares_of"]
 
 _Result = TypeVar("_Result")
 
-_BLOCK = 256
 _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
-_FEW_WORDS = 1 << 16
-"""Their numbers have 16 bits, which are sorted in half the time."""
-_LEAST_STRETCH = 1 << 16
-_GAPS_OF_STRETCH = 128
-"""Of each word in a stretch, about, where there are so many words that it is not the least."""
-_SLAB = 1 << 23
-"""Ranks of a slab, about, where a stretch is shorter."""
-_SETS_OF_GAP = 3
-"""Of the largest sets, in a gap of words of one length, about, at most."""
-_MOST_SETS = 1 << 13
-"""Of the largest sets, in any gap: a warp looks at them one by one, some thousands in a millisecond."""
-
-
-class _Ranked(NamedTuple):
-    """What the distances are counted from, on one device: k ranks from its first on."""
-
-    colours: Any
-    """uint16[k] or uint32[k], the word of each"""
-    positions: Any
-    """uint32[k], the ranks of each word's conjugates less the first, ascending, one word behind the other"""
-    cuts: Any
-    """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
-    firsts: Any
-    """int64[m], the first of each word's ranks, NEVER of a word that has none"""
-    lasts: Any
-    """int64[m], the last of them, -1 of a word that has none"""
+_COUNTS = 3
+"""Of some members, that are on a device at once: those that are counted, those before, and others' of these."""
 
 
 def distances_of(words: DeviceWords, order: Any) -> Any:
@@ -93,9 +53,12 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     int64[m, m] on the device
     """
     m = len(words.offsets) - 1
-    ranked = _rank(words.words_of[order], m, 0)
-    counts = _count(ranked, 0, _before([ranked], 0))
-    return _distances(counts, 0, words.offsets, *_ends([ranked], 0))
+    ranked = rank_words(words.words_of[order], m, 0)
+    before, ends, distances = lasts_before([ranked], 0), ends_of([ranked], 0), cupy().empty((m, m), np.int64)
+    for first_word in range(0, m, WORDS):
+        counts = count_gaps(ranked, 0, before, first_word)
+        _put_distances(counts, slice(0, m), first_word, words.offsets, ends, distances)
+    return distances
 
 
 def shared_distances(
@@ -109,7 +72,7 @@ def shared_distances(
     devices : their numbers
     threads : of the host, that copy from each device
     watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
-        of each step those of the slowest
+        of each step those of the slowest; of ``device_to_host`` what is left when all is counted
 
     Returns
     -------
@@ -121,37 +84,52 @@ def shared_distances(
     DeviceError : one does not answer
     """
     m, shares = len(words.offsets) - 1, shares_of(len(order), len(devices))
+    rows = shares_of(m, len(devices))
     with time_on_device(watch, "distances"):
         colours = words.words_of[order]
 
-    def rank(number: int, mine: Stopwatch) -> _Ranked:
+    def rank(number: int, mine: Stopwatch) -> tuple[Ranked, Any]:
         own = colours[shares[number]]
         if number > 0:
             with time_on_device(mine, "device_to_device"):
                 own = from_device(own)
         with time_on_device(mine, "distances"):
-            return _rank(own, m, shares[number].start)
+            return rank_words(own, m, shares[number].start), cupy().empty((m, m), np.int64)
 
-    def count(number: int, mine: Stopwatch) -> Any:
+    def count(first_word: int, number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):
-            return _count(ranked[number], shares[number].start, _before(ranked, number))
+            return count_gaps(ranked[number], shares[number].start, lasts_before(ranked, number), first_word)
 
-    def add_up(number: int, mine: Stopwatch) -> None:
-        share = rows[number]
-        counts, offsets = counted[number][share], from_device(words.offsets) if number > 0 else words.offsets
-        if len(counted) > 1:
-            with time_on_device(mine, "device_to_device"):
+    def put(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> None:
+        share, offsets = rows[number], from_device(words.offsets) if number > 0 else words.offsets
+        counts = counted[number][share]
+        with marked_on_device(mine) as mark:
+            if len(devices) > 1:
                 for other in (*counted[:number], *counted[number + 1 :]):
                     counts += from_device(other[share])
-        with time_on_device(mine, "distances"):
-            distances = _distances(counts, share.start, offsets, *_ends(ranked, number))
-        with time_on_device(mine, "device_to_host"):
-            copied_to_host(distances, threads, out=found[share])
+                mark("device_to_device")
+            _put_distances(counts, share, first_word, offsets, ends_of(ranked, number), made[number])
+            mark("distances")
+            _send(made[number], share, first_word, found, threads)
+            mark("device_to_host")
 
-    ranked = _serve(devices, rank, watch)
-    counted = _serve(devices, count, watch)
-    found, rows = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), shares_of(m, len(devices))
-    _serve(devices, add_up, watch)
+    def step(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> Any:
+        """What was counted for the members before becomes distances, which are on their way while the next count."""
+        if counted:
+            put(first_word - WORDS, counted, number, mine)
+        return count(first_word, number, mine) if first_word < m else None
+
+    def land(number: int, mine: Stopwatch) -> None:
+        with time_on_device(mine, "device_to_host"):
+            wait_for_sent()
+
+    ranked, made = zip(*_serve(devices, rank, watch), strict=True)
+    found, counted = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), list[Any]()
+    try:
+        for first_word in range(0, m + WORDS, WORDS):
+            counted = _serve(devices, partial(step, first_word, counted), watch)
+    finally:
+        _serve(devices, land, watch)
     return found
 
 
@@ -161,8 +139,15 @@ def shares_of(count: int, devices: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
+def bytes_of_distances(ranks: int, m: int) -> int:
+    """Of a device's memory that the distances of m words take at most beside what each rank does, where it counts so
+    many ranks."""
+    return bytes_of_sets(ranks, m) + 8 * m * m + _COUNTS * 4 * m * min(m, WORDS)
+
+
 def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
-    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device."""
+    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device, but
+    copies to the host."""
 
     def there(number: int, mine: Stopwatch) -> _Result:
         with on_own_stream(0):
@@ -171,100 +156,20 @@ def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], wa
     return serve_devices(devices, there, watch)
 
 
-def _rank(colours: Any, m: int, first: int) -> _Ranked:
-    """The ranks of each of m words in a part of the order, from the rank `first` on, cut where stretches begin.
-
-    colours : uint32[k], the word of each of these ranks
-    """
-    xp, count = cupy(), len(colours)
-    colours = colours.astype(np.uint16) if m <= _FEW_WORDS else colours
-    positions = argsort(colours).astype(np.uint32)
-    offsets, firsts, lasts = xp.empty(m + 1, np.int64), xp.empty(m, np.int64), xp.empty(m, np.int64)
-    launch(find_words, m, _BLOCK, colours, positions, first, offsets, firsts, lasts)
-    stretch = _stretch_for(m)
-    stretches = -(-count // stretch)
-    cuts = xp.empty((m, stretches + 1), np.int64)
-    launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
-    return _Ranked(colours, positions, cuts, firsts, lasts)
+def _put_distances(
+    counts: Any, rows: slice, first_word: int, offsets: Any, ends: tuple[Any, Any], distances: Any
+) -> None:
+    """Make distances, in both halves of the matrix, of what was counted for some words and the members from one on."""
+    squares = -(-counts.shape[0] // LANES) * -(-counts.shape[1] // LANES)
+    launch(put_distances, squares * SQUARE, SQUARE, counts, rows.start, first_word, offsets, *ends, distances)
 
 
-def _stretch_for(m: int) -> int:
-    """Ranks of a stretch."""
-    return max(_LEAST_STRETCH, _GAPS_OF_STRETCH * m)
-
-
-def _stretches_of_slab(m: int) -> int:
-    return max(1, _SLAB // _stretch_for(m))
-
-
-def _before(ranked: Sequence[_Ranked], number: int) -> Any:
-    """int64[m], the last rank of each word on the devices before one, -1 of a word that has none."""
-    xp = cupy()
-    before = xp.full(len(ranked[number].lasts), -1, np.int64)
-    for each in ranked[:number]:
-        before = xp.maximum(before, from_device(each.lasts))
-    return before
-
-
-def _ends(ranked: Sequence[_Ranked], number: int) -> tuple[Any, Any]:
-    """int64[m] each, the first and the last rank of each word on all devices, for one of them."""
-    xp, (firsts, lasts) = cupy(), (ranked[number].firsts, ranked[number].lasts)
-    for other in (*ranked[:number], *ranked[number + 1 :]):
-        firsts, lasts = xp.minimum(firsts, from_device(other.firsts)), xp.maximum(lasts, from_device(other.lasts))
-    return firsts, lasts
-
-
-def _count(ranked: _Ranked, first: int, before: Any) -> Any:
-    """In how many gaps that end on one device, from the rank `first` on, each word is: uint32[m, m], of every word the
-    gaps of each.
-
-    before : int64[m], the last rank of each word before, -1 of a word that has none; it is changed
-    """
-    xp, m, stretches = cupy(), len(ranked.cuts), ranked.cuts.shape[1] - 1
-    counts, stretch, of_slab = xp.zeros((m, m), np.uint32), _stretch_for(m), _stretches_of_slab(m)
-    for begin in range(0, stretches, of_slab):
-        end = min(begin + of_slab, stretches)
-        slab = slice(begin * stretch, min(end * stretch, len(ranked.colours)))
-        launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, first, before)
-        _count_slab(ranked, slab, (begin, end), before, counts)
-    launch(mirror_counts, (-(-m // LANES)) ** 2 * SQUARE, SQUARE, counts)
-    return counts
-
-
-def _count_slab(ranked: _Ranked, slab: slice, stretches: tuple[int, int], before: Any, counts: Any) -> None:
-    """Add what the ranks of some stretches, [first, last), count."""
-    xp, colours, m, (first, last) = cupy(), ranked.colours[slab], len(counts), stretches
-    warps = xp.empty((last - first, m), np.int64)
-    launch(count_warps, warps.size, _BLOCK, ranked.cuts, first, warps)
-    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), len(colours) // GAPS + warps.size
-    sets = xp.empty((_levels_for(m, len(colours)), len(colours) // RANKS * LANES), np.uint64)
-    for first_word in range(0, m, WORDS):
-        launch(make_sets, sets.shape[1], _BLOCK, colours, first_word, sets.reshape(-1))
-        for level in range(1, len(sets)):
-            launch(join_sets, sets.shape[1], _BLOCK, level, sets)
-        read = colours, ranked.positions, ranked.cuts, before, sets.reshape(-1), ends
-        how = first_word, first, slab.start, sets.shape[1], len(sets)
-        launch(count_between, most * LANES, BLOCK, *read, how, counts)
-
-
-def _levels_for(m: int, ranks: int) -> int:
-    """Levels of sets of so many ranks: so that a gap of words of one length is a few of the last, and that no gap, of a
-    word that hardly comes, is very many."""
-    level = 0
-    while _SETS_OF_GAP * RANKS * JOINED**level < m or ranks > _MOST_SETS * RANKS * JOINED**level:
-        level += 1
-    return level + 1
-
-
-def bytes_of_sets(ranks: int, m: int) -> int:
-    """Of a device's memory that the sets of m words take, where it counts so many ranks."""
-    of_slab = min(ranks, _stretches_of_slab(m) * _stretch_for(m))
-    return of_slab // RANKS * LANES * 8 * _levels_for(m, of_slab)
-
-
-def _distances(counts: Any, first_row: int, offsets: Any, firsts: Any, lasts: Any) -> Any:
-    """δ of some words and all, int64[rows, m], of what was counted from the row of the first of them on."""
-    distances = cupy().empty(counts.shape, np.int64)
-    parts = -(-counts.shape[1] // _BLOCK)
-    launch(put_distances, len(counts) * parts * _BLOCK, _BLOCK, counts, first_row, offsets, firsts, lasts, distances)
-    return distances
+def _send(distances: Any, rows: slice, first_word: int, found: np.ndarray, threads: int) -> None:
+    """Send to the host what `_put_distances` has made."""
+    m, members = len(found), slice(first_word, min(first_word + WORDS, len(found)))
+    for begin in range(rows.start // WORDS * WORDS, rows.stop, WORDS):
+        some = slice(max(begin, rows.start), min(begin + WORDS, rows.stop))
+        if is_counted.py_func(begin, first_word, m):
+            sent_to_host(distances[some, members], found[some, members], threads)
+            if begin != first_word:
+                sent_to_host(distances[members, some], found[members, some], threads)

@@ -1,0 +1,189 @@
+"""What one device counts of its share of the ranks: in how many gaps of a word each of WORDS others, the members, is.
+
+Ranks are laid out by words, and cut in *stretches*. What is counted for some members is so in one *slab* of stretches
+after the other, whose sets take little memory (`gpu_sets.py`, `gpu_between.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.device_copies import from_device
+from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.compute.warp import BLOCK
+from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
+from warpseed.ebwt.gpu_fast import cut_positions, find_words
+from warpseed.ebwt.gpu_sets import (
+    JOINED,
+    LANES,
+    RANKS,
+    WORDS,
+    count_members,
+    join_sets,
+    make_sets,
+    mark_members,
+    take_members,
+)
+
+__all__ = ["Ranked", "bytes_of_sets", "count_gaps", "ends_of", "lasts_before", "rank_words"]
+
+_BLOCK = 256
+_FEW_WORDS = 1 << 16
+"""Their numbers have 16 bits, which are sorted in half the time."""
+_LEAST_STRETCH = 1 << 16
+_GAPS_OF_STRETCH = 128
+"""Of each word in a stretch, about, where there are so many words that it is not the least."""
+_SLAB = 1 << 23
+"""Ranks of members in a slab, at most, where a stretch has fewer."""
+_SETS_OF_GAP = 3
+"""Of the largest sets, in a gap of words of one length, about, at most."""
+_MOST_SETS = 1 << 13
+"""Of the largest sets, in any gap: a warp looks at them one by one, some thousands in a millisecond."""
+
+
+class Ranked(NamedTuple):
+    """What the distances are counted from, on one device: k ranks from its first on."""
+
+    colours: Any
+    """uint16[k] or uint32[k], the word of each"""
+    positions: Any
+    """uint32[k], the ranks of each word's conjugates less the first, ascending, one word behind the other"""
+    cuts: Any
+    """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
+    firsts: Any
+    """int64[m], the first of each word's ranks, NEVER of a word that has none"""
+    lasts: Any
+    """int64[m], the last of them, -1 of a word that has none"""
+    members: np.ndarray
+    """int64[ceil(m / WORDS), stretches], on the host, how many ranks of each WORDS words there are in each stretch"""
+
+
+def rank_words(colours: Any, m: int, first: int) -> Ranked:
+    """The ranks of each of m words in a part of the order, from the rank `first` on, cut where stretches begin.
+
+    colours : uint32[k], the word of each of these ranks
+    """
+    xp, count = cupy(), len(colours)
+    colours = colours.astype(np.uint16) if m <= _FEW_WORDS else colours
+    positions = argsort(colours).astype(np.uint32)
+    offsets, firsts, lasts = xp.empty(m + 1, np.int64), xp.empty(m, np.int64), xp.empty(m, np.int64)
+    launch(find_words, m, _BLOCK, colours, positions, first, offsets, firsts, lasts)
+    stretch = _stretch_for(m)
+    stretches = -(-count // stretch)
+    cuts = xp.empty((m, stretches + 1), np.int64)
+    launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
+    return Ranked(colours, positions, cuts, firsts, lasts, _members_of(cuts, count, stretch))
+
+
+def _members_of(cuts: Any, count: int, stretch: int) -> np.ndarray:
+    """Of `Ranked`, for so many ranks."""
+    xp, m, stretches = cupy(), len(cuts), cuts.shape[1] - 1
+    if m <= WORDS:
+        return np.diff(np.minimum(np.arange(stretches + 1) * stretch, count))[None]
+    members = xp.zeros((-(-m // WORDS), stretches), np.uint64)
+    launch(count_members, m * stretches, _BLOCK, cuts, members)
+    return np.asarray(members.get()).astype(np.int64)
+
+
+def _stretch_for(m: int) -> int:
+    """Ranks of a stretch."""
+    return max(_LEAST_STRETCH, _GAPS_OF_STRETCH * m)
+
+
+def lasts_before(ranked: Sequence[Ranked], number: int) -> Any:
+    """int64[m], the last rank of each word on the devices before one, -1 of a word that has none."""
+    xp = cupy()
+    before = xp.full(len(ranked[number].lasts), -1, np.int64)
+    for each in ranked[:number]:
+        before = xp.maximum(before, from_device(each.lasts))
+    return before
+
+
+def ends_of(ranked: Sequence[Ranked], number: int) -> tuple[Any, Any]:
+    """int64[m] each, the first and the last rank of each word on all devices, for one of them."""
+    xp, (firsts, lasts) = cupy(), (ranked[number].firsts, ranked[number].lasts)
+    for other in (*ranked[:number], *ranked[number + 1 :]):
+        firsts, lasts = xp.minimum(firsts, from_device(other.firsts)), xp.maximum(lasts, from_device(other.lasts))
+    return firsts, lasts
+
+
+def count_gaps(ranked: Ranked, first: int, before: Any, first_word: int) -> Any:
+    """In how many gaps that end on the current device, from the rank `first` on, members are.
+
+    Parameters
+    ----------
+    before : int64[m], the last rank of each word before, -1 of a word that has none
+    first_word : the first member
+
+    Returns
+    -------
+    uint32[m, k], of every word the gaps of each of the k members, up to WORDS, where `is_counted`
+    """
+    xp, m, stretch = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts))
+    counts, last = xp.zeros((m, min(WORDS, m - first_word)), np.uint32), xp.empty(m, np.int64)
+    members = ranked.members[first_word // WORDS]
+    for begin, end in _slabs_of(members):
+        launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, first, before, last)
+        slab = slice(begin * stretch, min(end * stretch, len(ranked.colours)))
+        _count_slab(ranked, slab, (begin, end), first_word, int(members[begin:end].sum()), last, counts)
+    return counts
+
+
+def _slabs_of(members: np.ndarray) -> list[tuple[int, int]]:
+    """Stretches, [first, last), that have _SLAB members in all, at most, or of which one alone has more."""
+    ends, slabs, begin = np.cumsum(members), [], 0
+    while begin < len(members):
+        most = _SLAB + (ends[begin - 1] if begin else 0)
+        end = max(begin + 1, int(np.searchsorted(ends, most, side="right")))
+        slabs.append((begin, end))
+        begin = end
+    return slabs
+
+
+def _count_slab(
+    ranked: Ranked, slab: slice, stretches: tuple[int, int], first_word: int, size: int, last: Any, counts: Any
+) -> None:
+    """Add what the ranks of some stretches, [first, last), count, of which so many are of WORDS words."""
+    xp, colours, m, (first, end) = cupy(), ranked.colours[slab], len(counts), stretches
+    warps = xp.empty((end - first, m), np.int64)
+    launch(count_warps, warps.size, _BLOCK, ranked.cuts, first, first_word, warps)
+    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), len(colours) // GAPS + warps.size
+    members, times = _take_members(colours, first_word, size, m)
+    sets = xp.empty((_levels_for(m, size), size // RANKS * LANES), np.uint64)
+    launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
+    for level in range(1, len(sets)):
+        launch(join_sets, sets.shape[1], _BLOCK, level, sets)
+    read = members, ranked.positions, ranked.cuts, last, times, sets.reshape(-1), ends
+    how = first_word, first, slab.start, sets.shape[1], len(sets)
+    launch(count_between, most * LANES, BLOCK, *read, how, counts)
+
+
+def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any, Any]:
+    """The members at all times of a slab, uint16[size], and the times of its ranks, as of `time_of`."""
+    xp = cupy()
+    if m <= WORDS:
+        return colours, xp.empty(0, np.uint64)
+    masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
+    launch(mark_members, len(colours), BLOCK, colours, first_word, masks, counts)
+    ends = xp.cumsum(counts, dtype=np.uint32)
+    members, times = xp.empty(size, np.uint16), xp.empty(len(masks), np.uint64)
+    launch(take_members, len(colours), _BLOCK, colours, first_word, masks, ends, times, members)
+    return members, times
+
+
+def _levels_for(m: int, size: int) -> int:
+    """Levels of sets of so many members' ranks: so that a gap of words of one length is a few of the last, and that no
+    gap, of a word that hardly comes, is very many."""
+    level = 0
+    while _SETS_OF_GAP * RANKS * JOINED**level < min(m, WORDS) or size > _MOST_SETS * RANKS * JOINED**level:
+        level += 1
+    return level + 1
+
+
+def bytes_of_sets(ranks: int, m: int) -> int:
+    """Of a device's memory that the sets of m words take at most, where it counts so many ranks."""
+    size = min(ranks, max(_SLAB, _stretch_for(m)))
+    return size // RANKS * LANES * 8 * _levels_for(m, size)

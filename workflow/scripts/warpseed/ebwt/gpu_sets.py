@@ -1,0 +1,191 @@
+"""Which of WORDS words are among some ranks, on a GPU.
+
+These words are the *members*. Time stands still where no member has a rank: a rank's *time* is how many ranks of
+members there are before it. Which members have a rank from one time to another is a *set* of them, a bit for each in
+what a warp holds: of member w bit w // 32 of lane w % 32. Sets of RANKS times that follow each other are made once, and
+of JOINED, JOINED² … times as many; any other is the union of a few of these, which may overlap, and of what is at its
+two ends.
+"""
+
+from __future__ import annotations
+
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.gpu import cuda, kernel
+
+__all__ = [
+    "JOINED",
+    "LANES",
+    "LANES_BITS",
+    "RANKS",
+    "RANKS_BITS",
+    "WORDS",
+    "count_members",
+    "join_sets",
+    "joined_inside",
+    "make_sets",
+    "mark_members",
+    "sets_inside",
+    "take_members",
+    "time_of",
+]
+
+LANES_BITS = 5
+LANES = 1 << LANES_BITS
+WORDS = 64 * LANES
+RANKS_BITS = 4
+RANKS = 1 << RANKS_BITS
+"""Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
+_JOINED_BITS = 2
+JOINED = 1 << _JOINED_BITS
+_ALL_LANES = 0xFFFFFFFF
+
+
+@kernel
+def count_members(cuts, members):
+    """A thread a word and stretch of ranks: how many ranks of each WORDS words there are in each stretch.
+
+    Parameters
+    ----------
+    cuts : int64[words, stretches + 1], where a word's ranks of each stretch begin
+    members : uint64[ceil(words / WORDS), stretches], added to
+    """
+    i, stretches = int64(cuda.grid(1)), int64(members.shape[1])
+    word, stretch = i // stretches, i % stretches
+    if word < cuts.shape[0]:
+        ranks = uint64(cuts[word, stretch + int64(1)] - cuts[word, stretch])
+        cuda.atomic.add(members, (word // int64(WORDS), stretch), ranks)
+
+
+@kernel
+def mark_members(colours, first_word, masks, counts):
+    """A thread a rank: which of LANES ranks that follow each other are of members, and how many.
+
+    colours : uint16[k] or uint32[k], the word of each rank
+    first_word : the first member
+    masks, counts : uint32[ceil(k / LANES)]
+    """
+    i = int64(cuda.grid(1))
+    word = uint32(uint32(colours[i]) - uint32(first_word)) if i < colours.shape[0] else uint32(WORDS)
+    mask = uint32(cuda.ballot_sync(_ALL_LANES, word < uint32(WORDS)))
+    if i < colours.shape[0] and i & int64(LANES - 1) == int64(0):
+        masks[i >> int64(LANES_BITS)] = mask
+        counts[i >> int64(LANES_BITS)] = uint32(cuda.popc(mask))
+
+
+@scalar
+def before(mask, lane):
+    """How many members there are before a lane."""
+    return uint32(cuda.popc(uint32(mask & uint32(uint32(uint32(1) << uint32(lane)) - uint32(1)))))
+
+
+@kernel
+def take_members(colours, first_word, masks, ends, times, members):
+    """A thread a rank: the members in the order of their ranks.
+
+    Parameters
+    ----------
+    colours, first_word, masks : as of `mark_members`
+    ends : uint32[ceil(k / LANES)], the ranks of members up to the end of each LANES
+    times : uint64[ceil(k / LANES)], of each LANES the time of the first, and below it, in 32 bits, their mask
+    members : uint16[t], less the first one
+    """
+    i = int64(cuda.grid(1))
+    if i >= colours.shape[0]:
+        return
+    some = i >> int64(LANES_BITS)
+    mask, lane = uint32(masks[some]), uint32(i & int64(LANES - 1))
+    time = uint32(ends[some]) - uint32(cuda.popc(mask))
+    if lane == uint32(0):
+        times[some] = uint64(uint64(time) << uint64(32)) | uint64(mask)
+    if uint32(mask >> lane) & uint32(1):
+        members[int64(time) + int64(before(mask, lane))] = uint32(colours[i]) - uint32(first_word)
+
+
+@scalar
+def time_of(times, rank):
+    """The time of a rank, uint32.
+
+    times : as of `take_members`, or nothing where all words are members, and a rank is its time
+    """
+    if times.shape[0] == 0:
+        return uint32(rank)
+    some = uint64(times[rank >> uint32(LANES_BITS)])
+    return uint32(uint32(some >> uint64(32)) + before(uint32(some), rank & uint32(LANES - 1)))
+
+
+@kernel
+def make_sets(members, sets):
+    """A warp RANKS times: the members there.
+
+    members : uint16[t], that of each time, less the first one; uint32[t] where all words are members
+    sets : uint64[levels * (t // RANKS) * LANES], each level's one behind the other; level 0 is written
+    """
+    i = int64(cuda.grid(1))
+    lane, time = uint32(i) & uint32(LANES - 1), uint64(i >> int64(LANES_BITS)) << uint64(RANKS_BITS)
+    if time + uint64(RANKS) > uint64(members.shape[0]):
+        return
+    bits = uint64(0)
+    for k in range(RANKS):
+        member = uint32(members[time + uint64(k)])
+        if uint32(member & uint32(LANES - 1)) == lane:
+            bits |= uint64(1) << uint64(member >> uint32(LANES_BITS))
+    sets[uint64(i)] = bits
+
+
+@kernel
+def join_sets(level, sets):
+    """A thread a lane of a set: those of JOINED times as many times, of a level and the one below it.
+
+    level : that is written
+    sets : uint64[levels, count * LANES]; sets that would go beyond the last time are left
+    """
+    i, count = int64(cuda.grid(1)), int64(sets.shape[1]) >> int64(LANES_BITS)
+    size = int64(1) << (int64(_JOINED_BITS) * (int64(level) - int64(1)))
+    if (i >> int64(LANES_BITS)) + int64(JOINED) * size > count:
+        return
+    step = size << int64(LANES_BITS)
+    bits = uint64(0)
+    for part in range(JOINED):
+        bits |= sets[level - 1, uint64(i + int64(part) * step)]
+    sets[level, uint64(i)] = bits
+
+
+@scalar
+def sets_inside(start, stop):
+    """(first, last) of the sets of level 0 from one time to another, uint32; twice the same where there are none."""
+    first, last = uint32(start + uint32(RANKS - 1)) >> uint32(RANKS_BITS), stop >> uint32(RANKS_BITS)
+    return uint32(first), uint32(max(first, last))
+
+
+@scalar
+def set_at(sets, begin, number, last_number, last):
+    """A lane of a set that begins at `number`, of those that end in a gap with the set before `last`; the last of them
+    where it would go beyond that; none where it would begin there.
+
+    begin : the place in `sets` of the first set's lane
+    """
+    at = uint32(min(number, last_number))
+    return sets[uint32(begin + uint32(at << uint32(LANES_BITS)))] if number < last else uint64(0)
+
+
+@scalar
+def joined_inside(sets, of_level, levels, start, stop):
+    """The members of all sets that lie from one time to another, bits of a lane.
+
+    of_level : numbers of `sets` of one level
+    """
+    first, last = sets_inside(start, stop)
+    level = uint32(uint32(31) - uint32(cuda.clz(uint32(last - first)))) >> uint32(_JOINED_BITS - 1)
+    level = uint32(min(uint32(level), uint32(levels - uint32(1))))
+    size = uint32(uint32(1) << uint32(uint32(_JOINED_BITS) * level))
+    begin = uint32(uint32(level * of_level) + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
+    last_number = uint32(last - size)
+    second, third = uint32(first + size), uint32(first + uint32(size + size))
+    fourth = uint32(third + size)
+    bits = set_at(sets, begin, first, last_number, last) | set_at(sets, begin, second, last_number, last)
+    bits |= set_at(sets, begin, third, last_number, last) | set_at(sets, begin, fourth, last_number, last)
+    at = uint32(fourth + size)
+    while at < last:
+        bits |= set_at(sets, begin, at, last_number, last)
+        at = uint32(at + size)
+    return bits
