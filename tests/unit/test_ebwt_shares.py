@@ -78,18 +78,6 @@ def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) 
     assert gpu_counts.bytes_of_sets(count, words) <= 16 * levels * count
 
 
-@pytest.mark.parametrize("devices", [1, 2, 3, 8])
-@pytest.mark.parametrize("sizes", [[1], [5], [4, 4, 4], [1, 7, 2]])
-def test_rows_are_dealt_out_in_equal_parts(sizes: list[int], devices: int) -> None:
-    ends = np.cumsum([3, *(size + 10 for size in sizes)])
-    rows = [slice(int(end), int(end) + size) for end, size in zip(ends, sizes, strict=False)]
-    parts = gpu_distances.parts_of(rows, devices)
-    dealt = [[row for some in part for row in range(some.start, some.stop)] for part in parts]
-    assert [row for part in dealt for row in part] == [row for some in rows for row in range(some.start, some.stop)]
-    assert len(parts) == devices and max(map(len, dealt)) - min(map(len, dealt)) <= 1
-    assert all(any(row.start <= some.start < some.stop <= row.stop for row in rows) for part in parts for some in part)
-
-
 @pytest.mark.parametrize("devices", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", [*HOSTILE, *LONG])
 def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str, devices: int) -> None:
@@ -285,9 +273,7 @@ def test_the_others_are_brought_the_words_of_their_ranks(gpus: Played, devices: 
         assert sorted(told) == [(m,)] * (number + 2 * (len(devices) - 1)) + [(m + 1,)] * min(number, 1)
         rows = [value for value in brought if value.ndim == 2]
         assert {value.dtype for value in rows} <= {np.dtype(np.uint32)}
-        shared = min(len(words.lengths), len(devices))
-        assert len(rows) in ({len(devices) - 1} if shared == len(devices) else {0, len(devices) - 1})
-        assert len(brought) == len(rows) + len(told) + min(number, 1)
+        assert len(rows) == len(devices) - 1 and len(brought) == len(rows) + len(told) + min(number, 1)
     assert set(gpus.where("take_apart")) == {devices[0]}
 
 
@@ -314,6 +300,15 @@ def test_what_the_page_says_is_shared() -> None:
     letters, words = f"{gpu_few.MOST_FEW:,}", f"{gpu_few_words.MOST_WORDS:,}"
     assert f"words are few: up to {letters} letters, and up to {words} words." in page
     assert f"takes up to {gpu._BYTES} bytes a letter, every other {gpu._BYTES_BESIDE} a letter of its share" in page
+    of_words = {m: gpu_distances.bytes_of_distances(0, m) for m in (gpu_sets.WORDS, 10 * gpu_sets.WORDS)}
+    small, large = (of_words[m] / m for m in of_words)
+    assert f"({small / gpu_sets.WORDS:.0f} for each entry of up to {gpu_sets.WORDS:,} words)" in page
+    assert (
+        f"each 8 for each entry of the matrix of distances and {(large - 80 * gpu_sets.WORDS) / 1024:.0f} kB a word"
+        in page
+    )
+    assert gpu_counts.bytes_of_sets(1 << 32, 60_000) == 80 * 192 * 60_000
+    assert "at most 80 bytes a letter of its share, but of no more than eight million letters, or 192 times" in page
     assert f"more than {letters} letters, or are more than {words}:" in " ".join(
         str(warpseed.ebwt_distances.__doc__).split()
     )

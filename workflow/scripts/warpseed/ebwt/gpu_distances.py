@@ -4,7 +4,7 @@ Shares of as many ranks are as much work, or nearly, whether words are thousands
 others. The first device has the order, and makes of it the word of each rank, its *colour*; the others are brought the
 colours of their shares, and need nothing else. Each lays out its ranks by words, is told where each word was last
 before them, and counts in how many gaps of each word every other one is (`gpu_counts.py`), for WORDS words, the
-*members*, after the other. What all of them counted for some members each adds up in its part of the rows, and makes
+*members*, after the other. What all of them counted for some members each adds up in its share of the rows, and makes
 distances of it, which go to the host while the next members are counted for.
 """
 
@@ -84,6 +84,7 @@ def shared_distances(
     DeviceError : one does not answer
     """
     m, shares = len(words.offsets) - 1, shares_of(len(order), len(devices))
+    rows = shares_of(m, len(devices))
     with time_on_device(watch, "distances"):
         colours = words.words_of[order]
 
@@ -100,20 +101,16 @@ def shared_distances(
             return count_gaps(ranked[number], shares[number].start, lasts_before(ranked, number), first_word)
 
     def put(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> None:
-        own, offsets = counted[number], from_device(words.offsets) if number > 0 else words.offsets
-        rows = parts_of(_counted_rows(first_word, m), len(devices))[number]
+        share, offsets = rows[number], from_device(words.offsets) if number > 0 else words.offsets
+        counts = counted[number][share]
         with marked_on_device(mine) as mark:
             if len(devices) > 1:
                 for other in (*counted[:number], *counted[number + 1 :]):
-                    for some in rows:
-                        own[some] += from_device(other[some])
+                    counts += from_device(other[share])
                 mark("device_to_device")
-            ends = ends_of(ranked, number)
-            for some in rows:
-                _put_distances(own[some], some, first_word, offsets, ends, made[number])
+            _put_distances(counts, share, first_word, offsets, ends_of(ranked, number), made[number])
             mark("distances")
-            for some in rows:
-                _send(made[number], some, first_word, found, threads)
+            _send(made[number], share, first_word, found, threads)
             mark("device_to_host")
 
     def step(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> Any:
@@ -142,25 +139,6 @@ def shares_of(count: int, devices: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
-def parts_of(rows: Sequence[slice], devices: int) -> list[list[slice]]:
-    """Rows in parts of one size, or nearly, one for each device."""
-    ends = np.cumsum([0, *(some.stop - some.start for some in rows)])
-    parts: list[list[slice]] = []
-    for part in shares_of(int(ends[-1]), devices):
-        cut = [
-            (max(part.start, first), min(part.stop, last), row.start - first)
-            for row, (first, last) in zip(rows, pairwise(ends.tolist()), strict=True)
-        ]
-        parts.append([slice(first + to, last + to) for first, last, to in cut if first < last])
-    return parts
-
-
-def _counted_rows(first_word: int, m: int) -> list[slice]:
-    """The words of which gaps are counted for the members from one word on: those of every chunk, ascending."""
-    chunks = [begin for begin in range(0, m, WORDS) if is_counted.py_func(begin, first_word, m)]
-    return [slice(begin, min(begin + WORDS, m)) for begin in chunks]
-
-
 def bytes_of_distances(ranks: int, m: int) -> int:
     """Of a device's memory that the distances of m words take at most beside what each rank does, where it counts so
     many ranks."""
@@ -187,8 +165,11 @@ def _put_distances(
 
 
 def _send(distances: Any, rows: slice, first_word: int, found: np.ndarray, threads: int) -> None:
-    """Send to the host what `_put_distances` has made of rows of one chunk."""
-    members = slice(first_word, min(first_word + WORDS, len(found)))
-    sent_to_host(distances[rows, members], found[rows, members], threads)
-    if rows.start // WORDS != first_word // WORDS:
-        sent_to_host(distances[members, rows], found[members, rows], threads)
+    """Send to the host what `_put_distances` has made."""
+    m, members = len(found), slice(first_word, min(first_word + WORDS, len(found)))
+    for begin in range(rows.start // WORDS * WORDS, rows.stop, WORDS):
+        some = slice(max(begin, rows.start), min(begin + WORDS, rows.stop))
+        if is_counted.py_func(begin, first_word, m):
+            sent_to_host(distances[some, members], found[some, members], threads)
+            if begin != first_word:
+                sent_to_host(distances[members, some], found[members, some], threads)
