@@ -128,7 +128,7 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
     Parameters
     ----------
     value, out : of the same shape and type, [rows, columns], the columns one behind the other
-        They must stay as they are until then.
+        They must stay as they are until then. `out` is of an array that is locked as a whole, or not at all.
     """
     if not value.size:
         return

@@ -120,7 +120,7 @@ def count_gaps(ranked: Ranked, first: int, before: Any, first_word: int) -> Any:
 
     Returns
     -------
-    uint32[m, k], of every word the gaps of each of the k members, up to WORDS, where `is_counted`
+    uint32[m, k], in how many gaps of each word each of the k members is, up to WORDS, where `is_counted`
     """
     xp, m, stretch = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts))
     counts, last = xp.zeros((m, min(WORDS, m - first_word)), np.uint32), xp.empty(m, np.int64)

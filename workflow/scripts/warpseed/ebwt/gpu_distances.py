@@ -1,11 +1,12 @@
 """Distances of all pairs of words on GPUs: gaps of words are counted in shares of the ranks, one for each device.
 
 Shares of as many ranks are as much work, or nearly, whether words are thousands, two, or one that is longer than all
-others. The first device has the order, and makes of it the word of each rank, its *colour*; the others are brought the
-colours of their shares, and need nothing else. Each lays out its ranks by words, is told where each word was last
-before them, and counts in how many gaps of each word every other one is (`gpu_counts.py`), for WORDS words, the
-*members*, after the other. What all of them counted for some members each adds up in its share of the rows, and makes
-distances of it, which go to the host while the next members are counted for.
+others. (Of two chunks of WORDS words the first is looked at for both.) The first device has the order, and makes of it
+the word of each rank, its *colour*; the others are brought the colours of their shares, and need nothing else. Each
+lays out its ranks by words, is told where each word was last before them, and counts in how many gaps of each word
+every other one is (`gpu_counts.py`), for WORDS words, the *members*, after the other. What all of them counted for
+some members each adds up in its share of the rows, and makes distances of it, which go to the host while the next
+members are counted for.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def shared_distances(
     devices : their numbers
     threads : of the host, that copy from each device
     watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
-        of each step those of the slowest; of ``device_to_host`` what is left when all is counted
+        of each step those of the slowest; of ``device_to_host`` to locked memory what is left when all is counted
 
     Returns
     -------

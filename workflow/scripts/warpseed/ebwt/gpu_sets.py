@@ -37,6 +37,7 @@ RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
 _JOINED_BITS = 2
 JOINED = 1 << _JOINED_BITS
+"""`joined_inside` looks at as many sets at once."""
 _ALL_LANES = 0xFFFFFFFF
 
 
@@ -117,7 +118,7 @@ def time_of(times, rank):
 def make_sets(members, sets):
     """A warp RANKS times: the members there.
 
-    members : uint16[t], that of each time, less the first one; uint32[t] where all words are members
+    members : uint16[t], that of each time, less the first one
     sets : uint64[levels * (t // RANKS) * LANES], each level's one behind the other; level 0 is written
     """
     i = int64(cuda.grid(1))
