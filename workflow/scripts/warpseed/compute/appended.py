@@ -26,7 +26,7 @@ from warpseed.compute.device_sorting import (
 )
 from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
-from warpseed.compute.warp import BLOCK, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, warp_places
 from warpseed.errors import MemoryLimitError
 
 __all__ = [
@@ -109,7 +109,7 @@ def reserve_words(lists, most, query, count):
     begin = int64(0)
     if lane == int64(0) and total > int64(0):
         begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(total)))
-    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    begin = int64(cuda.shfl_sync(ALL_LANES, begin, 0))
     end = (segment + int64(1)) * room if count > int64(0) else int64(0)
     return segment * room + begin + place, end, rank
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
-from warpseed.compute.warp import BLOCK, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, warp_places
 
 __all__ = ["TILE", "borders_of", "running_sums", "sum_up_tiles", "total_tiles"]
 
@@ -36,7 +36,7 @@ def total_tiles(words, totals):
         first, second = _pair(words[tile * int64(_WORDS) + int64(step) * int64(32) + lane])
         total += int64(first) + int64(second)
     for step in (16, 8, 4, 2, 1):
-        total += int64(cuda.shfl_xor_sync(0xFFFFFFFF, total, step))
+        total += int64(cuda.shfl_xor_sync(ALL_LANES, total, step))
     if lane == int64(0):
         totals[tile] = total
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 
-__all__ = ["BLOCK", "POLLS", "WARPS", "lane_of", "reserve", "wait_for_blocks", "warp_places"]
+__all__ = ["ALL_LANES", "BLOCK", "POLLS", "WARPS", "lane_of", "reserve", "wait_for_blocks", "warp_places"]
 
+ALL_LANES = 0xFFFFFFFF
+"""Those that take part in what a warp does together."""
 BLOCK = 128
 """Threads of a block, for every kernel whose warps share their work."""
 WARPS = BLOCK // 32
@@ -21,10 +23,10 @@ def warp_places(count):
     lane = int64(cuda.threadIdx.x) & int64(31)
     ends = int32(count)
     for step in (1, 2, 4, 8, 16):
-        before = cuda.shfl_up_sync(0xFFFFFFFF, ends, step)
+        before = cuda.shfl_up_sync(ALL_LANES, ends, step)
         if lane >= int64(step):
             ends += before
-    return int64(ends) - count, int64(cuda.shfl_sync(0xFFFFFFFF, ends, 31))
+    return int64(ends) - count, int64(cuda.shfl_sync(ALL_LANES, ends, 31))
 
 
 @scalar

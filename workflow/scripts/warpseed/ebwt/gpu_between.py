@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.warp import WARPS
+from warpseed.compute.warp import ALL_LANES, WARPS
 from warpseed.ebwt.gpu_fast import lower_bound
 from warpseed.ebwt.gpu_sets import LANES, LANES_BITS, RANKS_BITS, WORDS, joined_inside, sets_inside, time_of
 
@@ -33,7 +33,6 @@ _HALVES = 2
 """Numbers of 32 bits of a lane's set: it is put together from these."""
 _MARKS = WARPS * _AT_ONCE * _HALVES * LANES
 _EVERY_EIGHTH = 0x0101010101010101
-_ALL_LANES = 0xFFFFFFFF
 _ROWS_AT_ONCE = 8
 _SQUARE_ROW = LANES + 1
 _SQUARE = LANES * _SQUARE_ROW
@@ -47,7 +46,7 @@ def is_counted(word, member, words):
 
     Of words of one chunk of WORDS it is so of both. Else it is of the one from which it is not as far to the other's
     chunk, around the circle of all chunks; of chunks that face each other, of every second one. So each word is looked
-    at for half of the others.
+    at for half of the chunks, or, where they are an even number, for one more or not; of two, the first for both.
     """
     chunks = (int64(words) + int64(WORDS - 1)) // int64(WORDS)
     chunk, to = int64(word) // int64(WORDS), int64(member) // int64(WORDS)
@@ -111,7 +110,7 @@ def stop_of(stops, lane, is_gap, start):
 
     stops : each lane's
     """
-    stop = uint32(cuda.shfl_sync(_ALL_LANES, int32(stops), int32(lane)))
+    stop = uint32(cuda.shfl_sync(ALL_LANES, int32(stops), int32(lane)))
     return stop if is_gap else start
 
 

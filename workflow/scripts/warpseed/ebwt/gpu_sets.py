@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import ALL_LANES
 
 __all__ = [
     "JOINED",
@@ -38,7 +39,6 @@ RANKS = 1 << RANKS_BITS
 _JOINED_BITS = 2
 JOINED = 1 << _JOINED_BITS
 """`joined_inside` looks at as many sets at once."""
-_ALL_LANES = 0xFFFFFFFF
 
 
 @kernel
@@ -67,7 +67,7 @@ def mark_members(colours, first_word, masks, counts):
     """
     i = int64(cuda.grid(1))
     word = uint32(uint32(colours[i]) - uint32(first_word)) if i < colours.shape[0] else uint32(WORDS)
-    mask = uint32(cuda.ballot_sync(_ALL_LANES, word < uint32(WORDS)))
+    mask = uint32(cuda.ballot_sync(ALL_LANES, word < uint32(WORDS)))
     if i < colours.shape[0] and i & int64(LANES - 1) == int64(0):
         masks[i >> int64(LANES_BITS)] = mask
         counts[i >> int64(LANES_BITS)] = uint32(cuda.popc(mask))

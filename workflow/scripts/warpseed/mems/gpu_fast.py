@@ -16,7 +16,7 @@ from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.owners import owner_of
-from warpseed.compute.warp import BLOCK, WARPS, lane_of, reserve, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, bucket_rows, exact_tag_range, position_of
 from warpseed.mems.fast import NO_MATCH, How, key_of, match_of
 from warpseed.mems.matches import MAXIMAL, PAPER, PLACE_BITS, SUPER, pack_place, pack_span, place_of, span_of
@@ -217,7 +217,7 @@ def append_match(search, key, span, found):
     begin = int64(0)
     if int64(cuda.threadIdx.x) & int64(31) == int64(0):
         begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(total)))
-    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    begin = int64(cuda.shfl_sync(ALL_LANES, begin, 0))
     room = int64(lists.keys.shape[0]) // int64(SEGMENTS)
     if found and begin + place < room:
         lists.keys[segment * room + begin + place] = key
@@ -268,12 +268,12 @@ def _largest_before(warp_largest, mine, carried):
     lane, warp = me & int64(31), me >> int64(5)
     largest = int32(mine)
     for step in (1, 2, 4, 8, 16):
-        before = cuda.shfl_up_sync(0xFFFFFFFF, largest, step)
+        before = cuda.shfl_up_sync(ALL_LANES, largest, step)
         if lane >= int64(step):
             largest = max(largest, before)
     if lane == int64(31):
         warp_largest[warp] = largest
-    before = cuda.shfl_up_sync(0xFFFFFFFF, largest, 1)
+    before = cuda.shfl_up_sync(ALL_LANES, largest, 1)
     here = max(carried, before) if lane > int64(0) else carried
     cuda.syncthreads()
     whole = carried

@@ -12,7 +12,7 @@ import numpy as np
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.owners import owner_of
-from warpseed.compute.warp import BLOCK, WARPS, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, warp_places
 from warpseed.fm_index.bins import locate_row, narrowed
 from warpseed.mems.matches import PLACE_BITS
 from warpseed.mems.paper import (
@@ -45,7 +45,6 @@ __all__ = [
 
 _HISTORY = 32
 """Steps that a thread remembers: as many as there are lanes."""
-_ALL_LANES = 0xFFFFFFFF
 _SHARED = _HISTORY * BLOCK
 
 
@@ -105,10 +104,10 @@ def _is_early_redundant(sizes, state, step):
     searches, pattern, size = state
     me = int64(cuda.threadIdx.x)
     lane = me & int64(31)
-    below = uint32(uint32(cuda.ballot_sync(_ALL_LANES, searches)) & ((uint32(1) << uint32(lane)) - uint32(1)))
+    below = uint32(uint32(cuda.ballot_sync(ALL_LANES, searches)) & ((uint32(1) << uint32(lane)) - uint32(1)))
     other = max(int64(31) - int64(cuda.clz(below)), int64(0))
-    other_size = uint32(cuda.shfl_sync(_ALL_LANES, int32(size), int32(other)))
-    other_pattern = cuda.shfl_sync(_ALL_LANES, pattern, int32(other))
+    other_size = uint32(cuda.shfl_sync(ALL_LANES, int32(size), int32(other)))
+    other_pattern = cuda.shfl_sync(ALL_LANES, pattern, int32(other))
     ago = lane - other
     if not searches or below == uint32(0) or other_pattern != pattern or ago > step:
         return False
@@ -137,7 +136,7 @@ def find_intervals(index, patterns, started, min_length, found, counts):
     start, left = end - length, int64(BASES_A_WINDOW) - length
     searches, matches = low < high, low < high
     step = int64(0)
-    while cuda.any_sync(_ALL_LANES, searches):
+    while cuda.any_sync(ALL_LANES, searches):
         size = uint32(high - low)
         sizes[(step & int64(_HISTORY - 1)) * int64(BLOCK) + me] = size
         if _is_early_redundant(sizes, (searches, pattern, size), step):

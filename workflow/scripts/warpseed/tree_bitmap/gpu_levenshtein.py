@@ -14,6 +14,7 @@ from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import ALL_LANES
 from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of
 from warpseed.tree_bitmap.cpu_levenshtein import Edits, check_edits, edits_of
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, append_record, reset_active
@@ -33,7 +34,6 @@ __all__ = ["KERNELS", "QUEUE", "match_edits", "match_edits_efficiently", "match_
 QUEUE = 128
 """Trie-nodes that a warp's queue holds (Figure 38)."""
 _QUEUES = QUEUE * (BLOCK // 32)
-_ALL_LANES = 0xFFFFFFFF
 _ON_LEVEL_0 = np.uint32(1 << 31)
 """Said of a trie-node in a queue whose root becomes active on dist-level 0; of others it is one level on."""
 _BLOCKS = 264
@@ -213,16 +213,16 @@ def _queue_children(bitmap, queue, held, visit, active, offset):
     node, children, mark = visit
     me = int64(cuda.threadIdx.x)
     lane, mine = me & int64(31), (me >> int64(5)) * int64(QUEUE)
-    waiting = uint32(cuda.ballot_sync(_ALL_LANES, children != uint64(0)))
+    waiting = uint32(cuda.ballot_sync(ALL_LANES, children != uint64(0)))
     while waiting != uint32(0):
         source = int64(31) - int64(cuda.clz(waiting))
         waiting = uint32(waiting & ~(uint32(1) << uint32(source)))
-        its_node = int64(cuda.shfl_sync(_ALL_LANES, node, source))
-        its_children = uint64(cuda.shfl_sync(_ALL_LANES, int64(children), source))
+        its_node = int64(cuda.shfl_sync(ALL_LANES, node, source))
+        its_children = uint64(cuda.shfl_sync(ALL_LANES, int64(children), source))
         for half in range(2):
             child = int64(32) * int64(half) + lane
             writes = (its_children >> uint64(child)) & uint64(1) != uint64(0)
-            votes = uint32(cuda.ballot_sync(_ALL_LANES, writes))
+            votes = uint32(cuda.ballot_sync(ALL_LANES, writes))
             count = int64(cuda.popc(votes))
             if held + count > int64(QUEUE):
                 _empty_queue(queue, held, active, offset)

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import ALL_LANES
 from warpseed.tree_bitmap.paper import DEPTH_BITS, advance, piece_of, record_at, transition_node
 from warpseed.tree_bitmap.stream import NO_BASE
 
@@ -15,7 +16,6 @@ __all__ = ["BLOCK", "MatchBuffer", "append_record", "match_by_shuffle", "match_n
 
 BLOCK = 256
 """Threads of a block that shares a piece of the stream."""
-_ALL_LANES = 0xFFFFFFFF
 
 
 class MatchBuffer(NamedTuple):
@@ -80,13 +80,13 @@ def match_naively(codes, k, bitmap, places, actives, buffer):
 @scalar
 def _append_together(buffer, record):
     """Put the records of a warp's lanes down beside each other (0 for none); all its lanes take part."""
-    votes = uint32(cuda.ballot_sync(_ALL_LANES, record != uint64(0)))
+    votes = uint32(cuda.ballot_sync(ALL_LANES, record != uint64(0)))
     if votes == uint32(0):
         return
     lane, begin = int64(cuda.threadIdx.x) & int64(31), int64(0)
     if lane == int64(0):
         begin = int64(cuda.atomic.add(buffer.cursor, 0, uint64(cuda.popc(votes))))
-    begin = int64(cuda.shfl_sync(_ALL_LANES, begin, 0))
+    begin = int64(cuda.shfl_sync(ALL_LANES, begin, 0))
     if record != uint64(0):
         before = votes & ((uint32(1) << uint32(lane)) - uint32(1))
         slot = begin + int64(cuda.popc(uint32(before)))
@@ -121,7 +121,7 @@ def match_by_shuffle(codes, k, bitmap, places, shape, buffer):
                 node = int64(uint64(state) >> uint64(DEPTH_BITS))
                 record = uint64(record_at(False, depth + int64(1), node, symbol, search))
                 passed = uint64(0)
-        passed = uint64(cuda.shfl_up_sync(_ALL_LANES, int64(passed), 1))
+        passed = uint64(cuda.shfl_up_sync(ALL_LANES, int64(passed), 1))
         state, inmap = passed >> uint64(32), passed & uint64(0xFFFF_FFFF)
         if depth == int64(0):
             state, inmap = uint64(0), root
