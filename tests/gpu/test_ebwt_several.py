@@ -73,11 +73,9 @@ def test_several_devices_find_the_same(gpus: Played | None, name: str) -> None:
         assert distances_by(words, *devices) == expected
         if gpus:
             assert gpus.where("first_keys") == [devices[0]]
-            ranks = [len(arguments[1]) for _, kernel, arguments in gpus.launched if kernel == "find_words"]
-            assert len(ranks) == len(devices)
-            at_work = {to for to, kernel, arguments in gpus.launched if kernel == "find_words" and len(arguments[1])}
-            assert set(gpus.where("count_between")) == at_work
-            assert sum(ranks) == len(words.codes) and max(ranks) - min(ranks) <= 1
+            # (A device may have nothing, where there are less gaps than devices.)
+            assert set(gpus.where("count_between")) == set(gpus.where("cut_positions")) <= set(devices)
+            assert len(set(gpus.where("count_between"))) >= min(len(devices), len(words.codes) - 1)
             assert {number for number, _ in gpus.brought} <= set(devices) and (len(devices) > 1 or not gpus.brought)
 
 
@@ -216,7 +214,7 @@ def test_memory_that_runs_short_on_another_device_is_one_sentence(
         distances_by(words_of(["abacab" * 9, "bcacb" * 9]), 0, 1)
 
 
-@pytest.mark.parametrize(("short", "room"), [(0, 1_690), (1, 600)])
+@pytest.mark.parametrize(("short", "room"), [(0, 1_600), (1, 900)])
 def test_room_is_asked_for_on_every_device_before_anything_goes_there(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch, short: int, room: int
 ) -> None:
@@ -228,7 +226,7 @@ def test_room_is_asked_for_on_every_device_before_anything_goes_there(
 
     monkeypatch.setattr(gpu, "free_memory", free)
     monkeypatch.setattr(gpu, "_LITTLE", 0)
-    # Of the first a letter takes 96 bytes, of the other each of 7 takes 48, and of both a pair 20: 1,428, and 516.
+    # Of the first a letter takes 96 bytes, of the other 48, and of both a pair 16: 1,392, and 768.
     monkeypatch.setattr(gpu, "_OF_FREE", 0.8)
     told = f"13 letters and 9 pairs of words take 0.0 GB of the memory of GPU {short}, of which 0.0 GB are free"
     with pytest.raises(MemoryLimitError, match=told):
@@ -255,7 +253,7 @@ def test_the_memory_that_is_asked_for_on_another_gpu_suffices() -> None:
     expected = distances_by(words, 0)
     with device.on_device(1):
         device.give_back_memory()
-        needed = gpu.bytes_needed(letters, 1_500, True, 2, 1)
+        needed = gpu.bytes_needed(letters, 1_500, True, 1)
         pool.set_limit(size=pool.total_bytes() + int(needed / gpu._OF_FREE) + (1 << 20))
     try:
         assert distances_by(words, 0, 1) == expected

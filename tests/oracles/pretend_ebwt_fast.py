@@ -30,10 +30,11 @@ __all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "pl
 MODULES = device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, warp
 LAUNCHERS = device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
-    gpu_fast.first_of, gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
     gpu_fast.repeats,
     gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member,
-    gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of, gpu_between.take_marks,
+    gpu_between.is_before, gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of,
+    gpu_between.take_marks,
     gpu_sets.before, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     warp.wait_for_blocks,
@@ -76,8 +77,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    for module in (gpu_counts, gpu_distances):
-        monkeypatch.setattr(module, "from_device", from_device)
+    monkeypatch.setattr(gpu_distances, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
     for module in (gpu_order, gpu_few_words):

@@ -1,8 +1,9 @@
-"""How the distances of all pairs are dealt out to GPUs: every pair in every stretch of ranks once, in equal shares; and
-what comes to each."""
+"""How the distances of all pairs are dealt out to GPUs: every gap of every word once, in equal parts; and what comes to
+each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,13 @@ from warpseed.ebwt import (
     gpu_between,
     gpu_counts,
     gpu_distances,
-    gpu_fast,
     gpu_few,
     gpu_few_words,
     gpu_order,
+    gpu_parts,
     gpu_sets,
 )
+from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.words import words_of
 
 SIZES = [
@@ -53,13 +55,68 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Played:
     return played
 
 
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Chunks of 32 words."""
+    gpu_parts._looked_at.cache_clear()
+    for module in (gpu_between, gpu_counts, gpu_distances, gpu_parts, gpu_sets):
+        monkeypatch.setattr(module, "WORDS", 32)
+    yield
+    gpu_parts._looked_at.cache_clear()
+
+
+def lengths_of(kind: str, m: int) -> np.ndarray:
+    draw = np.random.default_rng(m)
+    lengths = {
+        "equal": np.full(m, 700),
+        "one letter": np.ones(m, np.int64),
+        "drawn": draw.integers(1, 1_000, m),
+        "ascending": np.arange(1, m + 1),
+        "one long": np.where(np.arange(m) == m // 3, 100 * m, 3),
+    }
+    return lengths[kind].astype(np.int64)
+
+
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("devices", [1, 2, 3, 4, 8])
-@pytest.mark.parametrize(("count", "words"), SIZES)
-def test_every_rank_is_one_device_s_and_shares_are_equal(count: int, words: int, devices: int) -> None:
-    shares = gpu_distances.shares_of(count, devices)
-    assert [shares[0].start, *(share.stop for share in shares)] == [*(share.start for share in shares), count]
-    sizes = [share.stop - share.start for share in shares]
-    assert max(sizes) - min(sizes) <= 1
+@pytest.mark.parametrize("m", [1, 2, 5, 33, 64, 100, 320])
+@pytest.mark.parametrize("kind", ["equal", "one letter", "drawn", "ascending", "one long"])
+def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices: int) -> None:
+    lengths = lengths_of(kind, m)
+    parts = gpu_parts.parts_of(lengths, devices)
+    assert len(parts) == devices
+    looked_at = np.array(
+        [[gpu_between.is_counted.py_func(word, first, m) for word in range(m)] for first in range(0, m, 32)]
+    )
+    total, of_devices = np.zeros((len(looked_at), m), np.int64), []
+    for number, mine in enumerate(parts):
+        assert len({part.first_word for part in mine}) == len(mine)
+        have = np.zeros_like(total)
+        for part in mine:
+            assert part.begin < part.end
+            for word in range(m):
+                first = part.begin[1] if word == part.begin[0] else lengths[word] * (word < part.begin[0])
+                last = part.end[1] if word == part.end[0] else lengths[word] * (word < part.end[0])
+                have[part.first_word // 32, word] = last - first
+                is_whole = part.whole.start <= word < part.whole.stop
+                assert is_whole == (last - first == lengths[word]) and is_whole + (word in part.cut) <= 1
+                assert is_whole or word in part.cut or last == first, number
+        total += have
+        of_devices.append(have[looked_at].sum())
+    assert (total == lengths).all()
+    share = of_devices_share = sum(of_devices) / devices
+    assert max(of_devices) - share <= 1 + 2 * of_devices_share / 64
+
+
+@pytest.mark.parametrize(("lengths", "cuts"), [
+    ([100] * 4, [(0, 2, 0)]), ([100] * 5, [(0, 2, 50)]), ([10_000], [(0, 0, 5_000)]), ([1_000, 1_005], [(0, 1, 0)]),
+    ([200, 10, 10, 190], [(0, 1, 5)]), ([1], [(0, 0, 0)]),
+])  # fmt: skip
+def test_two_parts(lengths: list[int], cuts: list[tuple[int, int, int]]) -> None:
+    """Cut where a word ends, or within one that is too long for that."""
+    (_, word, rank), m = cuts[0], len(lengths)
+    parts = gpu_parts.parts_of(np.array(lengths), 2)
+    assert parts == [[Part(0, (0, 0), (word, rank))] * ((word, rank) > (0, 0)), [Part(0, (word, rank), (m, 0))]]
 
 
 @pytest.mark.parametrize(("count", "words"), SIZES)
@@ -81,35 +138,36 @@ def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) 
 @pytest.mark.parametrize("devices", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", [*HOSTILE, *LONG])
 def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str, devices: int) -> None:
-    """The kernels as they are written: by devices of which each has a share of the ranks, in how many gaps of one word
-    of a pair the other is."""
+    """The kernels as they are written: by devices of which each has a part of the gaps, in how many of one word of a
+    pair the other is."""
     strings = [word[:70] for word in (HOSTILE | LONG)[name]]
     words, m = words_of(strings), len(strings)
     play_fast_kernels(monkeypatch)
     there = gpu_order.DeviceWords.of(words)
     order = gpu_order.order_of(there, at_once=False)
-    colours = there.words_of[order]
-    shares = gpu_distances.shares_of(len(order), devices)
-    ranked = [gpu_counts.rank_words(colours[share], m, share.start) for share in shares]
-    total = np.zeros((m, m), np.int64)
-    for number, (share, own) in enumerate(zip(shares, ranked, strict=True)):
-        assert sorted(own.positions.tolist()) == list(range(share.stop - share.start))
-        for word in range(m):
-            ranks = np.flatnonzero(colours[share] == word)
-            assert own.positions[own.cuts[word, 0] : own.cuts[word, -1]].tolist() == ranks.tolist()
-            ends = (share.start + ranks[0], share.start + ranks[-1]) if len(ranks) else (gpu_fast.NEVER, -1)
-            assert (own.firsts[word], own.lasts[word]) == ends
-        total += gpu_counts.count_gaps(own, share.start, gpu_counts.lasts_before(ranked, number), 0)
-    assert total.tolist() == gaps_with(np.asarray(colours), m).tolist()
+    colours = there.words_of[order].astype(gpu_counts.colours_type(m))
+    ranked = gpu_counts.rank_words(colours, there.offsets)
+    assert sorted(ranked.positions.tolist()) == list(range(len(order)))
+    for word in range(m):
+        ranks = np.flatnonzero(colours == word)
+        assert ranked.positions[ranked.cuts[word, 0] : ranked.cuts[word, -1]].tolist() == ranks.tolist()
+        assert (ranked.firsts[word], ranked.lasts[word]) == (ranks[0], ranks[-1])
+    total, every = np.zeros((m, m), np.int64), gaps_with(np.asarray(colours), m)
+    for part in (part for parts in gpu_parts.parts_of(words.lengths, devices) for part in parts):
+        counts = np.asarray(gpu_counts.count_gaps(ranked, part)).astype(np.int64)
+        assert counts[part.whole].tolist() == every[part.whole].tolist()
+        assert not counts[[word for word in range(m) if word not in {*range(m)[part.whole], *part.cut}]].any()
+        total += counts
+    assert total.tolist() == every.tolist()
 
 
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("at_once", [2, 5])
 @pytest.mark.parametrize("seed", range(6))
 def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:
     """More words than a warp sees, gaps of more sets than the largest has, and words that hardly ever come."""
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(seed)
-    for module in (gpu_between, gpu_counts, gpu_distances, gpu_sets):
-        monkeypatch.setattr(module, "WORDS", 32)
+    for module in (gpu_between, gpu_counts, gpu_sets):
         monkeypatch.setattr(module, "GAPS", 2 + at_once, raising=False)
         monkeypatch.setattr(module, "RANKS", 4, raising=False)
         monkeypatch.setattr(module, "RANKS_BITS", 2, raising=False)
@@ -119,10 +177,12 @@ def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: i
     monkeypatch.setattr(gpu_counts, "_FEW_WORDS", seed % 2 << 16)
     m = 40 + 10 * seed
     weights = draw.random(m) ** 6 + 1e-3
-    colours = draw.choice(m, 260, p=weights / weights.sum()).astype(np.uint32)
-    ranked = gpu_counts.rank_words(played.package.asarray(colours), m, 0)
-    before = gpu_counts.lasts_before([ranked], 0)
-    counts = [gpu_counts.count_gaps(ranked, 0, before, first_word) for first_word in range(0, m, 32)]
+    colours = np.concatenate([draw.choice(m, 260 - m, p=weights / weights.sum()), draw.permutation(m)])
+    colours = colours.astype(gpu_counts.colours_type(m))
+    assert colours.itemsize == (2 if seed % 2 else 4)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(colours))]).astype(np.int64)
+    ranked = gpu_counts.rank_words(*map(played.package.asarray, (colours, offsets)))
+    counts = [gpu_counts.count_gaps(ranked, Part(first_word, (0, 0), (m, 0))) for first_word in range(0, m, 32)]
     assert np.concatenate(counts, axis=1).tolist() == gaps_with(colours, m).tolist()
     made = [arguments[1].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
     assert 0 < max(made) <= gpu_counts.bytes_of_sets(len(colours), m)
@@ -224,6 +284,7 @@ def test_drawn_words_are_measured_as_on_the_cpu(gpus: Played, seed: int, devices
     assert set(gpus.where("count_between")) == set(devices)
 
 
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("are_locked", [False, True])
 @pytest.mark.parametrize("devices", [(0,), (1, 0), (2, 0, 1)])
 @pytest.mark.parametrize("count", [33, 64, 70, 100, 128])
@@ -231,8 +292,6 @@ def test_many_members_are_counted_one_after_the_other(
     gpus: Played, monkeypatch: pytest.MonkeyPatch, count: int, devices: tuple[int, ...], are_locked: bool
 ) -> None:
     """And what was counted for some is on its way to the host, to memory that is locked or not, by rows and columns."""
-    for module in (gpu_between, gpu_counts, gpu_distances, gpu_sets):
-        monkeypatch.setattr(module, "WORDS", 32)
     monkeypatch.setattr(device_copies, "is_locked", lambda array: are_locked)
     draw = np.random.default_rng(count)
     words = words_of(["".join(draw.choice([*"ab"], draw.integers(1, 9))) for _ in range(count)])
@@ -251,29 +310,28 @@ def test_what_is_equal_is_shared_and_some_may_have_nothing(gpus: Played, strings
         gpus.launched.clear()
         found = gpu.find(words, distances=True, devices=devices, watch=Stopwatch())
         assert found.distances is not None and found.distances.tolist() == expected
-        ranks = [len(arguments[1]) for _, kernel, arguments in gpus.launched if kernel == "find_words"]
-        assert len(ranks) == len(devices) and sum(ranks) == len(words.codes) and max(ranks) - min(ranks) <= 1
+        at_work = {device for device, *_ in gpus.launched}
+        assert len(at_work) >= min(len(devices), len(words.codes)) and at_work <= set(devices)
 
 
 @pytest.mark.parametrize("devices", [(0,), (0, 1), (3, 1, 4, 0, 2)])
-def test_the_others_are_brought_the_words_of_their_ranks(gpus: Played, devices: tuple[int, ...]) -> None:
-    """And where each word was last before these, and rows of matrices; nothing else."""
+def test_the_others_are_brought_the_words_of_all_ranks(gpus: Played, devices: tuple[int, ...]) -> None:
+    """And where words begin, and, of words that are cut, what those behind have counted; nothing else."""
     words = words_of(["abcab", "cab" * 9, "c", "bca" * 5])
     order, m = cpu.order_conjugates(words), len(words.lengths)
     colours = np.repeat(range(m), words.lengths)[order]
     assert gpu.find(words, distances=True, devices=devices, watch=Stopwatch()).distances is not None
-    shares = gpu_distances.shares_of(len(order), len(devices))
-    for number, (device, share) in enumerate(zip(devices, shares, strict=True)):
+    parts, cut = gpu_parts.parts_of(words.lengths, len(devices)), list[int]()
+    for number, device in enumerate(devices):
         brought = [value for to, value in gpus.brought if to == device]
-        assert [value.tolist() for value in brought if value.dtype == np.uint32 and value.ndim == 1] == [
-            colours[share].tolist()
-        ][:number]
-        told = [value.shape for value in brought if value.dtype == np.int64]
-        # The last ranks of those before, the first and last of all, and, of the first device, where words begin.
-        assert sorted(told) == [(m,)] * (number + 2 * (len(devices) - 1)) + [(m + 1,)] * min(number, 1)
+        whole = [value.tolist() for value in brought if value.ndim == 1]
+        assert whole == [colours.tolist(), words.offsets.tolist()][: 2 * number]
         rows = [value for value in brought if value.ndim == 2]
-        assert {value.dtype for value in rows} <= {np.dtype(np.uint32)}
-        assert len(rows) == len(devices) - 1 and len(brought) == len(rows) + len(told) + min(number, 1)
+        assert {(value.dtype, value.shape) for value in rows} <= {(np.dtype(np.uint32), (1, m))}
+        cut += [len(rows)]
+    # Of a word that is cut, by as many devices as have it, less the first, which adds up.
+    having = [word for mine in parts for part in mine for word in part.cut]
+    assert sum(cut) == len(having) - len(set(having)) and cut[-1] == 0
     assert set(gpus.where("take_apart")) == {devices[0]}
 
 

@@ -25,8 +25,7 @@ __all__ = ["Found", "bytes_needed", "find"]
 _BYTES = 96
 """Of the memory of the first device that a letter takes while conjugates are sorted, at most."""
 _BYTES_BESIDE = 48
-"""Of the memory of every other device that a letter of its share takes, at most: its word and its place, and sorting
-these."""
+"""Of the memory of every other device that a letter takes, at most: its word and its place, and sorting these."""
 _MOST = 1 << 32
 """Conjugates have ranks of 32 bits."""
 _OF_FREE = 0.9
@@ -106,17 +105,16 @@ def _tell_who_works(device: int) -> None:
         )
 
 
-def bytes_needed(letters: int, words: int, distances: bool, devices: int, number: int) -> int:
+def bytes_needed(letters: int, words: int, distances: bool, number: int) -> int:
     """Of the memory of one of some devices, at most; the first has the number 0."""
-    share = -(-letters // devices)
-    needed = _BYTES_BESIDE * share if number > 0 else _BYTES * letters
-    return needed + (bytes_of_distances(share, words) if distances else 0)
+    needed = (_BYTES_BESIDE if number > 0 else _BYTES) * letters
+    return needed + (bytes_of_distances(letters, words) if distances else 0)
 
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
     letters, count = len(words.codes), len(words.lengths)
     for number, device in enumerate(devices):
-        needed = bytes_needed(letters, count, distances, len(devices), number)
+        needed = bytes_needed(letters, count, distances, number)
         if needed <= _LITTLE:
             continue
         with on_device(device):

@@ -58,13 +58,22 @@ def is_counted(word, member, words):
     return ((chunk % steps + chunk // steps) & int64(1)) == int64(0)
 
 
+@scalar
+def is_before(word, rank, limit_word, limit_rank):
+    """Whether a rank of a word, by its number among those of the word, is before a limit: of an earlier word, or of the
+    same one, and before."""
+    return word < limit_word or (word == limit_word and rank < limit_rank)
+
+
 @kernel
-def count_warps(cuts, first_stretch, first_word, warps):
-    """A thread a stretch and word: how many warps serve its gaps, none where members are not looked for in these.
+def count_warps(cuts, first_stretch, first_word, part, warps):
+    """A thread a stretch and word: how many warps serve its gaps, none where they are not counted here.
 
     cuts : as of `count_between`
     first_stretch : of those that are served
     first_word : the first member
+    part : (word, rank, word, rank): from which gap on of which word, and up to before which of which, gaps are counted:
+        those of a stretch and word as their first one is; a gap is named by the rank behind it, among those of the word
     warps : int64[stretches, words]
     """
     i, words = int64(cuda.grid(1)), int64(warps.shape[1])
@@ -72,25 +81,24 @@ def count_warps(cuts, first_stretch, first_word, warps):
     if stretch >= warps.shape[0]:
         return
     at, gaps = int64(first_stretch) + stretch, int64(0)
-    if is_counted(word, int64(first_word), words):
+    rank = int64(cuts[word, at]) - int64(cuts[word, int64(0)])
+    is_here = not is_before(word, rank, part[0], part[1]) and is_before(word, rank, part[2], part[3])
+    if is_here and is_counted(word, int64(first_word), words):
         gaps = int64(cuts[word, at + int64(1)]) - int64(cuts[word, at])
     warps[stretch, word] = (gaps + int64(GAPS - 1)) // int64(GAPS)
 
 
 @kernel
-def find_last(positions, cuts, stretch, first, before, last):
-    """A thread a word: its last rank before a stretch.
+def find_last(positions, cuts, stretch, last):
+    """A thread a word: its last rank before a stretch, -1 where it has none.
 
-    positions : as of `count_between`, less `first`
-    cuts : as there
-    before : int64[words], that before all of the device's
+    positions, cuts : as of `count_between`
     last : int64[words]
     """
     word = int64(cuda.grid(1))
-    if word >= cuts.shape[0]:
-        return
-    end = int64(cuts[word, stretch])
-    last[word] = int64(positions[end - int64(1)]) + int64(first) if end > cuts[word, 0] else before[word]
+    if word < cuts.shape[0]:
+        end = int64(cuts[word, stretch])
+        last[word] = int64(positions[end - int64(1)]) if end > cuts[word, int64(0)] else int64(-1)
 
 
 @scalar
@@ -265,13 +273,13 @@ def count_between(members, positions, cuts, before, times, sets, ends, how, coun
     Parameters
     ----------
     members : uint16[t], that of each time in these stretches, less the first one
-    positions : uint32[], of each word, one behind the other, its ranks less some number, ascending
+    positions : uint32[], of each word, one behind the other, its ranks, ascending
     cuts : int64[words, all stretches + 1], where a word's positions of each stretch begin
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
     times : uint64[], as of `time_of`, of the ranks of these stretches
     sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
     ends : int64[stretches * words], how many warps serve all up to each stretch and word
-    how : (the first member, first of the stretches, the position of its first rank, numbers of a level of sets, levels)
+    how : (the first member, first of the stretches, its first rank, numbers of a level of sets, levels)
     counts : uint32[words, k], of each word and member, added to
     """
     marks = cuda.shared.array(_MARKS, uint32)
@@ -329,7 +337,7 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     first_row : that word
     first_word : the first member
     offsets : int64[words + 1], where words begin, and the end of the last
-    firsts, lasts : int64[words], the first and the last rank of each word
+    firsts, lasts : uint32[words], the first and the last rank of each word
     distances : int64[words, words]
     """
     square = cuda.shared.array(_SQUARE, int64)

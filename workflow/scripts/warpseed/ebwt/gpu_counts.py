@@ -1,4 +1,4 @@
-"""What one device counts of its share of the ranks: in how many gaps of a word each of WORDS others, the members, is.
+"""What one device counts: in how many gaps of a word each of WORDS others, the members, is.
 
 Ranks are laid out by words, and cut in *stretches*. What is counted for some members is so in one *slab* of stretches
 after the other, whose sets take little memory (`gpu_sets.py`, `gpu_between.py`).
@@ -6,16 +6,15 @@ after the other, whose sets take little memory (`gpu_sets.py`, `gpu_between.py`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.device_copies import from_device
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
-from warpseed.ebwt.gpu_fast import cut_positions, find_words
+from warpseed.ebwt.gpu_fast import cut_positions
+from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
     JOINED,
     LANES,
@@ -28,7 +27,7 @@ from warpseed.ebwt.gpu_sets import (
     take_members,
 )
 
-__all__ = ["Ranked", "bytes_of_sets", "count_gaps", "ends_of", "lasts_before", "rank_words"]
+__all__ = ["Ranked", "bytes_of_sets", "colours_type", "count_gaps", "rank_words"]
 
 _BLOCK = 256
 _FEW_WORDS = 1 << 16
@@ -45,37 +44,42 @@ _MOST_SETS = 1 << 13
 
 
 class Ranked(NamedTuple):
-    """What the distances are counted from, on one device: k ranks from its first on."""
+    """What the distances are counted from, on one device."""
 
     colours: Any
-    """uint16[k] or uint32[k], the word of each"""
+    """uint16[N] or uint32[N], the word of each rank"""
     positions: Any
-    """uint32[k], the ranks of each word's conjugates less the first, ascending, one word behind the other"""
+    """uint32[N], the ranks of each word's conjugates, ascending, one word behind the other"""
     cuts: Any
     """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
     firsts: Any
-    """int64[m], the first of each word's ranks, NEVER of a word that has none"""
+    """uint32[m], the first of each word's ranks"""
     lasts: Any
-    """int64[m], the last of them, -1 of a word that has none"""
+    """uint32[m], the last of them"""
     members: np.ndarray
     """int64[ceil(m / WORDS), stretches], on the host, how many ranks of each WORDS words there are in each stretch"""
 
 
-def rank_words(colours: Any, m: int, first: int) -> Ranked:
-    """The ranks of each of m words in a part of the order, from the rank `first` on, cut where stretches begin.
+def rank_words(colours: Any, offsets: Any) -> Ranked:
+    """The ranks of each word, cut where stretches begin.
 
-    colours : uint32[k], the word of each of these ranks
+    Parameters
+    ----------
+    colours : uint16[N] or uint32[N], as of `colours_type`, the word of each rank
+    offsets : int64[m + 1], where words begin, and the end of the last
     """
-    xp, count = cupy(), len(colours)
-    colours = colours.astype(np.uint16) if m <= _FEW_WORDS else colours
-    positions = argsort(colours).astype(np.uint32)
-    offsets, firsts, lasts = xp.empty(m + 1, np.int64), xp.empty(m, np.int64), xp.empty(m, np.int64)
-    launch(find_words, m, _BLOCK, colours, positions, first, offsets, firsts, lasts)
-    stretch = _stretch_for(m)
+    xp, m, count = cupy(), len(offsets) - 1, len(colours)
+    positions, stretch = argsort(colours).astype(np.uint32), _stretch_for(m)
     stretches = -(-count // stretch)
     cuts = xp.empty((m, stretches + 1), np.int64)
     launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
+    firsts, lasts = positions[offsets[:-1]], positions[offsets[1:] - 1]
     return Ranked(colours, positions, cuts, firsts, lasts, _members_of(cuts, count, stretch))
+
+
+def colours_type(m: int) -> type[np.unsignedinteger[Any]]:
+    """Of numbers of m words."""
+    return np.uint16 if m <= _FEW_WORDS else np.uint32
 
 
 def _members_of(cuts: Any, count: int, stretch: int) -> np.ndarray:
@@ -93,42 +97,21 @@ def _stretch_for(m: int) -> int:
     return max(_LEAST_STRETCH, _GAPS_OF_STRETCH * m)
 
 
-def lasts_before(ranked: Sequence[Ranked], number: int) -> Any:
-    """int64[m], the last rank of each word on the devices before one, -1 of a word that has none."""
-    xp = cupy()
-    before = xp.full(len(ranked[number].lasts), -1, np.int64)
-    for each in ranked[:number]:
-        before = xp.maximum(before, from_device(each.lasts))
-    return before
-
-
-def ends_of(ranked: Sequence[Ranked], number: int) -> tuple[Any, Any]:
-    """int64[m] each, the first and the last rank of each word on all devices, for one of them."""
-    xp, (firsts, lasts) = cupy(), (ranked[number].firsts, ranked[number].lasts)
-    for other in (*ranked[:number], *ranked[number + 1 :]):
-        firsts, lasts = xp.minimum(firsts, from_device(other.firsts)), xp.maximum(lasts, from_device(other.lasts))
-    return firsts, lasts
-
-
-def count_gaps(ranked: Ranked, first: int, before: Any, first_word: int) -> Any:
-    """In how many gaps that end on the current device, from the rank `first` on, members are.
-
-    Parameters
-    ----------
-    before : int64[m], the last rank of each word before, -1 of a word that has none
-    first_word : the first member
+def count_gaps(ranked: Ranked, part: Part) -> Any:
+    """In how many gaps of words members are.
 
     Returns
     -------
-    uint32[m, k], in how many gaps of each word each of the k members is, up to WORDS, where `is_counted`
+    uint32[m, k], in how many gaps of each word, of those in the part, each of the k members is, up to WORDS, where
+    `is_counted`
     """
     xp, m, stretch = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts))
-    counts, last = xp.zeros((m, min(WORDS, m - first_word)), np.uint32), xp.empty(m, np.int64)
-    members = ranked.members[first_word // WORDS]
+    counts, last = xp.zeros((m, min(WORDS, m - part.first_word)), np.uint32), xp.empty(m, np.int64)
+    members = ranked.members[part.first_word // WORDS]
     for begin, end in _slabs_of(members):
-        launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, first, before, last)
+        launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, last)
         slab = slice(begin * stretch, min(end * stretch, len(ranked.colours)))
-        _count_slab(ranked, slab, (begin, end), first_word, int(members[begin:end].sum()), last, counts)
+        _count_slab(ranked, slab, (begin, end), part, int(members[begin:end].sum()), last, counts)
     return counts
 
 
@@ -144,12 +127,12 @@ def _slabs_of(members: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _count_slab(
-    ranked: Ranked, slab: slice, stretches: tuple[int, int], first_word: int, size: int, last: Any, counts: Any
+    ranked: Ranked, slab: slice, stretches: tuple[int, int], part: Part, size: int, last: Any, counts: Any
 ) -> None:
-    """Add what the ranks of some stretches, [first, last), count, of which so many are of WORDS words."""
+    """Add what gaps of a part count that end in some stretches, [first, last), where so many ranks are of members."""
     xp, colours, m, (first, end) = cupy(), ranked.colours[slab], len(counts), stretches
-    warps = xp.empty((end - first, m), np.int64)
-    launch(count_warps, warps.size, _BLOCK, ranked.cuts, first, first_word, warps)
+    warps, first_word = xp.empty((end - first, m), np.int64), part.first_word
+    launch(count_warps, warps.size, _BLOCK, ranked.cuts, first, first_word, (*part.begin, *part.end), warps)
     ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), len(colours) // GAPS + warps.size
     members, times = _take_members(colours, first_word, size, m)
     sets = xp.empty((_levels_for(m, size), size // RANKS * LANES), np.uint64)
@@ -184,6 +167,6 @@ def _levels_for(m: int, size: int) -> int:
 
 
 def bytes_of_sets(ranks: int, m: int) -> int:
-    """Of a device's memory that the sets of m words take at most, where it counts so many ranks."""
+    """Of a device's memory that the sets of m words take at most, where they have so many ranks."""
     size = min(ranks, max(_SLAB, _stretch_for(m)))
     return size // RANKS * LANES * 8 * _levels_for(m, size)

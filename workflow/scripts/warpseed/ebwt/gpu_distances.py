@@ -1,44 +1,54 @@
-"""Distances of all pairs of words on GPUs: gaps of words are counted in shares of the ranks, one for each device.
+"""Distances of all pairs of words on GPUs: each device counts a part of the gaps of words, and goes its own way.
 
-Shares of as many ranks are as much work, or nearly, whether words are thousands, two, or one that is longer than all
-others. (Of two chunks of WORDS words the first is looked at for both.) The first device has the order, and makes of it
-the word of each rank, its *colour*; the others are brought the colours of their shares, and need nothing else. Each
-lays out its ranks by words, is told where each word was last before them, and counts in how many gaps of each word
-every other one is (`gpu_counts.py`), for WORDS words, the *members*, after the other. What all of them counted for
-some members each adds up in its share of the rows, and makes distances of it, which go to the host while the next
-members are counted for.
+The first device has the order, and makes of it the word of each rank, its *colour*, which is all that the others need,
+and are brought. Each lays out the ranks by words, and counts in how many gaps of each word every other one is
+(`gpu_counts.py`), for WORDS words, the *members*, after the other: gaps are dealt out so that each has as many
+(`gpu_parts.py`). What was counted for some members becomes distances at once, which go to the host while the next
+members are counted for. Only of words of which several devices have some gaps one of them adds up what all have
+counted, when they are done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from warpseed.compute.device_batches import serve_devices
 from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import marked_on_device, time_on_device
-from warpseed.compute.gpu import cupy, launch, on_own_stream
+from warpseed.compute.gpu import cupy, launch, on_own_stream, synchronize
 from warpseed.compute.locked_memory import locked
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
-from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, count_gaps, ends_of, lasts_before, rank_words
+from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_type, count_gaps, rank_words
+from warpseed.ebwt.gpu_parts import Part, parts_of
 from warpseed.ebwt.gpu_sets import LANES, WORDS
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.gpu_order import DeviceWords
 
-__all__ = ["bytes_of_distances", "distances_of", "shared_distances", "shares_of"]
+__all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
 _Result = TypeVar("_Result")
 
 _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
-_COUNTS = 3
-"""Of some members, that are on a device at once: those that are counted, those before, and others' of these."""
+_COUNTS = 2
+"""Of some members, that are on a device at once: those that are counted, and those before."""
+
+
+class _Counted(NamedTuple):
+    """What one device has counted, and made of it."""
+
+    ranked: Ranked
+    offsets: Any
+    """int64[m + 1], where words begin, and the end of the last"""
+    distances: Any
+    """int64[m, m], of what is the device's"""
+    rests: dict[tuple[int, int], Any]
+    """of (first member, word), where other devices have other gaps of the word, uint32[1, k]"""
 
 
 def distances_of(words: DeviceWords, order: Any) -> Any:
@@ -53,13 +63,8 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     -------
     int64[m, m] on the device
     """
-    m = len(words.offsets) - 1
-    ranked = rank_words(words.words_of[order], m, 0)
-    before, ends, distances = lasts_before([ranked], 0), ends_of([ranked], 0), cupy().empty((m, m), np.int64)
-    for first_word in range(0, m, WORDS):
-        counts = count_gaps(ranked, 0, before, first_word)
-        _put_distances(counts, slice(0, m), first_word, words.offsets, ends, distances)
-    return distances
+    parts, *_ = parts_of(_lengths_of(words), 1)
+    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, rows, part: None).distances
 
 
 def shared_distances(
@@ -84,71 +89,76 @@ def shared_distances(
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    m, shares = len(words.offsets) - 1, shares_of(len(order), len(devices))
-    rows = shares_of(m, len(devices))
+    m, parts = len(words.offsets) - 1, parts_of(_lengths_of(words), len(devices))
     with time_on_device(watch, "distances"):
-        colours = words.words_of[order]
+        colours = _colours_of(words, order)
+    found = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m)
 
-    def rank(number: int, mine: Stopwatch) -> tuple[Ranked, Any]:
-        own = colours[shares[number]]
-        if number > 0:
-            with time_on_device(mine, "device_to_device"):
-                own = from_device(own)
-        with time_on_device(mine, "distances"):
-            return rank_words(own, m, shares[number].start), cupy().empty((m, m), np.int64)
+    def send(distances: Any, rows: slice, part: Part) -> None:
+        _send(distances, rows, part.first_word, found, threads)
 
-    def count(first_word: int, number: int, mine: Stopwatch) -> Any:
-        with time_on_device(mine, "distances"):
-            return count_gaps(ranked[number], shares[number].start, lasts_before(ranked, number), first_word)
-
-    def put(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> None:
-        share, offsets = rows[number], from_device(words.offsets) if number > 0 else words.offsets
-        counts = counted[number][share]
+    def count(number: int, mine: Stopwatch) -> _Counted | None:
+        if not parts[number]:
+            return None
         with marked_on_device(mine) as mark:
-            if len(devices) > 1:
-                for other in (*counted[:number], *counted[number + 1 :]):
-                    counts += from_device(other[share])
+            own, offsets = colours, words.offsets
+            if number > 0:
+                own, offsets = from_device(colours), from_device(words.offsets)
                 mark("device_to_device")
-            _put_distances(counts, share, first_word, offsets, ends_of(ranked, number), made[number])
+            made = _count(own, offsets, parts[number], send)
             mark("distances")
-            _send(made[number], share, first_word, found, threads)
+            wait_for_sent()
+            mark("device_to_host")
+        return made
+
+    def join(number: int, mine: Stopwatch) -> None:
+        """Of words of which several devices have some gaps, the first of these adds up what all have counted."""
+        made = counted[number]
+        if made is None:
+            return
+        with marked_on_device(mine) as mark:
+            for (first_word, word), counts in _rests_of(counted, number):
+                rest = Part(first_word, (word, 0), (word + 1, 0))
+                summed = sum(map(from_device, counts[1:]), counts[0])
+                mark("device_to_device")
+                _put_distances(made, summed, rest)
+                mark("distances")
+                send(made.distances, rest.whole, rest)
+            wait_for_sent()
             mark("device_to_host")
 
-    def step(first_word: int, counted: Sequence[Any], number: int, mine: Stopwatch) -> Any:
-        """What was counted for the members before becomes distances, which are on their way while the next count."""
-        if counted:
-            put(first_word - WORDS, counted, number, mine)
-        return count(first_word, number, mine) if first_word < m else None
-
     def land(number: int, mine: Stopwatch) -> None:
-        with time_on_device(mine, "device_to_host"):
-            wait_for_sent()
+        wait_for_sent()
+        synchronize()
 
-    ranked, made = zip(*_serve(devices, rank, watch), strict=True)
-    found, counted = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m), list[Any]()
     try:
-        for first_word in range(0, m + WORDS, WORDS):
-            counted = _serve(devices, partial(step, first_word, counted), watch)
-    finally:
-        _serve(devices, land, watch)
+        counted = _serve(devices, count, watch)
+        if any(each and each.rests for each in counted):
+            _serve(devices, join, watch)
+    except BaseException:  # (what is on its way has to be there before its place is anybody else's)
+        _serve(devices, land, Stopwatch())
+        raise
     return found
 
 
-def shares_of(count: int, devices: int) -> list[slice]:
-    """So many rows in parts of one size, or nearly, one for each device."""
-    ends = [count * number // devices for number in range(devices + 1)]
-    return [slice(first, last) for first, last in pairwise(ends)]
-
-
 def bytes_of_distances(ranks: int, m: int) -> int:
-    """Of a device's memory that the distances of m words take at most beside what each rank does, where it counts so
-    many ranks."""
+    """Of a device's memory that the distances of m words, which have so many ranks, take at most beside what each rank
+    does."""
     return bytes_of_sets(ranks, m) + 8 * m * m + _COUNTS * 4 * m * min(m, WORDS)
 
 
+def _lengths_of(words: DeviceWords) -> np.ndarray:
+    """int64[m]."""
+    return np.diff(words.offsets.get())
+
+
+def _colours_of(words: DeviceWords, order: Any) -> Any:
+    """The word of each rank, as `rank_words` takes them."""
+    return words.words_of[order].astype(colours_type(len(words.offsets) - 1), copy=False)
+
+
 def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
-    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device, but
-    copies to the host."""
+    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device."""
 
     def there(number: int, mine: Stopwatch) -> _Result:
         with on_own_stream(0):
@@ -157,12 +167,38 @@ def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], wa
     return serve_devices(devices, there, watch)
 
 
-def _put_distances(
-    counts: Any, rows: slice, first_word: int, offsets: Any, ends: tuple[Any, Any], distances: Any
-) -> None:
-    """Make distances, in both halves of the matrix, of what was counted for some words and the members from one on."""
+def _count(colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, slice, Part], None]) -> _Counted:
+    """Count some parts on the current device, and make distances of each word that is whole.
+
+    send : called with the distances, the rows and the part, when those of the part are made
+    """
+    m = len(offsets) - 1
+    ranked, distances = rank_words(colours, offsets), cupy().empty((m, m), np.int64)
+    made = _Counted(ranked, offsets, distances, {})
+    for part in parts:
+        counts = count_gaps(ranked, part)
+        _put_distances(made, counts[part.whole], part)
+        send(distances, part.whole, part)
+        made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.cut)
+    return made
+
+
+def _rests_of(counted: Sequence[_Counted | None], number: int) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+    """What several devices have counted of one word, of words of which a device is the first."""
+    rests = [each.rests if each else {} for each in counted]
+    for key in rests[number]:
+        if not any(key in others for others in rests[:number]):
+            yield key, [others[key] for others in rests[number:] if key in others]
+
+
+def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
+    """Make distances, in both halves of the matrix, of what was counted for the whole words of a part.
+
+    counts : uint32[words, k]
+    """
     squares = -(-counts.shape[0] // LANES) * -(-counts.shape[1] // LANES)
-    launch(put_distances, squares * SQUARE, SQUARE, counts, rows.start, first_word, offsets, *ends, distances)
+    read = counts, part.whole.start, part.first_word, made.offsets, made.ranked.firsts, made.ranked.lasts
+    launch(put_distances, squares * SQUARE, SQUARE, *read, made.distances)
 
 
 def _send(distances: Any, rows: slice, first_word: int, found: np.ndarray, threads: int) -> None:

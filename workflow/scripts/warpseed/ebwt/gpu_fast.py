@@ -11,10 +11,8 @@ from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
 
 __all__ = [
-    "NEVER",
     "ROLLED",
     "cut_positions",
-    "find_words",
     "first_keys",
     "further",
     "last_letter",
@@ -28,8 +26,6 @@ __all__ = [
     "take_apart",
 ]
 
-NEVER = 1 << 62
-"""The first rank of a word that has none."""
 ROLLED = 8
 """Conjugates one behind the other whose keys a thread makes."""
 
@@ -191,39 +187,6 @@ def put_last_letters(codes, words_of, offsets, order, last, indices):
     last[i], is_word = last_letter(codes, words_of, offsets, place)
     if is_word:
         indices[words_of[place]] = i
-
-
-@scalar
-def first_of(words, positions, word):
-    """The first place in positions, which are in the order of words, of this word or one behind it."""
-    first, last = int64(0), int64(positions.shape[0])
-    while first < last:
-        middle = (first + last) >> int64(1)
-        if int64(words[positions[middle]]) < word:
-            first = middle + int64(1)
-        else:
-            last = middle
-    return first
-
-
-@kernel
-def find_words(words, positions, first, offsets, firsts, lasts):
-    """A thread a word: where its positions begin and end, and the first and the last of its ranks.
-
-    words : uint16[k] or uint32[k], the word of each rank from the rank `first` on
-    positions : uint32[k], their places in it, in the order of words
-    offsets : int64[words + 1]
-    firsts, lasts : int64[words], NEVER and -1 of a word that has none of these ranks
-    """
-    word = int64(cuda.grid(1))
-    if word >= lasts.shape[0]:
-        return
-    begin, end = first_of(words, positions, word), first_of(words, positions, word + int64(1))
-    offsets[word], offsets[word + int64(1)] = begin, end
-    firsts[word], lasts[word] = int64(NEVER), int64(-1)
-    if end > begin:
-        firsts[word] = int64(first) + int64(positions[begin])
-        lasts[word] = int64(first) + int64(positions[end - int64(1)])
 
 
 @kernel
