@@ -9,7 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu_counts, gpu_distances
+from warpseed.ebwt import cpu, gpu_counts, gpu_distances, gpu_ranges
 from warpseed.ebwt.gpu_order import DeviceWords
 from warpseed.ebwt.words import Words
 from warpseed.sequences.names import Names
@@ -42,8 +42,13 @@ def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab:
     words, order = drawn(seed)
     expected = cpu.distances(words, order, threads=2)
     for devices in {(0,), tuple(range(device.device_count()))}:
+        ordered = []
+        for number, ranks in enumerate(gpu_ranges.parts_of_rows(len(order), len(devices))):
+            with device.on_device(devices[number]), device.on_own_stream(0):
+                own = device.cupy().asarray(order[ranks])
+                ordered.append(gpu_ranges.Ordered(DeviceWords.of(words), own, ranks.start))
         with device.on_device(0), device.on_own_stream(0):
-            there, ordered = DeviceWords.of(words), device.cupy().asarray(order)
-            found = gpu_distances.shared_distances(there, ordered, devices, 1, Stopwatch())
+            found = gpu_distances.shared_distances(ordered, devices, 1, Stopwatch())
             assert np.array_equal(found, expected)
-            assert len(devices) > 1 or np.array_equal(gpu_distances.distances_of(there, ordered).get(), expected)
+            there, own, _ = ordered[0]
+            assert len(devices) > 1 or np.array_equal(gpu_distances.distances_of(there, own).get(), expected)

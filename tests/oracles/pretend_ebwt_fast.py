@@ -18,6 +18,7 @@ from warpseed.ebwt import (
     gpu_few,
     gpu_few_words,
     gpu_order,
+    gpu_ranges,
     gpu_sets,
 )
 
@@ -31,13 +32,13 @@ MODULES = device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, warp
 LAUNCHERS = device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
     gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
-    gpu_fast.repeats,
+    gpu_fast.repeats, gpu_fast.roll_keys,
     gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member,
     gpu_between.is_before, gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of,
     gpu_between.take_marks,
     gpu_sets.before, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
-    warp.wait_for_blocks,
+    warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -71,13 +72,16 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
             played.launched.append((here(), function.py_func.__name__, arguments))
             run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
 
-    def from_device(value: Any) -> Any:
+    def from_device(value: Any, out: Any = None) -> Any:
         played.brought.append((here(), np.array(value).view(Array)))
-        return played.brought[-1][1]
+        if out is not None:
+            out[...] = value
+        return played.brought[-1][1] if out is None else out
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    monkeypatch.setattr(gpu_distances, "from_device", from_device)
+    for module in (gpu_distances, gpu_ranges):
+        monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
     for module in (gpu_order, gpu_few_words):
@@ -86,6 +90,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few, "WAYS", 4)
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
+    monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_counts, "_BLOCK", 16)
     monkeypatch.setattr(gpu_counts, "BLOCK", 32)

@@ -29,6 +29,7 @@ from warpseed.ebwt import (
     gpu_few_words,
     gpu_order,
     gpu_parts,
+    gpu_ranges,
     gpu_sets,
 )
 from warpseed.ebwt.gpu_parts import Part
@@ -315,35 +316,67 @@ def test_what_is_equal_is_shared_and_some_may_have_nothing(gpus: Played, strings
 
 
 @pytest.mark.parametrize("devices", [(0,), (0, 1), (3, 1, 4, 0, 2)])
-def test_the_others_are_brought_the_words_of_all_ranks(gpus: Played, devices: tuple[int, ...]) -> None:
-    """And where words begin, and, of words that are cut, what those behind have counted; nothing else."""
-    words = words_of(["abcab", "cab" * 9, "c", "bca" * 5])
+def test_what_devices_bring_each_other(gpus: Played, devices: tuple[int, ...]) -> None:
+    """Letters, positions and ranks of what is tied, and the words of all ranks; and, of words that are cut, what those
+    behind have counted."""
+    words = words_of(["abcab", "cab" * 19, "c", "bca" * 15])
     order, m = cpu.order_conjugates(words), len(words.lengths)
     colours = np.repeat(range(m), words.lengths)[order]
     assert gpu.find(words, distances=True, devices=devices, watch=Stopwatch()).distances is not None
-    parts, cut = gpu_parts.parts_of(words.lengths, len(devices)), list[int]()
-    for number, device in enumerate(devices):
+    parts, cut, several = gpu_parts.parts_of(words.lengths, len(devices)), list[int](), len(devices) > 1
+    for device in devices:
         brought = [value for to, value in gpus.brought if to == device]
-        whole = [value.tolist() for value in brought if value.ndim == 1]
-        assert whole == [colours.tolist(), words.offsets.tolist()][: 2 * number]
+        of_types = {
+            dtype: [
+                letter for value in brought if value.dtype == dtype and value.ndim == 1 for letter in value.tolist()
+            ]
+            for dtype in (np.uint8, np.uint16)
+        }
+        assert of_types == {np.uint8: words.codes.tolist() * several, np.uint16: colours.tolist() * several}
+        told = [value for value in brought if value.dtype == np.uint32 and value.ndim == 1]
+        assert all(len(places) == len(ranks) for places, ranks in zip(told[::2], told[1::2], strict=True))
+        assert len(told) >= 2 * (len(devices) - 1)
         rows = [value for value in brought if value.ndim == 2]
         assert {(value.dtype, value.shape) for value in rows} <= {(np.dtype(np.uint32), (1, m))}
         cut += [len(rows)]
     # Of a word that is cut, by as many devices as have it, less the first, which adds up.
     having = [word for mine in parts for part in mine for word in part.cut]
     assert sum(cut) == len(having) - len(set(having)) and cut[-1] == 0
-    assert set(gpus.where("take_apart")) == {devices[0]}
+    assert gpus.where("take_apart") == [*devices] if not several else set(gpus.where("take_apart")) == set(devices)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_conjugate_is_in_one_range(monkeypatch: pytest.MonkeyPatch, seed: int, devices: int) -> None:
+    """Behind those of all ranges before, whatever the sample was."""
+    play_fast_kernels(monkeypatch)
+    monkeypatch.setattr(gpu_order, "_SAMPLE", 2 + seed)
+    words = words_of(drawn_words(seed, "acgt"[: 1 + seed % 4], (1, 3, 30, 75), 3))
+    there = gpu_order.DeviceWords.of(words)
+    letters = gpu_order._Letters.of(there)
+    found, before = list[int](), 0
+    for number in range(devices):
+        keys, first = gpu_order._keys_of(there, letters, number, devices)
+        assert first == before and sorted(keys.tolist()) == keys.tolist()
+        before += len(keys)
+        found += keys.tolist()
+    assert found == gpu_order._first_keys(there, letters).tolist()
 
 
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.parametrize("device", ["gpu", "gpu:0,1"])
 def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     asked: set[int] = set()
-    for module, name in ((gpu_order, "copied_from_host"), (gpu_distances, "sent_to_host"), (gpu, "copied_to_host")):
+    for module, name in (
+        (gpu_order, "copied_from_host"),
+        (gpu_ranges, "copied_from_host"),
+        (gpu_distances, "sent_to_host"),
+        (gpu_ranges, "copied_to_host"),
+    ):
         done = getattr(module, name)
 
-        def noted(*given: Any, done: Any = done, **how: Any) -> Any:
-            asked.add(given[-1])
+        def noted(*given: Any, done: Any = done, at: int = 1 + (name == "sent_to_host"), **how: Any) -> Any:
+            asked.add(given[at])
             return done(*given, **how)
 
         monkeypatch.setattr(module, name, noted)

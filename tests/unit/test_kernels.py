@@ -142,6 +142,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "measure_pairs": (rows, rows.reshape(4, 2), borders),
         "mark_letters": (words.view(np.uint8), np.zeros(256, np.bool_)),
         "first_keys": (words.view(np.uint8), rows, borders, (2, 20), words),
+        "sample_letters": (words.view(np.uint8), rows, borders, (2, 20), words),
+        "keys_between": (words.view(np.uint8), rows, borders, (2, 20), (0, 9), words, words),
         "take_apart": (words, 20, rows, np.zeros(8, np.bool_), np.zeros(8, np.bool_)),
         "next_keys": (rows, words, words.view(np.uint8), rows, borders, (22, 2, 44), words),
         "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),

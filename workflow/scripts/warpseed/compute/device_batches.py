@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import NoReturn, TypeAlias, TypeVar
 
-from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device
+from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device, on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError, say
 
@@ -21,6 +21,7 @@ __all__ = [
     "run_batches",
     "serve_devices",
     "share_of",
+    "take_step",
     "tell_short_memory",
 ]
 
@@ -164,6 +165,17 @@ def serve_devices(
     for stage in dict.fromkeys(stage for mine, _ in served for stage in mine.seconds):
         watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
     return [result for _, result in served]
+
+
+def take_step(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
+    """As `serve_devices`, each on this thread's own stream there: what was given to it is done on return, on every
+    device."""
+
+    def there(number: int, mine: Stopwatch) -> _Result:
+        with on_own_stream(0):
+            return work(number, mine)
+
+    return serve_devices(devices, there, watch)
 
 
 @cache

@@ -245,12 +245,15 @@ def _copying_threads() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_copying_threads.cache_clear)
 
 
-def from_device(value: Any) -> Any:
-    """As `to_device`, from another device."""
+def from_device(value: Any, out: Any = None) -> Any:
+    """As `to_device`, from another device.
+
+    out : where to, of an array: one of the current device, of as many bytes; both hold them in order
+    """
     if isinstance(value, tuple):
         return type(value)(*map(from_device, value))
     if not hasattr(value, "__cuda_array_interface__"):
         return value
-    here = cupy().empty(value.shape, value.dtype)
+    here = cupy().empty(value.shape, value.dtype) if out is None else out
     here.data.copy_from_device_async(value.data, value.nbytes)
     return here

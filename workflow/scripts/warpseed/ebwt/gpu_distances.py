@@ -1,24 +1,23 @@
 """Distances of all pairs of words on GPUs: each device counts a part of the gaps of words, and goes its own way.
 
-The first device has the order, and makes of it the word of each rank, its *colour*, which is all that the others need,
-and are brought. Each lays out the ranks by words, and counts in how many gaps of each word every other one is
-(`gpu_counts.py`), for WORDS words, the *members*, after the other: gaps are dealt out so that each has as many
-(`gpu_parts.py`). What was counted for some members becomes distances at once, which go to the host while the next
-members are counted for. Only of words of which several devices have some gaps one of them adds up what all have
-counted, when they are done.
+Each device has a range of the order, and makes of it the word of each rank, its *colour*, which it tells the others.
+Then each lays out all ranks by words, and counts in how many gaps of each word every other one is (`gpu_counts.py`),
+for WORDS words, the *members*, after the other: gaps are dealt out so that each has as many (`gpu_parts.py`). What was
+counted for some members becomes distances at once, which go to the host while the next members are counted for. Only of
+words of which several devices have some gaps one of them adds up what all have counted, when they are done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.device_batches import serve_devices
+from warpseed.compute.device_batches import take_step
 from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import marked_on_device, time_on_device
-from warpseed.compute.gpu import cupy, launch, on_own_stream, synchronize
+from warpseed.compute.gpu import cupy, launch, synchronize
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
@@ -28,10 +27,9 @@ from warpseed.ebwt.gpu_sets import LANES, WORDS
 
 if TYPE_CHECKING:
     from warpseed.ebwt.gpu_order import DeviceWords
+    from warpseed.ebwt.gpu_ranges import Ordered
 
 __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
-
-_Result = TypeVar("_Result")
 
 _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
@@ -67,14 +65,12 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     return _count(_colours_of(words, order), words.offsets, parts, lambda distances, rows, part: None).distances
 
 
-def shared_distances(
-    words: DeviceWords, order: Any, devices: Sequence[int], threads: int, watch: Stopwatch
-) -> np.ndarray:
+def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
     """The same, by one or more devices, brought to the host.
 
     Parameters
     ----------
-    words, order : as of `distances_of`, on the first device, which is the current one
+    ordered : what each of them has of the order
     devices : their numbers
     threads : of the host, that copy from each device
     watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
@@ -89,10 +85,12 @@ def shared_distances(
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    m, parts = len(words.offsets) - 1, parts_of(_lengths_of(words), len(devices))
-    with time_on_device(watch, "distances"):
-        colours = _colours_of(words, order)
+    m, parts = len(ordered[0].words.offsets) - 1, parts_of(_lengths_of(ordered[0].words), len(devices))
     found = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m)
+
+    def colour(number: int, mine: Stopwatch) -> Any:
+        with time_on_device(mine, "distances"):
+            return _colours_of(ordered[number].words, ordered[number].order)
 
     def send(distances: Any, rows: slice, part: Part) -> None:
         _send(distances, rows, part.first_word, found, threads)
@@ -101,11 +99,11 @@ def shared_distances(
         if not parts[number]:
             return None
         with marked_on_device(mine) as mark:
-            own, offsets = colours, words.offsets
-            if number > 0:
-                own, offsets = from_device(colours), from_device(words.offsets)
+            whole = colours[0]
+            if len(devices) > 1:
+                whole = _joined(colours, [each.ranks for each in ordered])
                 mark("device_to_device")
-            made = _count(own, offsets, parts[number], send)
+            made = _count(whole, ordered[number].words.offsets, parts[number], send)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -131,12 +129,13 @@ def shared_distances(
         wait_for_sent()
         synchronize()
 
+    colours = take_step(devices, colour, watch)
     try:
-        counted = _serve(devices, count, watch)
+        counted = take_step(devices, count, watch)
         if any(each and each.rests for each in counted):
-            _serve(devices, join, watch)
+            take_step(devices, join, watch)
     except BaseException:  # (what is on its way has to be there before its place is anybody else's)
-        _serve(devices, land, Stopwatch())
+        take_step(devices, land, Stopwatch())
         raise
     return found
 
@@ -157,14 +156,12 @@ def _colours_of(words: DeviceWords, order: Any) -> Any:
     return words.words_of[order].astype(colours_type(len(words.offsets) - 1), copy=False)
 
 
-def _serve(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
-    """What each device comes to in one step, by its number from 0 on; all of it is done then, on every device."""
-
-    def there(number: int, mine: Stopwatch) -> _Result:
-        with on_own_stream(0):
-            return work(number, mine)
-
-    return serve_devices(devices, there, watch)
+def _joined(values: Sequence[Any], places: Sequence[slice]) -> Any:
+    """Arrays of several devices in one of the current device."""
+    whole = cupy().empty(sum(map(len, values)), values[0].dtype)
+    for value, place in zip(values, places, strict=True):
+        from_device(value, whole[place])
+    return whole
 
 
 def _count(colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, slice, Part], None]) -> _Counted:

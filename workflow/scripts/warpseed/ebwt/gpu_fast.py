@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import BLOCK as KEY_BLOCK
+from warpseed.compute.warp import WARPS, reserve, warp_places
 
 __all__ = [
+    "KEY_BLOCK",
     "ROLLED",
     "cut_positions",
     "first_keys",
     "further",
+    "keys_between",
     "last_letter",
     "letters_from",
     "lower_bound",
@@ -23,11 +27,14 @@ __all__ = [
     "put_last_letters",
     "rank_keys",
     "repeats",
+    "roll_keys",
+    "sample_letters",
     "take_apart",
 ]
 
 ROLLED = 8
 """Conjugates one behind the other whose keys a thread makes."""
+_MADE = ROLLED * KEY_BLOCK
 
 
 @scalar
@@ -80,35 +87,99 @@ def mark_letters(codes, occurs):
         occurs[codes[i]] = True
 
 
-@kernel
-def first_keys(codes, words_of, offsets, how, keys):
-    """A thread ROLLED conjugates, a letter more for each: their first letters, above the position of each. Keys are in
-    any order, so that neighbouring threads write neighbours.
+@scalar
+def roll_keys(read, how, places, into, to):
+    """Write the keys of conjugates one behind the other, a letter more for each: its first letters, above its position.
 
+    Parameters
+    ----------
+    read : (codes, words_of, offsets)
     how : (bits, place_bits): bits of a letter, and of a position
-    keys : uint64[N]
+    places : (first, last), positions [first, last)
+    to : (first, step), places in `into`, uint64
     """
-    bits, place_bits, count = int64(how[0]), int64(how[1]), int64(codes.shape[0])
-    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
-    begin, room = int64(cuda.grid(1)) * int64(ROLLED), int64(64) - place_bits
-    block_begin = begin - me * int64(ROLLED)
-    is_whole = block_begin + int64(ROLLED) * threads <= count
+    codes, words_of, offsets = read
+    bits, place_bits = int64(how[0]), int64(how[1])
+    room = int64(64) - place_bits
     known = room // bits
     mask = (uint64(1) << uint64(known * bits)) - uint64(1)
-    letters, at, first, last = uint64(0), int64(0), int64(0), int64(0)
-    for place in range(begin, min(begin + int64(ROLLED), count)):
-        if place >= last:
+    letters, at, begin, end, place, here = uint64(0), int64(0), int64(0), int64(0), places[0], to[0]
+    while place < places[1]:
+        if place >= end:
             word = words_of[place]
-            first, last = int64(offsets[word]), int64(offsets[word + 1])
+            begin, end = int64(offsets[word]), int64(offsets[word + 1])
             letters = letters_from(codes, words_of, offsets, place, bits, room)
             at = int64(further(place, known, words_of, offsets))
         else:
             letters = ((letters << uint64(bits)) | uint64(codes[at])) & mask
             at += int64(1)
-            if at == last:
-                at = first
-        to = block_begin + (place - begin) * threads + me if is_whole else place
-        keys[to] = (letters << uint64(place_bits)) | uint64(place)
+            if at == end:
+                at = begin
+        into[here] = (letters << uint64(place_bits)) | uint64(place)
+        place += int64(1)
+        here += to[1]
+
+
+@kernel
+def first_keys(codes, words_of, offsets, how, keys):
+    """A thread ROLLED conjugates: the key of each, in any order, so that neighbouring threads write neighbours.
+
+    how : as of `roll_keys`
+    keys : uint64[N]
+    """
+    count, me, threads = int64(codes.shape[0]), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    begin = int64(cuda.grid(1)) * int64(ROLLED)
+    block_begin = begin - me * int64(ROLLED)
+    is_whole = block_begin + int64(ROLLED) * threads <= count
+    to = (block_begin + me, threads) if is_whole else (begin, int64(1))
+    roll_keys((codes, words_of, offsets), how, (begin, min(begin + int64(ROLLED), count)), keys, to)
+
+
+@kernel
+def sample_letters(codes, words_of, offsets, how, letters):
+    """A thread a conjugate, at like steps: its first letters, as a key has them.
+
+    how : as of `roll_keys`
+    letters : uint64[s]
+    """
+    i, count = int64(cuda.grid(1)), int64(letters.shape[0])
+    if i < count:
+        place = i * int64(codes.shape[0]) // count
+        letters[i] = letters_from(codes, words_of, offsets, place, int64(how[0]), int64(64) - int64(how[1]))
+
+
+@kernel
+def keys_between(codes, words_of, offsets, how, limits, counts, keys):
+    """A thread ROLLED conjugates, in blocks of KEY_BLOCK: the keys of those whose first letters lie between limits, in
+    any order.
+
+    Parameters
+    ----------
+    how : as of `roll_keys`
+    limits : (least, most), letters as of `sample_letters`
+    counts : uint64[2], added to: how many these are, and how many conjugates have less
+    keys : uint64[N]
+    """
+    made, totals = cuda.shared.array(_MADE, uint64), cuda.shared.array(WARPS, uint64)
+    count, me, threads = int64(codes.shape[0]), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    least, most, place_bits = int64(limits[0]), int64(limits[1]), uint64(how[1])
+    begin = int64(cuda.grid(1)) * int64(ROLLED)
+    last = min(begin + int64(ROLLED), count)
+    roll_keys((codes, words_of, offsets), how, (begin, last), made, (me, threads))
+    inside, below, end = int64(0), int64(0), me + max(int64(0), last - begin) * threads
+    for i in range(me, end, threads):
+        letters = int64(made[i] >> place_bits)
+        inside += int64(1) if least <= letters and letters <= most else int64(0)
+        below += int64(1) if letters < least else int64(0)
+    place, total = warp_places(inside)
+    at = reserve(totals, total, counts, 0) + place
+    for i in range(me, end, threads):
+        letters = int64(made[i] >> place_bits)
+        if least <= letters and letters <= most:
+            keys[at] = made[i]
+            at += int64(1)
+    place, total = warp_places(below)
+    reserve(totals, total, counts, 1)
 
 
 @kernel

@@ -8,6 +8,7 @@ which letters tell apart, need none.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,35 @@ from warpseed.compute.device_ties import Split, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_fast, gpu_few
-from warpseed.ebwt.gpu_fast import first_keys, mark_letters, next_keys, put_last_letters, rank_keys, take_apart
+from warpseed.ebwt.gpu_fast import (
+    KEY_BLOCK,
+    first_keys,
+    keys_between,
+    mark_letters,
+    next_keys,
+    put_last_letters,
+    rank_keys,
+    sample_letters,
+    take_apart,
+)
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
 from warpseed.ebwt.words import Words
 
-__all__ = ["DeviceWords", "order_of", "transform_of"]
+__all__ = [
+    "DeviceWords",
+    "Ordering",
+    "begin_order",
+    "end_order",
+    "order_further",
+    "order_of",
+    "rank_all",
+    "transform_of",
+]
 
 BLOCK = 256
+_SAMPLE = 1 << 16
+"""Conjugates that tell where ranges of as many begin."""
 
 
 class DeviceWords(NamedTuple):
@@ -32,10 +54,10 @@ class DeviceWords(NamedTuple):
 
     codes: Any
     """uint8[N]"""
-    offsets: Any
-    """int64[m + 1]"""
     words_of: Any
     """uint32[N], the word of each letter"""
+    offsets: Any
+    """int64[m + 1]"""
     letters: int
     """that may occur"""
     longest: int
@@ -44,12 +66,16 @@ class DeviceWords(NamedTuple):
     @classmethod
     def of(cls, words: Words, threads: int = 1) -> DeviceWords:
         """Bring words there, by so many threads of the host."""
+        return cls.there(words, *(copied_from_host(each, threads) for each in (words.codes, words.offsets)))
+
+    @classmethod
+    def there(cls, words: Words, codes: Any, offsets: Any) -> DeviceWords:
+        """Words whose codes and offsets are there."""
         xp = cupy()
-        codes, offsets = (copied_from_host(each, threads) for each in (words.codes, words.offsets))
-        words_of = xp.zeros(len(words.codes), np.uint32)
+        words_of = xp.zeros(len(codes), np.uint32)
         words_of[offsets[1:-1]] = 1
         xp.cumsum(words_of, dtype=np.uint32, out=words_of)
-        return cls(codes, offsets, words_of, len(words.letters), int(words.lengths.max()))
+        return cls(codes, words_of, offsets, len(words.letters), int(words.lengths.max()))
 
 
 def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:
@@ -117,33 +143,62 @@ class _Letters(NamedTuple):
         return self.room // self.bits
 
 
+@dataclass
+class Ordering:
+    """An order, or the range of it that is one device's, as far as it is made: by all letters that keys hold, and by
+    ranks of what is known, which are those of the whole order."""
+
+    words: DeviceWords
+    order: Any
+    """uint32[N], of which `range` is known"""
+    range: slice
+    known: int
+    """letters that ranks tell apart"""
+    rows: Any
+    """uint32[...], those of the range that were not decided before, ascending"""
+    split: Split
+    """what is left of them"""
+    ranks: Any
+    """uint32[N], by positions, of what is in these rows, or, when all are needed, of all"""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether ranks can tell more."""
+        return len(self.split.tied) > 0 and self.known < 2 * self.words.longest
+
+
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     """The order, by sorts of all that is tied."""
-    letters = _Letters.of(words)
-    order, begins, rows = _order_by_first_letters(words, letters)
-    if not len(rows):
-        return order
-    ranks, keys = cupy().empty(len(order), np.uint32), _next_keys(words, letters, order[rows], begins[rows])
-    watch.count("letters", len(keys))
-    split = split_groups(keys, rows, order, ranks)
-    del keys
-    known = 2 * letters.known
-    if len(split.tied) and known < 2 * words.longest:
-        _rank_all(rows, order, ranks)
-        split = _split_by_ranks(words, split, known, order, ranks, watch)
-    if len(split.tied):
-        _order_powers(words, split.tied, order, ranks)
-    return order
+    made = begin_order(words, watch)
+    if made.is_open:
+        rank_all(made)
+        groups = -1
+        while made.is_open and made.split.groups != groups:  # what is not told apart once never is
+            groups = made.split.groups_tied
+            order_further(made, watch)
+    end_order(made)
+    return made.order
 
 
-def _order_by_first_letters(words: DeviceWords, letters: _Letters) -> tuple[Any, Any, Any]:
-    """The order as far as first keys tell it, uint32[N]; bool[N], whether a group of equal ones begins at a place; and
-    the places of groups of more than one, uint32[t], ascending."""
-    xp, keys = cupy(), _first_keys(words, letters)
-    order, begins, is_tied = (xp.empty(len(keys), dtype) for dtype in (np.uint32, np.bool_, np.bool_))
-    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order, begins, is_tied)
+def begin_order(words: DeviceWords, watch: Stopwatch, number: int = 0, devices: int = 1) -> Ordering:
+    """Order conjugates by as many letters as two keys hold.
+
+    number, devices : which range of first letters is meant, of so many that have about as many conjugates
+    """
+    xp, letters = cupy(), _Letters.of(words)
+    keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
+    order, mine = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
+    begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
+    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[mine], begins, is_tied)
     del keys
-    return order, begins, xp.flatnonzero(is_tied).astype(np.uint32)
+    tied = xp.flatnonzero(is_tied).astype(np.uint32)
+    rows = tied + np.uint32(first)
+    made = Ordering(words, order, mine, 2 * letters.known, rows, Split(rows, 0, 0), None)
+    if len(rows):
+        made.ranks, keys = xp.empty(len(order), np.uint32), _next_keys(words, letters, order[rows], begins[tied])
+        watch.count("letters", len(keys))
+        made.split = split_groups(keys, rows, order, made.ranks)
+    return made
 
 
 def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
@@ -153,6 +208,22 @@ def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
     launch(first_keys, -(-len(keys) // gpu_fast.ROLLED), BLOCK, *read, how, keys)
     sort(keys)
     return keys
+
+
+def _keys_of(words: DeviceWords, letters: _Letters, number: int, devices: int) -> tuple[Any, int]:
+    """Those of one of some ranges, which are the same on every device, and how many conjugates are before it."""
+    xp, count, sample = cupy(), len(words.codes), cupy().empty(min(len(words.codes), _SAMPLE), np.uint64)
+    read, how = (letters.codes, words.words_of, words.offsets), (letters.bits, letters.place_bits)
+    launch(sample_letters, len(sample), BLOCK, *read, how, sample)
+    sort(sample)
+    borders = sample[[len(sample) * part // devices for part in range(1, devices)]].get()
+    limits = [0, *map(int, borders), 1 << 63]
+    keys, counts = xp.empty(count, np.uint64), xp.zeros(2, np.uint64)
+    between = limits[number], limits[number + 1] - 1
+    launch(keys_between, -(-count // gpu_fast.ROLLED), KEY_BLOCK, *read, how, between, counts, keys)
+    inside, below = map(int, counts.get())
+    sort(keys[:inside])
+    return keys[:inside], below
 
 
 def _next_keys(words: DeviceWords, letters: _Letters, places: Any, begins: Any) -> Any:
@@ -169,44 +240,47 @@ def _next_keys(words: DeviceWords, letters: _Letters, places: Any, begins: Any) 
     return keys
 
 
-def _rank_all(ranked: Any, order: Any, ranks: Any) -> None:
-    """Make the ranks of all, where only those in some rows, uint32[t], are known: the others are alone in theirs."""
-    places = order[ranked]
-    known = ranks[places]
-    ranks[order] = cupy().arange(len(order), dtype=np.uint32)
-    ranks[places] = known
+def rank_all(made: Ordering) -> None:
+    """Make the ranks of all in the range, where only those of some rows are known: the others are alone in theirs."""
+    xp, order, places = cupy(), made.order, made.order[made.rows]
+    known = made.ranks[places] if len(places) else None
+    made.ranks = xp.empty(len(order), np.uint32) if made.ranks is None else made.ranks
+    made.ranks[order[made.range]] = xp.arange(made.range.start, made.range.stop, dtype=np.uint32)
+    if known is not None:
+        made.ranks[places] = known
 
 
-def _split_by_ranks(words: DeviceWords, split: Split, known: int, order: Any, ranks: Any, watch: Stopwatch) -> Split:
-    """Put what is tied in the order of ranks further on in its words, until nothing is, or stays so.
+def order_further(made: Ordering, watch: Stopwatch) -> None:
+    """Put what is tied in the order of ranks further on in its words.
 
-    known : how many letters ranks tell apart
+    The ranks of all conjugates have to be known.
     """
-    rank_bits = max(1, (len(ranks) - 1).bit_length())
-    parts = 64 // rank_bits - 1
-    while len(split.tied) and known < 2 * words.longest:
-        keys, how = cupy().empty(len(split.tied), np.uint64), (known, parts, rank_bits)
-        watch.count("ranks", parts * len(keys))
-        launch(rank_keys, len(keys), BLOCK, split.tied, order, ranks, words.words_of, words.offsets, how, keys)
-        before, split = split, split_groups(keys, split.tied, order, ranks)
-        known *= 1 + parts
-        if split.groups == before.groups_tied:
-            break  # what is not told apart once never is
-    return split
+    words, tied, bits = made.words, made.split.tied, max(1, (len(made.ranks) - 1).bit_length())
+    parts, keys = 64 // bits - 1, cupy().empty(len(tied), np.uint64)
+    watch.count("ranks", parts * len(keys))
+    read, how = (made.order, made.ranks, words.words_of, words.offsets), (made.known, parts, bits)
+    launch(rank_keys, len(keys), BLOCK, tied, *read, how, keys)
+    made.rows, made.split = tied, split_groups(keys, tied, made.order, made.ranks)
+    made.known *= 1 + parts
 
 
-def _order_powers(words: DeviceWords, tied: Any, order: Any, ranks: Any) -> None:
+def end_order(made: Ordering) -> None:
     """Put conjugates whose infinite words are equal in the order of their lengths, as exponents have it."""
-    places = order[tied]
-    word = words.words_of[places]
-    lengths = (words.offsets[word + 1] - words.offsets[word]).astype(np.uint64)
-    order[tied] = places[argsort((ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
+    words, tied = made.words, made.split.tied
+    if len(tied):
+        places = made.order[tied]
+        word = words.words_of[places]
+        lengths = (words.offsets[word + 1] - words.offsets[word]).astype(np.uint64)
+        made.order[tied] = places[argsort((made.ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
 
 
 def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:
-    """L, uint8[N], and I, int64[m], 0-based, on the device."""
+    """The last letters of conjugates, uint8[n], and where among these each word itself is, int64[m], -1 of one that is
+    not; on the device.
+
+    order : uint32[n], positions
+    """
     xp = cupy()
-    last, indices = xp.empty(len(order), np.uint8), xp.empty(len(words.offsets) - 1, np.int64)
-    read = words.codes, words.words_of, words.offsets, order
-    launch(put_last_letters, len(order), BLOCK, *read, last, indices)
+    last, indices = xp.empty(len(order), np.uint8), xp.full(len(words.offsets) - 1, -1, np.int64)
+    launch(put_last_letters, len(order), BLOCK, words.codes, words.words_of, words.offsets, order, last, indices)
     return last, indices

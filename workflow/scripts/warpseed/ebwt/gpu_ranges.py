@@ -1,0 +1,163 @@
+"""The ω-order by several devices: each has all words, and orders those conjugates whose first letters are in its range.
+
+What is equal so far never leaves its range, so that letters are all that is needed, until what is tied is told apart by
+ranks: then each device tells the others those of its range, and, round by round, what became of the tied ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.device_batches import take_step
+from warpseed.compute.device_copies import copied_from_host, copied_to_host, from_device
+from warpseed.compute.device_marks import marked_on_device, time_on_device
+from warpseed.compute.gpu import cupy
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt.gpu_order import (
+    DeviceWords,
+    Ordering,
+    begin_order,
+    end_order,
+    order_further,
+    rank_all,
+    transform_of,
+)
+from warpseed.ebwt.transform import Transform
+from warpseed.ebwt.words import Words
+
+__all__ = ["Ordered", "order_shared", "order_to_host", "parts_of_rows", "transform_to_host"]
+
+
+class Ordered(NamedTuple):
+    """What one device has of the order: the conjugates of some ranks."""
+
+    words: DeviceWords
+    order: Any
+    """uint32[n], positions"""
+    first: int
+    """the first of these ranks"""
+
+    @property
+    def ranks(self) -> slice:
+        """Those in the whole order."""
+        return slice(self.first, self.first + len(self.order))
+
+
+def parts_of_rows(count: int, devices: int) -> list[slice]:
+    """So many rows in parts of one size, or nearly, one for each device."""
+    return [slice(count * number // devices, count * (number + 1) // devices) for number in range(devices)]
+
+
+def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[Ordered]:
+    """Bring words to devices, and order their conjugates there.
+
+    Parameters
+    ----------
+    words : of less than 2^32 letters
+    devices : their numbers
+    threads : of the host, that copy to each device
+    watch : takes the seconds of ``host_to_device``, ``device_to_device`` and ``order``: of each step those of the
+        slowest
+    """
+    there = _brought(words, devices, threads, watch)
+
+    def begin(number: int, mine: Stopwatch) -> Ordering:
+        with time_on_device(mine, "order"):
+            return begin_order(there[number], mine, number, len(devices))
+
+    made = take_step(devices, begin, watch)
+    _order_by_ranks(made, devices, watch)
+    return [Ordered(each.words, each.order[each.range], each.range.start) for each in made]
+
+
+def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[DeviceWords]:
+    """All words on every device: each takes a part of the letters from the host, and the others' from them."""
+    parts = parts_of_rows(len(words.codes), len(devices))
+
+    def bring(number: int, mine: Stopwatch) -> tuple[Any, Any]:
+        with time_on_device(mine, "host_to_device"):
+            return copied_from_host(words.codes[parts[number]], threads), copied_from_host(words.offsets, threads)
+
+    def join(number: int, mine: Stopwatch) -> DeviceWords:
+        with marked_on_device(mine) as mark:
+            codes = cupy().empty(len(words.codes), np.uint8)
+            for part, (letters, _) in zip(parts, brought, strict=True):
+                from_device(letters, codes[part])
+            mark("device_to_device")
+            there = DeviceWords.there(words, codes, brought[number][1])
+            mark("host_to_device")
+        return there
+
+    brought = take_step(devices, bring, watch)
+    return take_step(devices, join, watch)
+
+
+def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Stopwatch) -> None:
+    """End the order on all devices: by ranks, until nothing is tied, or stays so, and by lengths."""
+
+    def tell_all(number: int, mine: Stopwatch) -> Any:
+        with time_on_device(mine, "order"):
+            rank_all(made[number])
+            return _told(made[number], made[number].range)
+
+    def go_on(number: int, mine: Stopwatch) -> Any:
+        with marked_on_device(mine) as mark:
+            for places, ranks in (*told[:number], *told[number + 1 :]):
+                made[number].ranks[from_device(places)] = from_device(ranks)
+            mark("device_to_device")
+            order_further(made[number], mine)
+            mine_told = _told(made[number], made[number].rows)
+            mark("order")
+        return mine_told
+
+    def end(number: int, mine: Stopwatch) -> None:
+        with time_on_device(mine, "order"):
+            end_order(made[number])
+
+    if any(each.is_open for each in made):
+        told, groups = take_step(devices, tell_all, watch), -1
+        while any(each.is_open for each in made) and sum(each.split.groups for each in made) != groups:
+            groups = sum(each.split.groups_tied for each in made)
+            told = take_step(devices, go_on, watch)
+    if any(len(each.split.tied) for each in made):
+        take_step(devices, end, watch)
+
+
+def _told(made: Ordering, rows: Any) -> tuple[Any, Any]:
+    """Positions in some rows, and their ranks."""
+    places = made.order[rows]
+    return places, made.ranks[places]
+
+
+def transform_to_host(
+    ordered: Sequence[Ordered], letters: bytes, devices: Sequence[int], threads: int, watch: Stopwatch
+) -> Transform:
+    """The transform, of which each device makes what it has the order of."""
+    last = np.empty(sum(len(each.order) for each in ordered), np.uint8)
+
+    def make(number: int, mine: Stopwatch) -> np.ndarray:
+        words, order, first = ordered[number]
+        with time_on_device(mine, "transform"):
+            there, indices = transform_of(words, order)
+        with time_on_device(mine, "device_to_host"):
+            copied_to_host(there, threads, last[ordered[number].ranks])
+            here = copied_to_host(indices, threads)
+        return np.where(here < 0, here, here + first)
+
+    indices = take_step(devices, make, watch)
+    return Transform(last, np.maximum.reduce(indices), letters)
+
+
+def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
+    """The whole order, uint32[N]."""
+    order = np.empty(sum(len(each.order) for each in ordered), np.uint32)
+
+    def bring(number: int, mine: Stopwatch) -> None:
+        with time_on_device(mine, "device_to_host"):
+            copied_to_host(ordered[number].order, threads, order[ordered[number].ranks])
+
+    take_step(devices, bring, watch)
+    return order
