@@ -43,8 +43,9 @@ def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab:
     expected = cpu.distances(words, order, threads=2)
     for devices in {(0,), tuple(range(device.device_count()))}:
         ordered = []
-        for number, ranks in enumerate(gpu_ranges.parts_of_rows(len(order), len(devices))):
-            with device.on_device(devices[number]), device.on_own_stream(0):
+        for number in devices:
+            ranks = slice(*(len(order) * part // len(devices) for part in (number, number + 1)))
+            with device.on_device(number), device.on_own_stream(0):
                 own = device.cupy().asarray(order[ranks])
                 ordered.append(gpu_ranges.Ordered(DeviceWords.of(words), own, ranks.start))
         with device.on_device(0), device.on_own_stream(0):

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from oracles import ebwt as truth
 from warpseed.batches import Settings
+from warpseed.ebwt import timing_collections
 from warpseed.ebwt.timed import digest_of
 from warpseed.ebwt.timing_collections import COLLECTION_ITEMS, Collection, collections_of, time_collections
 from warpseed.errors import ConfigError
@@ -56,7 +57,7 @@ def test_every_item_has_what_is_defined(tmp_path: Path) -> None:
         assert totals.to_dict() == {(item, threads): 2 for item in expected for threads in (1, 2)}
 
 
-def test_several_gpus_are_timed_with_distances_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_gpus_are_timed_with_words_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `measure.gpus` has them; what one GPU does is timed once."""
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
     from oracles.pretend_ebwt_fast import play_fast_kernels
@@ -75,17 +76,18 @@ def test_several_gpus_are_timed_with_distances_alone(tmp_path: Path, monkeypatch
     write_records(tmp_path / "a.tsv", rows)
     frame: Any = read_records(tmp_path / "a.tsv")
     assert {item: set(own["gpus"]) for item, own in frame.groupby("item")} == {
-        "transform": {0, 1},
+        "transform": {0, 1, 2, 3},
         "pairs": {0, 1, 2, 3},
     }
     assert frame.groupby("item")["digest"].nunique().to_dict() == {"transform": 1, "pairs": 1}
     by_gpus = frame.groupby(["item", "gpus"])["stage"].agg(list)
     assert all(("device_to_device" in stages) is (gpus > 1) for (_, gpus), stages in by_gpus.items())
     # Where several alone are asked for, one of them stands for all in what it does by itself.
-    rows = time_collections(
-        Collection(case["words"]), Settings(["fast"], ["gpu:0,1"], [1]), items=["transform"], repeats=1
-    )
-    assert {row["gpus"] for row in rows} == {1}
+    asked: list[Any] = []
+    monkeypatch.setattr(timing_collections, "measure_limits", lambda words, repeats, own, **how: asked.append(own) or [])
+    one = Settings(["fast"], ["gpu:0,1"], [1])
+    assert time_collections(Collection(case["words"]), one, items=["on_device"], repeats=1) == []
+    assert [own["gpus"] for own in asked] == [1]
 
 
 def test_names_are_those_of_one_data_set() -> None:

@@ -48,7 +48,8 @@ class Part(NamedTuple):
 def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """What each of some devices counts, of words of these lengths, int64[m]; a device may have nothing.
 
-    Their parts have as many gaps, or, where they then end with a word or with members, nearly.
+    They have as many gaps, or, where they then end with a word or with members, nearly. The part with the fewest words
+    is a device's last: when all is counted, the host waits for what was counted last.
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
     work = np.add.reduceat(lengths, np.arange(0, m, WORDS)) @ _looked_at(chunks)
@@ -93,4 +94,4 @@ def _parts_between(first: tuple[int, int, int], last: tuple[int, int, int], m: i
         end = last[1:] if chunk == last[0] else (m, 0)
         if begin < end:
             parts.append(Part(chunk * WORDS, begin, end))
-    return parts
+    return sorted(parts, key=lambda part: part.whole.start - part.whole.stop)

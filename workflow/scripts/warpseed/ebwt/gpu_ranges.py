@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import copied_from_host, copied_to_host, from_device
+from warpseed.compute.device_copies import copied_to_host, from_device
 from warpseed.compute.device_marks import marked_on_device, time_on_device
-from warpseed.compute.gpu import cupy
+from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_order import (
     DeviceWords,
@@ -28,7 +28,7 @@ from warpseed.ebwt.gpu_order import (
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 
-__all__ = ["Ordered", "order_shared", "order_to_host", "parts_of_rows", "transform_to_host"]
+__all__ = ["Ordered", "order_shared", "order_to_host", "transform_to_host"]
 
 
 class Ordered(NamedTuple):
@@ -46,19 +46,14 @@ class Ordered(NamedTuple):
         return slice(self.first, self.first + len(self.order))
 
 
-def parts_of_rows(count: int, devices: int) -> list[slice]:
-    """So many rows in parts of one size, or nearly, one for each device."""
-    return [slice(count * number // devices, count * (number + 1) // devices) for number in range(devices)]
-
-
 def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[Ordered]:
     """Bring words to devices, and order their conjugates there.
 
     Parameters
     ----------
     words : of less than 2^32 letters
-    devices : their numbers
-    threads : of the host, that copy to each device
+    devices : their numbers; the first is the current one
+    threads : of the host, that copy to it
     watch : takes the seconds of ``host_to_device``, ``device_to_device`` and ``order``: of each step those of the
         slowest
     """
@@ -74,24 +69,17 @@ def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stop
 
 
 def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[DeviceWords]:
-    """All words on every device: each takes a part of the letters from the host, and the others' from them."""
-    parts = parts_of_rows(len(words.codes), len(devices))
-
-    def bring(number: int, mine: Stopwatch) -> tuple[Any, Any]:
-        with time_on_device(mine, "host_to_device"):
-            return copied_from_host(words.codes[parts[number]], threads), copied_from_host(words.offsets, threads)
+    """All words on every device: the first takes them from the host, and the others their letters from it. (Copies of
+    parts of them by all devices, side by side, share the host's memory and Python's lock: trials took longer.)"""
+    with time_on_device(watch, "host_to_device"):
+        first = DeviceWords.of(words, threads)
 
     def join(number: int, mine: Stopwatch) -> DeviceWords:
-        with marked_on_device(mine) as mark:
-            codes = cupy().empty(len(words.codes), np.uint8)
-            for part, (letters, _) in zip(parts, brought, strict=True):
-                from_device(letters, codes[part])
-            mark("device_to_device")
-            there = DeviceWords.there(words, codes, brought[number][1])
-            mark("host_to_device")
-        return there
+        if number == 0:
+            return first
+        with time_on_device(mine, "device_to_device"):
+            return DeviceWords.there(words, from_device(first.codes), from_device(first.offsets))
 
-    brought = take_step(devices, bring, watch)
     return take_step(devices, join, watch)
 
 
@@ -136,7 +124,7 @@ def transform_to_host(
     ordered: Sequence[Ordered], letters: bytes, devices: Sequence[int], threads: int, watch: Stopwatch
 ) -> Transform:
     """The transform, of which each device makes what it has the order of."""
-    last = np.empty(sum(len(each.order) for each in ordered), np.uint8)
+    last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 
     def make(number: int, mine: Stopwatch) -> np.ndarray:
         words, order, first = ordered[number]
@@ -153,7 +141,7 @@ def transform_to_host(
 
 def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
     """The whole order, uint32[N]."""
-    order = np.empty(sum(len(each.order) for each in ordered), np.uint32)
+    order = locked(sum(len(each.order) for each in ordered), np.uint32, threads)
 
     def bring(number: int, mine: Stopwatch) -> None:
         with time_on_device(mine, "device_to_host"):

@@ -96,18 +96,23 @@ COLLECTION_ITEMS = (*_IN_MEMORY, "files", "on_device")
 
 
 def _targets(settings: Settings, item: str) -> list[Options]:
-    """On what an item is timed: several GPUs share distances alone, and one stands for them elsewhere."""
+    """On what an item is timed: one GPU stands for several in what has files, or is on the device alone."""
     fast = [options for options in settings.options(None) if options.tier == "fast"]
-    if item == "pairs":
+    if item in _IN_MEMORY:
         return fast
     return list(dict.fromkeys(options._replace(device="gpu") if options.gpus > 1 else options for options in fast))
 
 
 def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:
-    find = _IN_MEMORY[item]
+    """(Words that a GPU is to take lie in memory that it copies from at full speed, as its results come to such.)"""
+    find, words = _IN_MEMORY[item], drawn.words
+    if options.device != "cpu":
+        from warpseed.compute.locked_memory import locked_copy
+
+        words = words._replace(codes=locked_copy(words.codes, options.threads))
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        return find(drawn.words, options, watch)
+        return find(words, options, watch)
 
     timed: Run = add_total(run)
     return Side(timed, timed, _fields_of(options))
@@ -149,8 +154,8 @@ def time_collections(
     ----------
     case : Collection
     settings : Settings
-    items : which of COLLECTION_ITEMS to fill; `on_device` has no records without a GPU, and `pairs` alone has some of
-        several GPUs
+    items : which of COLLECTION_ITEMS to fill; `on_device` has no records without a GPU, and those in memory alone have
+        some of several GPUs
     repeats : runs of each after its warm-up
 
     Returns
