@@ -91,6 +91,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
+    monkeypatch.setattr(gpu_distances, "_LAST", 2)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_counts, "_BLOCK", 16)
     monkeypatch.setattr(gpu_counts, "BLOCK", 32)

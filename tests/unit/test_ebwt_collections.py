@@ -84,7 +84,7 @@ def test_several_gpus_are_timed_with_words_in_memory(tmp_path: Path, monkeypatch
     assert all(("device_to_device" in stages) is (gpus > 1) for (_, gpus), stages in by_gpus.items())
     # Where several alone are asked for, one of them stands for all in what it does by itself.
     asked: list[Any] = []
-    monkeypatch.setattr(timing_collections, "measure_limits", lambda words, repeats, own, **how: asked.append(own) or [])
+    monkeypatch.setattr(timing_collections, "measure_limits", lambda _, __, own, **how: asked.append(own) or [])
     one = Settings(["fast"], ["gpu:0,1"], [1])
     assert time_collections(Collection(case["words"]), one, items=["on_device"], repeats=1) == []
     assert [own["gpus"] for own in asked] == [1]

@@ -120,6 +120,23 @@ def test_two_parts(lengths: list[int], cuts: list[tuple[int, int, int]]) -> None
     assert parts == [[Part(0, (0, 0), (word, rank))] * ((word, rank) > (0, 0)), [Part(0, (word, rank), (m, 0))]]
 
 
+@pytest.mark.parametrize("count", [1, 2, 8])
+@pytest.mark.parametrize("part", [
+    Part(0, (0, 0), (9, 0)), Part(0, (0, 0), (1, 0)), Part(5, (2, 3), (2, 7)), Part(0, (3, 1), (100, 2)),
+    Part(0, (3, 1), (4, 0)), Part(0, (3, 0), (3, 4)),
+])  # fmt: skip
+def test_a_part_is_split_by_words(part: Part, count: int) -> None:
+    parts = part.split(count)
+    assert (parts[0].begin, parts[-1].end) == (part.begin, part.end) and 1 <= len(parts) <= count
+    assert all(one.end == other.begin and one.end[1] == 0 for one, other in pairwise(parts))
+    assert all(one.begin < one.end and one.first_word == part.first_word for one in parts)
+    assert {word for one in parts for word in one.cut} == part.cut
+    whole = [word for one in parts for word in range(1_000)[one.whole]]
+    assert whole == [*range(1_000)[part.whole]]
+    if part.end[0] > 8:
+        assert len(parts) == count and max(len(range(1_000)[one.whole]) for one in parts) <= -(-100 // count) + 1
+
+
 @pytest.mark.parametrize(("count", "words"), SIZES)
 def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) -> None:
     """Those of the members of a slab, of as many stretches as fit. Of each stretch every word has enough ranks."""
@@ -155,7 +172,7 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
         assert (ranked.firsts[word], ranked.lasts[word]) == (ranks[0], ranks[-1])
     total, every = np.zeros((m, m), np.int64), gaps_with(np.asarray(colours), m)
     for part in (part for parts in gpu_parts.parts_of(words.lengths, devices) for part in parts):
-        counts = np.asarray(gpu_counts.count_gaps(ranked, part)).astype(np.int64)
+        counts = np.asarray(gpu_counts.count_gaps(ranked, part.split(1 + devices))).astype(np.int64)
         assert counts[part.whole].tolist() == every[part.whole].tolist()
         assert not counts[[word for word in range(m) if word not in {*range(m)[part.whole], *part.cut}]].any()
         total += counts
@@ -183,7 +200,7 @@ def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: i
     assert colours.itemsize == (2 if seed % 2 else 4)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(colours))]).astype(np.int64)
     ranked = gpu_counts.rank_words(*map(played.package.asarray, (colours, offsets)))
-    counts = [gpu_counts.count_gaps(ranked, Part(first_word, (0, 0), (m, 0))) for first_word in range(0, m, 32)]
+    counts = [gpu_counts.count_gaps(ranked, [Part(first_word, (0, 0), (m, 0))]) for first_word in range(0, m, 32)]
     assert np.concatenate(counts, axis=1).tolist() == gaps_with(colours, m).tolist()
     made = [arguments[1].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
     assert 0 < max(made) <= gpu_counts.bytes_of_sets(len(colours), m)

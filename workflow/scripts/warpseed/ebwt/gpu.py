@@ -109,7 +109,7 @@ def bytes_needed(letters: int, words: int, distances: bool) -> int:
 
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
-    letters, count = len(words.codes), len(words.lengths)
+    letters, count = len(words.codes), len(words.offsets) - 1
     needed = bytes_needed(letters, count, distances)
     for device in devices if needed > _LITTLE else ():
         with on_device(device):

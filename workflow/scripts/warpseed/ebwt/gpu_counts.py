@@ -6,6 +6,7 @@ after the other, whose sets take little memory (`gpu_sets.py`, `gpu_between.py`)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,21 +98,35 @@ def _stretch_for(m: int) -> int:
     return max(_LEAST_STRETCH, _GAPS_OF_STRETCH * m)
 
 
-def count_gaps(ranked: Ranked, part: Part) -> Any:
+def count_gaps(
+    ranked: Ranked, parts: Sequence[Part], done: Callable[[Any, Part], None] = lambda counts, part: None
+) -> Any:
     """In how many gaps of words members are.
+
+    Parameters
+    ----------
+    parts : of the same members
+    done : called with what is returned, and each of them in turn, when that was counted, and before the next one is
 
     Returns
     -------
-    uint32[m, k], in how many gaps of each word, of those in the part, each of the k members is, up to WORDS, where
+    uint32[m, k], in how many gaps of each word, of those in the parts, each of the k members is, up to WORDS, where
     `is_counted`
     """
-    xp, m, stretch = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts))
-    counts, last = xp.zeros((m, min(WORDS, m - part.first_word)), np.uint32), xp.empty(m, np.int64)
-    members = ranked.members[part.first_word // WORDS]
+    xp, m, stretch, first_word = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts)), parts[0].first_word
+    counts, last = xp.zeros((m, min(WORDS, m - first_word)), np.uint32), xp.empty(m, np.int64)
+    members, whole = ranked.members[first_word // WORDS], [Part(first_word, parts[0].begin, parts[-1].end)]
     for begin, end in _slabs_of(members):
         launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, last)
-        slab = slice(begin * stretch, min(end * stretch, len(ranked.colours)))
-        _count_slab(ranked, slab, (begin, end), part, int(members[begin:end].sum()), last, counts)
+        slab = _Slab(
+            begin, end, begin * stretch, min(end * stretch, len(ranked.colours)), int(members[begin:end].sum())
+        )
+        made = _make_sets(ranked, slab, first_word)
+        is_last = end == len(members)
+        for part in parts if is_last else whole:
+            _count_slab(ranked, slab, made, part, last, counts)
+            if is_last:
+                done(counts, part)
     return counts
 
 
@@ -126,21 +141,53 @@ def _slabs_of(members: np.ndarray) -> list[tuple[int, int]]:
     return slabs
 
 
-def _count_slab(
-    ranked: Ranked, slab: slice, stretches: tuple[int, int], part: Part, size: int, last: Any, counts: Any
-) -> None:
-    """Add what gaps of a part count that end in some stretches, [first, last), where so many ranks are of members."""
-    xp, colours, m, (first, end) = cupy(), ranked.colours[slab], len(counts), stretches
-    warps, first_word = xp.empty((end - first, m), np.int64), part.first_word
-    launch(count_warps, warps.size, _BLOCK, ranked.cuts, first, first_word, (*part.begin, *part.end), warps)
-    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), len(colours) // GAPS + warps.size
-    members, times = _take_members(colours, first_word, size, m)
-    sets = xp.empty((_levels_for(m, size), size // RANKS * LANES), np.uint64)
+class _Slab(NamedTuple):
+    """Stretches whose sets are on the device at once."""
+
+    begin: int
+    """the first one"""
+    end: int
+    """the one behind the last"""
+    first: int
+    """their first rank"""
+    last: int
+    """the rank behind the last"""
+    size: int
+    """ranks of members"""
+
+
+class _Sets(NamedTuple):
+    """What is made of the members of a slab."""
+
+    members: Any
+    times: Any
+    """both as of `_take_members`"""
+    sets: Any
+    """uint64[levels, …], as of `make_sets` and `join_sets`"""
+
+
+def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
+    """The sets of a slab, of the members from one on."""
+    m = len(ranked.cuts)
+    members, times = _take_members(ranked.colours[slab.first : slab.last], first_word, slab.size, m)
+    sets = cupy().empty((_levels_for(m, slab.size), slab.size // RANKS * LANES), np.uint64)
     launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
     for level in range(1, len(sets)):
         launch(join_sets, sets.shape[1], _BLOCK, level, sets)
+    return _Sets(members, times, sets)
+
+
+def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, last: Any, counts: Any) -> None:
+    """Add what gaps of a part count that end in a slab.
+
+    last : int64[m], the last rank of each word before it
+    """
+    xp, (members, times, sets) = cupy(), made
+    warps, first_word = xp.empty((slab.end - slab.begin, len(counts)), np.int64), part.first_word
+    launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
+    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), (slab.last - slab.first) // GAPS + warps.size
     read = members, ranked.positions, ranked.cuts, last, times, sets.reshape(-1), ends
-    how = first_word, first, slab.start, sets.shape[1], len(sets)
+    how = first_word, slab.begin, slab.first, sets.shape[1], len(sets)
     launch(count_between, most * LANES, BLOCK, *read, how, counts)
 
 

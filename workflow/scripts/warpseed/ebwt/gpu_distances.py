@@ -35,6 +35,9 @@ _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
+_LAST = 8
+"""Parts of words in which distances of the last members go to the host: for the last of these it waits when all is
+counted."""
 
 
 class _Counted(NamedTuple):
@@ -172,10 +175,13 @@ def _count(colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[An
     m = len(offsets) - 1
     ranked, distances = rank_words(colours, offsets), cupy().empty((m, m), np.int64)
     made = _Counted(ranked, offsets, distances, {})
-    for part in parts:
-        counts = count_gaps(ranked, part)
+
+    def done(counts: Any, part: Part) -> None:
         _put_distances(made, counts[part.whole], part)
         send(distances, part.whole, part)
+
+    for part in parts:
+        counts = count_gaps(ranked, part.split(1 if part is not parts[-1] else _LAST), done)
         made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.cut)
     return made
 

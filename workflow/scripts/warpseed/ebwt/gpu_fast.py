@@ -7,7 +7,7 @@ in the order at which the group of those begins that are equal to it as far as i
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import BLOCK as KEY_BLOCK
 from warpseed.compute.warp import WARPS, reserve, warp_places
@@ -25,6 +25,7 @@ __all__ = [
     "mark_letters",
     "next_keys",
     "put_last_letters",
+    "put_letters_before",
     "rank_keys",
     "repeats",
     "roll_keys",
@@ -249,15 +250,32 @@ def last_letter(codes, words_of, offsets, place):
 
 
 @kernel
-def put_last_letters(codes, words_of, offsets, order, last, indices):
-    """A thread a conjugate in their order: its last letter, and where the words themselves are."""
-    i = cuda.grid(1)
+def put_letters_before(codes, words_of, offsets, before):
+    """A thread a place: the last letter of its conjugate, and above it, in a byte, whether that is its word itself.
+
+    before : uint16[N]
+    """
+    place = int64(cuda.grid(1))
+    if place < codes.shape[0]:
+        letter, is_word = last_letter(codes, words_of, offsets, place)
+        before[place] = uint16(letter) | (uint16(256) if is_word else uint16(0))
+
+
+@kernel
+def put_last_letters(before, words_of, order, first, last, indices):
+    """A thread a conjugate in their order, from the rank `first` on: its last letter, and where the words themselves
+    are.
+
+    before : as of `put_letters_before`: one read at random, where a letter's word, and its begin, would be two more
+    """
+    i = int64(cuda.grid(1))
     if i >= order.shape[0]:
         return
     place = int64(order[i])
-    last[i], is_word = last_letter(codes, words_of, offsets, place)
-    if is_word:
-        indices[words_of[place]] = i
+    letter = uint16(before[place])
+    last[i] = uint8(letter & uint16(255))
+    if letter > uint16(255):
+        indices[words_of[place]] = int64(first) + i
 
 
 @kernel

@@ -25,6 +25,7 @@ from warpseed.ebwt.gpu_fast import (
     mark_letters,
     next_keys,
     put_last_letters,
+    put_letters_before,
     rank_keys,
     sample_letters,
     take_apart,
@@ -75,7 +76,7 @@ class DeviceWords(NamedTuple):
         words_of = xp.zeros(len(codes), np.uint32)
         words_of[offsets[1:-1]] = 1
         xp.cumsum(words_of, dtype=np.uint32, out=words_of)
-        return cls(codes, words_of, offsets, len(words.letters), int(words.lengths.max()))
+        return cls(codes, words_of, offsets, len(words.letters), int(xp.diff(offsets).max()))
 
 
 def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:
@@ -274,13 +275,18 @@ def end_order(made: Ordering) -> None:
         made.order[tied] = places[argsort((made.ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
 
 
-def transform_of(words: DeviceWords, order: Any) -> tuple[Any, Any]:
-    """The last letters of conjugates, uint8[n], and where among these each word itself is, int64[m], -1 of one that is
-    not; on the device.
+def transform_of(words: DeviceWords, order: Any, first: int) -> tuple[Any, Any]:
+    """The last letters of conjugates, uint8[n], and the rank of each word itself, int64[m], -1 of one that is not among
+    them; on the device.
 
-    order : uint32[n], positions
+    order : uint32[n], positions, from the rank `first` on
     """
-    xp = cupy()
-    last, indices = xp.empty(len(order), np.uint8), xp.full(len(words.offsets) - 1, -1, np.int64)
-    launch(put_last_letters, len(order), BLOCK, words.codes, words.words_of, words.offsets, order, last, indices)
+    xp, m = cupy(), len(words.offsets) - 1
+    before, last, indices = (
+        xp.empty(len(words.codes), np.uint16),
+        xp.empty(len(order), np.uint8),
+        xp.full(m, -1, np.int64),
+    )
+    launch(put_letters_before, len(before), BLOCK, words.codes, words.words_of, words.offsets, before)
+    launch(put_last_letters, len(order), BLOCK, before, words.words_of, order, first, last, indices)
     return last, indices

@@ -44,6 +44,13 @@ class Part(NamedTuple):
         """The words of which some are there, and others on another device."""
         return {word for word, rank in (self.begin, self.end) if rank > 0}
 
+    def split(self, count: int) -> list[Part]:
+        """The same gaps in up to so many parts, each of about as many words."""
+        first, last = self.begin[0] + 1, self.end[0]
+        words = sorted({last - (last - first) * number // count for number in range(1, count)} - {last})
+        borders = [self.begin, *((word, 0) for word in words if first <= word < last), self.end]
+        return [Part(self.first_word, begin, end) for begin, end in pairwise(borders)]
+
 
 def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """What each of some devices counts, of words of these lengths, int64[m]; a device may have nothing.

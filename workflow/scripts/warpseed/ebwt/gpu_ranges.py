@@ -14,6 +14,7 @@ import numpy as np
 from warpseed.compute.device_batches import take_step
 from warpseed.compute.device_copies import copied_to_host, from_device
 from warpseed.compute.device_marks import marked_on_device, time_on_device
+from warpseed.compute.gpu import cupy
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_order import (
@@ -126,17 +127,21 @@ def transform_to_host(
     """The transform, of which each device makes what it has the order of."""
     last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 
-    def make(number: int, mine: Stopwatch) -> np.ndarray:
-        words, order, first = ordered[number]
+    def make(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "transform"):
-            there, indices = transform_of(words, order)
+            letters_there, indices = transform_of(*ordered[number])
         with time_on_device(mine, "device_to_host"):
-            copied_to_host(there, threads, last[ordered[number].ranks])
-            here = copied_to_host(indices, threads)
-        return np.where(here < 0, here, here + first)
+            copied_to_host(letters_there, threads, last[ordered[number].ranks])
+        return indices
 
-    indices = take_step(devices, make, watch)
-    return Transform(last, np.maximum.reduce(indices), letters)
+    indices, *others = take_step(devices, make, watch)
+    if others:
+        with time_on_device(watch, "device_to_device"):
+            for other in others:
+                indices = cupy().maximum(indices, from_device(other))
+    with time_on_device(watch, "device_to_host"):
+        here = copied_to_host(indices, threads, locked(len(indices), np.int64, threads))
+    return Transform(last, here, letters)
 
 
 def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
