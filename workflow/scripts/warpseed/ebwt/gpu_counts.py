@@ -131,10 +131,12 @@ def count_gaps(
 
 
 def _slabs_of(members: np.ndarray) -> list[tuple[int, int]]:
-    """Stretches, [first, last), that have _SLAB members in all, at most, or of which one alone has more."""
+    """Stretches, [first, last), that have _SLAB members in all, at most, or of which one alone has more: about as many
+    in each."""
     ends, slabs, begin = np.cumsum(members), [], 0
+    wanted = int(ends[-1]) // -(-max(1, int(ends[-1])) // _SLAB) + int(members.max())
     while begin < len(members):
-        most = _SLAB + (ends[begin - 1] if begin else 0)
+        most = min(wanted, _SLAB) + (ends[begin - 1] if begin else 0)
         end = max(begin + 1, int(np.searchsorted(ends, most, side="right")))
         slabs.append((begin, end))
         begin = end
