@@ -414,16 +414,13 @@ def test_what_the_page_says_is_shared() -> None:
     page = " ".join((Path(__file__).resolve().parents[2] / "docs" / "ebwt.md").read_text(encoding="utf-8").split())
     letters, words = f"{gpu_few.MOST_FEW:,}", f"{gpu_few_words.MOST_WORDS:,}"
     assert f"words are few: up to {letters} letters, and up to {words} words." in page
-    assert f"takes up to {gpu._BYTES} bytes a letter, every other {gpu._BYTES_BESIDE} a letter of its share" in page
+    assert f"Each takes up to {gpu._BYTES} bytes a letter" in page
     of_words = {m: gpu_distances.bytes_of_distances(0, m) for m in (gpu_sets.WORDS, 10 * gpu_sets.WORDS)}
     small, large = (of_words[m] / m for m in of_words)
     assert f"({small / gpu_sets.WORDS:.0f} for each entry of up to {gpu_sets.WORDS:,} words)" in page
-    assert (
-        f"each 8 for each entry of the matrix of distances and {(large - 80 * gpu_sets.WORDS) / 1024:.0f} kB a word"
-        in page
-    )
+    assert f"8 for each entry of their matrix and {(large - 80 * gpu_sets.WORDS) / 1024:.0f} kB a word" in page
     assert gpu_counts.bytes_of_sets(1 << 32, 60_000) == 80 * 192 * 60_000
-    assert "at most 80 bytes a letter of its share, but of no more than eight million letters, or 192 times" in page
-    assert f"more than {letters} letters, or are more than {words}:" in " ".join(
-        str(warpseed.ebwt_distances.__doc__).split()
+    assert "at most 80 bytes a letter, but of no more than eight million letters, or 192 times" in page
+    assert f"more than {letters} letters, and the distances of more than {words} words." in " ".join(
+        str(warpseed.ebwt_transform.__doc__).split()
     )

@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     given = "FASTA or FASTQ, plain or gzip; '-' is standard input; with --inverse the PREFIX of an earlier run"
     ebwt.add_argument("sequences", metavar="SEQUENCES", help=given)
     ebwt.add_argument("-o", "--output", required=True, metavar="PREFIX", help="how the names of all files begin")
-    shared = f"{devices}; several share the distances of many sequences, and the first does all else"
+    shared = f"{devices}; several share more than 65,536 letters, and distances of more than 1,024 sequences"
     ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help=shared)
     trees = "neighbour joining (default) or average linkage"
     ebwt.add_argument("--tree", choices=("nj", "upgma"), help=trees)

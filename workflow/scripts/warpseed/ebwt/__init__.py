@@ -32,8 +32,8 @@ def ebwt_transform(
     sequences : path of a FASTA or FASTQ file (plain or gzip, '-' for standard input), whose letters are A, C, G, T, and
         N for any other; or a sequence of str or bytes, or a mapping of names to these, of any letters; or Queries
     watch : Stopwatch that takes the seconds of each stage
-    device : 'cpu', 'gpu', or GPUs by their numbers: 'gpu:1', 'gpu:0,1', 'gpu:all'. Of several the first makes all of
-        the transform, and a line says so
+    device : 'cpu', 'gpu', or GPUs by their numbers: 'gpu:1', 'gpu:0,1', 'gpu:all'. Several share more than 65,536
+        letters, and the distances of more than 1,024 words. Fewer stay on the first, and a line says so
     devices : numbers of the GPUs, with device='gpu': [0, 1] for 'gpu:0,1'
     threads : int, CPU threads
 
@@ -62,9 +62,6 @@ def ebwt_distances(
     sequences: WordSource, *, watch: Stopwatch | None = None, **options: Unpack[OptionArguments]
 ) -> DistanceMatrix:
     """The distances δ (Definition 24) of all pairs of a set of words; parameters and errors as for `ebwt_transform`.
-
-    Several GPUs share the distances of words that have more than 65,536 letters, or are more than 1,024: the first
-    orders their conjugates, and each counts in a part of the order. Fewer stay on the first, and a line says so.
 
     Returns
     -------

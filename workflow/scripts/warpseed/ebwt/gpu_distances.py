@@ -35,9 +35,10 @@ _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
-_LAST = 8
-"""Parts of words in which distances of the last members go to the host: for the last of these it waits when all is
-counted."""
+_SENT = 1 << 25
+"""Bytes of distances of the last members that go to the host in a part, where there are more: for the last of these
+parts it waits when all is counted."""
+_MOST_PARTS = 8
 
 
 class _Counted(NamedTuple):
@@ -65,7 +66,7 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     int64[m, m] on the device
     """
     parts, *_ = parts_of(_lengths_of(words), 1)
-    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, rows, part: None).distances
+    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, rows, part: None, 1).distances
 
 
 def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
@@ -95,6 +96,8 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
         with time_on_device(mine, "distances"):
             return _colours_of(ordered[number].words, ordered[number].order)
 
+    last_in = min(max(1, 8 * m * min(m, WORDS) // _SENT), _MOST_PARTS)
+
     def send(distances: Any, rows: slice, part: Part) -> None:
         _send(distances, rows, part.first_word, found, threads)
 
@@ -106,7 +109,7 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
             if len(devices) > 1:
                 whole = _joined(colours, [each.ranks for each in ordered])
                 mark("device_to_device")
-            made = _count(whole, ordered[number].words.offsets, parts[number], send)
+            made = _count(whole, ordered[number].words.offsets, parts[number], send, last_in)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -167,10 +170,15 @@ def _joined(values: Sequence[Any], places: Sequence[slice]) -> Any:
     return whole
 
 
-def _count(colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, slice, Part], None]) -> _Counted:
+def _count(
+    colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, slice, Part], None], last_in: int
+) -> _Counted:
     """Count some parts on the current device, and make distances of each word that is whole.
 
+    Parameters
+    ----------
     send : called with the distances, the rows and the part, when those of the part are made
+    last_in : parts in which that is done of the last one
     """
     m = len(offsets) - 1
     ranked, distances = rank_words(colours, offsets), cupy().empty((m, m), np.int64)
@@ -181,7 +189,7 @@ def _count(colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[An
         send(distances, part.whole, part)
 
     for part in parts:
-        counts = count_gaps(ranked, part.split(1 if part is not parts[-1] else _LAST), done)
+        counts = count_gaps(ranked, part.split(last_in if part is parts[-1] else 1), done)
         made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.cut)
     return made
 

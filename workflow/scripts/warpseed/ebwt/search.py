@@ -47,7 +47,7 @@ def check_target(options: Options) -> None:
 def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:
     """Order the conjugates of words once, and make of the order what is wanted; on a GPU the order stays there.
 
-    Several GPUs share the distances of words that are not few; the first makes the order, and all of a transform.
+    Several GPUs share all of it, where words are not few.
 
     Parameters
     ----------
