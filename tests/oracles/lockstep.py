@@ -1,40 +1,65 @@
-"""Kernels run as they are written, without a GPU: a thread of Python for each of the device's, in warps that wait for
-each other where they exchange values. For a few blocks: it is slow."""
+"""Kernels run as they are written, without a GPU: a greenlet for each of the device's threads, in warps that wait for
+each other where they exchange values. For a few blocks: it is slow.
+
+Between two places where threads wait they run one after the other, each time in another order: what hangs on an order
+that nothing warrants does not stay hidden.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
+import random
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from greenlet import getcurrent, greenlet
 
 __all__ = ["run_kernel"]
 
 WARP = 32
 
 
+class _Thread(greenlet):
+    """One thread of the device."""
+
+    def __init__(self, run: Callable[[], None], block: _Block, number: int) -> None:
+        super().__init__(run)
+        self.block, self.thread = block, number
+        self.arrays = 0
+        """shared arrays that it has asked for"""
+        self.waits_for: Callable[[], bool] | None = None
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Let others run until something is so."""
+        self.waits_for = until
+        self.parent.switch()
+        self.waits_for = None
+
+
+def _here() -> _Thread:
+    current = getcurrent()
+    assert isinstance(current, _Thread)
+    return current
+
+
 class _Group:
     """Threads that wait for each other and show each other a value."""
 
     def __init__(self, size: int) -> None:
-        self._barrier = threading.Barrier(size)
         self._values: list[Any] = [None] * size
+        self._came, self._turn, self._shown = 0, 0, list[Any]()
 
     def shown(self, me: int, value: Any) -> list[Any]:
         """The values of all, when all have shown theirs."""
-        self._values[me] = value
-        self._barrier.wait()
-        values = list(self._values)
-        self._barrier.wait()
-        return values
-
-    def abort(self) -> None:
-        """Let nobody wait any more."""
-        self._barrier.abort()
+        self._values[me], turn = value, self._turn
+        self._came += 1
+        if self._came < len(self._values):
+            _here().wait(lambda: self._turn > turn)
+        else:  # (who came before has what was shown before it shows what comes next)
+            self._came, self._turn, self._shown = 0, turn + 1, list(self._values)
+        return self._shown
 
 
 class _Block:
@@ -49,13 +74,9 @@ class _Block:
 class _Atomic:
     """What threads do to a value in one step; each gives the value before."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
     def _change(self, array: np.ndarray, place: Any, change: Callable[[Any], Any]) -> Any:
-        with self._lock:
-            before = array[place]
-            array[place] = change(before)
+        before = array[place]
+        array[place] = change(before)
         return before
 
     def cas(self, array: np.ndarray, place: Any, expected: Any, value: Any) -> Any:
@@ -72,7 +93,7 @@ class _Atomic:
 
     def add(self, array: np.ndarray, place: Any, value: Any) -> Any:
         if not value:
-            time.sleep(0)  # Who only looks waits for others, so they go on.
+            _here().wait(lambda: True)  # Who only looks waits for others, so they go on.
         return self._change(array, place, lambda before: before + value)
 
 
@@ -80,40 +101,40 @@ class _Cuda:
     """What the kernels use of numba.cuda, for the thread that asks."""
 
     def __init__(self) -> None:
-        self.here = threading.local()
         self.shared = SimpleNamespace(array=self._shared_array)
         self.atomic = _Atomic()
 
     @property
     def threadIdx(self) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(x=self.here.thread)
+        return SimpleNamespace(x=_here().thread)
 
     @property
     def blockIdx(self) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(x=self.here.block.number)
+        return SimpleNamespace(x=_here().block.number)
 
     @property
     def blockDim(self) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(x=self.here.block.size)
+        return SimpleNamespace(x=_here().block.size)
 
     @property
     def gridDim(self) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(x=self.here.block.blocks)
+        return SimpleNamespace(x=_here().block.blocks)
 
     def gridsize(self, dimensions: int) -> int:
-        return int(self.here.block.blocks * self.here.block.size)
+        return int(_here().block.blocks * _here().block.size)
 
     def grid(self, dimensions: int) -> int:
-        return int(self.here.block.number * self.here.block.size + self.here.thread)
+        return int(_here().block.number * _here().block.size + _here().thread)
 
     def _shared_array(self, shape: int, dtype: Any) -> np.ndarray:
-        number, self.here.arrays = self.here.arrays, self.here.arrays + 1
+        here = _here()
+        number, here.arrays = here.arrays, here.arrays + 1
         # What lies there at first is anything.
-        return self.here.block.shared.setdefault(number, np.full(shape, 0xAB, dtype))
+        return here.block.shared.setdefault(number, np.full(shape, 0xAB, dtype))
 
     def _of_warp(self, value: Any) -> list[Any]:
-        warp, lane = divmod(self.here.thread, WARP)
-        values: list[Any] = self.here.block.warps[warp].shown(lane, value)
+        warp, lane = divmod(_here().thread, WARP)
+        values: list[Any] = _here().block.warps[warp].shown(lane, value)
         return values
 
     def any_sync(self, mask: int, value: Any) -> bool:
@@ -126,10 +147,10 @@ class _Cuda:
         return self._of_warp(value)[int(lane)]
 
     def shfl_xor_sync(self, mask: int, value: Any, bits: int) -> Any:
-        return self._of_warp(value)[(self.here.thread % WARP) ^ bits]
+        return self._of_warp(value)[(_here().thread % WARP) ^ bits]
 
     def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
-        lane = self.here.thread % WARP
+        lane = _here().thread % WARP
         return self._of_warp(value)[max(lane - delta, 0) if lane >= delta else lane]
 
     def ldcg(self, array: np.ndarray, place: Any) -> Any:
@@ -148,33 +169,30 @@ class _Cuda:
         self._of_warp(None)
 
     def syncthreads(self) -> None:
-        self.here.block.all.shown(self.here.thread, None)
+        _here().block.all.shown(_here().thread, None)
 
     def syncthreads_count(self, value: int) -> int:
-        return sum(1 for each in self.here.block.all.shown(self.here.thread, value) if each)
+        return sum(1 for each in _here().block.all.shown(_here().thread, value) if each)
 
 
-def _run_blocks(blocks: Sequence[_Block], cuda: _Cuda, function: Callable[..., None], arguments: Sequence[Any]) -> None:
+def _run_blocks(blocks: Sequence[_Block], function: Callable[..., None], arguments: Sequence[Any]) -> None:
     """Run some blocks side by side."""
-    failed: list[BaseException] = []
 
-    def run(block: _Block, thread: int) -> None:
-        cuda.here.block, cuda.here.thread, cuda.here.arrays = block, thread, 0
-        try:
-            with np.errstate(over="ignore"):
-                function(*arguments)
-        except BaseException as error:
-            failed.append(error)
-            for group in (block.all, *block.warps):
-                group.abort()
+    def run() -> None:
+        with np.errstate(over="ignore"):
+            function(*arguments)
 
-    threads = [threading.Thread(target=run, args=(block, number)) for block in blocks for number in range(block.size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise next((error for error in failed if not isinstance(error, threading.BrokenBarrierError)), failed[0])
+    threads = [_Thread(run, block, number) for block in blocks for number in range(block.size)]
+    draw = random.Random(len(threads))
+    while threads:
+        ready = [thread for thread in threads if thread.waits_for is None or thread.waits_for()]
+        if not ready:
+            waiting = [(thread.block.number, thread.thread) for thread in threads]
+            raise AssertionError(f"threads wait for others that have ended; (block, thread): {waiting}")
+        draw.shuffle(ready)
+        for thread in ready:
+            thread.switch()
+        threads = [thread for thread in threads if not thread.dead]
 
 
 def run_kernel(
@@ -204,4 +222,4 @@ def run_kernel(
         blocks = -(-count // size)
         grid = [_Block(number, size, blocks) for number in range(blocks)]
         for first in range(0, blocks, together):
-            _run_blocks(grid[first : first + together], cuda, kernel.py_func, arguments)
+            _run_blocks(grid[first : first + together], kernel.py_func, arguments)
