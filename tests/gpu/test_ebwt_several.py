@@ -1,4 +1,4 @@
-"""Distances of all pairs by several GPUs, or by some that the CPU plays: they are one GPU's, and the definition's."""
+"""Order, transform and distances by several GPUs, or by some that the CPU plays: one GPU's, and the definition's."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_several_devices_find_the_same(gpus: Played | None, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sets())
-def test_distances_of_several_devices_come_with_the_order_of_one(gpus: Played | None, name: str) -> None:
+def test_order_and_transform_of_several_devices_are_those_of_the_cpu(gpus: Played | None, name: str) -> None:
     words = words_of([word[: 70 if gpus else None] for word in sets()[name]])
     expected = cpu.order_conjugates(words)
     last, indices, _ = transform_of(words, expected)
@@ -242,11 +242,14 @@ def test_room_is_asked_for_on_every_device_before_anything_goes_there(
 
 
 @pytest.mark.gpu
-def test_the_memory_that_is_asked_for_on_another_gpu_suffices() -> None:
+@pytest.mark.parametrize("different", [1_500, 1, 30])
+def test_the_memory_that_is_asked_for_on_another_gpu_suffices(different: int) -> None:
+    """Of words that are drawn, and where all are tied that are copies."""
     if device.device_count() < 2:
         pytest.skip("one GPU is visible, and this needs two")
     draw = np.random.default_rng(3)
-    words = words_of(["".join(draw.choice([*"ACGT"], 2_000)) for _ in range(1_500)])
+    drawn = ["".join(draw.choice([*"ACGT"], 2_000)) for _ in range(different)]
+    words = words_of([drawn[number % different] for number in range(1_500)])
     letters = len(words.codes)
     pool = device.cupy().get_default_memory_pool()
     expected = distances_by(words, 0)

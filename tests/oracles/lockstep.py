@@ -1,8 +1,8 @@
 """Kernels run as they are written, without a GPU: a greenlet for each of the device's threads, in warps that wait for
 each other where they exchange values. For a few blocks: it is slow.
 
-Between two places where threads wait they run one after the other, each time in another order: what hangs on an order
-that nothing warrants does not stay hidden.
+Between two places where threads wait they run one after the other, each time in another order that is drawn, so that a
+result seldom stays the same that hangs on one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from greenlet import getcurrent, greenlet
 __all__ = ["run_kernel"]
 
 WARP = 32
+_ORDERS = random.Random(5)
 
 
 class _Thread(greenlet):
@@ -183,13 +184,12 @@ def _run_blocks(blocks: Sequence[_Block], function: Callable[..., None], argumen
             function(*arguments)
 
     threads = [_Thread(run, block, number) for block in blocks for number in range(block.size)]
-    draw = random.Random(len(threads))
     while threads:
         ready = [thread for thread in threads if thread.waits_for is None or thread.waits_for()]
         if not ready:
             waiting = [(thread.block.number, thread.thread) for thread in threads]
             raise AssertionError(f"threads wait for others that have ended; (block, thread): {waiting}")
-        draw.shuffle(ready)
+        _ORDERS.shuffle(ready)
         for thread in ready:
             thread.switch()
         threads = [thread for thread in threads if not thread.dead]

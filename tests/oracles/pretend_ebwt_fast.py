@@ -73,10 +73,11 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
             run_kernel(MODULES, DEVICE_FUNCTIONS, (function, threads, block), *arguments, together=together)
 
     def from_device(value: Any, out: Any = None) -> Any:
-        played.brought.append((here(), np.array(value).view(Array)))
+        copy = np.array(value).view(Array)
+        played.brought.append((here(), copy))
         if out is not None:
-            out[...] = value
-        return played.brought[-1][1] if out is None else out
+            out[...] = copy
+        return copy if out is None else out
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)

@@ -105,8 +105,8 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
         total += have
         of_devices.append(have[looked_at].sum())
     assert (total == lengths).all()
-    share = of_devices_share = sum(of_devices) / devices
-    assert max(of_devices) - share <= 1 + 2 * of_devices_share / 64
+    share = sum(of_devices) / devices
+    assert max(of_devices) - share <= 1 + 2 * share / 64
 
 
 @pytest.mark.parametrize(("lengths", "cuts"), [
@@ -332,8 +332,9 @@ def test_what_is_equal_is_shared_and_some_may_have_nothing(gpus: Played, strings
         gpus.launched.clear()
         found = gpu.find(words, distances=True, devices=devices, watch=Stopwatch())
         assert found.distances is not None and found.distances.tolist() == expected
-        at_work = {device for device, *_ in gpus.launched}
-        assert len(at_work) >= min(len(devices), len(words.codes)) and at_work <= set(devices)
+        parts = gpu_parts.parts_of(words.lengths, len(devices))
+        at_work = {device for device, mine in zip(devices, parts, strict=True) if mine}
+        assert set(gpus.where("count_between")) == at_work and len(at_work) >= min(len(devices), len(words.codes))
 
 
 @pytest.mark.parametrize("devices", [(0,), (0, 1), (3, 1, 4, 0, 2)])
@@ -368,6 +369,22 @@ def test_what_devices_bring_each_other(gpus: Played, devices: tuple[int, ...]) -
     having = [word for mine in parts for part in mine for word in part.cut]
     assert sum(cut) == len(having) - len(set(having)) and cut[-1] == 0
     assert gpus.where("take_apart") == [*devices] if not several else set(gpus.where("take_apart")) == set(devices)
+
+
+@pytest.mark.usefixtures("gpus")
+def test_what_is_told_of_the_order_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may still read it when a device goes on, and changes its order."""
+    told, done = list[tuple[Any, Any]](), gpu_ranges._told
+
+    def noted(made: Any, places: Any) -> Any:
+        told.append((made.order, places))
+        return done(made, places)
+
+    monkeypatch.setattr(gpu_ranges, "_told", noted)
+    words = words_of(["abcab", "cab" * 19, "c", "bca" * 15])
+    found = gpu.find(words, order=True, devices=(0, 1, 2), watch=Stopwatch())
+    assert found.order is not None and found.order.tolist() == cpu.order_conjugates(words).tolist()
+    assert len(told) >= 6 and not any(np.shares_memory(order, places) for order, places in told)
 
 
 @pytest.mark.parametrize("devices", [2, 3, 5])

@@ -73,7 +73,9 @@ def find(
     _check_room(words, distances, devices)
     found = Found(None, None, None)
     with on_device(devices[0]), on_own_stream(0):
-        ordered = order_shared(words, devices, threads, watch) if len(devices) > 1 else _order(words, threads, watch)
+        ordered = (
+            order_shared(words, devices, threads, watch) if len(devices) > 1 else _order(words, is_few, threads, watch)
+        )
         if transform:
             made = transform_to_host(ordered, words.letters, devices, threads, watch)
             found = found._replace(transform=made)
@@ -84,13 +86,15 @@ def find(
     return found
 
 
-def _order(words: Words, threads: int, watch: Stopwatch) -> list[Ordered]:
-    """Bring words to the current device, and order their conjugates there. (Few ones come here where blocks that wait
-    for each other did not run at once.)"""
+def _order(words: Words, was_few: bool, threads: int, watch: Stopwatch) -> list[Ordered]:
+    """Bring words to the current device, and order their conjugates there.
+
+    was_few : whether blocks that wait for each other have been tried, and did not run at once
+    """
     with time_on_device(watch, "host_to_device"):
         there = DeviceWords.of(words, threads)
     with time_on_device(watch, "order"):
-        return [Ordered(there, order_of(there, at_once=False), 0)]
+        return [Ordered(there, order_of(there, at_once=not was_few), 0)]
 
 
 def _tell_who_works(device: int) -> None:

@@ -39,6 +39,7 @@ _SENT = 1 << 25
 """Bytes of distances of the last members that go to the host in a part, where there are more: for the last of these
 parts it waits when all is counted."""
 _MOST_PARTS = 8
+"""Of these, however much there is: each takes four more launches."""
 
 
 class _Counted(NamedTuple):
@@ -140,9 +141,11 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
         counted = take_step(devices, count, watch)
         if any(each and each.rests for each in counted):
             take_step(devices, join, watch)
-    except BaseException:  # (what is on its way has to be there before its place is anybody else's)
-        take_step(devices, land, Stopwatch())
-        raise
+    except BaseException as error:  # (what is on its way has to be there before its place is anybody else's)
+        try:
+            take_step(devices, land, Stopwatch())
+        finally:
+            raise error  # (what a device that has failed says of it again is no news)
     return found
 
 

@@ -1,8 +1,9 @@
 """How the gaps of words, in which others are looked for, are dealt out to devices.
 
 All that is counted is a line: WORDS words after the other, the *members*, and of each the words in whose gaps they are
-looked for, and of each of these the gaps. Each device has a part of the line, and all parts are as much work, whether
-words are thousands, two, or one that is longer than all others.
+looked for, and of each of these the gaps. Each device has a part of the line, and all parts are about as much work,
+whether words are thousands, two, or one that is longer than all others: within a word, to a stretch of ranks
+(`gpu_counts.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from warpseed.ebwt.gpu_sets import WORDS
 __all__ = ["Part", "parts_of"]
 
 _NEAR = 64
-"""A part may be larger or smaller by this share of it, where it then ends with members, or with a word."""
+"""A part may begin and end by this share of it earlier or later, where it then does so with members, or with a word."""
 
 
 class Part(NamedTuple):

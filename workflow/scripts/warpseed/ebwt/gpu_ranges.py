@@ -90,7 +90,8 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
     def tell_all(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "order"):
             rank_all(made[number])
-            return _told(made[number], made[number].range)
+            # (A copy: this device may go on, and change its order, while others still read what they are told.)
+            return _told(made[number], made[number].order[made[number].range].copy())
 
     def go_on(number: int, mine: Stopwatch) -> Any:
         with marked_on_device(mine) as mark:
@@ -98,7 +99,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
                 made[number].ranks[from_device(places)] = from_device(ranks)
             mark("device_to_device")
             order_further(made[number], mine)
-            mine_told = _told(made[number], made[number].rows)
+            mine_told = _told(made[number], made[number].order[made[number].rows])
             mark("order")
         return mine_told
 
@@ -115,9 +116,8 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         take_step(devices, end, watch)
 
 
-def _told(made: Ordering, rows: Any) -> tuple[Any, Any]:
-    """Positions in some rows, and their ranks."""
-    places = made.order[rows]
+def _told(made: Ordering, places: Any) -> tuple[Any, Any]:
+    """Positions, which are nobody else's to change, and their ranks."""
     return places, made.ranks[places]
 
 
