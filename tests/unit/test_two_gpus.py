@@ -99,18 +99,22 @@ def test_distances_of_words_on_two_gpus() -> None:
     """The table of docs/ebwt.md, and what it says of it."""
     records = read_records([MEASUREMENTS / "nvidia-h200-two-ebwt" / "ebwt.tsv"])
     assert set(records["repeat"]) == set(range(9)) and (records.groupby("case")["digest"].nunique() == 1).all()
-    took = 1e3 * records[records["metric"] == "time"].groupby(["case", "gpus", "stage"])["value"].median()
+    took = 1e3 * records[records["metric"] == "time"].groupby(["item", "case", "gpus", "stage"])["value"].median()
     page = (ROOT / "docs" / "ebwt.md").read_text(encoding="utf-8")
     lines = page.split("| words | GPUs | all |")[1].split("\n\n")[0].splitlines()[2:]
-    stages = "total", "host_to_device", "order", "distances", "device_to_device", "device_to_host"
-    cases = "2,000 words of 20,000 letters", "20,000 words of 5,000 letters"
-    assert set(cases) == set(records["case"]) and len(lines) == 4
+    stages = "total", "host_to_device", "order", "transform", "distances", "device_to_device", "device_to_host"
+    cases = [
+        ("pairs", "2,000 words of 20,000 letters"),
+        ("pairs", "20,000 words of 5,000 letters"),
+        ("transform", "4,000,000 words of 100 letters"),
+    ]
+    assert set(cases) == set(zip(records["item"], records["case"], strict=True)) and len(lines) == 2 * len(cases)
     for number, line in enumerate(lines):
-        case, gpus = cases[number // 2], 1 + number % 2
+        (item, case), gpus = cases[number // 2], 1 + number % 2
         name, *cells = (cell.strip() for cell in line.split("|")[1:-1])
-        assert (name, cells[0]) == (case.replace("words of", "of") if gpus == 1 else "", str(gpus))
-        own = [took.get((case, gpus, stage)) for stage in stages]
+        sign = {"pairs": "δ", "transform": "L"}[item]
+        assert (name, cells[0]) == (f"{sign}, {case.replace('words of', 'of')}" if gpus == 1 else "", str(gpus))
+        own = [took.get((item, case, gpus, stage)) for stage in stages]
         assert cells[1:] == ["" if each is None else f"{each:.{1 if each < 100 else 0}f}" for each in own]
-    ratios = [f"{took[case, 1, stage] / took[case, 2, stage]:.2f}" for stage in stages[3::-3] for case in cases]
-    told = "Distances are {} and {} times as fast, and all is {} and {} times".format(*ratios)
-    assert told in " ".join(page.split())
+    ratios = [f"{took[(*case, 1, 'total')] / took[(*case, 2, 'total')]:.2f}" for case in cases]
+    assert "Two are {}, {} and {} times as fast as one.".format(*ratios) in " ".join(page.split())
