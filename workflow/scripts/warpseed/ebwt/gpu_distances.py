@@ -67,7 +67,7 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     int64[m, m] on the device
     """
     parts, *_ = parts_of(_lengths_of(words), 1)
-    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, rows, part: None, 1).distances
+    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, part: None, 1).distances
 
 
 def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
@@ -99,8 +99,8 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
 
     last_in = min(max(1, 8 * m * min(m, WORDS) // _SENT), _MOST_PARTS)
 
-    def send(distances: Any, rows: slice, part: Part) -> None:
-        _send(distances, rows, part.first_word, found, threads)
+    def send(distances: Any, part: Part) -> None:
+        _send(distances, part, found, threads)
 
     def count(number: int, mine: Stopwatch) -> _Counted | None:
         if not parts[number]:
@@ -128,7 +128,7 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
                 mark("device_to_device")
                 _put_distances(made, summed, rest)
                 mark("distances")
-                send(made.distances, rest.whole, rest)
+                send(made.distances, rest)
             wait_for_sent()
             mark("device_to_host")
 
@@ -174,13 +174,13 @@ def _joined(values: Sequence[Any], places: Sequence[slice]) -> Any:
 
 
 def _count(
-    colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, slice, Part], None], last_in: int
+    colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, Part], None], last_in: int
 ) -> _Counted:
     """Count some parts on the current device, and make distances of each word that is whole.
 
     Parameters
     ----------
-    send : called with the distances, the rows and the part, when those of the part are made
+    send : called with the distances and a part, when those of its whole words are made
     last_in : parts in which that is done of the last one
     """
     m = len(offsets) - 1
@@ -189,7 +189,7 @@ def _count(
 
     def done(counts: Any, part: Part) -> None:
         _put_distances(made, counts[part.whole], part)
-        send(distances, part.whole, part)
+        send(distances, part)
 
     for part in parts:
         counts = count_gaps(ranked, part.split(last_in if part is parts[-1] else 1), done)
@@ -215,9 +215,10 @@ def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
     launch(put_distances, squares * SQUARE, SQUARE, *read, made.distances)
 
 
-def _send(distances: Any, rows: slice, first_word: int, found: np.ndarray, threads: int) -> None:
+def _send(distances: Any, part: Part, found: np.ndarray, threads: int) -> None:
     """Send to the host what `_put_distances` has made."""
-    m, members = len(found), slice(first_word, min(first_word + WORDS, len(found)))
+    m, rows, first_word = len(found), part.whole, part.first_word
+    members = slice(first_word, min(first_word + WORDS, m))
     for begin in range(rows.start // WORDS * WORDS, rows.stop, WORDS):
         some = slice(max(begin, rows.start), min(begin + WORDS, rows.stop))
         if is_counted.py_func(begin, first_word, m):
