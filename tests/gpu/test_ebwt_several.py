@@ -58,7 +58,7 @@ def sets() -> dict[str, list[str]]:
 
 def distances_by(words: Words, *devices: int, watch: Stopwatch | None = None) -> list[list[int]]:
     found = gpu.find(words, distances=True, devices=devices, watch=watch or Stopwatch())
-    assert found.distances is not None and found.distances.dtype == np.int64
+    assert found.distances is not None and found.distances.dtype == np.int32
     return found.distances.tolist()
 
 
@@ -123,7 +123,7 @@ def test_stages_of_several_devices(gpus: Played | None) -> None:
     for devices, more in (((0,), []), ((0, 1), ["device_to_device"])):
         watch = Stopwatch()
         distances_by(words, *devices, watch=watch)
-        assert list(watch.seconds) == ["host_to_device", *more, "order", "distances", "device_to_host"]
+        assert list(watch.seconds) == ["host_to_device", "order", *more, "distances", "device_to_host"]
         if gpus:  # a millisecond each: colours, counts and distances, those of a word that is cut; and what is brought
             assert watch.seconds["distances"] == pytest.approx(2e-3 + 1e-3 * len(more))
             assert watch.seconds.get("device_to_device", 0) == pytest.approx(3e-3 * len(more))
@@ -209,10 +209,10 @@ def test_what_fails_on_one_device_reaches_the_caller(
 def test_memory_that_runs_short_on_another_device_is_one_sentence(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(value: Any, out: Any = None) -> Any:
+    def full(values: Any) -> Any:
         raise device.cupy().cuda.memory.OutOfMemoryError(*(() if gpus else (1 << 40, 1 << 30)))
 
-    monkeypatch.setattr(gpu_distances, "from_device", full)
+    monkeypatch.setattr(gpu_distances, "joined_from", full)
     with pytest.raises(MemoryLimitError, match="The GPU's memory does not suffice"):
         distances_by(words_of(["abacab" * 9, "bcacb" * 9]), 0, 1)
 
@@ -229,7 +229,7 @@ def test_room_is_asked_for_on_every_device_before_anything_goes_there(
 
     monkeypatch.setattr(gpu, "free_memory", free)
     monkeypatch.setattr(gpu, "_LITTLE", 0)
-    # A letter takes 96 bytes of each, and a pair 16: 1,392.
+    # A letter takes 96 bytes of each, and a pair 12: 1,356.
     monkeypatch.setattr(gpu, "_OF_FREE", 0.8)
     told = f"13 letters and 9 pairs of words take 0.0 GB of the memory of GPU {short}, of which 0.0 GB are free"
     with pytest.raises(MemoryLimitError, match=told):

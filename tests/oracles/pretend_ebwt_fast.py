@@ -7,7 +7,7 @@ import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-from warpseed.compute import device_ties, warp
+from warpseed.compute import device_copies, device_ties, warp
 from warpseed.compute import gpu as device
 from warpseed.ebwt import (
     gpu,
@@ -33,10 +33,10 @@ LAUNCHERS = device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order
 DEVICE_FUNCTIONS = (
     gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
     gpu_fast.repeats, gpu_fast.roll_keys,
-    gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member,
+    gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member, gpu_between.ends_of,
     gpu_between.is_before, gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of,
     gpu_between.take_marks,
-    gpu_sets.before, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
+    gpu_sets.before, gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
@@ -81,7 +81,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    for module in (gpu_distances, gpu_ranges):
+    for module in (device_copies, gpu_distances, gpu_ranges):
         monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles.pretend_gpu import install
+from oracles.pretend_ebwt_fast import play_fast_kernels
 from warpseed.ebwt import floors, gpu_distances, gpu_order
 from warpseed.ebwt.words import words_of
 
@@ -26,7 +26,7 @@ def test_a_sort_takes_a_pass_for_each_eight_bits(count: int, bytes_each: int) ->
 def test_the_floor_is_of_what_is_moved_and_what_ties_read(
     monkeypatch: pytest.MonkeyPatch, counts: dict[str, int]
 ) -> None:
-    install(monkeypatch, None)
+    play_fast_kernels(monkeypatch)
     asked: list[str] = []
 
     def order(words: Any, watch: Any = None) -> np.ndarray:

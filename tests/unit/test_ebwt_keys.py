@@ -46,7 +46,7 @@ def test_first_keys_are_letters_and_positions(name: str) -> None:
     strings = sets()[name]
     words, alphabet = words_of(strings), sorted(set("".join(strings)))
     there = gpu_order.DeviceWords.of(words)
-    letters = gpu_order._Letters.of(there)
+    letters = gpu_order._Letters.of(there, gpu_order.letters_in(there.codes))
     expected = []
     for string, first in zip(strings, words.offsets[:-1].tolist(), strict=True):
         for rotation in range(len(string)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from ctypes import memmove
 from functools import cache
@@ -36,6 +36,7 @@ __all__ = [
     "copied_to_device",
     "copied_to_host",
     "from_device",
+    "joined_from",
     "sent_from_host",
     "sent_to_host",
     "wait_for_sent",
@@ -257,3 +258,12 @@ def from_device(value: Any, out: Any = None) -> Any:
     here = cupy().empty(value.shape, value.dtype) if out is None else out
     here.data.copy_from_device_async(value.data, value.nbytes)
     return here
+
+
+def joined_from(values: Sequence[Any]) -> Any:
+    """Arrays of several devices, one behind the other, in one of the current device."""
+    whole, first = cupy().empty(sum(map(len, values)), values[0].dtype), 0
+    for value in values:
+        from_device(value, whole[first : first + len(value)])
+        first += len(value)
+    return whole

@@ -61,7 +61,7 @@ class Clusters(NamedTuple):
 
     names: tuple[str, ...]
     values: np.ndarray
-    """int64[m, m], δ; or float64[m, m], δ over the most that it can be"""
+    """[m, m]: δ, as of `distance_type`, or float64, δ over the most that it can be"""
     tree: Tree
     letters: int
     """of all words"""

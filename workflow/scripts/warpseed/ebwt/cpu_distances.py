@@ -25,6 +25,7 @@ from warpseed.compute.vectors import LANES, aligned_zeros, count_above
 from warpseed.ebwt.cpu_gaps import Ends, Ranks, bytes_of_gaps, fill_by_gaps
 from warpseed.ebwt.cpu_ranks import known_words, word_of
 from warpseed.ebwt.fast import threads_for
+from warpseed.ebwt.matrix import distance_type
 from warpseed.ebwt.words import Words
 
 __all__ = ["distances"]
@@ -53,7 +54,7 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
 
     Returns
     -------
-    int64[m, m], symmetric, 0 of a word and itself
+    [m, m], as of `distance_type`, symmetric, 0 of a word and itself
 
     Raises
     ------
@@ -67,7 +68,8 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
     colour_type = np.dtype(np.uint16 if 2 * count < _SHORT_TIMES else np.uint32)
     by_gaps = count > _FEW_WORDS and words.lengths.max() < 1 << 32
     bytes_beside, fill = (bytes_of_gaps, fill_by_gaps) if by_gaps else (_bytes_of_changes, _fill_by_changes)
-    needed = 8 * count**2 + colour_type.itemsize * size + bytes_beside(count, size, threads)
+    made_type = np.dtype(distance_type(int(words.lengths.max())))
+    needed = made_type.itemsize * count**2 + colour_type.itemsize * size + bytes_beside(count, size, threads)
     what = f"The distances of all pairs of {count:,} words take"
     require_memory(needed, what, "take fewer words, or a machine with more memory")
     with watch.stage("colours"):
@@ -81,7 +83,7 @@ def distances(words: Words, order: np.ndarray, *, threads: int = 1, watch: Stopw
             len(spans),
         )
     with watch.stage("distances"):
-        made = np.zeros((count, count), np.int64)
+        made = np.zeros((count, count), made_type)
         tell = Ends(words.lengths, ends[:, 0].min(axis=0), ends[:, 1].max(axis=0))
         ranks = Ranks(colours, spans, ends[:, 1])
         fill(ranks, tell, threads, made)
@@ -97,7 +99,7 @@ def _bytes_of_changes(count: int, size: int, threads: int) -> int:
 
 
 def _fill_by_changes(ranks: Ranks, ends: Ends, threads: int, made: np.ndarray) -> None:
-    """Distances of all pairs, int64[m, m], as `cpu_gaps.fill_by_gaps`."""
+    """Distances of all pairs, [m, m], as `cpu_gaps.fill_by_gaps`."""
     count = made.shape[0]
     changes = _changes(ranks, threads)
     rows = spans_of(count, threads, max(1, STEP // count))

@@ -59,7 +59,7 @@ def bytes_of_gaps(count: int, size: int, threads: int) -> int:
 
 
 def fill_by_gaps(ranks: Ranks, ends: Ends, threads: int, made: np.ndarray) -> None:
-    """Distances of all pairs, int64[m, m], which are 0 before.
+    """Distances of all pairs, [m, m], which are 0 before.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _no_gaps(ranks: Ranks, first_word: int, size: int) -> Gaps:
 def _put_distances(ends, first_word, counts, made):
     """Distances of the members and all words before them, of `_count_part`'s counts of all ranks.
 
-    made : int64[m, m]
+    made : [m, m], as of `distance_type`
     """
     words = int64(counts.shape[0]) // int64(IN_SET)
     for row in range(int64(0), words, int64(_ROWS)):

@@ -308,23 +308,27 @@ def count_between(members, positions, cuts, before, times, sets, ends, how, coun
 
 
 @scalar
-def distance(counts, pair, places, offsets, firsts, lasts):
-    """δ of a word and a member, from what was counted for the word. Between two of its ranks that follow each other is
-    a run of the member's or none, and before the first and behind the last there may be one.
+def ends_of(word, offsets, firsts, lasts):
+    """The letters of a word, and its first and last rank."""
+    return int64(offsets[word + int64(1)]) - int64(offsets[word]), int64(firsts[word]), int64(lasts[word])
+
+
+@scalar
+def distance(count, of_word, of_member):
+    """δ of a word and a member that is another one, from the number of gaps of the word where it is. Between two of its
+    ranks that follow each other is a run of the member's or none, and before the first and behind the last there may be
+    one.
 
     Parameters
     ----------
-    pair : (word, member)
-    places : (row, column) of it in counts
+    of_word, of_member : as of `ends_of`
     """
-    word, member = pair
-    if word == member:
-        return int64(0)
-    runs = int64(2) * int64(counts[places]) + int64(1)
-    runs += int64(1) if firsts[member] < firsts[word] else int64(0)
-    runs += int64(1) if lasts[member] > lasts[word] else int64(0)
-    letters = int64(offsets[word + int64(1)]) - int64(offsets[word])
-    return letters + int64(offsets[member + int64(1)]) - int64(offsets[member]) - runs
+    letters, first, last = of_word
+    member_letters, member_first, member_last = of_member
+    runs = int64(2) * count + int64(1)
+    runs += int64(1) if member_first < first else int64(0)
+    runs += int64(1) if member_last > last else int64(0)
+    return letters + member_letters - runs
 
 
 @kernel
@@ -338,7 +342,7 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     first_word : the first member
     offsets : int64[words + 1], where words begin, and the end of the last
     firsts, lasts : uint32[words], the first and the last rank of each word
-    distances : int64[words, words]
+    distances : [words, words], as of `distance_type`
     """
     square = cuda.shared.array(_SQUARE, int64)
     words, block = int64(distances.shape[0]), int64(cuda.blockIdx.x)
@@ -346,17 +350,21 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     lane, row = int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.threadIdx.x) >> int64(LANES_BITS)
     across = (columns + int64(LANES - 1)) >> int64(LANES_BITS)
     u, v = (block // across) << int64(LANES_BITS), (block % across) << int64(LANES_BITS)
-    chunk = int64(first_word) // int64(WORDS)
+    member, mine = int64(first_word) + v + lane, int64(first_row) + u + lane
+    # All members are of one chunk.
+    is_mine = u + lane < rows and is_counted(mine, int64(first_word), words)
+    rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
+    is_member = mine // int64(WORDS) == int64(first_word) // int64(WORDS)
+    of_member = ends_of(min(member, words - int64(1)), offsets, firsts, lasts)
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        word, member = int64(first_row) + u + i, int64(first_word) + v + lane
-        if u + i < rows and v + lane < columns and is_counted(word, member, words):
-            places = u + i, v + lane
-            made = distance(counts, (word, member), places, offsets, firsts, lasts)
+        word = int64(first_row) + u + i
+        if uint32(rows_counted >> uint32(i)) & uint32(1) and v + lane < columns:
+            of_word = ends_of(word, offsets, firsts, lasts)
+            made = distance(int64(counts[u + i, v + lane]), of_word, of_member)
+            made = made if word != member else int64(0)
             distances[word, member] = made
             square[i * int64(_SQUARE_ROW) + lane] = made
     cuda.syncthreads()
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        word, member = int64(first_row) + u + lane, int64(first_word) + v + i
-        is_there = u + lane < rows and v + i < columns and word // int64(WORDS) != chunk
-        if is_there and is_counted(word, member, words):
-            distances[member, word] = square[lane * int64(_SQUARE_ROW) + i]
+        if is_mine and not is_member and v + i < columns:
+            distances[int64(first_word) + v + i, mine] = square[lane * int64(_SQUARE_ROW) + i]

@@ -38,6 +38,9 @@ _GAPS_OF_STRETCH = 192
 """Of each word in a stretch, about, where there are so many words that it is not the least."""
 _SLAB = 1 << 23
 """Ranks of members in a slab, at most, where a stretch has fewer."""
+_KEPT = 2
+"""Slabs, the last ones, whose sets are on the device at once where parts are counted one after the other: the longer
+that takes, the more of what was counted for those before is sent meanwhile."""
 _SETS_OF_GAP = 3
 """Of the largest sets, in a gap of words of one length, about, at most."""
 _MOST_SETS = 1 << 13
@@ -113,24 +116,30 @@ def count_gaps(
     uint32[m, k], in how many gaps of each word, of those in the parts, each of the k members is, up to WORDS, where
     `is_counted`
     """
-    xp, m, stretch, first_word = cupy(), len(ranked.cuts), _stretch_for(len(ranked.cuts)), parts[0].first_word
-    counts, last = xp.zeros((m, min(WORDS, m - first_word)), np.uint32), xp.empty(m, np.int64)
-    members, whole = ranked.members[first_word // WORDS], [Part(first_word, parts[0].begin, parts[-1].end)]
-    for begin, end in _slabs_of(members):
-        launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, begin, last)
-        slab = _Slab(
-            begin, end, begin * stretch, min(end * stretch, len(ranked.colours)), int(members[begin:end].sum())
-        )
-        made = _make_sets(ranked, slab, first_word)
-        is_last = end == len(members)
-        for part in parts if is_last else whole:
-            _count_slab(ranked, slab, made, part, last, counts)
-            if is_last:
-                done(counts, part)
+    m, first_word = len(ranked.cuts), parts[0].first_word
+    counts = cupy().zeros((m, min(WORDS, m - first_word)), np.uint32)
+    slabs, whole = _slabs_of(ranked, first_word), Part(first_word, parts[0].begin, parts[-1].end)
+    kept = _KEPT if len(parts) > 1 else 1
+    for slab in slabs[:-kept]:
+        _count_slab(ranked, slab, _make_sets(ranked, slab, first_word), whole, counts)
+    made = [_make_sets(ranked, slab, first_word) for slab in slabs[-kept:]]
+    for part in parts:
+        for slab, sets in zip(slabs[-kept:], made, strict=True):
+            _count_slab(ranked, slab, sets, part, counts)
+        done(counts, part)
     return counts
 
 
-def _slabs_of(members: np.ndarray) -> list[tuple[int, int]]:
+def _slabs_of(ranked: Ranked, first_word: int) -> list[_Slab]:
+    """All ranks, in slabs of the members from one on."""
+    members, stretch = ranked.members[first_word // WORDS], _stretch_for(len(ranked.cuts))
+    return [
+        _Slab(begin, end, begin * stretch, min(end * stretch, len(ranked.colours)), int(members[begin:end].sum()))
+        for begin, end in _cut_in_slabs(members)
+    ]
+
+
+def _cut_in_slabs(members: np.ndarray) -> list[tuple[int, int]]:
     """Stretches, [first, last), that have _SLAB members in all, at most, or of which one alone has more: about as many
     in each."""
     ends, slabs, begin = np.cumsum(members), [], 0
@@ -166,6 +175,8 @@ class _Sets(NamedTuple):
     """both as of `_take_members`"""
     sets: Any
     """uint64[levels, …], as of `make_sets` and `join_sets`"""
+    last: Any
+    """int64[m], the last rank of each word before it"""
 
 
 def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
@@ -176,15 +187,14 @@ def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
     launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
     for level in range(1, len(sets)):
         launch(join_sets, sets.shape[1], _BLOCK, level, sets)
-    return _Sets(members, times, sets)
+    last = cupy().empty(m, np.int64)
+    launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, slab.begin, last)
+    return _Sets(members, times, sets, last)
 
 
-def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, last: Any, counts: Any) -> None:
-    """Add what gaps of a part count that end in a slab.
-
-    last : int64[m], the last rank of each word before it
-    """
-    xp, (members, times, sets) = cupy(), made
+def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: Any) -> None:
+    """Add what gaps of a part count that end in a slab."""
+    xp, (members, times, sets, last) = cupy(), made
     warps, first_word = xp.empty((slab.end - slab.begin, len(counts)), np.int64), part.first_word
     launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
     ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), (slab.last - slab.first) // GAPS + warps.size
@@ -199,10 +209,11 @@ def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any
     if m <= WORDS:
         return colours, xp.empty(0, np.uint64)
     masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
-    launch(mark_members, len(colours), BLOCK, colours, first_word, masks, counts)
+    whole = -(-len(masks) // LANES) * LANES  # (whole warps)
+    launch(mark_members, whole, BLOCK, colours, first_word, masks, counts)
     ends = xp.cumsum(counts, dtype=np.uint32)
     members, times = xp.empty(size, np.uint16), xp.empty(len(masks), np.uint64)
-    launch(take_members, len(colours), _BLOCK, colours, first_word, masks, ends, times, members)
+    launch(take_members, whole, BLOCK, colours, first_word, masks, ends, times, members)
     return members, times
 
 
@@ -218,4 +229,4 @@ def _levels_for(m: int, size: int) -> int:
 def bytes_of_sets(ranks: int, m: int) -> int:
     """Of a device's memory that the sets of m words take at most, where they have so many ranks."""
     size = min(ranks, max(_SLAB, _stretch_for(m)))
-    return size // RANKS * LANES * 8 * _levels_for(m, size)
+    return min(ranks, _KEPT * size) // RANKS * LANES * 8 * _levels_for(m, size)

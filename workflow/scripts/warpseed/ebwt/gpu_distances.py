@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
+from warpseed.compute.device_copies import from_device, joined_from, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy, launch, synchronize
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
 from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_type, count_gaps, rank_words
+from warpseed.ebwt.gpu_fast import put_colours
 from warpseed.ebwt.gpu_parts import Part, parts_of
 from warpseed.ebwt.gpu_sets import LANES, WORDS
+from warpseed.ebwt.matrix import distance_type
 
 if TYPE_CHECKING:
     from warpseed.ebwt.gpu_order import DeviceWords
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
+_BLOCK = 256
 _LEAST_LOCKED = 1 << 22
 """Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
 _COUNTS = 2
@@ -49,7 +52,7 @@ class _Counted(NamedTuple):
     offsets: Any
     """int64[m + 1], where words begin, and the end of the last"""
     distances: Any
-    """int64[m, m], of what is the device's"""
+    """[m, m], as of `distance_type`, of what is the device's"""
     rests: dict[tuple[int, int], Any]
     """of (first member, word), where other devices have other gaps of the word, uint32[1, k]"""
 
@@ -64,10 +67,10 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
 
     Returns
     -------
-    int64[m, m] on the device
+    [m, m], as of `distance_type`, on the device
     """
     parts, *_ = parts_of(_lengths_of(words), 1)
-    return _count(_colours_of(words, order), words.offsets, parts, lambda distances, part: None, 1).distances
+    return _count(_colours_of(words, order), words, parts, lambda distances, part: None, 1).distances
 
 
 def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
@@ -83,21 +86,23 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
 
     Returns
     -------
-    int64[m, m]
+    [m, m], as of `distance_type`
 
     Raises
     ------
     MemoryLimitError : one of the devices has no room
     DeviceError : one does not answer
     """
-    m, parts = len(ordered[0].words.offsets) - 1, parts_of(_lengths_of(ordered[0].words), len(devices))
-    found = locked(m * m, np.int64, threads, _LEAST_LOCKED).reshape(m, m)
+    words = ordered[0].words
+    m, made_type = len(words.offsets) - 1, distance_type(words.longest)
+    parts = parts_of(_lengths_of(words), len(devices))
+    found = locked(m * m, made_type, threads, _LEAST_LOCKED).reshape(m, m)
 
     def colour(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):
             return _colours_of(ordered[number].words, ordered[number].order)
 
-    last_in = min(max(1, 8 * m * min(m, WORDS) // _SENT), _MOST_PARTS)
+    last_in = min(max(1, found.itemsize * m * min(m, WORDS) // _SENT), _MOST_PARTS)
 
     def send(distances: Any, part: Part) -> None:
         _send(distances, part, found, threads)
@@ -108,9 +113,9 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
         with marked_on_device(mine) as mark:
             whole = colours[0]
             if len(devices) > 1:
-                whole = _joined(colours, [each.ranks for each in ordered])
+                whole = joined_from(colours)
                 mark("device_to_device")
-            made = _count(whole, ordered[number].words.offsets, parts[number], send, last_in)
+            made = _count(whole, ordered[number].words, parts[number], send, last_in)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -152,7 +157,7 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
 def bytes_of_distances(ranks: int, m: int) -> int:
     """Of a device's memory that the distances of m words, which have so many ranks, take at most beside what each rank
     does."""
-    return bytes_of_sets(ranks, m) + 8 * m * m + _COUNTS * 4 * m * min(m, WORDS)
+    return bytes_of_sets(ranks, m) + np.dtype(distance_type(ranks)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
 
 
 def _lengths_of(words: DeviceWords) -> np.ndarray:
@@ -162,19 +167,13 @@ def _lengths_of(words: DeviceWords) -> np.ndarray:
 
 def _colours_of(words: DeviceWords, order: Any) -> Any:
     """The word of each rank, as `rank_words` takes them."""
-    return words.words_of[order].astype(colours_type(len(words.offsets) - 1), copy=False)
-
-
-def _joined(values: Sequence[Any], places: Sequence[slice]) -> Any:
-    """Arrays of several devices in one of the current device."""
-    whole = cupy().empty(sum(map(len, values)), values[0].dtype)
-    for value, place in zip(values, places, strict=True):
-        from_device(value, whole[place])
-    return whole
+    colours = cupy().empty(len(order), colours_type(len(words.offsets) - 1))
+    launch(put_colours, len(order), _BLOCK, words.words_of, order, colours)
+    return colours
 
 
 def _count(
-    colours: Any, offsets: Any, parts: Sequence[Part], send: Callable[[Any, Part], None], last_in: int
+    colours: Any, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None], last_in: int
 ) -> _Counted:
     """Count some parts on the current device, and make distances of each word that is whole.
 
@@ -183,16 +182,17 @@ def _count(
     send : called with the distances and a part, when those of its whole words are made
     last_in : parts in which that is done of the last one
     """
-    m = len(offsets) - 1
-    ranked, distances = rank_words(colours, offsets), cupy().empty((m, m), np.int64)
-    made = _Counted(ranked, offsets, distances, {})
+    m = len(words.offsets) - 1
+    ranked = rank_words(colours, words.offsets)
+    distances = cupy().empty((m, m), distance_type(words.longest))
+    made = _Counted(ranked, words.offsets, distances, {})
 
     def done(counts: Any, part: Part) -> None:
         _put_distances(made, counts[part.whole], part)
         send(distances, part)
 
-    for part in parts:
-        counts = count_gaps(ranked, part.split(last_in if part is parts[-1] else 1), done)
+    for left, part in zip(reversed(range(len(parts))), parts, strict=True):
+        counts = count_gaps(ranked, part.split(max(1, last_in >> left)), done)
         made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.cut)
     return made
 

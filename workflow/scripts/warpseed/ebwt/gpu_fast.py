@@ -24,8 +24,10 @@ __all__ = [
     "lower_bound",
     "mark_letters",
     "next_keys",
+    "put_colours",
     "put_last_letters",
     "put_letters_before",
+    "put_words",
     "rank_keys",
     "repeats",
     "roll_keys",
@@ -33,7 +35,7 @@ __all__ = [
     "take_apart",
 ]
 
-ROLLED = 8
+ROLLED = 16
 """Conjugates one behind the other whose keys a thread makes."""
 _MADE = ROLLED * KEY_BLOCK
 
@@ -74,6 +76,36 @@ def lower_bound(values, first, last, least):
         else:
             last = middle
     return first
+
+
+@kernel
+def put_words(offsets, words_of):
+    """A thread ROLLED letters, neighbours the next ones: the word of each, which is one of its block's.
+
+    words_of : uint32[N]
+    """
+    ends = cuda.shared.array(2, int64)
+    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    begin = int64(cuda.blockIdx.x) * threads * int64(ROLLED)
+    last = min(begin + threads * int64(ROLLED), int64(words_of.shape[0]))
+    if me < int64(2):
+        place = begin if me == int64(0) else last - int64(1)
+        ends[me] = lower_bound(offsets, int64(0), int64(offsets.shape[0]), place + int64(1))
+    cuda.syncthreads()
+    for place in range(begin + me, last, threads):
+        words_of[place] = lower_bound(offsets, ends[0], ends[1], place + int64(1)) - int64(1)
+
+
+@kernel
+def put_colours(words_of, order, colours):
+    """A thread a rank: its word.
+
+    order : uint32[k], positions
+    colours : uint16[k] or uint32[k]
+    """
+    i = int64(cuda.grid(1))
+    if i < order.shape[0]:
+        colours[i] = words_of[order[i]]
 
 
 @kernel

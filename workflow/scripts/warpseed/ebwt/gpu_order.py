@@ -26,6 +26,7 @@ from warpseed.ebwt.gpu_fast import (
     next_keys,
     put_last_letters,
     put_letters_before,
+    put_words,
     rank_keys,
     sample_letters,
     take_apart,
@@ -39,6 +40,7 @@ __all__ = [
     "Ordering",
     "begin_order",
     "end_order",
+    "letters_in",
     "order_further",
     "order_of",
     "rank_all",
@@ -72,11 +74,9 @@ class DeviceWords(NamedTuple):
     @classmethod
     def there(cls, words: Words, codes: Any, offsets: Any) -> DeviceWords:
         """Words whose codes and offsets are there."""
-        xp = cupy()
-        words_of = xp.zeros(len(codes), np.uint32)
-        words_of[offsets[1:-1]] = 1
-        xp.cumsum(words_of, dtype=np.uint32, out=words_of)
-        return cls(codes, words_of, offsets, len(words.letters), int(xp.diff(offsets).max()))
+        words_of = cupy().empty(len(codes), np.uint32)
+        launch(put_words, -(-len(codes) // gpu_fast.ROLLED), BLOCK, offsets, words_of)
+        return cls(codes, words_of, offsets, len(words.letters), int(cupy().diff(offsets).max()))
 
 
 def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:
@@ -113,6 +113,13 @@ def _order_few(words: DeviceWords) -> Any:
     return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
 
 
+def letters_in(codes: Any) -> Any:
+    """Which letters occur: bool[256], by their codes."""
+    occurs = cupy().zeros(256, np.bool_)
+    launch(mark_letters, len(codes), BLOCK, codes, occurs)
+    return occurs
+
+
 class _Letters(NamedTuple):
     """Letters as keys hold them: those that do not occur take no bits."""
 
@@ -124,14 +131,14 @@ class _Letters(NamedTuple):
     """of a position"""
 
     @classmethod
-    def of(cls, words: DeviceWords) -> _Letters:
-        """Those of words."""
-        xp, count = cupy(), len(words.codes)
-        occurs = xp.zeros(256, np.bool_)
-        launch(mark_letters, count, BLOCK, words.codes, occurs)
-        dense = xp.cumsum(occurs, dtype=np.int64) - 1
-        bits = bits_for(int(dense[-1]) + 1)
-        return cls(dense.astype(np.uint8)[words.codes], bits, bits_for(count))
+    def of(cls, words: DeviceWords, occurs: Any) -> _Letters:
+        """Those of words, of which it is known which occur, as `letters_in` tells."""
+        there = np.flatnonzero(occurs.get())
+        codes, dense = words.codes, np.zeros(256, np.uint8)
+        if there[-1] >= len(there):
+            dense[there] = np.arange(len(there))
+            codes = cupy().asarray(dense)[codes]
+        return cls(codes, bits_for(len(there)), bits_for(len(codes)))
 
     @property
     def room(self) -> int:
@@ -170,7 +177,7 @@ class Ordering:
 
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     """The order, by sorts of all that is tied."""
-    made = begin_order(words, watch)
+    made = begin_order(words, letters_in(words.codes), watch)
     if made.is_open:
         rank_all(made)
         groups = -1
@@ -181,12 +188,13 @@ def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     return made.order
 
 
-def begin_order(words: DeviceWords, watch: Stopwatch, number: int = 0, devices: int = 1) -> Ordering:
+def begin_order(words: DeviceWords, occurs: Any, watch: Stopwatch, number: int = 0, devices: int = 1) -> Ordering:
     """Order conjugates by as many letters as two keys hold.
 
+    occurs : of the words, as `letters_in` tells
     number, devices : which range of first letters is meant, of so many that have about as many conjugates
     """
-    xp, letters = cupy(), _Letters.of(words)
+    xp, letters = cupy(), _Letters.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
     order, mine = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
     begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))

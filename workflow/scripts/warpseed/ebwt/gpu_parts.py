@@ -20,7 +20,10 @@ from warpseed.ebwt.gpu_sets import WORDS
 __all__ = ["Part", "parts_of"]
 
 _NEAR = 64
-"""A part may begin and end by this share of it earlier or later, where it then does so with members, or with a word."""
+"""A part may begin and end by this share of its gaps earlier or later, where it then does so with a word."""
+_RANKS_LOOKED_AT, _RANKS_IN_SETS = 50, 3
+"""Of all words, that are looked at for some members, and of members, that are put in sets: so many take as long as to
+count a gap (trials)."""
 
 
 class Part(NamedTuple):
@@ -60,12 +63,32 @@ def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     is a device's last: when all is counted, the host waits for what was counted last.
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
-    work = np.add.reduceat(lengths, np.arange(0, m, WORDS)) @ _looked_at(chunks)
+    of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))
+    work = _Work(lengths, of_chunks @ _looked_at(chunks), _work_of_sets(of_chunks))
+    again = int(work.sets.max())  # (of members that two devices count for, both make the sets)
+    whole, gaps = int(work.gaps.sum() + work.sets.sum()) + (devices - 1) * again, int(work.gaps.sum())
     places = [(0, 0, 0)]
     for number in range(1, devices):
-        wanted = _place(lengths, work, int(work.sum()) * number // devices, int(work.sum()) // devices // _NEAR)
+        wanted = _place(work, whole * number // devices - (number - 1) * again, gaps // devices // _NEAR)
         places.append(max(wanted, places[-1]))
     return [_parts_between(first, last, m) for first, last in pairwise([*places, (chunks, 0, 0)])]
+
+
+class _Work(NamedTuple):
+    """What there is to do, in gaps, or in what takes as long."""
+
+    lengths: np.ndarray
+    """int64[m], of the words"""
+    gaps: np.ndarray
+    """int64[chunks], that are counted for each chunk of members"""
+    sets: np.ndarray
+    """int64[chunks], to make their sets"""
+
+
+def _work_of_sets(of_chunks: np.ndarray) -> np.ndarray:
+    """Of `_Work`, int64[chunks], where so many letters are of each."""
+    among_others = int(of_chunks.sum()) // _RANKS_LOOKED_AT if len(of_chunks) > 1 else 0
+    return of_chunks // _RANKS_IN_SETS + among_others
 
 
 @cache
@@ -75,18 +98,15 @@ def _looked_at(chunks: int) -> np.ndarray:
     return np.array([[is_counted.py_func(word, member, chunks * WORDS) for member in firsts] for word in firsts])
 
 
-def _place(lengths: np.ndarray, work: np.ndarray, before: int, near: int) -> tuple[int, int, int]:
-    """(chunk of members, word, rank) of a place in the line, that has so much work before it, or nearly.
-
-    work : int64[chunks], of each chunk of members
-    """
-    m, ends = len(lengths), np.cumsum(work)
-    chunk = min(int(np.searchsorted(ends, before, side="right")), len(work) - 1)
-    before -= int(ends[chunk] - work[chunk])
-    if min(before, int(work[chunk]) - before) <= near:
-        return (chunk, 0, 0) if before <= near else (chunk + 1, 0, 0)
-    of_words = np.cumsum(np.where(np.repeat(_looked_at(len(work))[:, chunk], WORDS)[:m], lengths, 0))
-    word = int(np.searchsorted(of_words, before, side="right"))
+def _place(work: _Work, before: int, near: int) -> tuple[int, int, int]:
+    """(chunk of members, word, rank) of a place in the line, that has so much work before it, or nearly."""
+    lengths, m, ends = work.lengths, len(work.lengths), np.cumsum(work.gaps + work.sets)
+    chunk = min(int(np.searchsorted(ends, before, side="right")), len(ends) - 1)
+    before -= int(ends[chunk] - work.gaps[chunk])
+    if before <= near:
+        return chunk, 0, 0
+    of_words = np.cumsum(np.where(np.repeat(_looked_at(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
+    word = min(int(np.searchsorted(of_words, before, side="right")), m - 1)
     left = int(of_words[word]) - before
     rank = int(lengths[word]) - left
     if min(rank, left) <= near:

@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import copied_to_host, from_device
+from warpseed.compute.device_copies import copied_from_host, copied_to_host, from_device, joined_from
 from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy
-from warpseed.compute.locked_memory import locked
+from warpseed.compute.locked_memory import is_locked, locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_order import (
     DeviceWords,
     Ordering,
     begin_order,
     end_order,
+    letters_in,
     order_further,
     rank_all,
     transform_of,
@@ -58,30 +59,52 @@ def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stop
     watch : takes the seconds of ``host_to_device``, ``device_to_device`` and ``order``: of each step those of the
         slowest
     """
-    there = _brought(words, devices, threads, watch)
+    parts = _brought(words, devices, threads, watch)
 
     def begin(number: int, mine: Stopwatch) -> Ordering:
-        with time_on_device(mine, "order"):
-            return begin_order(there[number], mine, number, len(devices))
+        with marked_on_device(mine) as mark:
+            codes, offsets, occurs = map(joined_from, zip(*parts, strict=True))
+            mark("device_to_device")
+            there = DeviceWords.there(words, codes, offsets)
+            mark("host_to_device")
+            made = begin_order(there, occurs.reshape(len(devices), -1).any(axis=0), mine, number, len(devices))
+            mark("order")
+        return made
 
     made = take_step(devices, begin, watch)
     _order_by_ranks(made, devices, watch)
     return [Ordered(each.words, each.order[each.range], each.range.start) for each in made]
 
 
-def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[DeviceWords]:
-    """All words on every device: the first takes them from the host, and the others their letters from it. (Copies of
-    parts of them by all devices, side by side, share the host's memory and Python's lock: trials took longer.)"""
-    with time_on_device(watch, "host_to_device"):
-        first = DeviceWords.of(words, threads)
+class _Brought(NamedTuple):
+    """What one device has taken from the host."""
 
-    def join(number: int, mine: Stopwatch) -> DeviceWords:
-        if number == 0:
-            return first
-        with time_on_device(mine, "device_to_device"):
-            return DeviceWords.there(words, from_device(first.codes), from_device(first.offsets))
+    codes: Any
+    """uint8[n], part of the letters"""
+    offsets: Any
+    """int64[k], part of where words begin and end"""
+    occurs: Any
+    """bool[256], which letters occur in the part"""
 
-    return take_step(devices, join, watch)
+
+def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[_Brought]:
+    """Words on devices, of which each takes a part from the host, as each has a way to its memory; or the first all,
+    from memory that is not locked, where threads, and those of all devices by turns, do the copying."""
+    takers = len(devices) if is_locked(words.codes) else 1
+
+    def bring(number: int, mine: Stopwatch) -> _Brought:
+        def part_of(values: np.ndarray) -> np.ndarray:
+            first, last = (len(values) * min(end, takers) // takers for end in (number, number + 1))
+            return values[first:last]
+
+        with marked_on_device(mine) as mark:
+            codes, offsets = (copied_from_host(part_of(each), threads) for each in (words.codes, words.offsets))
+            mark("host_to_device")
+            occurs = letters_in(codes)
+            mark("order")
+        return _Brought(codes, offsets, occurs)
+
+    return take_step(devices, bring, watch)
 
 
 def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Stopwatch) -> None:

@@ -9,7 +9,7 @@ two ends.
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES
 
@@ -36,6 +36,8 @@ WORDS = 64 * LANES
 RANKS_BITS = 4
 RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
+_READ_AT_ONCE = 4
+"""Ranks that a thread of `mark_members` reads before it waits for any."""
 _JOINED_BITS = 2
 JOINED = 1 << _JOINED_BITS
 """`joined_inside` looks at as many sets at once."""
@@ -57,20 +59,40 @@ def count_members(cuts, members):
         cuda.atomic.add(members, (word // int64(WORDS), stretch), ranks)
 
 
+@scalar
+def is_member(colours, rank, first_word):
+    """Whether a rank is a member's; not if there is no such rank."""
+    if rank >= colours.shape[0]:
+        return False
+    return uint32(uint32(colours[rank]) - uint32(first_word)) < uint32(WORDS)
+
+
 @kernel
 def mark_members(colours, first_word, masks, counts):
-    """A thread a rank: which of LANES ranks that follow each other are of members, and how many.
+    """A thread LANES ranks: which of them are of members, and how many. (A warp looks at those of each lane in turn.)
 
     colours : uint16[k] or uint32[k], the word of each rank
     first_word : the first member
     masks, counts : uint32[ceil(k / LANES)]
     """
     i = int64(cuda.grid(1))
-    word = uint32(uint32(colours[i]) - uint32(first_word)) if i < colours.shape[0] else uint32(WORDS)
-    mask = uint32(cuda.ballot_sync(ALL_LANES, word < uint32(WORDS)))
-    if i < colours.shape[0] and i & int64(LANES - 1) == int64(0):
-        masks[i >> int64(LANES_BITS)] = mask
-        counts[i >> int64(LANES_BITS)] = uint32(cuda.popc(mask))
+    lane, mine = i & int64(LANES - 1), uint32(0)
+    first = ((i - lane) << int64(LANES_BITS)) + lane
+    for other in range(0, LANES, _READ_AT_ONCE):
+        rank = first + (int64(other) << int64(LANES_BITS))
+        a = is_member(colours, rank, first_word)
+        b = is_member(colours, rank + int64(LANES), first_word)
+        c = is_member(colours, rank + int64(2 * LANES), first_word)
+        d = is_member(colours, rank + int64(3 * LANES), first_word)
+        mask_a, mask_b = cuda.ballot_sync(ALL_LANES, a), cuda.ballot_sync(ALL_LANES, b)
+        mask_c, mask_d = cuda.ballot_sync(ALL_LANES, c), cuda.ballot_sync(ALL_LANES, d)
+        mine = uint32(mask_a) if lane == int64(other) else mine
+        mine = uint32(mask_b) if lane == int64(other + 1) else mine
+        mine = uint32(mask_c) if lane == int64(other + 2) else mine
+        mine = uint32(mask_d) if lane == int64(other + 3) else mine
+    if i < masks.shape[0]:
+        masks[i] = mine
+        counts[i] = uint32(cuda.popc(mine))
 
 
 @scalar
@@ -81,7 +103,7 @@ def before(mask, lane):
 
 @kernel
 def take_members(colours, first_word, masks, ends, times, members):
-    """A thread a rank: the members in the order of their ranks.
+    """A thread LANES ranks: the members in the order of their ranks. (A warp takes those of each lane in turn.)
 
     Parameters
     ----------
@@ -91,15 +113,18 @@ def take_members(colours, first_word, masks, ends, times, members):
     members : uint16[t], less the first one
     """
     i = int64(cuda.grid(1))
-    if i >= colours.shape[0]:
-        return
-    some = i >> int64(LANES_BITS)
-    mask, lane = uint32(masks[some]), uint32(i & int64(LANES - 1))
-    time = uint32(ends[some]) - uint32(cuda.popc(mask))
-    if lane == uint32(0):
-        times[some] = uint64(uint64(time) << uint64(32)) | uint64(mask)
-    if uint32(mask >> lane) & uint32(1):
-        members[int64(time) + int64(before(mask, lane))] = uint32(colours[i]) - uint32(first_word)
+    lane, mask, time = uint32(i) & uint32(LANES - 1), uint32(0), uint32(0)
+    if i < masks.shape[0]:
+        mask = uint32(masks[i])
+        time = uint32(ends[i]) - uint32(cuda.popc(mask))
+        times[i] = uint64(uint64(time) << uint64(32)) | uint64(mask)
+    first = ((i - int64(lane)) << int64(LANES_BITS)) + int64(lane)
+    for other in range(LANES):
+        theirs = uint32(cuda.shfl_sync(ALL_LANES, int32(mask), int32(other)))
+        begin = uint32(cuda.shfl_sync(ALL_LANES, int32(time), int32(other)))
+        if uint32(theirs >> lane) & uint32(1):
+            word = uint32(colours[first + (int64(other) << int64(LANES_BITS))])
+            members[int64(begin) + int64(before(theirs, lane))] = uint32(word - uint32(first_word))
 
 
 @scalar

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.machine import require_memory
 
-__all__ = ["DistanceMatrix", "check_room", "labels_of", "phylip_names", "phylip_of", "tsv_of"]
+__all__ = ["DistanceMatrix", "check_room", "distance_type", "labels_of", "phylip_names", "phylip_of", "tsv_of"]
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ufffe\uffff]+")
 _NOT_IN_PHYLIP = re.compile(r"[\s\x00-\x20\x7f-\xa0()\[\]{}:;,'\"]+")
@@ -24,7 +24,7 @@ class DistanceMatrix(NamedTuple):
     names: tuple[str, ...]
     """of the words, no two the same and none empty"""
     values: np.ndarray
-    """int64[m, m], δ of Definition 24: symmetric, 0 of a word and itself"""
+    """int32[m, m], or int64[m, m], as of `distance_type`: δ of Definition 24: symmetric, 0 of a word and itself"""
     lengths: np.ndarray
     """int64[m], letters of each word"""
 
@@ -40,6 +40,11 @@ class DistanceMatrix(NamedTuple):
         """
         most = np.add.outer(self.lengths, self.lengths - 2)
         return self.values / np.maximum(most, 1, out=most)
+
+
+def distance_type(longest: int) -> type[np.signedinteger[Any]]:
+    """Of δ of words of at most so many letters, which is less than two of them have."""
+    return np.int32 if 2 * longest <= 1 << 31 else np.int64
 
 
 def check_room(count: int) -> None:
