@@ -152,6 +152,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "rank_groups": ((rows, rows, rows, rows), rows, rows, np.zeros(8, np.bool_)),
         "put_letters_before": (words.view(np.uint8), rows, borders, words.view(np.uint16)),
         "put_last_letters": (words.view(np.uint16), rows, rows, 3, words.view(np.uint8), borders),
+        "number_letters": (words.view(np.uint8), words.view(np.uint8), words.view(np.uint8)),
         "put_words": (borders, rows),
         "put_colours": (rows, rows, rows),
         "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),

@@ -24,6 +24,7 @@ __all__ = [
     "lower_bound",
     "mark_letters",
     "next_keys",
+    "number_letters",
     "put_colours",
     "put_last_letters",
     "put_letters_before",
@@ -118,6 +119,18 @@ def mark_letters(codes, occurs):
     i = int64(cuda.grid(1))
     if i < codes.shape[0] and not occurs[codes[i]]:
         occurs[codes[i]] = True
+
+
+@kernel
+def number_letters(codes, numbers, numbered):
+    """A thread a letter: its number among those that occur.
+
+    numbers : uint8[256], of each code
+    numbered : uint8[N]
+    """
+    i = int64(cuda.grid(1))
+    if i < codes.shape[0]:
+        numbered[i] = numbers[codes[i]]
 
 
 @scalar

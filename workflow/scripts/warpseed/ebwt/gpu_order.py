@@ -24,6 +24,7 @@ from warpseed.ebwt.gpu_fast import (
     keys_between,
     mark_letters,
     next_keys,
+    number_letters,
     put_last_letters,
     put_letters_before,
     put_words,
@@ -133,12 +134,10 @@ class _Letters(NamedTuple):
     @classmethod
     def of(cls, words: DeviceWords, occurs: Any) -> _Letters:
         """Those of words, of which it is known which occur, as `letters_in` tells."""
-        there = np.flatnonzero(occurs.get())
-        codes, dense = words.codes, np.zeros(256, np.uint8)
-        if there[-1] >= len(there):
-            dense[there] = np.arange(len(there))
-            codes = cupy().asarray(dense)[codes]
-        return cls(codes, bits_for(len(there)), bits_for(len(codes)))
+        codes, which = cupy().empty(len(words.codes), np.uint8), occurs.get()
+        dense = cupy().asarray(np.cumsum(which, dtype=np.uint8) - np.uint8(1))
+        launch(number_letters, len(codes), BLOCK, words.codes, dense, codes)
+        return cls(codes, bits_for(int(which.sum())), bits_for(len(codes)))
 
     @property
     def room(self) -> int:
