@@ -1,8 +1,9 @@
 """Write what README and docs/kmer_seeds.md say of the paper's own size: tables and numbers, from their records.
 
-``PYTHONPATH=workflow/scripts python tools/write_human_numbers.py`` after new records of nvidia-h200-human; ``--check``
-only says whether they agree, with exit code 1 if not. A table stands between two comments, and is written anew; of a
-sentence only the numbers are. tools/draw_figures.py draws that machine's figure.
+``PYTHONPATH=workflow/scripts python tools/write_human_numbers.py`` after new records of nvidia-h200-human, or, of the
+index, nvidia-h200-human-index; ``--check`` only says whether they agree, with exit code 1 if not. A table stands
+between two comments, and is written anew; of a sentence only the numbers are. tools/draw_figures.py draws that
+machine's figure.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from warpseed.report.measurements import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200-human"
+FOLDER, BUILDS = (ROOT / "resources" / "measurements" / f"nvidia-h200-human{of}" for of in ("", "-index"))
 README, PAGE = "README.md", "docs/kmer_seeds.md"
 MILLION = 1_000_000
 _NUMBER = r"(\d(?:[\d.,]*\d)?)"
 
 
 class Numbers(NamedTuple):
-    """What the records of one run hold.
+    """What the records of two runs hold, of searches, and of how the index is made.
 
     Attributes
     ----------
@@ -44,7 +45,9 @@ class Numbers(NamedTuple):
     totals : mapping
         (item, case, tier, device) to the row of `times`, of one CPU thread or one GPU.
     seeds, index : pandas.DataFrame
-        The records of kmer_seeds and of the index that has the paper's parts.
+        The records of kmer_seeds, and those of how the index that has the paper's parts was made.
+    builds : pandas.DataFrame
+        Those of making what the fast tier needs.
     """
 
     measured: Measurements
@@ -52,6 +55,7 @@ class Numbers(NamedTuple):
     totals: Mapping[tuple[str, str, str, str], Mapping[str, Any]]
     seeds: Any
     index: Any
+    builds: Any
 
     def million(self, item: str, case: str, tier: str) -> Mapping[str, Any]:
         """The GPU's row of a million k-mers: that of a data set of its own, or of the paper's where it has so many."""
@@ -68,8 +72,8 @@ class Numbers(NamedTuple):
         return str(digits)
 
 
-def read_numbers(folder: Path = FOLDER) -> Numbers:
-    """Read the two record files of a folder.
+def read_numbers(folder: Path = FOLDER, builds: Path = BUILDS) -> Numbers:
+    """Read the record files of two folders.
 
     Raises
     ------
@@ -87,8 +91,9 @@ def read_numbers(folder: Path = FOLDER) -> Numbers:
             raise ValueError(f"{folder.name}: {key} was measured on several numbers of threads or GPUs")
         totals[key] = row
     cases = {case: measured.paper.case_parameters(case) for case in measured.paper.cases}
-    seeds, index = (read_records(path) for path in records)
-    return Numbers(measured, cases, totals, seeds, index[index["item"] == "index"])
+    built, index = (read_records(builds / path.name) for path in records)
+    made = (own[own["item"] == "index"] for own in (index, built))
+    return Numbers(measured, cases, totals, read_records(records[0]), *made)
 
 
 # Numbers as the pages have them
@@ -241,7 +246,7 @@ def _index_with_the_papers_parts(numbers: Numbers) -> list[str]:
 
 
 def _index_of_the_fast_tier(numbers: Numbers) -> list[str]:
-    own = numbers.seeds[(numbers.seeds["item"] == "index") & (numbers.seeds["device"] == "gpu")]
+    own = numbers.builds[numbers.builds["device"] == "gpu"]
     seconds = own.groupby("stage")["value"].median()
     needed = seconds["text_to_device"] + seconds["suffix_array"] + seconds["tagged_rows"]
     return [rounded(needed), rounded(seconds["suffix_array"])]

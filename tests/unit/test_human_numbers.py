@@ -16,8 +16,8 @@ from warpseed.measure.records import read_records, write_records
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "write_human_numbers.py"
-FOLDER = ROOT / "resources" / "measurements" / "nvidia-h200-human"
-SEEDS, INDEX = (read_records(FOLDER / f"{name}.tsv") for name in ("kmer_seeds", "index"))
+FOLDER, BUILDS = (ROOT / "resources" / "measurements" / f"nvidia-h200-human{of}" for of in ("", "-index"))
+SEEDS, INDEX = read_records(FOLDER / "kmer_seeds.tsv"), read_records(BUILDS / "index.tsv")
 PRINTED = (ROOT / "resources" / "published" / "kmer_seeds.tsv").read_text(encoding="utf-8").splitlines()
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "kmer_seeds.md").read_text(encoding="utf-8")
@@ -157,21 +157,21 @@ def tool() -> Any:
 
 
 @pytest.fixture
-def other_records(tmp_path: Path) -> Path:
-    """Records of a later run, in which one core takes other k-mers; everything takes twice as long."""
+def other_records(tmp_path: Path) -> list[Path]:
+    """Records of later runs, in which one core takes other k-mers; everything takes twice as long."""
     seeds = SEEDS[SEEDS["case"] != "S11_1M"].copy()
     for case, count in (("S11", 1_000_000), ("S15", 400_000), ("S20", 300_000), ("S24", 100_000), ("S30", 30_000)):
         seeds.loc[seeds["case"] == case, "queries"] = count
-    folder = tmp_path / FOLDER.name
-    for name, table in (("kmer_seeds", seeds), ("index", read_records(FOLDER / "index.tsv"))):
+    tables = {name: read_records(name) for folder in (FOLDER, BUILDS) for name in folder.glob("*.tsv")}
+    for name, table in (tables | {FOLDER / "kmer_seeds.tsv": seeds}).items():
         table.loc[table["metric"] == "time", "value"] *= 2
-        write_records(folder / f"{name}.tsv", table.to_dict("records"))
-    return folder
+        write_records(tmp_path / name.parent.name / name.name, table.to_dict("records"))
+    return [tmp_path / folder.name for folder in (FOLDER, BUILDS)]
 
 
-def test_new_records_renew_tables_and_numbers_and_nothing_else(tool: Any, other_records: Path) -> None:
+def test_new_records_renew_tables_and_numbers_and_nothing_else(tool: Any, other_records: list[Path]) -> None:
     pages = {tool.README: README, tool.PAGE: PAGE}
-    texts = tool.renewed(pages, tool.read_numbers(other_records))
+    texts = tool.renewed(pages, tool.read_numbers(*other_records))
     front, page = (" ".join(texts[name].split()) for name in (tool.README, tool.PAGE))
     assert "On one core 1,000,000, 400,000, 300,000, 100,000 and 30,000 k-mers were searched" in front
     s11 = totals("S11", "paper", "gpu")["value"].median()
@@ -182,8 +182,8 @@ def test_new_records_renew_tables_and_numbers_and_nothing_else(tool: Any, other_
     assert tool.renewed(texts, tool.read_numbers()) == pages
 
 
-def test_every_number_of_a_sentence_is_renewed(tool: Any, other_records: Path) -> None:
-    numbers, later = tool.read_numbers(), tool.read_numbers(other_records)
+def test_every_number_of_a_sentence_is_renewed(tool: Any, other_records: list[Path]) -> None:
+    numbers, later = tool.read_numbers(), tool.read_numbers(*other_records)
     same = [values.__name__ for _, _, values in tool.SENTENCES if values(numbers) == values(later)]
     assert same == ["_billions", "_billions", "_shares"]  # nothing that was timed
     told = "it takes {} s, or\n{} s more."
@@ -201,19 +201,19 @@ def test_a_table_without_its_comments_is_told(tool: Any) -> None:
         tool.with_table(PAGE.replace("<!-- end of Table I -->", ""), "Table I", [["a"]])
 
 
-def test_records_without_a_million_kmers_are_told(tool: Any, other_records: Path) -> None:
-    seeds = read_records(other_records / "kmer_seeds.tsv")
+def test_records_without_a_million_kmers_are_told(tool: Any, other_records: list[Path]) -> None:
+    seeds = read_records(other_records[0] / "kmer_seeds.tsv")
     rows = seeds[seeds["case"] != "S20_1M"].to_dict("records")
-    write_records(other_records / "kmer_seeds.tsv", rows)
+    write_records(other_records[0] / "kmer_seeds.tsv", rows)
     with pytest.raises(ValueError, match=r"no GPU run of a million k-mers of S20 \(whole, paper tier\)"):
-        tool.millions_table(tool.read_numbers(other_records))
+        tool.millions_table(tool.read_numbers(*other_records))
 
 
-def test_unlike_results_have_no_ratio(tool: Any, other_records: Path) -> None:
-    rows = read_records(other_records / "kmer_seeds.tsv").to_dict("records")
+def test_unlike_results_have_no_ratio(tool: Any, other_records: list[Path]) -> None:
+    rows = read_records(other_records[0] / "kmer_seeds.tsv").to_dict("records")
     for row in rows:
         if (row["item"], row["case"], row["tier"], row["device"]) == ("search", "S24", "paper", "cpu"):
             row["digest"] = "count=another"
-    write_records(other_records / "kmer_seeds.tsv", rows)
-    table = tool.printed_table(tool.read_numbers(other_records), "search")
+    write_records(other_records[0] / "kmer_seeds.tsv", rows)
+    table = tool.printed_table(tool.read_numbers(*other_records), "search")
     assert [row[4] == "results differ" for row in table[1:]] == [False, False, False, True, False]

@@ -80,7 +80,7 @@ def test_an_index_built_on_cores_is_the_record() -> None:
 
 def test_an_index_of_the_papers_size_is_the_record() -> None:
     """What docs/fm_index.md and the README say of 3.02 Gbp; the arrays of CPU and GPU are the same."""
-    folder = ROOT / "resources" / "measurements" / "nvidia-h200-human"
+    folder = ROOT / "resources" / "measurements" / "nvidia-h200-human-index"
     records, shared = (read_records(folder / name) for name in ("kmer_seeds.tsv", "index.tsv"))
     built = records[records["item"] == "index"]
     in_memory = built[built["stage"] != "process"]
@@ -108,6 +108,8 @@ def test_an_index_of_the_papers_size_is_the_record() -> None:
         f"needs in {medians['cpu', 'total']:.1f} s, as a process with its files in {process} and {peak}, {a_base};"
         in readme
     )
-    assert 3.5 < first["gpu"][list(stages)].sum() / medians["gpu"][list(stages)].sum() < 4.5  # "four times as long"
+    assert (
+        2.7 < first["gpu"][list(stages)].sum() / medians["gpu"][list(stages)].sum() < 3.6
+    )  # "some three times as long"
     [made] = shared.loc[shared["item"] == "simulation", "value"]
     assert f"The genome itself was made in {made:.2f} s on 16 threads." in readme
