@@ -96,6 +96,18 @@ def test_order_and_transform_of_several_devices_are_those_of_the_cpu(gpus: Playe
         assert found.distances.tolist() == cpu.distances(words, expected).tolist()
 
 
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize("most_few", [0, 1 << 16])
+def test_distances_are_the_same_in_more_bits(monkeypatch: pytest.MonkeyPatch, most_few: int) -> None:
+    words = words_of(sets()["two words"])
+    monkeypatch.setattr(gpu_few, "MOST_FEW", most_few)
+    expected = distances_by(words, 0)
+    for module in (gpu_distances, gpu_few_words):
+        monkeypatch.setattr(module, "distance_type", lambda longest: np.int64)
+    found = gpu.find(words, distances=True, watch=Stopwatch())
+    assert found.distances is not None and found.distances.dtype == np.int64 and found.distances.tolist() == expected
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(("count", "longest"), [(2_000, 60), (600, 1_500), (3, 200_000), (2, 100_000)])
 def test_many_words_are_as_far_apart_as_on_one_gpu(monkeypatch: pytest.MonkeyPatch, count: int, longest: int) -> None:

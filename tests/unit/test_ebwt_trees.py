@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import warpseed
 from oracles.ebwt import distance, transform
-from warpseed.ebwt import matrix, trees
+from warpseed.ebwt import cpu, cpu_distances, matrix, trees
 from warpseed.ebwt.collection import Clusters
 from warpseed.ebwt.matrix import DistanceMatrix
 from warpseed.ebwt.trees import Tree, neighbour_joining, newick_of, upgma
+from warpseed.ebwt.words import words_of
 from warpseed.errors import InputError
 from warpseed.report import clusters as clusters_module
 from warpseed.report.clusters import MOST_NAMED, dendrogram, figures_of, heat_map, svg_of
@@ -42,6 +43,29 @@ def between_leaves(tree: Tree) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------ distances and their files
+
+
+@pytest.mark.parametrize(("longest", "expected"), [
+    (1, np.int32), (1 << 30, np.int32), ((1 << 30) + 1, np.int64), (1 << 40, np.int64),
+])  # fmt: skip
+def test_distances_have_as_many_bits_as_they_may_take(longest: int, expected: type) -> None:
+    """The most is two words' letters less two."""
+    assert matrix.distance_type(longest) is expected
+    assert (2 * longest - 2 <= np.iinfo(np.int32).max) == (expected is np.int32)
+
+
+@pytest.mark.parametrize("few", [0, 1_000])
+def test_distances_are_the_same_in_more_bits(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """By gaps, and by changes."""
+    draw = random.Random(few)
+    words = words_of(["".join(draw.choices("acgt", k=draw.randint(1, 60))) for _ in range(40)])
+    order = cpu.order_conjugates(words)
+    monkeypatch.setattr(cpu_distances, "_FEW_WORDS", few)
+    found = cpu.distances(words, order)
+    monkeypatch.setattr(cpu_distances, "distance_type", lambda longest: np.int64)
+    wide = cpu.distances(words, order)
+    assert (found.dtype, wide.dtype) == (np.int32, np.int64)
+    assert found.tolist() == wide.tolist()
 
 
 def test_the_interface_gives_the_transform_and_distances_of_paper_004() -> None:

@@ -201,9 +201,9 @@ def begin_order(words: DeviceWords, occurs: Any, watch: Stopwatch, number: int =
     del keys
     tied = xp.flatnonzero(is_tied).astype(np.uint32)
     rows = tied + np.uint32(first)
-    made = Ordering(words, order, mine, 2 * letters.known, rows, Split(rows, 0, 0), None)
+    made = Ordering(words, order, mine, 2 * letters.known, rows, Split(rows, 0, 0), xp.empty(len(order), np.uint32))
     if len(rows):
-        made.ranks, keys = xp.empty(len(order), np.uint32), _next_keys(words, letters, order[rows], begins[tied])
+        keys = _next_keys(words, letters, order[rows], begins[tied])
         watch.count("letters", len(keys))
         made.split = split_groups(keys, rows, order, made.ranks)
     return made
@@ -250,12 +250,10 @@ def _next_keys(words: DeviceWords, letters: _Letters, places: Any, begins: Any) 
 
 def rank_all(made: Ordering) -> None:
     """Make the ranks of all in the range, where only those of some rows are known: the others are alone in theirs."""
-    xp, order, places = cupy(), made.order, made.order[made.rows]
-    known = made.ranks[places] if len(places) else None
-    made.ranks = xp.empty(len(order), np.uint32) if made.ranks is None else made.ranks
-    made.ranks[order[made.range]] = xp.arange(made.range.start, made.range.stop, dtype=np.uint32)
-    if known is not None:
-        made.ranks[places] = known
+    places = made.order[made.rows]
+    known = made.ranks[places]
+    made.ranks[made.order[made.range]] = cupy().arange(made.range.start, made.range.stop, dtype=np.uint32)
+    made.ranks[places] = known
 
 
 def order_further(made: Ordering, watch: Stopwatch) -> None:
