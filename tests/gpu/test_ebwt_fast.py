@@ -147,7 +147,7 @@ def test_the_memory_that_is_asked_for_suffices(repeats: int) -> None:
     pool = device.cupy().get_default_memory_pool()
     with device.on_device(0):
         device.give_back_memory()
-        needed = gpu.bytes_needed(len(codes), len(offsets) - 1, True)
+        needed = gpu.bytes_needed(len(codes), len(offsets) - 1, len(codes))
         pool.set_limit(size=pool.total_bytes() + int(needed / gpu._OF_FREE) + (1 << 20))
     try:
         found = gpu.find(words, transform=True, distances=True, watch=Stopwatch())

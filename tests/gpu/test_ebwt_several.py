@@ -97,13 +97,10 @@ def test_order_and_transform_of_several_devices_are_those_of_the_cpu(gpus: Playe
 
 
 @pytest.mark.usefixtures("gpus")
-@pytest.mark.parametrize("most_few", [0, 1 << 16])
-def test_distances_are_the_same_in_more_bits(monkeypatch: pytest.MonkeyPatch, most_few: int) -> None:
+def test_distances_are_the_same_in_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     words = words_of(sets()["two words"])
-    monkeypatch.setattr(gpu_few, "MOST_FEW", most_few)
     expected = distances_by(words, 0)
-    for module in (gpu_distances, gpu_few_words):
-        monkeypatch.setattr(module, "distance_type", lambda longest: np.int64)
+    monkeypatch.setattr(gpu_distances, "distance_type", lambda longest: np.int64)
     found = gpu.find(words, distances=True, watch=Stopwatch())
     assert found.distances is not None and found.distances.dtype == np.int64 and found.distances.tolist() == expected
 
@@ -221,7 +218,7 @@ def test_what_fails_on_one_device_reaches_the_caller(
 def test_memory_that_runs_short_on_another_device_is_one_sentence(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(values: Any) -> Any:
+    def full(values: Any, mine: int) -> Any:
         raise device.cupy().cuda.memory.OutOfMemoryError(*(() if gpus else (1 << 40, 1 << 30)))
 
     monkeypatch.setattr(gpu_distances, "joined_from", full)
@@ -267,7 +264,7 @@ def test_the_memory_that_is_asked_for_on_another_gpu_suffices(different: int) ->
     expected = distances_by(words, 0)
     with device.on_device(1):
         device.give_back_memory()
-        needed = gpu.bytes_needed(letters, 1_500, True)
+        needed = gpu.bytes_needed(letters, 1_500, letters)
         pool.set_limit(size=pool.total_bytes() + int(needed / gpu._OF_FREE) + (1 << 20))
     try:
         assert distances_by(words, 0, 1) == expected

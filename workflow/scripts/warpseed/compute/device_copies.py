@@ -260,8 +260,11 @@ def from_device(value: Any, out: Any = None) -> Any:
     return here
 
 
-def joined_from(values: Sequence[Any]) -> Any:
-    """Arrays of several devices, one behind the other, in one of the current device."""
+def joined_from(values: Sequence[Any], mine: int) -> Any:
+    """Arrays of several devices, one behind the other, in one of the current device. That is the one of number `mine`,
+    which lies there, if the others are empty."""
+    if sum(map(len, values)) == len(values[mine]):
+        return values[mine]
     whole, first = cupy().empty(sum(map(len, values)), values[0].dtype), 0
     for value in values:
         from_device(value, whole[first : first + len(value)])

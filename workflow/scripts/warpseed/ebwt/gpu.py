@@ -51,7 +51,7 @@ def find(
         once
     threads : of the host, that copy to and from each device
     watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``;
-        with several GPUs also of ``device_to_device``
+        with several GPUs also of ``device_to_device``, behind the first of ``order``: which letters occur
 
     Raises
     ------
@@ -107,14 +107,17 @@ def _tell_who_works(device: int) -> None:
         )
 
 
-def bytes_needed(letters: int, words: int, distances: bool) -> int:
-    """Of the memory of each device, at most."""
-    return _BYTES * letters + (bytes_of_distances(letters, words) if distances else 0)
+def bytes_needed(letters: int, words: int, longest: int | None) -> int:
+    """Of the memory of each device, at most.
+
+    longest : letters of the longest word, where distances are wanted
+    """
+    return _BYTES * letters + (0 if longest is None else bytes_of_distances(letters, words, longest))
 
 
 def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
     letters, count = len(words.codes), len(words.offsets) - 1
-    needed = bytes_needed(letters, count, distances)
+    needed = bytes_needed(letters, count, int(words.lengths.max()) if distances else None)
     for device in devices if needed > _LITTLE else ():
         with on_device(device):
             free = int(_OF_FREE * free_memory())

@@ -354,7 +354,7 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     # All members are of one chunk.
     is_mine = u + lane < rows and is_counted(mine, int64(first_word), words)
     rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
-    is_member = mine // int64(WORDS) == int64(first_word) // int64(WORDS)
+    is_among = mine // int64(WORDS) == int64(first_word) // int64(WORDS)
     of_member = ends_of(min(member, words - int64(1)), offsets, firsts, lasts)
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
         word = int64(first_row) + u + i
@@ -366,5 +366,5 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
             square[i * int64(_SQUARE_ROW) + lane] = made
     cuda.syncthreads()
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        if is_mine and not is_member and v + i < columns:
+        if is_mine and not is_among and v + i < columns:
             distances[int64(first_word) + v + i, mine] = square[lane * int64(_SQUARE_ROW) + i]

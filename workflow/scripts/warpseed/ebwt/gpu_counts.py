@@ -39,8 +39,8 @@ _GAPS_OF_STRETCH = 192
 _SLAB = 1 << 23
 """Ranks of members in a slab, at most, where a stretch has fewer."""
 _KEPT = 2
-"""Slabs, the last ones, whose sets are on the device at once where parts are counted one after the other: the longer
-that takes, the more of what was counted for those before is sent meanwhile."""
+"""Slabs, the last ones, whose sets are on the device at once, where members are counted in parts: a part is done, and
+sent, when the last slab was counted for it, and so while others are still to be counted in both of these."""
 _SETS_OF_GAP = 3
 """Of the largest sets, in a gap of words of one length, about, at most."""
 _MOST_SETS = 1 << 13
@@ -176,7 +176,7 @@ class _Sets(NamedTuple):
     sets: Any
     """uint64[levels, …], as of `make_sets` and `join_sets`"""
     last: Any
-    """int64[m], the last rank of each word before it"""
+    """int64[m], the last rank of each word before the slab"""
 
 
 def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:

@@ -2,7 +2,7 @@
 
 Each device has a range of the order, and makes of it the word of each rank, its *colour*, which it tells the others.
 Then each lays out all ranks by words, and counts in how many gaps of each word every other one is (`gpu_counts.py`),
-for WORDS words, the *members*, after the other: gaps are dealt out so that each has as many (`gpu_parts.py`). What was
+for WORDS words, the *members*, after the other: the work is dealt out in equal parts (`gpu_parts.py`). What was
 counted for some members becomes distances at once, which go to the host while the next members are counted for. Only of
 words of which several devices have some gaps one of them adds up what all have counted, when they are done.
 """
@@ -40,9 +40,10 @@ _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
 _SENT = 1 << 25
 """Bytes of distances of the last members that go to the host in a part, where there are more: for the last of these
-parts it waits when all is counted."""
+parts it waits when all is counted. Of members before the last ones there are half as many parts, and so on: what is
+sent of them should not be in the way."""
 _MOST_PARTS = 8
-"""Of these, however much there is: each takes four more launches."""
+"""Of these, however much there is: each takes up to seven more launches."""
 
 
 class _Counted(NamedTuple):
@@ -113,7 +114,7 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
         with marked_on_device(mine) as mark:
             whole = colours[0]
             if len(devices) > 1:
-                whole = joined_from(colours)
+                whole = joined_from(colours, number)
                 mark("device_to_device")
             made = _count(whole, ordered[number].words, parts[number], send, last_in)
             mark("distances")
@@ -154,10 +155,10 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
     return found
 
 
-def bytes_of_distances(ranks: int, m: int) -> int:
-    """Of a device's memory that the distances of m words, which have so many ranks, take at most beside what each rank
-    does."""
-    return bytes_of_sets(ranks, m) + np.dtype(distance_type(ranks)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
+def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
+    """Of a device's memory that the distances of m words of up to `longest` letters, which have so many ranks, take at
+    most beside what each rank does."""
+    return bytes_of_sets(ranks, m) + np.dtype(distance_type(longest)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
 
 
 def _lengths_of(words: DeviceWords) -> np.ndarray:
@@ -180,7 +181,7 @@ def _count(
     Parameters
     ----------
     send : called with the distances and a part, when those of its whole words are made
-    last_in : parts in which that is done of the last one
+    last_in : parts in which that is done of the last one; of each one before that of half as many as of the next
     """
     m = len(words.offsets) - 1
     ranked = rank_words(colours, words.offsets)

@@ -81,7 +81,8 @@ def lower_bound(values, first, last, least):
 
 @kernel
 def put_words(offsets, words_of):
-    """A thread ROLLED letters, neighbours the next ones: the word of each, which is one of its block's.
+    """A thread ROLLED letters, neighbouring threads neighbouring ones: the word of each, looked for among those that
+    its block has letters of.
 
     words_of : uint32[N]
     """

@@ -17,7 +17,6 @@ from warpseed.compute.gpu import cupy, launch, multiprocessors, pinned, resident
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
 from warpseed.ebwt.gpu_few import Layout
-from warpseed.ebwt.matrix import distance_type
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import say
@@ -39,7 +38,7 @@ class Found(NamedTuple):
     """uint32[N], the position of the conjugate of each rank"""
     transform: Transform | None
     distances: np.ndarray | None
-    """[m, m], as of `distance_type`, δ of all pairs of words"""
+    """[m, m], as of `warpseed.ebwt.matrix.distance_type`, δ of all pairs of words"""
 
 
 class _Owner:
@@ -135,7 +134,7 @@ def find_few(words: Words, *, order: bool, transform: bool, distances: bool, wat
             indices = numbers[layout.indices : layout.last].astype(np.int64)
             found = found._replace(transform=Transform(last, indices, words.letters))
         if distances:
-            pairs = numbers[layout.distances : layout.indices].astype(distance_type(int(words.lengths.max())))
+            pairs = numbers[layout.distances : layout.indices].astype(np.int32)  # (few letters)
             found = found._replace(distances=pairs.reshape(layout.words, layout.words))
         return found
 

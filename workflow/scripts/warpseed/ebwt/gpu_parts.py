@@ -59,8 +59,9 @@ class Part(NamedTuple):
 def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """What each of some devices counts, of words of these lengths, int64[m]; a device may have nothing.
 
-    They have as many gaps, or, where they then end with a word or with members, nearly. The part with the fewest words
-    is a device's last: when all is counted, the host waits for what was counted last.
+    They are as much work, or nearly: a device ends with a word, and not within it, where that is near, and with
+    members, where what is left to it would not pay for the sets of the next ones. The part with the fewest words is its
+    last: when all is counted, the host waits for what was counted last.
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
     of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))

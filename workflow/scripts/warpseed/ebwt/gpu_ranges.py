@@ -56,14 +56,14 @@ def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stop
     words : of less than 2^32 letters
     devices : their numbers; the first is the current one
     threads : of the host, that copy to it
-    watch : takes the seconds of ``host_to_device``, ``device_to_device`` and ``order``: of each step those of the
+    watch : takes the seconds of ``host_to_device``, ``order`` and ``device_to_device``: of each step those of the
         slowest
     """
     parts = _brought(words, devices, threads, watch)
 
     def begin(number: int, mine: Stopwatch) -> Ordering:
         with marked_on_device(mine) as mark:
-            codes, offsets, occurs = map(joined_from, zip(*parts, strict=True))
+            codes, offsets, occurs = (joined_from(each, number) for each in zip(*parts, strict=True))
             mark("device_to_device")
             there = DeviceWords.there(words, codes, offsets)
             mark("host_to_device")
@@ -88,8 +88,8 @@ class _Brought(NamedTuple):
 
 
 def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[_Brought]:
-    """Words on devices, of which each takes a part from the host, as each has a way to its memory; or the first all,
-    from memory that is not locked, where threads, and those of all devices by turns, do the copying."""
+    """Words on devices: from memory that is locked each takes a part, as each has a way of its own to it; from ordinary
+    memory, which threads of the host copy, the first takes all, as those of several devices take longer."""
     takers = len(devices) if is_locked(words.codes) else 1
 
     def bring(number: int, mine: Stopwatch) -> _Brought:

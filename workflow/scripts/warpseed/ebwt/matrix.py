@@ -15,7 +15,7 @@ __all__ = ["DistanceMatrix", "check_room", "distance_type", "labels_of", "phylip
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ufffe\uffff]+")
 _NOT_IN_PHYLIP = re.compile(r"[\s\x00-\x20\x7f-\xa0()\[\]{}:;,'\"]+")
 _OF_A_PAIR = 24
-"""Bytes: its distance, that over the most that it can be, and one more while either is made or a tree is."""
+"""Bytes at most: its distance, that over the most that it can be, and one more while either is made or a tree is."""
 
 
 class DistanceMatrix(NamedTuple):
@@ -24,7 +24,8 @@ class DistanceMatrix(NamedTuple):
     names: tuple[str, ...]
     """of the words, no two the same and none empty"""
     values: np.ndarray
-    """int32[m, m], or int64[m, m], as of `distance_type`: δ of Definition 24: symmetric, 0 of a word and itself"""
+    """int32[m, m], or int64[m, m], as of `distance_type`: δ of Definition 24: symmetric, 0 of a word and itself.
+    (Of int32 squares, and sums of two, may be too large for it: convert before.)"""
     lengths: np.ndarray
     """int64[m], letters of each word"""
 
@@ -43,7 +44,7 @@ class DistanceMatrix(NamedTuple):
 
 
 def distance_type(longest: int) -> type[np.signedinteger[Any]]:
-    """Of δ of words of at most so many letters, which is less than two of them have."""
+    """The type of δ of words of up to so many letters each: it is at most two less than both words have."""
     return np.int32 if 2 * longest <= 1 << 31 else np.int64
 
 

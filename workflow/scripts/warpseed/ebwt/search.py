@@ -26,7 +26,7 @@ class Result(NamedTuple):
 
     transform: Transform | None
     distances: np.ndarray | None
-    """[m, m], as of `distance_type`, δ of all pairs of words"""
+    """[m, m], as of `warpseed.ebwt.matrix.distance_type`, δ of all pairs of words"""
 
 
 def check_target(options: Options) -> None:
