@@ -66,7 +66,7 @@ def test_hostile_sets(words: list[str]) -> None:
 @given(word_sets(40))
 def test_words_of_each_other(words: list[str]) -> None:
     made = distances_of(words, 2)
-    assert (made == made.T).all() and made.dtype == np.int64
+    assert (made == made.T).all() and made.dtype == np.int32
     assert made.tolist() == from_colours(truth.colouring(words), len(words))
 
 
