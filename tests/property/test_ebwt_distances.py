@@ -130,8 +130,8 @@ def test_what_counting_gaps_takes_is_asked_for(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(cpu_gaps, "_no_gaps", noted)
     cpu.distances(words, order)
-    assert len(made) == 2 and asked[0] >= max(made) + 8 * 600**2 + 2 * len(order)
-    assert asked[0] <= 3 * max(made) + 8 * 600**2 + 2 * len(order)
+    assert len(made) == 2 and asked[0] >= max(made) + 4 * 600**2 + 2 * len(order)
+    assert asked[0] <= 3 * max(made) + 4 * 600**2 + 2 * len(order)
 
 
 @pytest.mark.parametrize("few", [0, 40])

@@ -98,3 +98,21 @@ def test_what_is_never_told_apart_does_not_end_the_rounds_of_others() -> None:
 def _lengths(played: Played, name: str) -> list[int]:
     """How many a kernel was given, in each of its launches."""
     return [len(arguments[0]) for _, kernel, arguments in played.launched if kernel == name]
+
+
+@pytest.mark.parametrize("devices", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_conjugate_is_in_one_range(monkeypatch: pytest.MonkeyPatch, seed: int, devices: int) -> None:
+    """Behind those of all ranges before, whatever the sample was."""
+    play_fast_kernels(monkeypatch)
+    monkeypatch.setattr(gpu_order, "_SAMPLE", 2 + seed)
+    words = words_of(drawn_words(seed, "acgt"[: 1 + seed % 4], (1, 3, 30, 75), 3))
+    there = gpu_order.DeviceWords.of(words)
+    letters = gpu_order._Letters.of(there, gpu_order.letters_in(there.codes))
+    found, before = list[int](), 0
+    for number in range(devices):
+        keys, first = gpu_order._keys_of(there, letters, number, devices)
+        assert first == before and sorted(keys.tolist()) == keys.tolist()
+        before += len(keys)
+        found += keys.tolist()
+    assert found == gpu_order._first_keys(there, letters).tolist()

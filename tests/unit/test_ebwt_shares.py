@@ -407,24 +407,6 @@ def test_what_is_told_of_the_order_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
     assert len(told) >= 6 and not any(np.shares_memory(order, places) for order, places in told)
 
 
-@pytest.mark.parametrize("devices", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(8))
-def test_every_conjugate_is_in_one_range(monkeypatch: pytest.MonkeyPatch, seed: int, devices: int) -> None:
-    """Behind those of all ranges before, whatever the sample was."""
-    play_fast_kernels(monkeypatch)
-    monkeypatch.setattr(gpu_order, "_SAMPLE", 2 + seed)
-    words = words_of(drawn_words(seed, "acgt"[: 1 + seed % 4], (1, 3, 30, 75), 3))
-    there = gpu_order.DeviceWords.of(words)
-    letters = gpu_order._Letters.of(there, gpu_order.letters_in(there.codes))
-    found, before = list[int](), 0
-    for number in range(devices):
-        keys, first = gpu_order._keys_of(there, letters, number, devices)
-        assert first == before and sorted(keys.tolist()) == keys.tolist()
-        before += len(keys)
-        found += keys.tolist()
-    assert found == gpu_order._first_keys(there, letters).tolist()
-
-
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.parametrize("device", ["gpu", "gpu:0,1"])
 def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
