@@ -46,7 +46,7 @@ def test_first_keys_are_letters_and_positions(name: str) -> None:
     strings = sets()[name]
     words, alphabet = words_of(strings), sorted(set("".join(strings)))
     there = gpu_order.DeviceWords.of(words)
-    letters = gpu_order._Letters.of(there, gpu_order.letters_in(there.codes))
+    letters = gpu_order._Dense.of(there, gpu_order.letters_in(there.codes))
     expected = []
     for string, first in zip(strings, words.offsets[:-1].tolist(), strict=True):
         for rotation in range(len(string)):
@@ -108,7 +108,7 @@ def test_every_conjugate_is_in_one_range(monkeypatch: pytest.MonkeyPatch, seed: 
     monkeypatch.setattr(gpu_order, "_SAMPLE", 2 + seed)
     words = words_of(drawn_words(seed, "acgt"[: 1 + seed % 4], (1, 3, 30, 75), 3))
     there = gpu_order.DeviceWords.of(words)
-    letters = gpu_order._Letters.of(there, gpu_order.letters_in(there.codes))
+    letters = gpu_order._Dense.of(there, gpu_order.letters_in(there.codes))
     found, before = list[int](), 0
     for number in range(devices):
         keys, first = gpu_order._keys_of(there, letters, number, devices)

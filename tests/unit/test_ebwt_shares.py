@@ -19,6 +19,7 @@ from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed.compute import device_copies
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import LANES
 from warpseed.ebwt import (
     cpu,
     gpu,
@@ -154,7 +155,7 @@ def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) 
     assert members <= 3 * largest and of_slab <= largest << 13
     assert largest == smallest or 3 * largest < 4 * members or largest << 11 < of_slab
     of_slabs = min(count, 2 * of_slab)
-    assert gpu_counts.bytes_of_sets(count, words) <= levels * (of_slabs // smallest) * 8 * gpu_sets.LANES
+    assert gpu_counts.bytes_of_sets(count, words) <= levels * (of_slabs // smallest) * 8 * LANES
     assert gpu_counts.bytes_of_sets(count, words) <= 16 * levels * count
 
 
@@ -216,16 +217,16 @@ def test_sets_of_every_level_up_to_the_last_time(monkeypatch: pytest.MonkeyPatch
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(times)
     members, levels, count = draw.integers(0, gpu_sets.WORDS, times), 4, times // gpu_sets.RANKS
     there = played.package.asarray(members.astype(np.uint16))
-    sets = played.package.empty((levels, count * gpu_sets.LANES), np.uint64)
+    sets = played.package.empty((levels, count * LANES), np.uint64)
     gpu_counts.launch(gpu_sets.make_sets, sets.shape[1], 64, there, sets.reshape(-1))
     for level in range(levels):
         if level:
             gpu_counts.launch(gpu_sets.join_sets, sets.shape[1], 64, level, sets)
-        of_level, size = np.asarray(sets[level]).reshape(count, gpu_sets.LANES), gpu_sets.JOINED**level
+        of_level, size = np.asarray(sets[level]).reshape(count, LANES), gpu_sets.JOINED**level
         for begin in range(count - size + 1):
-            expected = np.zeros((64, gpu_sets.LANES), np.uint64)
+            expected = np.zeros((64, LANES), np.uint64)
             inside = members[begin * gpu_sets.RANKS : (begin + size) * gpu_sets.RANKS]
-            expected[inside // gpu_sets.LANES, inside % gpu_sets.LANES] = 1
+            expected[inside // LANES, inside % LANES] = 1
             bits = (of_level[begin] >> np.arange(64, dtype=np.uint64)[:, None]) & np.uint64(1)
             assert np.array_equal(bits, expected)
 
@@ -352,7 +353,7 @@ def test_what_devices_bring_each_other(
     taken, done = dict[int, list[int]](), gpu_ranges.copied_from_host
 
     def noted(value: Any, threads: int) -> Any:
-        taken.setdefault(int(gpus.package.cuda.runtime.getDevice()), []).append(len(value))
+        taken[int(gpus.package.cuda.runtime.getDevice())] = [len(each) for each in value]
         return done(value, threads)
 
     monkeypatch.setattr(gpu_ranges, "is_locked", lambda array: are_locked)

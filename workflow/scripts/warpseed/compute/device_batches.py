@@ -10,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import NoReturn, TypeAlias, TypeVar
 
-from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device, on_own_stream, synchronize
+from warpseed.compute.device_copies import wait_for_sent
+from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device, on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError, say
 
@@ -169,14 +170,14 @@ def serve_devices(
 
 def take_step(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
     """As `serve_devices`, each on this thread's own stream there: what was given to it is done on return, on every
-    device, also where one of them has failed."""
+    device, and what was sent to the host is there, also where one of them has failed."""
 
     def there(number: int, mine: Stopwatch) -> _Result:
         with on_own_stream(0):
             try:
                 return work(number, mine)
             except BaseException:
-                synchronize()
+                wait_for_sent()
                 raise
 
     return serve_devices(devices, there, watch)

@@ -32,6 +32,7 @@ from warpseed.compute.pipeline import wanted_by_this_thread
 from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
+    "LEAST_LOCKED",
     "copied_from_host",
     "copied_to_device",
     "copied_to_host",
@@ -44,6 +45,8 @@ __all__ = [
 
 _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
+LEAST_LOCKED = 1 << 22
+"""Bytes up to which a copy by the driver takes no longer than one to memory that is locked."""
 _MOST_COPYING = 8
 """Threads that copy to or from one device."""
 _Pair: TypeAlias = "tuple[np.ndarray, Any]"

@@ -173,11 +173,14 @@ def kept_stream(name: int | str) -> Any:
 
 @contextmanager
 def on_own_stream(number: int) -> Iterator[None]:
-    """Put what this thread gives the current device on a stream of its own, beside those of other threads."""
+    """Put what this thread gives the current device on a stream of its own, beside those of other threads; at the end,
+    also of a block that fails, all of it is done."""
     stream = kept_stream(number)
     with stream:
-        yield
-        stream.synchronize()
+        try:
+            yield
+        finally:
+            stream.synchronize()
 
 
 def synchronize() -> None:

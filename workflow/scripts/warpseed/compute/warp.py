@@ -6,15 +6,35 @@ from __future__ import annotations
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 
-__all__ = ["ALL_LANES", "BLOCK", "POLLS", "WARPS", "lane_of", "reserve", "wait_for_blocks", "warp_places"]
+__all__ = [
+    "ALL_LANES",
+    "BLOCK",
+    "LANES",
+    "LANES_BITS",
+    "POLLS",
+    "WARPS",
+    "lane_of",
+    "lanes_before",
+    "reserve",
+    "wait_for_blocks",
+    "warp_places",
+]
 
+LANES_BITS = 5
+LANES = 1 << LANES_BITS
 ALL_LANES = 0xFFFFFFFF
 """Those that take part in what a warp does together."""
 BLOCK = 128
 """Threads of a block, for every kernel whose warps share their work."""
-WARPS = BLOCK // 32
+WARPS = BLOCK // LANES
 POLLS = 1 << 22
 """How often a block looks whether the others are there: some seconds."""
+
+
+@scalar
+def lanes_before(lanes, lane):
+    """How many of some lanes, bits of a mask, there are before one."""
+    return uint32(cuda.popc(uint32(lanes & uint32(uint32(uint32(1) << uint32(lane)) - uint32(1)))))
 
 
 @scalar

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.gpu import argsort, cupy, launch
-from warpseed.compute.warp import BLOCK
+from warpseed.compute.warp import BLOCK, LANES
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
 from warpseed.ebwt.gpu_fast import cut_positions
 from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
+    COUNTED,
     JOINED,
-    LANES,
     RANKS,
     WORDS,
     count_members,
@@ -73,12 +73,13 @@ def rank_words(colours: Any, offsets: Any) -> Ranked:
     offsets : int64[m + 1], where words begin, and the end of the last
     """
     xp, m, count = cupy(), len(offsets) - 1, len(colours)
-    positions, stretch = argsort(colours).astype(np.uint32), _stretch_for(m)
+    stretch = _stretch_for(m)
     stretches = -(-count // stretch)
-    cuts = xp.empty((m, stretches + 1), np.int64)
+    members = _members_of(colours, m, stretch)  # (first, so that the host waits no longer)
+    positions, cuts = argsort(colours).astype(np.uint32), xp.empty((m, stretches + 1), np.int64)
     launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
     firsts, lasts = positions[offsets[:-1]], positions[offsets[1:] - 1]
-    return Ranked(colours, positions, cuts, firsts, lasts, _members_of(cuts, count, stretch))
+    return Ranked(colours, positions, cuts, firsts, lasts, members)
 
 
 def colours_type(m: int) -> type[np.unsignedinteger[Any]]:
@@ -86,13 +87,13 @@ def colours_type(m: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if m <= _FEW_WORDS else np.uint32
 
 
-def _members_of(cuts: Any, count: int, stretch: int) -> np.ndarray:
-    """Of `Ranked`, for so many ranks."""
-    xp, m, stretches = cupy(), len(cuts), cuts.shape[1] - 1
+def _members_of(colours: Any, m: int, stretch: int) -> np.ndarray:
+    """Of `Ranked`, for m words and stretches of so many ranks."""
+    stretches = -(-len(colours) // stretch)
     if m <= WORDS:
-        return np.diff(np.minimum(np.arange(stretches + 1) * stretch, count))[None]
-    members = xp.zeros((-(-m // WORDS), stretches), np.uint64)
-    launch(count_members, m * stretches, _BLOCK, cuts, members)
+        return np.diff(np.minimum(np.arange(stretches + 1) * stretch, len(colours)))[None]
+    members, pieces = cupy().zeros((-(-m // WORDS), stretches), np.uint64), -(-stretch // COUNTED)
+    launch(count_members, stretches * pieces * BLOCK, BLOCK, colours, stretch, pieces, members)
     return np.asarray(members.get()).astype(np.int64)
 
 

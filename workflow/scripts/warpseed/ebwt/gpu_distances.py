@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import from_device, joined_from, sent_to_host, wait_for_sent
+from warpseed.compute.device_copies import LEAST_LOCKED, from_device, joined_from, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import marked_on_device, time_on_device
-from warpseed.compute.gpu import cupy, launch, synchronize
+from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.warp import LANES
 from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
 from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_type, count_gaps, rank_words
 from warpseed.ebwt.gpu_fast import put_colours
 from warpseed.ebwt.gpu_parts import Part, parts_of
-from warpseed.ebwt.gpu_sets import LANES, WORDS
+from warpseed.ebwt.gpu_sets import WORDS
 from warpseed.ebwt.matrix import distance_type
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
 _BLOCK = 256
-_LEAST_LOCKED = 1 << 22
-"""Bytes of distances up to which a copy by the driver takes no longer than one to memory that is locked."""
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
 _SENT = 1 << 25
@@ -96,12 +95,16 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
     """
     words = ordered[0].words
     m, made_type = len(words.offsets) - 1, distance_type(words.longest)
-    parts = parts_of(_lengths_of(words), len(devices))
-    found = locked(m * m, made_type, threads, _LEAST_LOCKED).reshape(m, m)
+    parts: list[list[Part]] = []
+    found = locked(m * m, made_type, threads, LEAST_LOCKED).reshape(m, m)
 
     def colour(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):
-            return _colours_of(ordered[number].words, ordered[number].order)
+            lengths = _lengths_of(ordered[number].words)
+            made = _colours_of(ordered[number].words, ordered[number].order)
+            if not number:  # (while they are made)
+                parts.extend(parts_of(lengths, len(devices)))
+        return made
 
     last_in = min(max(1, found.itemsize * m * min(m, WORDS) // _SENT), _MOST_PARTS)
 
@@ -138,20 +141,10 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
             wait_for_sent()
             mark("device_to_host")
 
-    def land(number: int, mine: Stopwatch) -> None:
-        wait_for_sent()
-        synchronize()
-
     colours = take_step(devices, colour, watch)
-    try:
-        counted = take_step(devices, count, watch)
-        if any(each and each.rests for each in counted):
-            take_step(devices, join, watch)
-    except BaseException as error:  # (what is on its way has to be there before its place is anybody else's)
-        try:
-            take_step(devices, land, Stopwatch())
-        finally:
-            raise error  # (what a device that has failed says of it again is no news)
+    counted = take_step(devices, count, watch)
+    if any(each and each.rests for each in counted):
+        take_step(devices, join, watch)
     return found
 
 

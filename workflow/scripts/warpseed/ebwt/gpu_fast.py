@@ -7,14 +7,15 @@ in the order at which the group of those begins that are equal to it as far as i
 
 from __future__ import annotations
 
-from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint64
+from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import ALL_LANES, LANES, WARPS, lanes_before, reserve
 from warpseed.compute.warp import BLOCK as KEY_BLOCK
-from warpseed.compute.warp import WARPS, reserve, warp_places
 
 __all__ = [
     "KEY_BLOCK",
     "ROLLED",
+    "WALKED",
     "cut_positions",
     "first_keys",
     "further",
@@ -37,7 +38,9 @@ __all__ = [
 ]
 
 ROLLED = 16
-"""Conjugates one behind the other whose keys a thread makes."""
+"""Conjugates one behind the other whose keys a thread makes, and letters that one looks at."""
+WALKED = 64
+"""Letters of a lane whose words it looks for, each from the one before on."""
 _MADE = ROLLED * KEY_BLOCK
 
 
@@ -79,23 +82,45 @@ def lower_bound(values, first, last, least):
     return first
 
 
+@scalar
+def rolled(count):
+    """Of `count` things those of a thread, of which neighbouring ones have neighbours: the first, the one behind the
+    last, and the step."""
+    threads = int64(cuda.blockDim.x)
+    begin = int64(cuda.blockIdx.x) * threads * int64(ROLLED)
+    return begin + int64(cuda.threadIdx.x), min(begin + threads * int64(ROLLED), count), threads
+
+
+@scalar
+def word_behind(offsets, word, place):
+    """The word of a letter, which is this one or one behind it."""
+    while int64(offsets[word + int64(1)]) <= place:
+        word += int64(1)
+    return word
+
+
+@scalar
+def stretch_of_warp(offsets, count):
+    """Of `count` letters those that a warp serves, LANES at a time: its lane's first one, the one behind the last, and
+    the word of the warp's first."""
+    lane = int64(cuda.threadIdx.x) & int64(LANES - 1)
+    begin = (int64(cuda.grid(1)) - lane) * int64(WALKED)
+    end = min(begin + int64(LANES * WALKED), count)
+    word = lower_bound(offsets, int64(0), int64(offsets.shape[0]), begin + int64(1)) - int64(1)
+    return begin + lane, end, word
+
+
 @kernel
 def put_words(offsets, words_of):
-    """A thread ROLLED letters, neighbouring threads neighbouring ones: the word of each, looked for among those that
-    its block has letters of.
+    """A warp LANES * WALKED letters, LANES at a time: the word of each, which is looked for from the one before on.
 
     words_of : uint32[N]
     """
-    ends = cuda.shared.array(2, int64)
-    me, threads = int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
-    begin = int64(cuda.blockIdx.x) * threads * int64(ROLLED)
-    last = min(begin + threads * int64(ROLLED), int64(words_of.shape[0]))
-    if me < int64(2):
-        place = begin if me == int64(0) else last - int64(1)
-        ends[me] = lower_bound(offsets, int64(0), int64(offsets.shape[0]), place + int64(1))
-    cuda.syncthreads()
-    for place in range(begin + me, last, threads):
-        words_of[place] = lower_bound(offsets, ends[0], ends[1], place + int64(1)) - int64(1)
+    place, end, word = stretch_of_warp(offsets, int64(words_of.shape[0]))
+    while place < end:
+        word = word_behind(offsets, word, place)
+        words_of[place] = word
+        place += int64(LANES)
 
 
 @kernel
@@ -112,25 +137,26 @@ def put_colours(words_of, order, colours):
 
 @kernel
 def mark_letters(codes, occurs):
-    """A thread a letter: it occurs. (Where that is known it is only read: so many writes to few places wait for each
-    other.)
+    """A thread ROLLED letters, neighbouring threads neighbouring ones: they occur. (Where that is known it is only
+    read: so many writes to few places wait for each other.)
 
     occurs : bool[256]
     """
-    i = int64(cuda.grid(1))
-    if i < codes.shape[0] and not occurs[codes[i]]:
-        occurs[codes[i]] = True
+    first, last, step = rolled(int64(codes.shape[0]))
+    for i in range(first, last, step):
+        if not occurs[codes[i]]:
+            occurs[codes[i]] = True
 
 
 @kernel
 def number_letters(codes, numbers, numbered):
-    """A thread a letter: its number among those that occur.
+    """A thread ROLLED letters, as of `mark_letters`: the number of each among those that occur.
 
     numbers : uint8[256], of each code
     numbered : uint8[N]
     """
-    i = int64(cuda.grid(1))
-    if i < codes.shape[0]:
+    first, last, step = rolled(int64(codes.shape[0]))
+    for i in range(first, last, step):
         numbered[i] = numbers[codes[i]]
 
 
@@ -213,20 +239,21 @@ def keys_between(codes, words_of, offsets, how, limits, counts, keys):
     begin = int64(cuda.grid(1)) * int64(ROLLED)
     last = min(begin + int64(ROLLED), count)
     roll_keys((codes, words_of, offsets), how, (begin, last), made, (me, threads))
-    inside, below, end = int64(0), int64(0), me + max(int64(0), last - begin) * threads
+    inside, below, mine = int64(0), int64(0), me + max(int64(0), last - begin) * threads
+    end = me + int64(ROLLED) * threads
     for i in range(me, end, threads):
-        letters = int64(made[i] >> place_bits)
-        inside += int64(1) if least <= letters and letters <= most else int64(0)
-        below += int64(1) if letters < least else int64(0)
-    place, total = warp_places(inside)
-    at = reserve(totals, total, counts, 0) + place
+        letters = int64(made[i] >> place_bits) if i < mine else int64(-1)
+        inside += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, least <= letters and letters <= most)))
+        below += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, int64(0) <= letters and letters < least)))
+    at = reserve(totals, inside, counts, 0)
     for i in range(me, end, threads):
-        letters = int64(made[i] >> place_bits)
-        if least <= letters and letters <= most:
-            keys[at] = made[i]
-            at += int64(1)
-    place, total = warp_places(below)
-    reserve(totals, total, counts, 1)
+        letters = int64(made[i] >> place_bits) if i < mine else int64(-1)
+        is_inside = least <= letters and letters <= most
+        lanes = uint32(cuda.ballot_sync(ALL_LANES, is_inside))
+        if is_inside:
+            keys[at + int64(lanes_before(lanes, me & int64(LANES - 1)))] = made[i]
+        at += int64(cuda.popc(lanes))
+    reserve(totals, below, counts, 1)
 
 
 @kernel
@@ -288,23 +315,25 @@ def rank_keys(tied, order, ranks, words_of, offsets, how, keys):
 
 
 @scalar
-def last_letter(codes, words_of, offsets, place):
-    """The last letter of the conjugate at a place, and whether it is its word itself."""
-    word = words_of[place]
-    first = int64(offsets[word])
-    return codes[(place if place > first else int64(offsets[word + 1])) - int64(1)], place == first
+def last_letter(codes, offsets, word, place):
+    """The last letter of the conjugate at a place of a word, and whether it is the word itself."""
+    is_word = place == int64(offsets[word])
+    return codes[(int64(offsets[word + int64(1)]) if is_word else place) - int64(1)], is_word
 
 
 @kernel
-def put_letters_before(codes, words_of, offsets, before):
-    """A thread a place: the last letter of its conjugate, and above it, in a byte, whether that is its word itself.
+def put_letters_before(codes, offsets, before):
+    """As `put_words`: of each place the last letter of its conjugate, and above it, in a byte, whether that is its word
+    itself.
 
     before : uint16[N]
     """
-    place = int64(cuda.grid(1))
-    if place < codes.shape[0]:
-        letter, is_word = last_letter(codes, words_of, offsets, place)
+    place, end, word = stretch_of_warp(offsets, int64(codes.shape[0]))
+    while place < end:
+        word = word_behind(offsets, word, place)
+        letter, is_word = last_letter(codes, offsets, word, place)
         before[place] = uint16(letter) | (uint16(256) if is_word else uint16(0))
+        place += int64(LANES)
 
 
 @kernel

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host
+from warpseed.compute.device_places import places_of
 from warpseed.compute.device_ties import Split, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
@@ -25,7 +26,6 @@ from warpseed.ebwt.gpu_fast import (
     mark_letters,
     next_keys,
     number_letters,
-    put_last_letters,
     put_letters_before,
     put_words,
     rank_keys,
@@ -38,19 +38,31 @@ from warpseed.ebwt.words import Words
 
 __all__ = [
     "DeviceWords",
+    "Letters",
     "Ordering",
     "begin_order",
     "end_order",
+    "letters_before",
     "letters_in",
     "order_further",
     "order_of",
     "rank_all",
-    "transform_of",
 ]
 
 BLOCK = 256
+_FEW_WORDS = 1 << 16
+"""Of which the host tells the longest."""
 _SAMPLE = 1 << 16
 """Conjugates that tell where ranges of as many begin."""
+
+
+class Letters(NamedTuple):
+    """Words as they come to a device: letters, and where words begin."""
+
+    codes: Any
+    """uint8[n]"""
+    offsets: Any
+    """int64[k]"""
 
 
 class DeviceWords(NamedTuple):
@@ -70,14 +82,16 @@ class DeviceWords(NamedTuple):
     @classmethod
     def of(cls, words: Words, threads: int = 1) -> DeviceWords:
         """Bring words there, by so many threads of the host."""
-        return cls.there(words, *(copied_from_host(each, threads) for each in (words.codes, words.offsets)))
+        return cls.there(words, *copied_from_host(Letters(words.codes, words.offsets), threads))
 
     @classmethod
     def there(cls, words: Words, codes: Any, offsets: Any) -> DeviceWords:
         """Words whose codes and offsets are there."""
         words_of = cupy().empty(len(codes), np.uint32)
-        launch(put_words, -(-len(codes) // gpu_fast.ROLLED), BLOCK, offsets, words_of)
-        return cls(codes, words_of, offsets, len(words.letters), int(cupy().diff(offsets).max()))
+        launch(put_words, -(-len(codes) // gpu_fast.WALKED), KEY_BLOCK, offsets, words_of)
+        xp = np if len(offsets) <= _FEW_WORDS else cupy()  # (which takes as long as the host for so many)
+        longest = int(xp.diff(words.offsets if xp is np else offsets).max())
+        return cls(codes, words_of, offsets, len(words.letters), longest)
 
 
 def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:
@@ -114,14 +128,14 @@ def _order_few(words: DeviceWords) -> Any:
     return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
 
 
-def letters_in(codes: Any) -> Any:
-    """Which letters occur: bool[256], by their codes."""
+def letters_in(codes: Any) -> np.ndarray:
+    """Which letters occur: bool[256], on the host, by their codes."""
     occurs = cupy().zeros(256, np.bool_)
-    launch(mark_letters, len(codes), BLOCK, codes, occurs)
-    return occurs
+    launch(mark_letters, -(-len(codes) // gpu_fast.ROLLED), BLOCK, codes, occurs)
+    return np.asarray(occurs.get())
 
 
-class _Letters(NamedTuple):
+class _Dense(NamedTuple):
     """Letters as keys hold them: those that do not occur take no bits."""
 
     codes: Any
@@ -132,12 +146,12 @@ class _Letters(NamedTuple):
     """of a position"""
 
     @classmethod
-    def of(cls, words: DeviceWords, occurs: Any) -> _Letters:
+    def of(cls, words: DeviceWords, occurs: np.ndarray) -> _Dense:
         """Those of words, of which it is known which occur, as `letters_in` tells."""
-        codes, which = cupy().empty(len(words.codes), np.uint8), occurs.get()
-        dense = cupy().asarray(np.cumsum(which, dtype=np.uint8) - np.uint8(1))
-        launch(number_letters, len(codes), BLOCK, words.codes, dense, codes)
-        return cls(codes, bits_for(int(which.sum())), bits_for(len(codes)))
+        codes = cupy().empty(len(words.codes), np.uint8)
+        numbers = cupy().asarray(np.cumsum(occurs, dtype=np.uint8) - np.uint8(1))
+        launch(number_letters, -(-len(codes) // gpu_fast.ROLLED), BLOCK, words.codes, numbers, codes)
+        return cls(codes, bits_for(int(occurs.sum())), bits_for(len(codes)))
 
     @property
     def room(self) -> int:
@@ -187,19 +201,21 @@ def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     return made.order
 
 
-def begin_order(words: DeviceWords, occurs: Any, watch: Stopwatch, number: int = 0, devices: int = 1) -> Ordering:
+def begin_order(
+    words: DeviceWords, occurs: np.ndarray, watch: Stopwatch, number: int = 0, devices: int = 1
+) -> Ordering:
     """Order conjugates by as many letters as two keys hold.
 
     occurs : of the words, as `letters_in` tells
     number, devices : which range of first letters is meant, of so many that have about as many conjugates
     """
-    xp, letters = cupy(), _Letters.of(words, occurs)
+    xp, letters = cupy(), _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
     order, mine = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
     begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
     launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[mine], begins, is_tied)
     del keys
-    tied = xp.flatnonzero(is_tied).astype(np.uint32)
+    tied = places_of(is_tied)
     rows = tied + np.uint32(first)
     made = Ordering(words, order, mine, 2 * letters.known, rows, Split(rows, 0, 0), xp.empty(len(order), np.uint32))
     if len(rows):
@@ -209,7 +225,7 @@ def begin_order(words: DeviceWords, occurs: Any, watch: Stopwatch, number: int =
     return made
 
 
-def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
+def _first_keys(words: DeviceWords, letters: _Dense) -> Any:
     """The first letters of every conjugate, above its position: uint64[N], ascending."""
     keys = cupy().empty(len(words.codes), np.uint64)
     read, how = (letters.codes, words.words_of, words.offsets), (letters.bits, letters.place_bits)
@@ -218,7 +234,7 @@ def _first_keys(words: DeviceWords, letters: _Letters) -> Any:
     return keys
 
 
-def _keys_of(words: DeviceWords, letters: _Letters, number: int, devices: int) -> tuple[Any, int]:
+def _keys_of(words: DeviceWords, letters: _Dense, number: int, devices: int) -> tuple[Any, int]:
     """Those of one of some ranges, which are the same on every device, and how many conjugates are before it."""
     xp, count, sample = cupy(), len(words.codes), cupy().empty(min(len(words.codes), _SAMPLE), np.uint64)
     read, how = (letters.codes, words.words_of, words.offsets), (letters.bits, letters.place_bits)
@@ -234,7 +250,7 @@ def _keys_of(words: DeviceWords, letters: _Letters, number: int, devices: int) -
     return keys[:inside], below
 
 
-def _next_keys(words: DeviceWords, letters: _Letters, places: Any, begins: Any) -> Any:
+def _next_keys(words: DeviceWords, letters: _Dense, places: Any, begins: Any) -> Any:
     """As many letters more of what is tied, below the number of its group: uint64[t].
 
     Parameters
@@ -280,18 +296,8 @@ def end_order(made: Ordering) -> None:
         made.order[tied] = places[argsort((made.ranks[places].astype(np.uint64) << np.uint64(32)) | lengths)]
 
 
-def transform_of(words: DeviceWords, order: Any, first: int) -> tuple[Any, Any]:
-    """The last letters of conjugates, uint8[n], and the rank of each word itself, int64[m], -1 of one that is not among
-    them; on the device.
-
-    order : uint32[n], positions, from the rank `first` on
-    """
-    xp, m = cupy(), len(words.offsets) - 1
-    before, last, indices = (
-        xp.empty(len(words.codes), np.uint16),
-        xp.empty(len(order), np.uint8),
-        xp.full(m, -1, np.int64),
-    )
-    launch(put_letters_before, len(before), BLOCK, words.codes, words.words_of, words.offsets, before)
-    launch(put_last_letters, len(order), BLOCK, before, words.words_of, order, first, last, indices)
-    return last, indices
+def letters_before(words: DeviceWords) -> Any:
+    """As of `put_letters_before`, uint16[N] on the device."""
+    before = cupy().empty(len(words.codes), np.uint16)
+    launch(put_letters_before, -(-len(before) // gpu_fast.WALKED), KEY_BLOCK, words.codes, words.offsets, before)
+    return before

@@ -7,30 +7,45 @@ ranks: then each device tells the others those of its range, and, round by round
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import copied_from_host, copied_to_host, from_device, joined_from
+from warpseed.compute.device_copies import (
+    LEAST_LOCKED,
+    copied_from_host,
+    copied_to_host,
+    from_device,
+    joined_from,
+    sent_to_host,
+    wait_for_sent,
+)
 from warpseed.compute.device_marks import marked_on_device, time_on_device
-from warpseed.compute.gpu import cupy
+from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import is_locked, locked
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt.gpu_fast import put_last_letters
 from warpseed.ebwt.gpu_order import (
+    BLOCK,
     DeviceWords,
+    Letters,
     Ordering,
     begin_order,
     end_order,
+    letters_before,
     letters_in,
     order_further,
     rank_all,
-    transform_of,
 )
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 
 __all__ = ["Ordered", "order_shared", "order_to_host", "transform_to_host"]
+
+_LEAST_SENT, _MOST_PARTS = 1 << 24, 8
+"""Letters of a part that goes to the host while others are made, at least, and how many parts at most."""
 
 
 class Ordered(NamedTuple):
@@ -59,15 +74,15 @@ def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stop
     watch : takes the seconds of ``host_to_device``, ``order`` and ``device_to_device``: of each step those of the
         slowest
     """
-    parts = _brought(words, devices, threads, watch)
+    parts, occur = _brought(words, devices, threads, watch)
 
     def begin(number: int, mine: Stopwatch) -> Ordering:
         with marked_on_device(mine) as mark:
-            codes, offsets, occurs = (joined_from(each, number) for each in zip(*parts, strict=True))
+            codes, offsets = (joined_from(each, number) for each in zip(*parts, strict=True))
             mark("device_to_device")
             there = DeviceWords.there(words, codes, offsets)
             mark("host_to_device")
-            made = begin_order(there, occurs.reshape(len(devices), -1).any(axis=0), mine, number, len(devices))
+            made = begin_order(there, np.logical_or.reduce(occur), mine, number, len(devices))
             mark("order")
         return made
 
@@ -76,35 +91,28 @@ def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stop
     return [Ordered(each.words, each.order[each.range], each.range.start) for each in made]
 
 
-class _Brought(NamedTuple):
-    """What one device has taken from the host."""
-
-    codes: Any
-    """uint8[n], part of the letters"""
-    offsets: Any
-    """int64[k], part of where words begin and end"""
-    occurs: Any
-    """bool[256], which letters occur in the part"""
-
-
-def _brought(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[_Brought]:
-    """Words on devices: from memory that is locked each takes a part, as each has a way of its own to it; from ordinary
-    memory, which threads of the host copy, the first takes all, as those of several devices take longer."""
+def _brought(
+    words: Words, devices: Sequence[int], threads: int, watch: Stopwatch
+) -> tuple[list[Letters], list[np.ndarray]]:
+    """Words on devices, a part on each, and which letters occur in it: from memory that is locked each takes one, as
+    each has a way of its own to it; from ordinary memory, which threads of the host copy, the first takes all, as those
+    of several devices take longer."""
     takers = len(devices) if is_locked(words.codes) else 1
 
-    def bring(number: int, mine: Stopwatch) -> _Brought:
+    def bring(number: int, mine: Stopwatch) -> tuple[Letters, np.ndarray]:
         def part_of(values: np.ndarray) -> np.ndarray:
             first, last = (len(values) * min(end, takers) // takers for end in (number, number + 1))
             return values[first:last]
 
         with marked_on_device(mine) as mark:
-            codes, offsets = (copied_from_host(part_of(each), threads) for each in (words.codes, words.offsets))
+            part = copied_from_host(Letters(part_of(words.codes), part_of(words.offsets)), threads)
             mark("host_to_device")
-            occurs = letters_in(codes)
+            occurs = letters_in(part.codes)
             mark("order")
-        return _Brought(codes, offsets, occurs)
+        return part, occurs
 
-    return take_step(devices, bring, watch)
+    parts, occur = zip(*take_step(devices, bring, watch), strict=True)
+    return list(parts), list(occur)
 
 
 def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Stopwatch) -> None:
@@ -147,14 +155,27 @@ def _told(made: Ordering, places: Any) -> tuple[Any, Any]:
 def transform_to_host(
     ordered: Sequence[Ordered], letters: bytes, devices: Sequence[int], threads: int, watch: Stopwatch
 ) -> Transform:
-    """The transform, of which each device makes what it has the order of."""
+    """The transform, of which each device makes what it has the order of, and sends it in parts.
+
+    Parameters
+    ----------
+    watch : takes the seconds of ``transform`` and ``device_to_host``, of this to locked memory what is left when all is
+        made, and of several devices of ``device_to_device``
+    """
     last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 
     def make(number: int, mine: Stopwatch) -> Any:
-        with time_on_device(mine, "transform"):
-            letters_there, indices = transform_of(*ordered[number])
-        with time_on_device(mine, "device_to_host"):
-            copied_to_host(letters_there, threads, last[ordered[number].ranks])
+        words, order, first = ordered[number]
+        with marked_on_device(mine) as mark:
+            made, indices = cupy().empty(len(order), np.uint8), cupy().full(len(words.offsets) - 1, -1, np.int64)
+            before = letters_before(words)
+            for part in _parts_to_send(len(order)):
+                rank, there, out = first + part.start, made[part], last[ordered[number].ranks][part]
+                launch(put_last_letters, len(there), BLOCK, before, words.words_of, order[part], rank, there, indices)
+                sent_to_host(there.reshape(1, -1), out.reshape(1, -1), threads)
+            mark("transform")
+            wait_for_sent()
+            mark("device_to_host")
         return indices
 
     indices, *others = take_step(devices, make, watch)
@@ -163,8 +184,15 @@ def transform_to_host(
             for other in others:
                 indices = cupy().maximum(indices, from_device(other))
     with time_on_device(watch, "device_to_host"):
-        here = copied_to_host(indices, threads, locked(len(indices), np.int64, threads))
+        here = copied_to_host(indices, threads, locked(len(indices), np.int64, threads, LEAST_LOCKED))
     return Transform(last, here, letters)
+
+
+def _parts_to_send(letters: int) -> list[slice]:
+    """Of so many letters, which go to the host while the next are made."""
+    count = max(1, min(_MOST_PARTS, letters // _LEAST_SENT))
+    borders = [letters * part // count for part in range(count + 1)]
+    return [slice(*borders_of_part) for borders_of_part in pairwise(borders)]
 
 
 def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:

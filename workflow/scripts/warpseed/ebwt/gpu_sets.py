@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.warp import ALL_LANES
+from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, lanes_before
 
 __all__ = [
+    "COUNTED",
     "JOINED",
-    "LANES",
-    "LANES_BITS",
+    "MOST_CHUNKS",
     "RANKS",
     "RANKS_BITS",
     "WORDS",
@@ -30,9 +30,11 @@ __all__ = [
     "time_of",
 ]
 
-LANES_BITS = 5
-LANES = 1 << LANES_BITS
 WORDS = 64 * LANES
+MOST_CHUNKS = 256
+"""Times WORDS words, more than there is room for distances of on any GPU."""
+COUNTED = 1 << 12
+"""Ranks that a block of `count_members` looks at."""
 RANKS_BITS = 4
 RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
@@ -44,19 +46,30 @@ JOINED = 1 << _JOINED_BITS
 
 
 @kernel
-def count_members(cuts, members):
-    """A thread a word and stretch of ranks: how many ranks of each WORDS words there are in each stretch.
+def count_members(colours, stretch, pieces, members):
+    """A block some ranks of a stretch: how many there are of each WORDS words.
 
     Parameters
     ----------
-    cuts : int64[words, stretches + 1], where a word's ranks of each stretch begin
-    members : uint64[ceil(words / WORDS), stretches], added to
+    colours : uint16[N] or uint32[N], the word of each rank
+    stretch : ranks of a stretch
+    pieces : blocks of one, of COUNTED ranks each
+    members : uint64[ceil(words / WORDS), stretches], added to; MOST_CHUNKS rows at most
     """
-    i, stretches = int64(cuda.grid(1)), int64(members.shape[1])
-    word, stretch = i // stretches, i % stretches
-    if word < cuts.shape[0]:
-        ranks = uint64(cuts[word, stretch + int64(1)] - cuts[word, stretch])
-        cuda.atomic.add(members, (word // int64(WORDS), stretch), ranks)
+    counts = cuda.shared.array(MOST_CHUNKS, uint32)
+    block, me, threads = int64(cuda.blockIdx.x), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
+    number = block // int64(pieces)
+    first = number * int64(stretch) + block % int64(pieces) * int64(COUNTED)
+    last = min(first + int64(COUNTED), (number + int64(1)) * int64(stretch), int64(colours.shape[0]))
+    for chunk in range(me, int64(MOST_CHUNKS), threads):
+        counts[chunk] = uint32(0)
+    cuda.syncthreads()
+    for rank in range(first + me, last, threads):
+        cuda.atomic.add(counts, int64(colours[rank]) // int64(WORDS), uint32(1))
+    cuda.syncthreads()
+    for chunk in range(me, int64(members.shape[0]), threads):
+        if counts[chunk]:
+            cuda.atomic.add(members, (chunk, number), uint64(counts[chunk]))
 
 
 @scalar
@@ -95,12 +108,6 @@ def mark_members(colours, first_word, masks, counts):
         counts[i] = uint32(cuda.popc(mine))
 
 
-@scalar
-def before(mask, lane):
-    """How many members there are before a lane."""
-    return uint32(cuda.popc(uint32(mask & uint32(uint32(uint32(1) << uint32(lane)) - uint32(1)))))
-
-
 @kernel
 def take_members(colours, first_word, masks, ends, times, members):
     """A thread LANES ranks: the members in the order of their ranks. (A warp takes those of each lane in turn.)
@@ -124,7 +131,7 @@ def take_members(colours, first_word, masks, ends, times, members):
         begin = uint32(cuda.shfl_sync(ALL_LANES, int32(time), int32(other)))
         if uint32(theirs >> lane) & uint32(1):
             word = uint32(colours[first + (int64(other) << int64(LANES_BITS))])
-            members[int64(begin) + int64(before(theirs, lane))] = uint32(word - uint32(first_word))
+            members[int64(begin) + int64(lanes_before(theirs, lane))] = uint32(word - uint32(first_word))
 
 
 @scalar
@@ -136,7 +143,7 @@ def time_of(times, rank):
     if times.shape[0] == 0:
         return uint32(rank)
     some = uint64(times[rank >> uint32(LANES_BITS)])
-    return uint32(uint32(some >> uint64(32)) + before(uint32(some), rank & uint32(LANES - 1)))
+    return uint32(uint32(some >> uint64(32)) + lanes_before(uint32(some), rank & uint32(LANES - 1)))
 
 
 @kernel
