@@ -32,13 +32,14 @@ MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, 
 LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges
 DEVICE_FUNCTIONS = (
     gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
-    gpu_fast.repeats, gpu_fast.roll_keys, gpu_fast.rolled, gpu_fast.stretch_of_warp, gpu_fast.word_behind,
+    gpu_fast.ends_at, gpu_fast.known_of, gpu_fast.read_on,
+    gpu_fast.repeats, gpu_fast.roll_on, gpu_fast.stretch_of_warp, gpu_fast.word_behind,
     gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member, gpu_between.ends_of,
     gpu_between.is_before, gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of,
     gpu_between.take_marks,
     gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
-    device_places._tile_of_warp, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
+    device_places.eight_at, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -99,7 +100,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_ranges, "_LEAST_SENT", 30)
     monkeypatch.setattr(gpu_ranges, "BLOCK", 16)
     monkeypatch.setattr(device_places, "BLOCK", 32)
-    monkeypatch.setattr(device_places, "_FLAGS", 2)
+    monkeypatch.setattr(device_places, "_WORDS", 2)
     monkeypatch.setattr(device_places, "_TILE", 64)
     monkeypatch.setattr(gpu_sets, "COUNTED", 24)
     monkeypatch.setattr(gpu_counts, "COUNTED", 24)

@@ -22,8 +22,8 @@ __all__ = ["Found", "bytes_needed", "find"]
 
 _BYTES = 96
 """Of the memory of each device that a letter takes while conjugates are sorted, at most."""
-_MOST = 1 << 32
-"""Conjugates have ranks of 32 bits."""
+_MOST = (1 << 32) - 1
+"""Letters, and what is behind the last, have places of 32 bits."""
 _OF_FREE = 0.9
 _LITTLE = 1 << 24
 """Bytes that are taken without a question what is free, which takes as long as the order of few conjugates."""

@@ -8,6 +8,7 @@ in the order at which the group of those begins that are equal to it as far as i
 from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint32, uint64
+from warpseed.compute.device_places import EIGHT, eight_at
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, WARPS, lanes_before, reserve
 from warpseed.compute.warp import BLOCK as KEY_BLOCK
@@ -17,9 +18,11 @@ __all__ = [
     "ROLLED",
     "WALKED",
     "cut_positions",
+    "ends_at",
     "first_keys",
     "further",
     "keys_between",
+    "known_of",
     "last_letter",
     "letters_from",
     "lower_bound",
@@ -32,13 +35,14 @@ __all__ = [
     "put_words",
     "rank_keys",
     "repeats",
-    "roll_keys",
+    "read_on",
+    "roll_on",
     "sample_letters",
     "take_apart",
 ]
 
 ROLLED = 16
-"""Conjugates one behind the other whose keys a thread makes, and letters that one looks at."""
+"""Conjugates one behind the other whose keys a thread makes."""
 WALKED = 64
 """Letters of a lane whose words it looks for, each from the one before on."""
 _MADE = ROLLED * KEY_BLOCK
@@ -55,18 +59,34 @@ def further(place, steps, words_of, offsets):
 
 
 @scalar
+def read_on(codes, ends, place, bits, known):
+    """So many letters of a word from a place on, around its end, the first one on top, and the place behind the last.
+
+    ends : (first, last), where the word begins, and what is behind it, uint32
+    place : uint32
+    """
+    letters, at = uint64(0), uint32(place)
+    for _ in range(known):
+        letters = (letters << uint64(bits)) | uint64(codes[at])
+        at = uint32(at + uint32(1))
+        if at == ends[1]:
+            at = uint32(ends[0])
+    return letters, at
+
+
+@scalar
+def ends_at(words_of, offsets, place):
+    """As of `read_on`, of the word at a place."""
+    word = uint32(words_of[place])
+    return uint32(offsets[word]), uint32(offsets[word + uint32(1)])
+
+
+@scalar
 def letters_from(codes, words_of, offsets, place, bits, room):
     """The letters of a word from a place on, around its end: as many as `room` bits hold with `bits` each, the first
     one on top."""
-    word = words_of[place]
-    first, last = int64(offsets[word]), int64(offsets[word + 1])
-    letters = uint64(0)
-    at = place
-    for _ in range(int64(room) // int64(bits)):
-        letters = (letters << uint64(bits)) | uint64(codes[at])
-        at += int64(1)
-        if at == last:
-            at = first
+    ends = ends_at(words_of, offsets, place)
+    letters, _ = read_on(codes, ends, uint32(place), bits, int64(room) // int64(bits))
     return letters
 
 
@@ -80,15 +100,6 @@ def lower_bound(values, first, last, least):
         else:
             last = middle
     return first
-
-
-@scalar
-def rolled(count):
-    """Of `count` things those of a thread, of which neighbouring ones have neighbours: the first, the one behind the
-    last, and the step."""
-    threads = int64(cuda.blockDim.x)
-    begin = int64(cuda.blockIdx.x) * threads * int64(ROLLED)
-    return begin + int64(cuda.threadIdx.x), min(begin + threads * int64(ROLLED), count), threads
 
 
 @scalar
@@ -136,83 +147,96 @@ def put_colours(words_of, order, colours):
 
 
 @kernel
-def mark_letters(codes, occurs):
-    """A thread ROLLED letters, neighbouring threads neighbouring ones: they occur. (Where that is known it is only
-    read: so many writes to few places wait for each other.)
+def mark_letters(codes, words, occurs):
+    """A thread EIGHT letters: they occur. (Where that is known it is only read: so many writes to few places wait for
+    each other.)
 
+    words : `whole_words` of the codes
     occurs : bool[256]
     """
-    first, last, step = rolled(int64(codes.shape[0]))
-    for i in range(first, last, step):
-        if not occurs[codes[i]]:
-            occurs[codes[i]] = True
+    i = int64(cuda.grid(1))
+    eight, count = eight_at(codes, words, i), min(int64(EIGHT), int64(codes.shape[0]) - i * int64(EIGHT))
+    for _ in range(count):
+        code = uint8(eight)
+        if not occurs[code]:
+            occurs[code] = True
+        eight >>= uint64(8)
 
 
 @kernel
-def number_letters(codes, numbers, numbered):
-    """A thread ROLLED letters, as of `mark_letters`: the number of each among those that occur.
+def number_letters(codes, words, numbers, numbered):
+    """A thread EIGHT letters: the number of each among those that occur.
 
+    words : `whole_words` of the codes
     numbers : uint8[256], of each code
-    numbered : uint8[N]
+    numbered : uint64[ceil(N / EIGHT)], as `eight_at` reads them
     """
-    first, last, step = rolled(int64(codes.shape[0]))
-    for i in range(first, last, step):
-        numbered[i] = numbers[codes[i]]
+    i = int64(cuda.grid(1))
+    if i < numbered.shape[0]:
+        eight, made = eight_at(codes, words, i), uint64(0)
+        for byte in range(EIGHT):
+            shift = uint64(8 * byte)
+            made |= uint64(numbers[uint8(eight >> shift)]) << shift
+        numbered[i] = made
 
 
 @scalar
-def roll_keys(read, how, places, into, to):
-    """Write the keys of conjugates one behind the other, a letter more for each: its first letters, above its position.
+def roll_on(read, how, place, before):
+    """The first letters of a conjugate, from those of the one a place before.
 
     Parameters
     ----------
     read : (codes, words_of, offsets)
-    how : (bits, place_bits): bits of a letter, and of a position
-    places : (first, last), positions [first, last)
-    to : (first, step), places in `into`, uint64
+    how : (bits, known, mask): bits of a letter, letters that are known, and the bits of all of them
+    place : uint32
+    before, and what is returned : (letters, at, first, last), these letters, uint64, the place of the next one, and as
+        of `read_on`, uint32; of none (0, 0, 0, 0)
     """
-    codes, words_of, offsets = read
-    bits, place_bits = int64(how[0]), int64(how[1])
-    room = int64(64) - place_bits
-    known = room // bits
-    mask = (uint64(1) << uint64(known * bits)) - uint64(1)
-    letters, at, begin, end, place, here = uint64(0), int64(0), int64(0), int64(0), places[0], to[0]
-    while place < places[1]:
-        if place >= end:
-            word = words_of[place]
-            begin, end = int64(offsets[word]), int64(offsets[word + 1])
-            letters = letters_from(codes, words_of, offsets, place, bits, room)
-            at = int64(further(place, known, words_of, offsets))
-        else:
-            letters = ((letters << uint64(bits)) | uint64(codes[at])) & mask
-            at += int64(1)
-            if at == end:
-                at = begin
-        into[here] = (letters << uint64(place_bits)) | uint64(place)
-        place += int64(1)
-        here += to[1]
+    letters, at, first, last = before
+    if place >= last:
+        first, last = ends_at(read[1], read[2], place)
+        letters, at = read_on(read[0], (first, last), place, how[0], how[1])
+    else:
+        letters = ((letters << uint64(how[0])) | uint64(read[0][at])) & how[2]
+        at = uint32(at + uint32(1))
+        if at == last:
+            at = uint32(first)
+    return letters, at, first, last
+
+
+@scalar
+def known_of(how):
+    """Of (bits, place_bits), bits of a letter, and of a position, what `roll_on` takes."""
+    known = (int64(64) - int64(how[1])) // int64(how[0])
+    return int64(how[0]), known, (uint64(1) << uint64(known * int64(how[0]))) - uint64(1)
 
 
 @kernel
 def first_keys(codes, words_of, offsets, how, keys):
-    """A thread ROLLED conjugates: the key of each, in any order, so that neighbouring threads write neighbours.
+    """A thread ROLLED conjugates: the first letters of each, above its position, in any order, so that neighbouring
+    threads write neighbours.
 
-    how : as of `roll_keys`
+    how : (bits, place_bits)
     keys : uint64[N]
     """
     count, me, threads = int64(codes.shape[0]), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
     begin = int64(cuda.grid(1)) * int64(ROLLED)
     block_begin = begin - me * int64(ROLLED)
     is_whole = block_begin + int64(ROLLED) * threads <= count
-    to = (block_begin + me, threads) if is_whole else (begin, int64(1))
-    roll_keys((codes, words_of, offsets), how, (begin, min(begin + int64(ROLLED), count)), keys, to)
+    to, step = (block_begin + me, threads) if is_whole else (begin, int64(1))
+    how_read, none = known_of(how), uint32(0)
+    rolled_letters = uint64(0), none, none, none
+    for place in range(begin, min(begin + int64(ROLLED), count)):
+        rolled_letters = roll_on((codes, words_of, offsets), how_read, uint32(place), rolled_letters)
+        keys[uint64(to)] = (rolled_letters[0] << uint64(how[1])) | uint64(place)
+        to += step
 
 
 @kernel
 def sample_letters(codes, words_of, offsets, how, letters):
     """A thread a conjugate, at like steps: its first letters, as a key has them.
 
-    how : as of `roll_keys`
+    how : as of `first_keys`
     letters : uint64[s]
     """
     i, count = int64(cuda.grid(1)), int64(letters.shape[0])
@@ -228,31 +252,32 @@ def keys_between(codes, words_of, offsets, how, limits, counts, keys):
 
     Parameters
     ----------
-    how : as of `roll_keys`
+    how : as of `first_keys`
     limits : (least, most), letters as of `sample_letters`
     counts : uint64[2], added to: how many these are, and how many conjugates have less
     keys : uint64[N]
     """
     made, totals = cuda.shared.array(_MADE, uint64), cuda.shared.array(WARPS, uint64)
-    count, me, threads = int64(codes.shape[0]), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
-    least, most, place_bits = int64(limits[0]), int64(limits[1]), uint64(how[1])
-    begin = int64(cuda.grid(1)) * int64(ROLLED)
-    last = min(begin + int64(ROLLED), count)
-    roll_keys((codes, words_of, offsets), how, (begin, last), made, (me, threads))
-    inside, below, mine = int64(0), int64(0), me + max(int64(0), last - begin) * threads
-    end = me + int64(ROLLED) * threads
-    for i in range(me, end, threads):
-        letters = int64(made[i] >> place_bits) if i < mine else int64(-1)
-        inside += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, least <= letters and letters <= most)))
-        below += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, int64(0) <= letters and letters < least)))
-    at = reserve(totals, inside, counts, 0)
-    for i in range(me, end, threads):
-        letters = int64(made[i] >> place_bits) if i < mine else int64(-1)
-        is_inside = least <= letters and letters <= most
+    count, me = int64(codes.shape[0]), int64(cuda.threadIdx.x)
+    lane, least, most = me & int64(LANES - 1), int64(limits[0]), int64(limits[1])
+    begin, room = int64(cuda.grid(1)) * int64(ROLLED), (me - lane) * int64(ROLLED)
+    how_read, none, inside, below = known_of(how), uint32(0), int64(0), int64(0)
+    rolled_letters = uint64(0), none, none, none
+    for place in range(begin, begin + int64(ROLLED)):
+        is_inside, is_below = False, False
+        if place < count:
+            rolled_letters = roll_on((codes, words_of, offsets), how_read, uint32(place), rolled_letters)
+            is_below = int64(rolled_letters[0]) < least
+            is_inside = not is_below and int64(rolled_letters[0]) <= most
         lanes = uint32(cuda.ballot_sync(ALL_LANES, is_inside))
         if is_inside:
-            keys[at + int64(lanes_before(lanes, me & int64(LANES - 1)))] = made[i]
-        at += int64(cuda.popc(lanes))
+            to = room + inside + int64(lanes_before(lanes, lane))
+            made[uint64(to)] = (rolled_letters[0] << uint64(how[1])) | uint64(place)
+        inside += int64(cuda.popc(lanes))
+        below += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, is_below)))
+    at = reserve(totals, inside, counts, 0)
+    for i in range(lane, inside, int64(LANES)):
+        keys[uint64(at + i)] = made[uint64(room + i)]
     reserve(totals, below, counts, 1)
 
 

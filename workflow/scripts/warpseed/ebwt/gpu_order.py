@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host
-from warpseed.compute.device_places import places_of
+from warpseed.compute.device_places import EIGHT, places_of, whole_words
 from warpseed.compute.device_ties import Split, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
@@ -131,7 +131,7 @@ def _order_few(words: DeviceWords) -> Any:
 def letters_in(codes: Any) -> np.ndarray:
     """Which letters occur: bool[256], on the host, by their codes."""
     occurs = cupy().zeros(256, np.bool_)
-    launch(mark_letters, -(-len(codes) // gpu_fast.ROLLED), BLOCK, codes, occurs)
+    launch(mark_letters, -(-len(codes) // EIGHT), BLOCK, codes, whole_words(codes), occurs)
     return np.asarray(occurs.get())
 
 
@@ -148,10 +148,11 @@ class _Dense(NamedTuple):
     @classmethod
     def of(cls, words: DeviceWords, occurs: np.ndarray) -> _Dense:
         """Those of words, of which it is known which occur, as `letters_in` tells."""
-        codes = cupy().empty(len(words.codes), np.uint8)
+        codes = cupy().empty(-(-len(words.codes) // EIGHT), np.uint64)
         numbers = cupy().asarray(np.cumsum(occurs, dtype=np.uint8) - np.uint8(1))
-        launch(number_letters, -(-len(codes) // gpu_fast.ROLLED), BLOCK, words.codes, numbers, codes)
-        return cls(codes, bits_for(int(occurs.sum())), bits_for(len(codes)))
+        launch(number_letters, len(codes), BLOCK, words.codes, whole_words(words.codes), numbers, codes)
+        count = len(words.codes)
+        return cls(codes.view(np.uint8)[:count], bits_for(int(occurs.sum())), bits_for(count))
 
     @property
     def room(self) -> int:
