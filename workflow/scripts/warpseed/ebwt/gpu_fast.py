@@ -278,6 +278,7 @@ def keys_between(codes, words_of, offsets, how, limits, counts, keys):
     at = reserve(totals, inside, counts, 0)
     for i in range(lane, inside, int64(LANES)):
         keys[uint64(at + i)] = made[uint64(room + i)]
+    cuda.syncwarp()  # (all lanes have their place from `totals` before that is written anew)
     reserve(totals, below, counts, 1)
 
 
