@@ -13,9 +13,11 @@ import yaml
 from warpseed.compute import vectors
 from warpseed.ebwt import solid, timed, weighted
 from warpseed.fm_index import build, layout, manifest, npy, store, table
+from warpseed.kmer_seeds import cpu as kmer_cpu
 from warpseed.kmer_seeds import cpu_fast, cpu_tags, fast, kmers
 from warpseed.measure import records
 from warpseed.measure.records import read_records
+from warpseed.mems import cpu as mem_cpu
 from warpseed.mems import cpu_fast as mem_cpu_fast
 from warpseed.mems import output as mem_output
 from warpseed.one_error import bam_records, paper, peers, reads
@@ -32,6 +34,7 @@ from warpseed.workflow import configuration
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from warpseed.compute import device_sorting  # noqa: E402
 from warpseed.fm_index import tagged  # noqa: E402
+from warpseed.kmer_seeds import gpu as kmer_gpu  # noqa: E402
 from warpseed.kmer_seeds import gpu_crowded, gpu_inexact, gpu_paper  # noqa: E402
 from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
 from warpseed.one_error import gpu_fast  # noqa: E402
@@ -88,6 +91,8 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/kmer_seeds.md", r"Columns take (\d+) bytes a hit", rows.HIT_ROW.itemsize),
     ("docs/one_error.md", r"placement: (\d+) bytes a placement in all", read_output.PLACEMENT_ROW.itemsize),
     ("docs/mems.md", r"`occurrences`: (\d+)\s+bytes a match in all", mem_output.MATCH_ROW.itemsize),
+    ("docs/mems.md", r"a read of ([\d,]+) bases or more by parts", mem_cpu.LONG_READ),
+    ("CHANGELOG.md", r"share a read of ([\d,]+) bases or more\.", mem_cpu.LONG_READ),
     ("docs/mems.md", r"seeds with more than (\d+) rows are left to whole warps", mem_gpu_fast.CROWDED),
     ("docs/mems.md", r"Where K bases have more than (\d+)\s+rows, the seed is taken apart", mem_cpu_fast.CROWDED),
     ("docs/one_error.md", r"with more than ([\d,]+) others has none of them listed", bam_records.MOST_IN_XA),
@@ -139,6 +144,16 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     ("docs/fm_index.md", r"at most q / 32 = (\d+) of them", Q // 32),
     ("docs/kmer_seeds.md", r"with mean p − 1 = (\d+) steps", P - 1),
+    (
+        "docs/kmer_seeds.md",
+        r"bucket costs ([\d.]+) on the CPU and ([\d.]+) on the GPU",
+        (kmer_cpu.COSTS.row, kmer_gpu.COSTS.row),
+    ),
+    (
+        "docs/kmer_seeds.md",
+        r"entries lie apart, ([\d.]+) on the CPU and ([\d.]+) on the GPU",
+        (kmer_cpu.COSTS.short_look_up, kmer_gpu.COSTS.short_look_up),
+    ),
     ("docs/kmer_seeds.md", r"In a bucket with more than (\d+) rows, a binary search", cpu_fast.NARROW_ABOVE),
     ("docs/kmer_seeds.md", r"a block of (\d+) look-ups goes through", cpu_fast._LOOK_UPS),
     (
@@ -304,6 +319,11 @@ def test_reads_on_one_core_are_the_records(row: int, machine: str, case: str) ->
     told = [f"{medians[side]:.{digits}f}" for side, digits in zip(sides, places, strict=True)]
     results = records.loc[records["item"] == "in_memory", "results"].iloc[0]
     assert [cell.strip() for cell in cells] == [f"{results:,}", *told] and min(places) > 0
+    if machine == "intel-xeon-reads":
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        assert re.findall(r"E\. coli, ([\d,]+) of 100,000 simulated reads", readme) == [
+            f"{records['queries'].iloc[0]:,}"
+        ]
 
 
 @pytest.mark.parametrize(

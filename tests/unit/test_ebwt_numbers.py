@@ -147,6 +147,18 @@ def test_distances_of_many_words_in_decisions_are_the_record() -> None:
     assert list(told) == [f"{1e3 * medians_of(MANY, 'pairs', case, 'distances')[GPU]:.3g}" for case in cases]
 
 
+def test_what_decisions_say_of_an_h200_is_the_record() -> None:
+    text = " ".join((ROOT / "docs" / "decisions.md").read_text(encoding="utf-8").split())
+    million = "1,000,000 words of 100 letters"
+    tables = [medians_of(H200, table, "100 positions")[GPU] for table in ("table_1", "table_3")]
+    transform = medians_of(H200, "transform", million, "transform")[GPU]
+    records = records_of(H200)
+    limits = records[(records["item"] == "limits") & (records["case"] == million) & (records["metric"] == "time")]
+    assert f"On another host it is {1e3 * tables[0]:.2f} and {1e3 * tables[1]:.2f} (records" in text
+    assert f"a million words of 100 letters {1e3 * limits['value'].median():.1f} where they took 31" in text
+    assert f"A hundred million take {1e3 * transform:.1f} ms (2.9 in the record of commit" in text
+
+
 def test_what_the_transform_was_to_reach_is_the_records() -> None:
     """The table of docs/ebwt.md."""
     million = "1,000,000 words of 100 letters"

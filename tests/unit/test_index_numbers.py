@@ -9,6 +9,12 @@ from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "build of the first 1000 bases"
+SENTENCES = {
+    "README.md": r"beside the (\d+) MB that Python and programs take for a kilobase",
+    "CHANGELOG.md": r"beside the (\d+) MB of Python and programs",
+    "docs/decisions.md": r"a process takes that indexes a kilobase, (\d+) MB,",
+}
+"""Where pages say what a process takes that indexes a kilobase."""
 
 
 def test_an_index_built_on_a_gpu_is_the_record() -> None:
@@ -24,6 +30,8 @@ def test_an_index_built_on_a_gpu_is_the_record() -> None:
         told = [f"{medians[(*side, stage)]:.3f}" if (*side, stage) in medians.index else "" for side in sides]
         assert [cell.strip() for cell in line.split("|")[2:-1]] == told
     there, here = (medians["warpseed", device] for device in ("gpu", "cpu"))
+    first = records[(records["tool"] == "warpseed") & (records["repeat"] == 0)].set_index(["device", "stage"])["value"]
+    assert f"The first build of a process took {first['gpu', 'total']:.2f} s in all" in " ".join(page.split())
     assert f"check and save, took {here['process']:.2f} s." in " ".join(page.split())
     told = [
         f"{there['suffix_array'] + there['tagged_rows']:.3f}",
@@ -33,6 +41,15 @@ def test_an_index_built_on_a_gpu_is_the_record() -> None:
     ]
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("The index itself is made there")[1]
     assert re.findall(r"(\d+\.\d+) s", text)[:4] == told
+
+
+def test_rows_of_both_strands_in_decisions_are_the_records() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    [told] = re.findall(r"from the driver, by record \| (\d+) \| ([\d,]+) \|", text)
+    for cell, machine in zip(told, ("nvidia-h200-index", "nvidia-h200-human-index"), strict=True):
+        records = read_records(ROOT / "resources" / "measurements" / machine / "kmer_seeds.tsv")
+        rows = records.loc[(records["stage"] == "tagged_rows") & (records["metric"] == "time"), "value"]
+        assert float(cell.replace(",", "")) == round(float(f"{1e3 * rows.median():.3g}"))
 
 
 def test_an_index_built_on_cores_is_the_record() -> None:
@@ -76,6 +93,19 @@ def test_an_index_built_on_cores_is_the_record() -> None:
     beside = max((peaks[case] - program) / bases[case] for case in bases if case != TINY)
     said = re.findall(r"Beside the (\d+) MB of a kilobase it is at most ([\d.]+) at any of these sizes", text)
     assert said == [(f"{program / 1e6:.0f}", f"{beside:.1f}")] and beside < 9
+    pages = {name: " ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in (*SENTENCES, "CHANGELOG.md")}
+    for name, sentence in SENTENCES.items():
+        assert re.findall(sentence, pages[name]) == [f"{program / 1e6:.0f}"], name
+    assert re.findall(r"a genome takes [\d.]+ to ([\d.]+), with tags", text) == [f"{beside:.1f}"]
+    assert re.findall(r"a base \(C\. elegans\), ([\d.]+) without tags", pages["CHANGELOG.md"]) == [
+        f"{peaks['build'] / bases['build']:.1f}"
+    ]
+    told = [medians["warpseed", threads, stage, "time"] for stage in ("suffix_array", "process") for threads in (1, 2)]
+    found = re.findall(
+        r"it is now ([\d.]+) s with one thread and ([\d.]+) with two, the process ([\d.]+) and ([\d.]+)\.",
+        pages["docs/decisions.md"],
+    )
+    assert found == [tuple(f"{value:.3g}" for value in told)]
 
 
 def test_an_index_of_the_papers_size_is_the_record() -> None:
