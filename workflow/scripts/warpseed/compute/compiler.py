@@ -1,6 +1,6 @@
 """Compiling with Numba: dispatchers for the library's functions, and entries that later processes call without it.
 
-The only file that imports numba for the CPU; it is imported when something has to be compiled.
+It is imported when something has to be compiled. No other file imports numba for the CPU but `compiled.py`, then, too.
 """
 
 from __future__ import annotations

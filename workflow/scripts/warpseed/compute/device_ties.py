@@ -76,7 +76,7 @@ def split_groups(keys: Any, tied: Any, order: Any, ranks: Any) -> Split:
 
     Parameters
     ----------
-    keys : uint64[t], which keep the order of groups; changed
+    keys : uint64[t], which keep the order of groups
     tied : uint32[t], the rows that are not decided, ascending
     order, ranks : uint32[n]; of each row the thing there, and of each thing its rank
     """

@@ -10,7 +10,8 @@ Where ties are left all are sorted by letters, and what is tied then along the t
 different ones (`parse`, `phrase_dictionary`) are sorted so, and all suffixes by what follows these (`suffix_phrases`).
 Then comes `bwt`. On a GPU `gpu_suffix_array`, `gpu_suffix_letters`, `gpu_suffix_ranks`, `gpu_table`, `gpu_bwt` and, for
 the reversed text, `gpu_text` make the same, and `gpu_rows` rows of both strands. `tags` of rows are made by the CPU,
-and read by its search. `make` makes an index in a folder: built and saved, tags added then.
+and read by its search. `make` makes an index in a folder: each array is written when it is made, tags last, and then
+the folder gets its name.
 
 How it is kept: `store` (saved, opened, parts added), `target` (the folder), `manifest` (index.json), `npy`, `checksum`,
 `checks` (of values).

@@ -33,7 +33,7 @@ def choose_table_length(rows: int) -> int:
 class Marks(NamedTuple):
     """How many suffixes begin with each string of K bases, in little memory: n + 4^K bits and some.
 
-    Of each bucket (`suffix_letters.py`) a 1 for each row, and behind those of each string a 0; a word's first bit is
+    Of each bucket (`suffix_buckets.py`) a 1 for each row, and behind those of each string a 0; a word's first bit is
     its lowest.
     """
 

@@ -1,4 +1,14 @@
-"""Fixed-length seeds (paper 000): k-mers against a reference, up to a few mismatches, on both strands."""
+"""Fixed-length seeds (paper 000): k-mers against a reference, up to a few mismatches, on both strands.
+
+A search goes from here to `search`, which packs k-mers (`kmers`) and hands them to `cpu` or `gpu`.
+
+On the CPU `cpu` chooses windows (`plans`) and deals k-mers out to the loops of `cpu_fast`, with `cpu_tags`, or of
+`cpu_paper`. On a GPU `gpu` launches the kernels of `gpu_exact`, `gpu_inexact` and `gpu_crowded`, which share
+`gpu_look_ups` and numbers that `gpu_ways` makes, or calls `gpu_paper`, which has kernels and what launches them. Steps
+of a k-mer, for both targets: `fast`, `paper`. Hits go out by `output`, on a device by `gpu_output`.
+
+What is timed: `timing`, `peers` (beside bowtie), `floors` with the kernels of `gpu_floors`.
+"""
 
 from __future__ import annotations
 

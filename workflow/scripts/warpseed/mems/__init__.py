@@ -1,4 +1,15 @@
-"""Maximal exact matches of long reads (paper 002): every one, or those that lie in no other."""
+"""Maximal exact matches of long reads (paper 002): every one, or those that lie in no other.
+
+A search goes from here to `search`, which packs reads (`reads`) and hands them to `cpu` or `gpu`.
+
+On the CPU `cpu` deals reads out to the loop of `cpu_fast` (with `cpu_block`, `cpu_crowded` and, for repeats,
+`cpu_longest`), gives a single one that takes long to `cpu_steps`, or goes through the stages of `cpu_paper`. On a GPU
+`gpu` launches the kernels of `gpu_fast` and `gpu_longest`, or calls `gpu_stages`, which launches those of `gpu_paper`;
+`gpu_shared` puts matches in order with the kernels of `gpu_order`. Steps for both targets: `fast`, `longest`, `paper`;
+what a match is: `matches`; sorted on the CPU: `order`. Matches go out by `output`, on a device by `gpu_output`.
+
+What is timed: `timing`, `peers` (beside other tools), `floors`.
+"""
 
 from __future__ import annotations
 

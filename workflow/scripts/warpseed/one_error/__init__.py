@@ -1,4 +1,15 @@
-"""Short reads with at most one substitution, insertion or deletion (paper 001), or two: every placement."""
+"""Short reads with at most one substitution, insertion or deletion (paper 001), or two: every placement.
+
+A search goes from here to `search`, which packs reads (`reads`), hands them to `cpu` or `gpu`, and keeps the best
+placements of what these find, where those are asked for (`best`).
+
+On the CPU `cpu` deals reads out to the loops of `cpu_fast` or `cpu_paper`. On a GPU `gpu` launches the kernels of
+`gpu_fast`, with two edits those of `gpu_two`, or calls `gpu_paper`, which has the kernel and what launches it. Steps of
+a read, for both targets: `fast`, `fast_two`, `paper`, with `agreement` and `edits`. Placements go out by `output`, on a
+device by `gpu_output`, as BAM by `bam` and `bam_records`.
+
+What is timed: `timing`, `results` (what the paper tier keeps), `peers` and `floors`.
+"""
 
 from __future__ import annotations
 

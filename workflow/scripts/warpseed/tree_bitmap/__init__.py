@@ -1,4 +1,21 @@
-"""K-mers in a stream, matched with a dictionary that grows on the way (paper 003)."""
+"""K-mers in a stream, matched with a dictionary that grows on the way (paper 003).
+
+A search goes from here to `search`: what is asked (`request`), blocks of a `stream` (`blocks`), what is told
+(`reports`, `output`), `seeds` and a saved `dictionary`. `targets` chooses by tier and device; `room` asks for the
+host's memory.
+
+Fast tier on the CPU: `cpu`, with sets in parts (`cpu_parts`), the loops of `cpu_fast`, steps of `fast` and `windows`;
+`cpu_counts` counts, and `cpu_edits` and `cpu_pieces` take edits. On a GPU: `gpu`, or `gpu_matches` where all stays
+there (`on_device`), fill a `gpu_table`. Its structure is chosen in `gpu_structures`, by memory (`gpu_memory`), and
+launches the kernels of `gpu_fast` or `gpu_direct`; `gpu_edits` has kernels and host code of its own. For both: `edits`,
+`slots`.
+
+Paper tier: `dynamic` grows a `trie`, `hybrid` (both by `growing`) or `sorted_kmers`, makes a `bitmap` of it, and
+matches with `cpu_paper`, or `gpu_dynamic` with the kernels of `gpu_paper`. `cpu_levenshtein` and `gpu_levenshtein`
+serve timing alone. Steps for both targets: `paper`, `levenshtein`.
+
+What is timed: `timing`, `timing_kernels`, `timed`, `peers`, `floors`.
+"""
 
 from __future__ import annotations
 
