@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -18,7 +19,7 @@ from made_up_samples import write_sample
 from warpseed import cli
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.kmer_seeds.output import TSV_HEADER
-from warpseed.measure.records import FORMAT_LINE, RECORD_COLUMNS
+from warpseed.measure.records import FORMAT_LINE, RECORD_COLUMNS, read_records
 from warpseed.report.samples import COUNTS, DENSITY_COLUMNS, FACTS
 from warpseed.workflow.configuration import check_configuration, load_schema
 
@@ -29,6 +30,14 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "confi
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 FOLDERS = {"config", "docs", "envs", "profiles", "resources", "tests", "tools", "workflow"}
 GENOME = "ACGTTGCAAGCTTACGGATCCATGACCTTGACCATGAGCCTAGGCTAGTCCATTGACGATTACA" * 3
+BELOW = {
+    "h200_human": ["paper"],
+    "h200_human_index": ["paper", "h200_human"],
+    "h200_human_mems": ["paper"],
+    "h200_human_all_mems": ["paper", "h200_human_mems"],
+    "two_gpus_ebwt": ["two_gpus"],
+}
+"""The layers that a file of config/ is laid over."""
 KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
 EACH_PAGE_OR_CONFIGURATION = pytest.mark.parametrize(
     "page", [*PAGES, *sorted((ROOT / "config").glob("*.yaml"))], ids=lambda page: page.relative_to(ROOT).as_posix()
@@ -105,10 +114,19 @@ def test_resources_of_a_command_leave_timed_jobs_alone(page: Path) -> None:
 @EACH_PAGE_OR_CONFIGURATION
 def test_a_layer_is_laid_over_what_it_belongs_to(page: Path) -> None:
     """h200_human.yaml alone would measure a genome of 2 Mbp, and publish it as one of 3.1 Gbp."""
-    for given in re.findall(
-        r"--configfile\s+(?:#\s+)?(\S+\s+)?config/h200_human(?:_mems)?\.yaml", page.read_text(encoding="utf-8")
-    ):
-        assert given.strip() == "config/paper.yaml"
+    runs = re.findall(r"--configfile((?:[\s#]+config/\w+\.yaml)+)", page.read_text(encoding="utf-8"))
+    for files in (re.findall(r"config/(\w+)\.yaml", run) for run in runs):
+        for place, file in enumerate(files):
+            assert file not in BELOW or files[:place] == BELOW[file]
+
+
+def test_what_is_said_of_c_elegans_is_measured_on_it() -> None:
+    """Files with a genome of their own are of another one, and config.yaml's is too short for `first_bases`."""
+    lines = block_of(ROOT / "config" / "README.md", "", "snakemake seeds").splitlines()
+    for file in ("bench_index", "bench_tags"):
+        [line] = [line for line in lines if f"config/{file}.yaml" in line]
+        assert "--config reference=celegans" in line
+    assert not any("C. elegans" in line and "reference=celegans" not in line for line in lines)
 
 
 @EACH_PAGE
@@ -145,9 +163,11 @@ def test_every_configuration_is_shown() -> None:
     assert shown | {"config.yaml"} == {path.name for path in (ROOT / "config").glob("*.yaml")}
 
 
-def test_the_index_says_where_each_of_its_files_belongs() -> None:
-    folder = ROOT / "workflow" / "scripts" / "warpseed" / "fm_index"
-    named = re.findall(r"`(\w+)`", (folder / "__init__.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("part", ["fm_index", "tree_bitmap", "mems", "one_error", "kmer_seeds"])
+def test_a_folder_says_where_each_of_its_files_belongs(part: str) -> None:
+    folder = ROOT / "workflow" / "scripts" / "warpseed" / part
+    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    named = set(re.findall(r"`(\w+)`", told))
     assert sorted(named) == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
 
 
@@ -245,6 +265,15 @@ def test_every_column_and_stage_of_a_record_is_described() -> None:
     stages = set(re.findall(r"""(?:\.stage\(|\.add\(|\bmark\(|time_on_device\(watch, )"([a-z_]+)\"""", sources))
     assert len(stages) > 8
     assert [stage for stage in sorted(stages) if f"`{stage}`" not in text] == []
+
+
+@pytest.mark.parametrize("column", ["item", "tool", "stage", "unit"])
+def test_every_word_of_the_committed_records_is_described(column: str) -> None:
+    text = FORMATS.read_text(encoding="utf-8").partition("## Records")[2].partition("\n## ")[0]
+    files = sorted((ROOT / "resources" / "measurements").glob("*/*.tsv"))
+    words = {word for file in files for word in read_records(file)[column]}
+    assert len(words) > 5
+    assert sorted(word for word in words if f"`{word}`" not in text) == []
 
 
 def test_what_the_report_reads_of_a_sample_is_described() -> None:
