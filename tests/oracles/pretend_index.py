@@ -13,7 +13,7 @@ __all__ = ["play_build"]
 
 def play_build(monkeypatch: Any, index: Any = None) -> PretendCupy:
     """Put a pretended CuPy, and kernels that run, where a build looks for them; searches of `index` are pretended."""
-    from warpseed.compute import device_sorting, device_sums, device_ties, warp
+    from warpseed.compute import device_places, device_sorting, device_sums, device_ties, warp
     from warpseed.compute import gpu as device
     from warpseed.fm_index import (
         gpu_bwt,
@@ -27,15 +27,16 @@ def play_build(monkeypatch: Any, index: Any = None) -> PretendCupy:
 
     package, _ = install(monkeypatch, index, devices=2)
     sorting, building = (
-        (device_sorting, device_sums, device_ties, warp),
+        (device_places, device_sorting, device_sums, device_ties, warp),
         (gpu_suffix_letters, gpu_suffix_ranks, gpu_table),
     )
     kernels = *sorting, *building, gpu_bwt, gpu_rows, gpu_text
 
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-        run_kernel(kernels, (), (function, threads, 32), *arguments)
+        run_kernel(kernels, (device_places.eight_at, warp.warp_places), (function, threads, 32), *arguments)
 
-    for module in (device_sums, device_ties, gpu_bwt, gpu_rows, gpu_suffix_array, gpu_suffix_ranks, gpu_text):
+    launchers = gpu_bwt, gpu_rows, gpu_suffix_array, gpu_suffix_ranks, gpu_text
+    for module in (device_places, device_sums, device_ties, *launchers):
         monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     monkeypatch.setattr(gpu_bwt, "popcount", lambda word: int(word).bit_count())

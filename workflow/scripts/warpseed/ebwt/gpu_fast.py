@@ -104,21 +104,21 @@ def lower_bound(values, first, last, least):
 
 @scalar
 def word_behind(offsets, word, place):
-    """The word of a letter, which is this one or one behind it."""
-    while int64(offsets[word + int64(1)]) <= place:
-        word += int64(1)
+    """The word of a letter, which is this one or one behind it; all are uint32."""
+    while uint32(offsets[uint32(word + uint32(1))]) <= place:
+        word = uint32(word + uint32(1))
     return word
 
 
 @scalar
 def stretch_of_warp(offsets, count):
     """Of `count` letters those that a warp serves, LANES at a time: its lane's first one, the one behind the last, and
-    the word of the warp's first."""
+    the word of the warp's first; uint32."""
     lane = int64(cuda.threadIdx.x) & int64(LANES - 1)
-    begin = (int64(cuda.grid(1)) - lane) * int64(WALKED)
-    end = min(begin + int64(LANES * WALKED), count)
+    begin = min((int64(cuda.grid(1)) - lane) * int64(WALKED), int64(count) - int64(1))
+    end = min(begin + int64(LANES * WALKED), int64(count))
     word = lower_bound(offsets, int64(0), int64(offsets.shape[0]), begin + int64(1)) - int64(1)
-    return begin + lane, end, word
+    return uint32(min(begin + lane, end)), uint32(end), uint32(word)
 
 
 @kernel
@@ -127,11 +127,13 @@ def put_words(offsets, words_of):
 
     words_of : uint32[N]
     """
-    place, end, word = stretch_of_warp(offsets, int64(words_of.shape[0]))
+    place, end, word = stretch_of_warp(offsets, words_of.shape[0])
     while place < end:
         word = word_behind(offsets, word, place)
         words_of[place] = word
-        place += int64(LANES)
+        if end - place <= uint32(LANES):
+            return
+        place = uint32(place + uint32(LANES))
 
 
 @kernel
@@ -342,9 +344,10 @@ def rank_keys(tied, order, ranks, words_of, offsets, how, keys):
 
 @scalar
 def last_letter(codes, offsets, word, place):
-    """The last letter of the conjugate at a place of a word, and whether it is the word itself."""
-    is_word = place == int64(offsets[word])
-    return codes[(int64(offsets[word + int64(1)]) if is_word else place) - int64(1)], is_word
+    """The last letter of the conjugate at a place of a word, and whether it is the word itself; both are uint32."""
+    is_word = place == uint32(offsets[word])
+    behind = uint32(offsets[uint32(word + uint32(1))]) if is_word else uint32(place)
+    return codes[uint32(behind - uint32(1))], is_word
 
 
 @kernel
@@ -354,12 +357,14 @@ def put_letters_before(codes, offsets, before):
 
     before : uint16[N]
     """
-    place, end, word = stretch_of_warp(offsets, int64(codes.shape[0]))
+    place, end, word = stretch_of_warp(offsets, codes.shape[0])
     while place < end:
         word = word_behind(offsets, word, place)
         letter, is_word = last_letter(codes, offsets, word, place)
         before[place] = uint16(letter) | (uint16(256) if is_word else uint16(0))
-        place += int64(LANES)
+        if end - place <= uint32(LANES):
+            return
+        place = uint32(place + uint32(LANES))
 
 
 @kernel

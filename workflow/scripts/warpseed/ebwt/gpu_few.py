@@ -283,7 +283,7 @@ def put_few_letters(letters, numbers, work):
     first, indices = int64(HEADER) + words + int64(1), int64(numbers[6])
     codes, offsets = letters[int64(4) * first : int64(4) * first + count], numbers[HEADER:first]
     place = int64(numbers[state_at + int64(STATE) + i])
-    letter, is_word = last_letter(codes, offsets, work[0, place], place)
+    letter, is_word = last_letter(codes, offsets, uint32(work[0, place]), uint32(place))
     letters[int64(4) * (indices + words) + i] = uint8(letter)
     if is_word:
         numbers[indices + int64(work[0, place])] = uint32(i)

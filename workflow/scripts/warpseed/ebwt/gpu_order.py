@@ -52,7 +52,7 @@ __all__ = [
 BLOCK = 256
 _FEW_WORDS = 1 << 16
 """Of which the host tells the longest."""
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 14
 """Conjugates that tell where ranges of as many begin."""
 
 
@@ -241,8 +241,8 @@ def _keys_of(words: DeviceWords, letters: _Dense, number: int, devices: int) -> 
     read, how = (letters.codes, words.words_of, words.offsets), (letters.bits, letters.place_bits)
     launch(sample_letters, len(sample), BLOCK, *read, how, sample)
     sort(sample)
-    borders = sample[[len(sample) * part // devices for part in range(1, devices)]].get()
-    limits = [0, *map(int, borders), 1 << 63]
+    sampled = sample.get()
+    limits = [0, *(int(sampled[len(sampled) * part // devices]) for part in range(1, devices)), 1 << 63]
     keys, counts = xp.empty(count, np.uint64), xp.zeros(2, np.uint64)
     between = limits[number], limits[number + 1] - 1
     launch(keys_between, -(-count // gpu_fast.ROLLED), KEY_BLOCK, *read, how, between, counts, keys)
