@@ -11,6 +11,7 @@ from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu_counts, gpu_distances, gpu_ranges
 from warpseed.ebwt.gpu_order import DeviceWords
+from warpseed.ebwt.gpu_parts import parts_of
 from warpseed.ebwt.words import Words
 from warpseed.sequences.names import Names
 
@@ -42,6 +43,7 @@ def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab:
     words, order = drawn(seed)
     expected = cpu.distances(words, order, threads=2)
     for devices in {(0,), tuple(range(device.device_count()))}:
+        parts = parts_of(words.lengths, len(devices))
         ordered = []
         for number in devices:
             ranks = slice(*(len(order) * part // len(devices) for part in (number, number + 1)))
@@ -49,7 +51,7 @@ def test_orders_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, slab:
                 own = device.cupy().asarray(order[ranks])
                 ordered.append(gpu_ranges.Ordered(DeviceWords.of(words), own, ranks.start))
         with device.on_device(0), device.on_own_stream(0):
-            found = gpu_distances.shared_distances(ordered, devices, 1, Stopwatch())
+            found = gpu_distances.shared_distances(ordered, parts, devices, 1, Stopwatch())
             assert np.array_equal(found, expected)
-            there, own, _ = ordered[0]
+            there, own, *_ = ordered[0]
             assert len(devices) > 1 or np.array_equal(gpu_distances.distances_of(there, own).get(), expected)

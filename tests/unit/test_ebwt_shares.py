@@ -350,14 +350,14 @@ def test_what_devices_bring_each_other(
 ) -> None:
     """Letters, of which each takes a part from the host or the first all, positions and ranks of what is tied, and the
     words of all ranks; and, of words that are cut, what those behind have counted."""
-    taken, done = dict[int, list[int]](), gpu_ranges.copied_from_host
+    taken, done = dict[int, list[int]](), gpu_ranges.sent_from_host
 
     def noted(value: Any, threads: int) -> Any:
         taken[int(gpus.package.cuda.runtime.getDevice())] = [len(each) for each in value]
         return done(value, threads)
 
     monkeypatch.setattr(gpu_ranges, "is_locked", lambda array: are_locked)
-    monkeypatch.setattr(gpu_ranges, "copied_from_host", noted)
+    monkeypatch.setattr(gpu_ranges, "sent_from_host", noted)
     words = words_of(["abcab", "cab" * 19, "c", "bca" * 15])
     order, m = cpu.order_conjugates(words), len(words.lengths)
     colours = np.repeat(range(m), words.lengths)[order]
@@ -412,10 +412,10 @@ def test_what_is_told_of_the_order_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("device", ["gpu", "gpu:0,1"])
 def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     asked: dict[str, set[int]] = {}
-    brings = gpu_ranges if "," in device else gpu_order
     for module, name in (
-        (brings, "copied_from_host"),
+        (gpu_ranges, "sent_from_host"),
         (gpu_distances, "sent_to_host"),
+        (gpu_ranges, "sent_to_host"),
         (gpu_ranges, "copied_to_host"),
     ):
         done = getattr(module, name)
@@ -425,10 +425,10 @@ def test_threads_of_a_call_copy(monkeypatch: pytest.MonkeyPatch, device: str) ->
             return done(*given, **how)
 
         monkeypatch.setattr(module, name, noted)
-    for call, back in ((warpseed.ebwt_distances, "sent_to_host"), (warpseed.ebwt_transform, "copied_to_host")):
+    for call, also in ((warpseed.ebwt_distances, {}), (warpseed.ebwt_transform, {"copied_to_host": {7}})):
         asked.clear()
         call(["abcab", "cabba" * 9], device=device, threads=7)
-        assert asked == {"copied_from_host": {7}, back: {7}}
+        assert asked == {"sent_from_host": {7}, "sent_to_host": {7}, **also}
 
 
 def test_what_the_page_says_is_shared() -> None:

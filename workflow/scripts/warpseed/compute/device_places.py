@@ -3,13 +3,14 @@ many there are of each tile of flags, then each behind those before it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_sums import borders_of
-from warpseed.compute.gpu import cuda, cupy, kernel, launch
+from warpseed.compute.gpu import cuda, cupy, kernel, launch, pinned
 from warpseed.compute.warp import BLOCK, LANES, LANES_BITS, warp_places
 
 __all__ = ["EIGHT", "count_flags", "eight_at", "places_of", "put_places", "whole_words"]
@@ -91,12 +92,13 @@ def put_places(flags, words, borders, places):
         at += int64(LANES)
 
 
-def places_of(flags: Any) -> Any:
+def places_of(flags: Any, meanwhile: Callable[[], None] = lambda: None) -> Any:
     """Where flags are set, ascending; the host waits until it is known how many are.
 
     Parameters
     ----------
     flags : bool[n], CuPy, the whole of an array, n at most 2^32
+    meanwhile : gives the device more to do, for which the host does not wait
 
     Returns
     -------
@@ -105,8 +107,13 @@ def places_of(flags: Any) -> Any:
     words, tiles = whole_words(flags), -(-len(flags) // (EIGHT * _TILE))
     counts = cupy().empty(tiles, np.uint32)
     launch(count_flags, tiles * LANES, BLOCK, flags, words, counts)
-    borders = borders_of(counts)
-    places = cupy().empty(int(borders[-1]), np.uint32)
+    borders, count = borders_of(counts), pinned(1, np.int64)
+    stream = cupy().cuda.get_current_stream()
+    borders[-1:].get(out=count, blocking=False)
+    counted = stream.record()
+    meanwhile()
+    counted.synchronize()
+    places = cupy().empty(int(count[0]), np.uint32)
     if len(places):
         launch(put_places, tiles * LANES, BLOCK, flags, words, borders, places)
     return places

@@ -6,14 +6,17 @@ Several GPUs share all of it, where words are not few (`gpu_ranges.py`, `gpu_dis
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt import gpu_few
 from warpseed.ebwt.gpu_distances import bytes_of_distances, shared_distances
-from warpseed.ebwt.gpu_few import MOST_FEW
 from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords, order_of
+from warpseed.ebwt.gpu_parts import parts_of
 from warpseed.ebwt.gpu_ranges import Ordered, order_shared, order_to_host, transform_to_host
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError, say
@@ -72,22 +75,25 @@ def find(
             return few
     _check_room(words, distances, devices)
     found = Found(None, None, None)
+    parts = cache(lambda: parts_of(words.lengths, len(devices)))
     with on_device(devices[0]), on_own_stream(0):
-        ordered = (
-            order_shared(words, devices, threads, watch) if len(devices) > 1 else _order(words, is_few, threads, watch)
-        )
+        if len(devices) == 1 and len(words.codes) <= gpu_few.MOST_FEW:
+            ordered = _order(words, is_few, threads, watch)
+        else:
+            asked: dict[str, Any] = {"with_colours": True, "meanwhile": parts} if distances else {}
+            ordered = order_shared(words, devices, threads, watch, **asked)
         if transform:
             made = transform_to_host(ordered, words.letters, devices, threads, watch)
             found = found._replace(transform=made)
         if distances:
-            found = found._replace(distances=shared_distances(ordered, devices, threads, watch))
+            found = found._replace(distances=shared_distances(ordered, parts(), devices, threads, watch))
         if order:
             found = found._replace(order=order_to_host(ordered, devices, threads, watch))
     return found
 
 
 def _order(words: Words, was_few: bool, threads: int, watch: Stopwatch) -> list[Ordered]:
-    """Bring words to the current device, and order their conjugates there.
+    """Bring few words to the current device, and order their conjugates there.
 
     was_few : whether blocks that wait for each other have been tried, and did not run at once
     """
@@ -102,8 +108,8 @@ def _tell_who_works(device: int) -> None:
     if not _told:
         _told.add(device)
         say(
-            f"Note: GPU {device} does all of it; several GPUs share more than {MOST_FEW:,} letters, or the distances "
-            f"of more than {MOST_WORDS:,} words."
+            f"Note: GPU {device} does all of it; several GPUs share more than {gpu_few.MOST_FEW:,} letters, or the "
+            f"distances of more than {MOST_WORDS:,} words."
         )
 
 

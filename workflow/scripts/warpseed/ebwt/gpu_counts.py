@@ -7,14 +7,14 @@ after the other, whose sets take little memory (`gpu_sets.py`, `gpu_between.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK, LANES
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
-from warpseed.ebwt.gpu_fast import cut_positions
+from warpseed.ebwt.gpu_fast import cut_positions, put_colours
 from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
     COUNTED,
@@ -28,7 +28,10 @@ from warpseed.ebwt.gpu_sets import (
     take_members,
 )
 
-__all__ = ["Ranked", "bytes_of_sets", "colours_type", "count_gaps", "rank_words"]
+if TYPE_CHECKING:
+    from warpseed.ebwt.gpu_order import DeviceWords
+
+__all__ = ["Ranked", "bytes_of_sets", "colours_of", "colours_type", "count_gaps", "rank_words"]
 
 _BLOCK = 256
 _FEW_WORDS = 1 << 16
@@ -80,6 +83,16 @@ def rank_words(colours: Any, offsets: Any) -> Ranked:
     launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
     firsts, lasts = positions[offsets[:-1]], positions[offsets[1:] - 1]
     return Ranked(colours, positions, cuts, firsts, lasts, members)
+
+
+def colours_of(words: DeviceWords, order: Any) -> Any:
+    """The word of each rank, as `rank_words` takes them.
+
+    order : uint32[k], positions
+    """
+    colours = cupy().empty(len(order), colours_type(len(words.offsets) - 1))
+    launch(put_colours, len(order), _BLOCK, words.words_of, order, colours)
+    return colours
 
 
 def colours_type(m: int) -> type[np.unsignedinteger[Any]]:

@@ -22,8 +22,7 @@ from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import LANES
 from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
-from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_type, count_gaps, rank_words
-from warpseed.ebwt.gpu_fast import put_colours
+from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_of, count_gaps, rank_words
 from warpseed.ebwt.gpu_parts import Part, parts_of
 from warpseed.ebwt.gpu_sets import WORDS
 from warpseed.ebwt.matrix import distance_type
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
-_BLOCK = 256
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
 _SENT = 1 << 25
@@ -69,16 +67,23 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     -------
     [m, m], as of `distance_type`, on the device
     """
-    parts, *_ = parts_of(_lengths_of(words), 1)
-    return _count(_colours_of(words, order), words, parts, lambda distances, part: None, 1).distances
+    parts, *_ = parts_of(np.diff(words.offsets.get()), 1)
+    return _count(colours_of(words, order), words, parts, lambda distances, part: None, 1).distances
 
 
-def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:
+def shared_distances(
+    ordered: Sequence[Ordered],
+    parts: Sequence[Sequence[Part]],
+    devices: Sequence[int],
+    threads: int,
+    watch: Stopwatch,
+) -> np.ndarray:
     """The same, by one or more devices, brought to the host.
 
     Parameters
     ----------
-    ordered : what each of them has of the order
+    ordered : what each of them has of the order, and, where it is there, of the words of ranks
+    parts : what each counts, as of `parts_of`
     devices : their numbers
     threads : of the host, that copy from each device
     watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
@@ -95,16 +100,11 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
     """
     words = ordered[0].words
     m, made_type = len(words.offsets) - 1, distance_type(words.longest)
-    parts: list[list[Part]] = []
     found = locked(m * m, made_type, threads, LEAST_LOCKED).reshape(m, m)
 
     def colour(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "distances"):
-            lengths = _lengths_of(ordered[number].words)
-            made = _colours_of(ordered[number].words, ordered[number].order)
-            if not number:  # (while they are made)
-                parts.extend(parts_of(lengths, len(devices)))
-        return made
+            return colours_of(ordered[number].words, ordered[number].order)
 
     last_in = min(max(1, found.itemsize * m * min(m, WORDS) // _SENT), _MOST_PARTS)
 
@@ -141,7 +141,9 @@ def shared_distances(ordered: Sequence[Ordered], devices: Sequence[int], threads
             wait_for_sent()
             mark("device_to_host")
 
-    colours = take_step(devices, colour, watch)
+    colours = [each.colours for each in ordered]
+    if any(each is None for each in colours):
+        colours = take_step(devices, colour, watch)
     counted = take_step(devices, count, watch)
     if any(each and each.rests for each in counted):
         take_step(devices, join, watch)
@@ -152,18 +154,6 @@ def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
     """Of a device's memory that the distances of m words of up to `longest` letters, which have so many ranks, take at
     most beside what each rank does."""
     return bytes_of_sets(ranks, m) + np.dtype(distance_type(longest)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
-
-
-def _lengths_of(words: DeviceWords) -> np.ndarray:
-    """int64[m]."""
-    return np.diff(words.offsets.get())
-
-
-def _colours_of(words: DeviceWords, order: Any) -> Any:
-    """The word of each rank, as `rank_words` takes them."""
-    colours = cupy().empty(len(order), colours_type(len(words.offsets) - 1))
-    launch(put_colours, len(order), _BLOCK, words.words_of, order, colours)
-    return colours
 
 
 def _count(

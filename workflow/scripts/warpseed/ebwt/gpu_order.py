@@ -8,6 +8,7 @@ which letters tell apart, need none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ __all__ = [
     "order_further",
     "order_of",
     "rank_all",
+    "rounds_of",
 ]
 
 BLOCK = 256
@@ -128,11 +130,11 @@ def _order_few(words: DeviceWords) -> Any:
     return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
 
 
-def letters_in(codes: Any) -> np.ndarray:
-    """Which letters occur: bool[256], on the host, by their codes."""
+def letters_in(codes: Any) -> Any:
+    """Which letters occur: bool[256], on the device, by their codes."""
     occurs = cupy().zeros(256, np.bool_)
     launch(mark_letters, -(-len(codes) // EIGHT), BLOCK, codes, whole_words(codes), occurs)
-    return np.asarray(occurs.get())
+    return occurs
 
 
 class _Dense(NamedTuple):
@@ -176,6 +178,8 @@ class Ordering:
     range: slice
     known: int
     """letters that ranks tell apart"""
+    tied_first: Any
+    """uint32[...], the rows of the range that one key does not tell apart, ascending"""
     rows: Any
     """uint32[...], those of the range that were not decided before, ascending"""
     split: Split
@@ -189,36 +193,53 @@ class Ordering:
         return len(self.split.tied) > 0 and self.known < 2 * self.words.longest
 
 
+def rounds_of(made: Sequence[Ordering]) -> Iterator[None]:
+    """Rounds by ranks of one order, in ranges, as long as they tell anything apart: what is not told apart once never
+    is."""
+    groups = -1
+    while any(each.is_open for each in made) and sum(each.split.groups for each in made) != groups:
+        groups = sum(each.split.groups_tied for each in made)
+        yield
+
+
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     """The order, by sorts of all that is tied."""
-    made = begin_order(words, letters_in(words.codes), watch)
+    made = begin_order(words, letters_in(words.codes).get(), watch)
     if made.is_open:
         rank_all(made)
-        groups = -1
-        while made.is_open and made.split.groups != groups:  # what is not told apart once never is
-            groups = made.split.groups_tied
+        for _ in rounds_of([made]):
             order_further(made, watch)
     end_order(made)
     return made.order
 
 
 def begin_order(
-    words: DeviceWords, occurs: np.ndarray, watch: Stopwatch, number: int = 0, devices: int = 1
+    words: DeviceWords,
+    occurs: np.ndarray,
+    watch: Stopwatch,
+    number: int = 0,
+    devices: int = 1,
+    meanwhile: Callable[[Any], None] = lambda order: None,
 ) -> Ordering:
     """Order conjugates by as many letters as two keys hold.
 
-    occurs : of the words, as `letters_in` tells
+    Parameters
+    ----------
+    occurs : of the words, as `letters_in` tells, on the host
     number, devices : which range of first letters is meant, of so many that have about as many conjugates
+    meanwhile : called with uint32[k], positions of the range in the order of one key, which what is tied may still
+        change: gives the device something to do while the host finds what is
     """
     xp, letters = cupy(), _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
-    order, mine = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
+    order, ranks_here = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
     begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
-    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[mine], begins, is_tied)
+    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[ranks_here], begins, is_tied)
     del keys
-    tied = places_of(is_tied)
+    tied = places_of(is_tied, lambda: meanwhile(order[ranks_here]))
     rows = tied + np.uint32(first)
-    made = Ordering(words, order, mine, 2 * letters.known, rows, Split(rows, 0, 0), xp.empty(len(order), np.uint32))
+    ranks = xp.empty(len(order), np.uint32)
+    made = Ordering(words, order, ranks_here, 2 * letters.known, rows, rows, Split(rows, 0, 0), ranks)
     if len(rows):
         keys = _next_keys(words, letters, order[rows], begins[tied])
         watch.count("letters", len(keys))

@@ -6,7 +6,7 @@ ranks: then each device tells the others those of its range, and, round by round
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ import numpy as np
 from warpseed.compute.device_batches import take_step
 from warpseed.compute.device_copies import (
     LEAST_LOCKED,
-    copied_from_host,
     copied_to_host,
     from_device,
     joined_from,
+    sent_from_host,
     sent_to_host,
     wait_for_sent,
 )
@@ -26,6 +26,7 @@ from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import is_locked, locked
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.ebwt.gpu_counts import colours_of
 from warpseed.ebwt.gpu_fast import put_last_letters
 from warpseed.ebwt.gpu_order import (
     BLOCK,
@@ -38,6 +39,7 @@ from warpseed.ebwt.gpu_order import (
     letters_in,
     order_further,
     rank_all,
+    rounds_of,
 )
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
@@ -56,6 +58,8 @@ class Ordered(NamedTuple):
     """uint32[n], positions"""
     first: int
     """the first of these ranks"""
+    colours: Any = None
+    """as of `colours_of`, where they were asked for"""
 
     @property
     def ranks(self) -> slice:
@@ -63,36 +67,72 @@ class Ordered(NamedTuple):
         return slice(self.first, self.first + len(self.order))
 
 
-def order_shared(words: Words, devices: Sequence[int], threads: int, watch: Stopwatch) -> list[Ordered]:
-    """Bring words to devices, and order their conjugates there.
+def order_shared(
+    words: Words,
+    devices: Sequence[int],
+    threads: int,
+    watch: Stopwatch,
+    *,
+    with_colours: bool = False,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> list[Ordered]:
+    """Bring words to one or more devices, and order their conjugates there.
 
     Parameters
     ----------
     words : of less than 2^32 letters
     devices : their numbers; the first is the current one
     threads : of the host, that copy to it
-    watch : takes the seconds of ``host_to_device``, ``order`` and ``device_to_device``: of each step those of the
-        slowest
+    watch : takes the seconds of ``host_to_device``, ``order`` and, of several, ``device_to_device``: of each step those
+        of the slowest
+    with_colours : whether the word of each rank is wanted, too
+    meanwhile : called once, while letters are on their way
+
+    Returns
+    -------
+    of each device what it has of the order, one range behind the other
     """
-    parts, occur = _brought(words, devices, threads, watch)
+    parts, occur = _brought(words, devices, threads, watch, meanwhile)
+    colours: list[Any] = [None for _ in devices]
 
     def begin(number: int, mine: Stopwatch) -> Ordering:
         with marked_on_device(mine) as mark:
             codes, offsets = (joined_from(each, number) for each in zip(*parts, strict=True))
-            mark("device_to_device")
+            if len(devices) > 1:
+                mark("device_to_device")
             there = DeviceWords.there(words, codes, offsets)
             mark("host_to_device")
-            made = begin_order(there, np.logical_or.reduce(occur), mine, number, len(devices))
+
+            def colour(order: Any) -> None:
+                colours[number] = colours_of(there, order) if with_colours else None
+
+            made = begin_order(there, np.logical_or.reduce(occur), mine, number, len(devices), colour)
+            _colour_again(made, colours[number])
             mark("order")
         return made
 
+    def colour_again(number: int, mine: Stopwatch) -> None:
+        with time_on_device(mine, "order"):
+            _colour_again(made[number], colours[number])
+
     made = take_step(devices, begin, watch)
-    _order_by_ranks(made, devices, watch)
-    return [Ordered(each.words, each.order[each.range], each.range.start) for each in made]
+    if _order_by_ranks(made, devices, watch) and with_colours:
+        take_step(devices, colour_again, watch)
+    return [
+        Ordered(each.words, each.order[each.range], each.range.start, coloured)
+        for each, coloured in zip(made, colours, strict=True)
+    ]
+
+
+def _colour_again(made: Ordering, colours: Any) -> None:
+    """Renew the colours, if there are any, of what one key did not tell apart."""
+    if colours is not None and len(made.tied_first):
+        words_there = made.words.words_of[made.order[made.tied_first]]
+        colours[made.tied_first - np.uint32(made.range.start)] = words_there.astype(colours.dtype)
 
 
 def _brought(
-    words: Words, devices: Sequence[int], threads: int, watch: Stopwatch
+    words: Words, devices: Sequence[int], threads: int, watch: Stopwatch, meanwhile: Callable[[], None]
 ) -> tuple[list[Letters], list[np.ndarray]]:
     """Words on devices, a part on each, and which letters occur in it: from memory that is locked each takes one, as
     each has a way of its own to it; from ordinary memory, which threads of the host copy, the first takes all, as those
@@ -105,18 +145,25 @@ def _brought(
             return values[first:last]
 
         with marked_on_device(mine) as mark:
-            part = copied_from_host(Letters(part_of(words.codes), part_of(words.offsets)), threads)
+            part = sent_from_host(Letters(part_of(words.codes), part_of(words.offsets)), threads)
             mark("host_to_device")
             occurs = letters_in(part.codes)
             mark("order")
-        return part, occurs
+            if not number:
+                meanwhile()
+        return part, occurs.get()
 
     parts, occur = zip(*take_step(devices, bring, watch), strict=True)
     return list(parts), list(occur)
 
 
-def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Stopwatch) -> None:
-    """End the order on all devices: by ranks, until nothing is tied, or stays so, and by lengths."""
+def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Stopwatch) -> bool:
+    """End the order on all devices: by ranks, until nothing is tied, or stays so, and by lengths.
+
+    Returns
+    -------
+    whether there was anything to do
+    """
 
     def tell_all(number: int, mine: Stopwatch) -> Any:
         with time_on_device(mine, "order"):
@@ -128,23 +175,26 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with marked_on_device(mine) as mark:
             for places, ranks in (*told[:number], *told[number + 1 :]):
                 made[number].ranks[from_device(places)] = from_device(ranks)
-            mark("device_to_device")
+            if len(devices) > 1:
+                mark("device_to_device")
             order_further(made[number], mine)
-            mine_told = _told(made[number], made[number].order[made[number].rows])
+            told_here = _told(made[number], made[number].order[made[number].rows])
             mark("order")
-        return mine_told
+        return told_here
 
     def end(number: int, mine: Stopwatch) -> None:
         with time_on_device(mine, "order"):
             end_order(made[number])
 
-    if any(each.is_open for each in made):
-        told, groups = take_step(devices, tell_all, watch), -1
-        while any(each.is_open for each in made) and sum(each.split.groups for each in made) != groups:
-            groups = sum(each.split.groups_tied for each in made)
+    is_open = any(each.is_open for each in made)
+    if is_open:
+        told = take_step(devices, tell_all, watch)
+        for _ in rounds_of(made):
             told = take_step(devices, go_on, watch)
-    if any(len(each.split.tied) for each in made):
+    is_tied = any(len(each.split.tied) for each in made)
+    if is_tied:
         take_step(devices, end, watch)
+    return is_open or is_tied
 
 
 def _told(made: Ordering, places: Any) -> tuple[Any, Any]:
@@ -165,7 +215,7 @@ def transform_to_host(
     last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 
     def make(number: int, mine: Stopwatch) -> Any:
-        words, order, first = ordered[number]
+        words, order, first, _ = ordered[number]
         with marked_on_device(mine) as mark:
             made, indices = cupy().empty(len(order), np.uint8), cupy().full(len(words.offsets) - 1, -1, np.int64)
             before = letters_before(words)
