@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
+from warpseed.compute.ranges import steps
 from warpseed.ebwt.solid import THRESHOLD, solid_sequences
 from warpseed.ebwt.weighted import generate_weighted
 from warpseed.ebwt.words import Words
@@ -82,7 +83,9 @@ def digest_of(*arrays: np.ndarray) -> str:
     """SHA-256 of numbers, each as 64 bits."""
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(np.ascontiguousarray(array, np.int64).data)
+        numbers = array.reshape(-1)
+        for first, last in steps(0, len(numbers)):
+            digest.update(np.ascontiguousarray(numbers[first:last], np.int64).data)
     return digest.hexdigest()
 
 
