@@ -137,7 +137,11 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
     if not value.size:
         return
     if not is_locked(out):
-        out[...] = copied_to_host(cupy().ascontiguousarray(value), threads)
+        there = cupy().ascontiguousarray(value)
+        if out.flags.c_contiguous:
+            copied_to_host(there, threads, out)
+        else:
+            out[...] = copied_to_host(there, threads)
         return
     runtime, stream = cupy().cuda.runtime, kept_stream("copies")
     stream.wait_event(cupy().cuda.get_current_stream().record())

@@ -107,7 +107,8 @@ def order_shared(
                 colours[number] = colours_of(there, order) if with_colours else None
 
             made = begin_order(there, np.logical_or.reduce(occur), mine, number, len(devices), colour)
-            _colour_again(made, colours[number])
+            if not made.is_open:
+                _colour_again(made, colours[number])
             mark("order")
         return made
 
