@@ -79,6 +79,7 @@ def test_a_sorted_paf_is_read_by_place(tmp_path: Path, index: str) -> None:
     lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
     places = [(fields[5], int(fields[7]), int(fields[8])) for fields in (line.split("\t") for line in lines)]
     with pysam.TabixFile(path) as table:
+        assert list(table.fetch()) == lines
         for name, length in ((name, len(contig)) for name, contig in CONTIGS.items()):
             for begin in range(0, length, 50):
                 there = [contig == name and start < begin + 9 and end > begin for contig, start, end in places]

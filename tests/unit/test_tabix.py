@@ -7,19 +7,26 @@ import os
 import random
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy.lib.recfunctions as rfn
 import pysam
 import pytest
 from made_up_hits import batches_of, hits_of, sorted_text
 from warpseed.errors import InputError
 from warpseed.kmer_seeds.output import LINES, write_hits
+from warpseed.mems.output import LINES as MEM_LINES
+from warpseed.mems.output import MATCH_ROW
 from warpseed.output.hits import Hits
 from warpseed.output.sorted_lines import merge_run_files, open_run_writer, open_sorted
+from warpseed.sequences.bgzf_format import END_BLOCK
 
 WINDOW = 1 << 14
+NUMBERS = 37450
+"""The bin of a .tbi behind the last one."""
 NARROW = {"x": 40, "long": 30_000_000, "none": 5000, "y|1": 200_000}
 WIDE = {"x": 40, "wheat": 1 << 30, "y|1": 200_000}
 
@@ -68,8 +75,32 @@ def test_htslib_finds_what_lies_in_a_region(tmp_path: Path, contigs: dict[str, i
     assert found > 10_000
 
 
-def read_tbi(path: Path) -> tuple[list[int], bytes, list[tuple[dict[int, list[tuple[int, int]]], list[int]]]]:
-    """Settings, names, and of each contig its bins' chunks and its linear index."""
+@pytest.mark.parametrize(("contigs", "ending"), [(NARROW, ".tbi"), (WIDE, ".csi")])
+@pytest.mark.parametrize("format", ["bed", "paf"])
+def test_htslib_reads_all_lines(tmp_path: Path, contigs: dict[str, int], ending: str, format: str) -> None:
+    """Without a region it begins where the first contig with lines does; here several have none."""
+    contigs = {"first": 5000, **contigs, "last": 50}
+    last = list(contigs).index("y|1")
+    hits = hits_of([(0, 2, 70, 90, 0, 0), (0, last, 5, 25, 1, 0), (1, last, 100_000, 100_020, 0, 0)], "ab", contigs)
+    matches = rfn.append_fields(hits.rows(), MATCH_ROW.names[6:], [[20] * 3] * 6, usemask=False).astype(MATCH_ROW)
+    path = os.fspath(tmp_path / f"h.{format}.gz")
+    with open_sorted(path, MEM_LINES[format]) as writer:
+        writer.put(replace(hits, rows_of=lambda a, b: matches[a:b], dtype=MATCH_ROW))
+    text = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
+    with pysam.TabixFile(path, index=path + ending) as table:
+        assert list(table.fetch()) == text and len(text) == 3
+        assert table.contigs == [list(contigs)[2], "y|1"]
+        assert list(table.fetch("y|1", 20_000)) == text[2:]
+
+
+def test_of_no_lines_htslib_reads_none(tmp_path: Path) -> None:
+    write_hits(tmp_path / "h.bed.gz", hits_of([], ["a"], NARROW), sorted=True)
+    with pysam.TabixFile(os.fspath(tmp_path / "h.bed.gz")) as table:
+        assert list(table.fetch()) == table.contigs == []
+
+
+def read_tbi(path: Path) -> tuple[list[int], bytes, list[tuple[dict[int, list[tuple[int, int]]], list[int]]], int]:
+    """Settings, names, of each contig its bins' chunks and its linear index, and how many lines are of no contig."""
     data, at = gzip.decompress(path.read_bytes()), 4
 
     def take(kinds: str) -> Any:
@@ -87,23 +118,33 @@ def read_tbi(path: Path) -> tuple[list[int], bytes, list[tuple[dict[int, list[tu
             number, chunks = take("Ii")
             bins[number] = [take("2Q") for _ in range(chunks)]
         contigs.append((bins, list(take(f"{take('i')[0]}Q"))))
-    return settings, names, contigs
+    (unplaced,) = take("Q")
+    assert at == len(data)
+    return settings, names, contigs, unplaced
 
 
-def test_settings_and_windows_are_those_that_htslib_writes(tmp_path: Path) -> None:
+def test_settings_windows_and_numbers_are_those_that_htslib_writes(tmp_path: Path) -> None:
     path = tmp_path / "h.bed.gz"
     write_hits(path, draw(NARROW, 3), sorted=True)
     pysam.tabix_index(os.fspath(path), preset="bed", index=os.fspath(tmp_path / "theirs.tbi"))
-    settings, names, ours = read_tbi(tmp_path / "h.bed.gz.tbi")
-    assert (settings, names) == read_tbi(tmp_path / "theirs.tbi")[:2]
-    for (bins, windows), (_, expected) in zip(ours, read_tbi(tmp_path / "theirs.tbi")[2], strict=True):
+    settings, names, ours, unplaced = read_tbi(tmp_path / "h.bed.gz.tbi")
+    theirs = read_tbi(tmp_path / "theirs.tbi")
+    assert (settings, names, unplaced) == (*theirs[:2], theirs[3])
+    numbers = []
+    for (bins, windows), (their_bins, expected) in zip(ours, theirs[2], strict=True):
         assert windows == expected
+        numbers.append((bins.pop(NUMBERS), their_bins[NUMBERS]))
         assert sum(map(len, bins.values())) < 2 * len(bins) + len(windows)
         for chunks in bins.values():
             assert all(begin < end for begin, end in chunks)
             # What touches within a block is one chunk.
             assert all(one[1] >> 16 < two[0] >> 16 for one, two in zip(chunks, chunks[1:], strict=False))
     assert len(ours) == 3 and len(ours[1][0]) > 400
+    # Where a contig's lines begin and end, and how many there are; theirs end behind the last block, which is as far.
+    assert all(one == two for one, two in numbers[:-1])
+    ((begin, _), *counts), ((their_begin, their_end), *their_counts) = numbers[-1]
+    assert (begin, counts) == (their_begin, their_counts)
+    assert their_end == (path.stat().st_size - len(END_BLOCK)) << 16
 
 
 @pytest.mark.parametrize("order", [True, False])

@@ -171,8 +171,7 @@ class _Output:
             self._handle.write(lines.used_text().data)
             if entries is not None:
                 index.add(entries)
-            if isinstance(index, BamIndex):
-                index.unplaced += len(lines) - len(placed)
+            index.unplaced += len(lines) - len(placed)
             if density is not None and len(placed):
                 density.add(placed)
         self.index = index

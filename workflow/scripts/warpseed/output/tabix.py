@@ -120,7 +120,10 @@ class TabixIndex:
     Attributes
     ----------
     is_wide : bool, whether it is a .csi, for the sake of a long contig
+    unplaced : int, lines behind those of the contigs, which only BAM has
     """
+
+    unplaced = 0
 
     def __init__(self, names: Sequence[str], lengths: np.ndarray, at: int = 0, preset: str | None = None) -> None:
         self._preset = preset
@@ -190,7 +193,8 @@ class TabixIndex:
             head = self._csi_head(about, len(contigs))
         else:
             head = b"TBI\1" + struct.pack("<i", len(contigs)) + about
-        return pack_blocks(head + b"".join(content for _, content in contigs)) + END_BLOCK
+        behind = struct.pack("<Q", self.unplaced)
+        return pack_blocks(b"".join([head, *(content for _, content in contigs), behind])) + END_BLOCK
 
     def _csi_head(self, about: bytes, contigs: int) -> bytes:
         return b"CSI\1" + struct.pack("<3i", _WINDOW_BITS, self._depth, len(about)) + about + struct.pack("<i", contigs)
@@ -205,8 +209,8 @@ class TabixIndex:
             for number, first, count, low in zip(
                 numbers.tolist(), firsts.tolist(), counts.tolist(), lowest.tolist(), strict=True
             )
-        ] + self._more_bins(chunks)
-        parts = [struct.pack("<i", len(bins)), *bins]
+        ]
+        parts = [struct.pack("<i", len(bins) + 1), *bins, self._numbers(chunks)]
         if not self.is_wide:
             parts += [struct.pack("<i", len(linear)), linear.astype("<u8").tobytes()]
         return b"".join(parts)
@@ -217,26 +221,15 @@ class TabixIndex:
         head = struct.pack("<IQi", number, lowest, count) if self.is_wide else struct.pack("<Ii", number, count)
         return head + places
 
-    def _more_bins(self, chunks: _Chunks) -> list[bytes]:
-        """Bins of a contig that hold no lines."""
-        return []
+    def _numbers(self, chunks: _Chunks) -> bytes:
+        """The bin behind the last one: where the contig's lines begin and end, and how many there are."""
+        last = ((1 << 3 * (self._depth + 1)) - 1) // 7
+        numbers = (int(chunks.begin.min()), int(chunks.end.max()), int(chunks.lines.sum()), 0)
+        return self._bin(last + 1, 0, struct.pack("<4Q", *numbers))
 
 
 class BamIndex(TabixIndex):
-    """The index of a BAM file in the making, .bai or .csi, with the numbers that ``samtools idxstats`` tells.
-
-    Attributes
-    ----------
-    unplaced : int, records behind those of the contigs
-    """
-
-    unplaced = 0
-
-    def _more_bins(self, chunks: _Chunks) -> list[bytes]:
-        """The bin behind the last one: where the contig's records begin and end, and how many there are."""
-        last = ((1 << 3 * (self._depth + 1)) - 1) // 7
-        numbers = (int(chunks.begin.min()), int(chunks.end.max()), int(chunks.lines.sum()), 0)
-        return [self._bin(last + 1, 0, struct.pack("<4Q", *numbers))]
+    """The index of a BAM file in the making, .bai or .csi, with the numbers that ``samtools idxstats`` tells."""
 
     def _file(self, contigs: Sequence[tuple[int, bytes]]) -> bytes:
         # Every contig has its place, those without records too: no bins, and in a .bai no windows.
