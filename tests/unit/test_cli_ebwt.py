@@ -89,6 +89,35 @@ def test_what_is_left_out_is_not_there(tmp_path: Path, sequences: str) -> None:
     assert sorted(written(tmp_path / "b")) == ["out.ebwt.txt", "out.words.tsv"]
 
 
+@pytest.mark.parametrize("option", ["--no-transform", "--no-distances"])
+def test_nothing_of_an_earlier_run_is_left(tmp_path: Path, sequences: str, option: str) -> None:
+    """Nor a link to it; what no run writes stays, a folder, and what is read, whatever it is called."""
+    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/x/out"]) == 0
+    dropped = "newick" if option == "--no-distances" else "words.tsv"
+    (tmp_path / f"x/out.{dropped}").rename(tmp_path / "linked")
+    (tmp_path / f"x/out.{dropped}").symlink_to(tmp_path / "linked")
+    others = {"out.summary.tsv", "other.newick", "out"}
+    for name in others:
+        (tmp_path / "x" / name).write_text("mine\n")
+    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/x/out", option]) == 0
+    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/y/out", option]) == 0
+    assert set(written(tmp_path / "x")) == others | set(written(tmp_path / "y"))
+    assert (tmp_path / "linked").exists()
+    source, folder = tmp_path / f"y/out.{dropped}", tmp_path / "y/out.ebwt.txt" / "in"
+    source.write_text(fasta(RECORDS))
+    if option == "--no-transform":
+        folder.mkdir(parents=True)
+    assert cli.main(["ebwt", str(source), "-q", "-o", f"{tmp_path}/y/out", option]) == 0
+    assert source.read_text() == fasta(RECORDS) and folder.exists() == (option == "--no-transform")
+
+
+def test_a_run_that_fails_leaves_an_earlier_one(tmp_path: Path, sequences: str, refused: Refused) -> None:
+    assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/x/out"]) == 0
+    before = written(tmp_path / "x")
+    refused(save(tmp_path, "bad.fa", ">a\n"), "-o", f"{tmp_path}/x/out", "--no-transform")
+    assert written(tmp_path / "x") == before
+
+
 def test_distances_over_the_most_and_average_linkage(tmp_path: Path, sequences: str) -> None:
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/a/out", "--normalise", "--tree", "upgma"]) == 0
     files = written(tmp_path / "a")

@@ -9,7 +9,17 @@ import numpy as np
 
 from warpseed.batches import Options
 from warpseed.ebwt.matrix import DistanceMatrix, labels_of, phylip_of, tsv_of
-from warpseed.ebwt.output import TRANSFORM, WORDS, open_all, put_lines, put_transform, read_transform, words_as_fasta
+from warpseed.ebwt.output import (
+    FIGURES,
+    TABLES,
+    TRANSFORM,
+    WORDS,
+    open_all,
+    put_lines,
+    put_transform,
+    read_transform,
+    words_as_fasta,
+)
 from warpseed.ebwt.search import check_target, search
 from warpseed.ebwt.transform import inverse
 from warpseed.ebwt.trees import TREES, Tree, newick_of
@@ -24,8 +34,6 @@ __all__ = ["Clusters", "Draw", "Size", "Wanted", "write_collection", "write_inve
 
 _NO_TEXT = "\ufffd"
 """Stands for bytes that are no UTF-8."""
-_TABLES = ("distances.tsv", "phylip", "newick")
-_FIGURES = ("heatmap.svg", "dendrogram.svg")
 
 
 class Wanted(NamedTuple):
@@ -42,7 +50,7 @@ class Wanted(NamedTuple):
     @property
     def endings(self) -> tuple[str, ...]:
         """How the names of the files end."""
-        return (TRANSFORM, WORDS) * self.transform + (*_TABLES, *_FIGURES) * self.distances
+        return (TRANSFORM, WORDS) * self.transform + (*TABLES, *FIGURES) * self.distances
 
 
 class Size(NamedTuple):
@@ -113,7 +121,7 @@ def write_collection(source: str, prefix: str, wanted: Wanted, draw: Draw, watch
                 tree = TREES[wanted.tree](values)
             with watch.stage("write"):
                 for ending, lines in zip(
-                    _TABLES, (tsv_of(names, values), phylip_of(names, values), [newick_of(tree, names)]), strict=True
+                    TABLES, (tsv_of(names, values), phylip_of(names, values), [newick_of(tree, names)]), strict=True
                 ):
                     put_lines(streams[ending], lines)
             with watch.stage("draw"):

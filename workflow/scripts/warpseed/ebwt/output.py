@@ -14,11 +14,26 @@ from warpseed.compute.ranges import steps
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import BASES, Words, letters_of
 from warpseed.errors import InputError
-from warpseed.output.opening import open_output
+from warpseed.output.opening import open_output, remove_old_output
 
-__all__ = ["HEADER", "WORDS", "TRANSFORM", "open_all", "put_lines", "put_transform", "read_transform", "words_as_fasta"]
+__all__ = [
+    "FIGURES",
+    "HEADER",
+    "TABLES",
+    "TRANSFORM",
+    "WORDS",
+    "open_all",
+    "put_lines",
+    "put_transform",
+    "read_transform",
+    "words_as_fasta",
+]
 
 TRANSFORM, WORDS = "ebwt.txt", "words.tsv"
+TABLES = ("distances.tsv", "phylip", "newick")
+FIGURES = ("heatmap.svg", "dendrogram.svg")
+_ENDINGS = (TRANSFORM, WORDS, *TABLES, *FIGURES)
+"""How the names of all files end that a run may write."""
 HEADER = "record\tlength\tindex\n"
 _MOST_LETTERS = 1 << 62
 
@@ -26,7 +41,7 @@ _MOST_LETTERS = 1 << 62
 @contextmanager
 def open_all(prefix: str, endings: Sequence[str], source: str) -> Iterator[dict[str, BinaryIO]]:
     """Streams to the files ``prefix.ending``, by their endings; all have their names when the block succeeds, and
-    else none is there, or the older one still is.
+    those of an earlier run that are none of them are removed. Else none is there, or the older one still is.
 
     Parameters
     ----------
@@ -34,7 +49,7 @@ def open_all(prefix: str, endings: Sequence[str], source: str) -> Iterator[dict[
 
     Raises
     ------
-    InputError : no file is named so, or one of them cannot be written
+    InputError : no file is named so, or one of them cannot be written, or one of an earlier run removed
     """
     if prefix == "-" or not Path(prefix).name or prefix.endswith((os.sep, "..")):
         raise InputError(
@@ -46,6 +61,9 @@ def open_all(prefix: str, endings: Sequence[str], source: str) -> Iterator[dict[
         yield streams
         for stream in streams.values():  # a disk that is full is so before the first of them has its name
             stream.flush()
+    for ending in _ENDINGS:
+        if ending not in endings:
+            remove_old_output(f"{prefix}.{ending}", source)
 
 
 def put_lines(stream: BinaryIO, lines: Iterable[str]) -> None:

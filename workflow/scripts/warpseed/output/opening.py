@@ -12,7 +12,16 @@ from typing import Any, BinaryIO
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
-__all__ = ["check_output", "folder_of", "open_output", "output_format", "refusal", "remove_old_indexes", "same_output"]
+__all__ = [
+    "check_output",
+    "folder_of",
+    "open_output",
+    "output_format",
+    "refusal",
+    "remove_old_indexes",
+    "remove_old_output",
+    "same_output",
+]
 
 _PACKED = ("bam",)
 """Formats that are compressed as they are."""
@@ -72,8 +81,7 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
         if stat.S_ISDIR(target.st_mode):
             raise InputError(f"{path}: this is a folder, but results go to a file; name a file.")
         for each in inputs:
-            source = _status(each, 0)
-            if source is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(source, target):
+            if _is_input(target, each):
                 raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
         if not stat.S_ISREG(target.st_mode):
             return
@@ -82,6 +90,12 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
     for index in _indexes_of(path):
         if os.path.isdir(index):
             raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+
+
+def _is_input(target: os.stat_result, source: str | os.PathLike[str]) -> bool:
+    """Whether a file, of which this is the status, is the one that is read."""
+    status = _status(source, 0)
+    return status is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(status, target)
 
 
 def _check_writable(path: str | os.PathLike[str]) -> None:
@@ -220,9 +234,23 @@ def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()
     new = set(map(os.path.realpath, written))
     for index in _indexes_of(name):
         if os.path.realpath(index) not in new:
-            try:
-                Path(index).unlink(missing_ok=True)
-            except OSError as error:
-                raise InputError(
-                    f"{index}: this index of an older file cannot be removed ({error.strerror}); remove it."
-                ) from error
+            _remove(index, "index of an older file")
+
+
+def remove_old_output(path: str | os.PathLike[str], source: str | os.PathLike[str]) -> None:
+    """Remove what an earlier run wrote, and this one does not: a file, or a link to one, but not what was read.
+
+    Raises
+    ------
+    InputError : it cannot be removed
+    """
+    status = _status(path, 1)
+    if status is not None and stat.S_ISREG(status.st_mode) and not _is_input(status, source):
+        _remove(path, "file of an earlier run")
+
+
+def _remove(path: str | os.PathLike[str], what: str) -> None:
+    try:
+        Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: this {what} cannot be removed ({error.strerror}); remove it.") from error
