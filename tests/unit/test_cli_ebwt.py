@@ -236,6 +236,8 @@ def test_options_that_do_not_go(
         ("words.tsv", "\tindex", "\tindex\nA", "line 2"),
         ("words.tsv", "one\t7\t", "one\t7\t-", "line 2"),
         ("words.tsv", "one\t7\t", "one\t7\t99", "an index among them"),
+        ("words.tsv", "one\t7\t", f"one\t{'0' * 19}7{'0' * 30}\t", "line 2: 'one\\t000"),
+        ("words.tsv", "one\t7\t", f"one\t7\t{'0' * 19}{'7' * 5000}", "line 2: 'one\\t7\\t000"),
         ("words.tsv", None, None, "cannot be read (No such file or directory)"),
     ],
 )

@@ -35,7 +35,7 @@ FIGURES = ("heatmap.svg", "dendrogram.svg")
 _ENDINGS = (TRANSFORM, WORDS, *TABLES, *FIGURES)
 """How the names of all files end that a run may write."""
 HEADER = "record\tlength\tindex\n"
-_MOST_LETTERS = 1 << 62
+_MOST_LETTERS, _MOST_DIGITS = 1 << 62, 20
 
 
 @contextmanager
@@ -130,13 +130,7 @@ def _rows_from(path: str) -> tuple[list[str], list[int], list[int]]:
     names, lengths, indices = [], [], []
     for number, line in enumerate(lines[1:-1], start=2):
         fields = line.split("\t")
-        if (
-            len(fields) != 3
-            or not fields[0]
-            or not all(
-                field.isascii() and field.isdigit() and 0 < int(field[:20]) < _MOST_LETTERS for field in fields[1:]
-            )
-        ):
+        if len(fields) != 3 or not fields[0] or not all(_is_count(field) for field in fields[1:]):
             raise InputError(
                 f"{path}, line {number}: {line!r:.60}, but record, length and 1-based index were expected."
             )
@@ -144,6 +138,11 @@ def _rows_from(path: str) -> tuple[list[str], list[int], list[int]]:
         lengths.append(int(fields[1]))
         indices.append(int(fields[2]))
     return names, lengths, indices
+
+
+def _is_count(field: str) -> bool:
+    """Whether a field is a number from 1 on, below `_MOST_LETTERS`; of thousands of digits Python makes none."""
+    return field.isascii() and field.isdigit() and len(field) <= _MOST_DIGITS and 0 < int(field) < _MOST_LETTERS
 
 
 def _content(path: str) -> bytes:
