@@ -115,6 +115,23 @@ def test_the_text_of_mummer(tmp_path: Path, index: str, threads: str, monkeypatc
             assert output.read_text() == mummer_lines("maximal", 9, strands)
 
 
+@pytest.mark.parametrize("options", [["maximal"], ["paper"], ["paper", "--tier", "paper"]])
+def test_lines_below_a_heading_are_in_the_order_of_the_tsv(tmp_path: Path, options: list[str]) -> None:
+    """By contig, start, and length, and then by the place in the read."""
+    genome, read = save(tmp_path, "genome.fa", ">c\nCAACG\n"), save(tmp_path, "read.fa", ">r\nAATAATAAC\n")
+    assert cli.main(["index", genome, "-o", str(tmp_path / "index"), "--parts", "fast,paper"]) == 0
+    command = ["mems", str(tmp_path / "index"), read, "--min-length", "1", "--one-strand", "--kind", *options]
+    for ending in ("mums", "tsv"):
+        assert cli.main([*command, "-o", str(tmp_path / f"m.{ending}")]) == 0
+    _, *lines = (line.split() for line in (tmp_path / "m.mums").read_text().splitlines())
+    rows = [(contig, int(start), int(length), int(place)) for contig, start, place, length in lines]
+    _, *table = (line.split("\t") for line in (tmp_path / "m.tsv").read_text().splitlines())
+    assert rows == [(row[1], int(row[2]) + 1, int(row[3]) - int(row[2]), int(row[5]) + 1) for row in table]
+    assert rows == sorted(rows) and len(rows) > 5
+    if options == ["maximal"]:  # by place before length is another order
+        assert rows != sorted(rows, key=lambda row: (*row[:2], row[3]))
+
+
 @pytest.mark.parametrize("ending", ["mums", "paf", "tsv"])
 def test_a_full_disk(tmp_path: Path, index: str, refused: Callable[..., str], ending: str) -> None:
     reads, link = save(tmp_path, "reads.fa", fasta(READS)), tmp_path / f"matches.{ending}"
