@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import io
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import warpseed
 from command_line import CHROMOSOME, CONTIGS, fasta, program, save
 from warpseed.fm_index import build, cpu_build
 from warpseed.sequences import queries as sequences
@@ -108,6 +110,24 @@ def test_files_that_are_not_there(tmp_path: Path, index: str, refused: Callable[
     assert "this is a folder, but a file was expected" in refused("kmers", index, str(tmp_path), "-o", target)
     for command in ("kmers", "reads", "mems"):
         assert refused(command, index, missing).startswith(f"{missing}: there is no such file")
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_names_that_are_empty(tmp_path: Path, index: str, refused: Callable[..., str], name: str) -> None:
+    sentence = "the name of the input file is empty; name a file, or '-' for standard input."
+    for command in ("index", "ebwt", "stream"):
+        assert refused(command, name, "-o", str(tmp_path / "x.tsv")) == sentence
+    for command in ("kmers", "reads", "mems"):
+        assert refused(command, index, name) == sentence
+    for call in (warpseed.ebwt_distances, warpseed.match_stream, functools.partial(warpseed.find_kmers, index)):
+        with pytest.raises(warpseed.WarpseedError, match=f"^{re.escape(sentence)}$"):
+            call(name)
+    refusal = "the name of the dictionary is empty; give a file that '--save-dictionary' wrote."
+    assert refused("stream", save(tmp_path, "s.fa", fasta(CONTIGS)), "--dictionary", name, "-k", "5") == refusal
+    with pytest.raises(warpseed.WarpseedError, match="^the name of the reference is empty; give"):
+        warpseed.open_index(index, reference=name)
+    (tmp_path / " ").write_text(">a\nACGT\n")
+    assert len(warpseed.ebwt_transform(tmp_path / " ").last) == 4
 
 
 def test_nothing_on_standard_input(

@@ -298,7 +298,9 @@ def _check_reference(path: str, manifest: Manifest, reference: str | os.PathLike
     if reference is None:
         return
     if not os.path.isfile(reference):
-        raise InputError(f"{os.fspath(reference)}: there is no such file; give the path of the index's reference.")
+        name = os.fspath(reference)
+        missing = f"{name}: there is no such file" if name.strip() else "the name of the reference is empty"
+        raise InputError(f"{missing}; give the path of the index's reference.")
     if sha256_file(reference) != manifest.reference:
         raise IndexFormatError(
             f"{path}: was built from another reference than {os.fspath(reference)} (SHA-256 differs); "

@@ -129,6 +129,8 @@ def open_bytes(path: str | os.PathLike[str], *, digest: bool = False) -> Iterato
     try:
         handle = open(name, "rb", buffering=0)  # noqa: SIM115 (closed below)
     except FileNotFoundError:
+        if not name.strip():
+            raise InputError("the name of the input file is empty; name a file, or '-' for standard input.") from None
         raise InputError(f"{name}: there is no such file; give the path of an existing file.") from None
     except IsADirectoryError:
         raise InputError(f"{name}: this is a folder, but a file was expected; give the path of a file.") from None

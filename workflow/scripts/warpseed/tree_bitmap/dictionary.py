@@ -156,7 +156,8 @@ def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:
                 )
             data = mmap.mmap(handle.fileno(), size, access=mmap.ACCESS_READ)
     except FileNotFoundError:
-        raise InputError(f"{name}: there is no such file; give a file that '--save-dictionary' wrote.") from None
+        missing = f"{name}: there is no such file" if name.strip() else "the name of the dictionary is empty"
+        raise InputError(f"{missing}; give a file that '--save-dictionary' wrote.") from None
     except IsADirectoryError:
         raise InputError(f"{name}: this is a folder; give a file that '--save-dictionary' wrote.") from None
     except (OSError, ValueError) as error:
