@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from collections.abc import Iterator
@@ -72,6 +73,26 @@ def test_an_option_that_is_none_is_a_sentence(index: SeedIndex, name: str, hint:
     for search in (warpseed.find_kmers, iter_kmer_hits):
         with pytest.raises(InputError, match=rf"^the option '{name}' is not known: {hint}$"):
             search(index, ["ACGT"], **options)
+
+
+WATCHED = {
+    name: call
+    for name, call in ((name, getattr(warpseed, name)) for name in warpseed.__all__)
+    if inspect.isfunction(call) and "watch" in inspect.signature(call).parameters
+}
+"""The public functions that take a stopwatch."""
+
+
+@pytest.mark.parametrize("watch", [3, 0, True, Stopwatch, "watch"])
+@pytest.mark.parametrize("name", WATCHED)
+def test_a_watch_that_is_none_is_a_sentence(tmp_path: Path, name: str, watch: Any) -> None:
+    """Before anything is read."""
+    call, missing = WATCHED[name], tmp_path / "missing"
+    given = ["paper"] if name == "add_parts" else [missing] * name.startswith(("find", "iter"))
+    sentence = f"watch is {watch!r}, but a warpseed.compute.stopwatch.Stopwatch was expected, or None."
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
+        call(missing, *given, watch=watch)
+    assert len(WATCHED) == 10
 
 
 @pytest.mark.parametrize(

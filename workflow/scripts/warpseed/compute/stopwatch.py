@@ -7,8 +7,11 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["Stopwatch", "check_stage"]
+from warpseed.errors import InputError
+
+__all__ = ["Stopwatch", "check_stage", "checked_watch"]
 
 _LOGGER = logging.getLogger(__name__)
 _LONG = 1.0
@@ -99,3 +102,10 @@ def check_stage(name: str) -> None:
     """Raise ValueError unless `name` can be a stage: small letters and underscores, a letter first."""
     if not _STAGE.fullmatch(name):
         raise ValueError(f"{name!r} is no name of a stage: small letters and underscores are expected")
+
+
+def checked_watch(watch: Any) -> Stopwatch:
+    """The stopwatch that a caller gives, or a new one for None; InputError for anything else."""
+    if watch is not None and not isinstance(watch, Stopwatch):
+        raise InputError(f"watch is {watch!r:.60}, but a warpseed.compute.stopwatch.Stopwatch was expected, or None.")
+    return Stopwatch() if watch is None else watch

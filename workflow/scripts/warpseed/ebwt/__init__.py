@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from warpseed.batches import OptionArguments, check_source, checked_options
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.matrix import DistanceMatrix
     from warpseed.ebwt.transform import Transform
     from warpseed.ebwt.words import Words
@@ -47,13 +47,13 @@ def ebwt_transform(
     MemoryLimitError : there is not enough memory
     DeviceError : a GPU is asked for, and none answers
     """
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.search import check_target, search
 
     checked = checked_options(options, ("watch",))
+    watch = checked_watch(watch)
     check_target(checked)
     words = _words_from(sequences)
-    found = search(words, checked, transform=True, distances=False, watch=watch or Stopwatch()).transform
+    found = search(words, checked, transform=True, distances=False, watch=watch).transform
     assert found is not None
     return found
 
@@ -68,14 +68,14 @@ def ebwt_distances(
     DistanceMatrix, with names as `warpseed.ebwt.matrix.labels_of` makes them of those that are given, of strings "0",
     "1", …
     """
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.matrix import DistanceMatrix, labels_of
     from warpseed.ebwt.search import check_target, search
 
     checked = checked_options(options, ("watch",))
+    watch = checked_watch(watch)
     check_target(checked)
     words = _words_from(sequences)
-    found = search(words, checked, transform=False, distances=True, watch=watch or Stopwatch()).distances
+    found = search(words, checked, transform=False, distances=True, watch=watch).distances
     assert found is not None
     return DistanceMatrix(labels_of(words.names.decoded()), found, words.lengths)
 

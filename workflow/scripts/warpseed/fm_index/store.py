@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from warpseed.compute.machine import usable_cores
-from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index import checks
 from warpseed.fm_index.checksum import checksum
@@ -152,7 +152,7 @@ def add_parts(
 
     chosen, gpu = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
-    watch, began = watch or Stopwatch(), time.perf_counter()
+    watch, began = checked_watch(watch), time.perf_counter()
     with _folder(folder) as (path, number), _sole_writer(path, number):
         with watch.stage("load"):
             read = _inode(number)

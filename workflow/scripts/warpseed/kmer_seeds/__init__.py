@@ -28,10 +28,10 @@ from warpseed.batches import (
     opened,
 )
 from warpseed.compute.devices import devices_of
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.kmer_seeds.search import Cut, KmerSearch
     from warpseed.output.columns import DeviceColumns
@@ -121,6 +121,7 @@ def iter_kmer_hits(
     A batch has some hundred thousand hits at most, or some millions of one k-mer, which may have more of them in the
     next batch.
     """
+    watch = checked_watch(watch)
     search = kmer_search(index, k=k, step=step, max_mismatches=max_mismatches, **options)
     return (hits for hits, _ in iter_hits(kmers, search, watch=watch))
 
@@ -195,12 +196,11 @@ def find_kmers(
     DeviceError : device='gpu', and no GPU answers
     MemoryLimitError : with on_device, the hits do not fit the GPU
     """
-    from warpseed.compute.stopwatch import Stopwatch
-
+    watch = checked_watch(watch)
     search = kmer_search(index, k=k, step=step, max_mismatches=max_mismatches, **options)
     if check_flag("on_device", on_device):
         if k is not None and lies_on_device(kmers):
             raise InputError(f"k is {k}, but of letters on a GPU each query is a k-mer: cut them there; leave out k.")
-        return find_on_device(kmers, search, watch=watch or Stopwatch())
-    queries, found = find_all(kmers, search, watch=watch or Stopwatch())
+        return find_on_device(kmers, search, watch=watch)
+    queries, found = find_all(kmers, search, watch=watch)
     return search.hits(queries, found, 0, False)

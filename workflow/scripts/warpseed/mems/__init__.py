@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from warpseed.batches import OptionArguments, Source, checked_options, find_all, find_on_device, iter_hits, opened
 from warpseed.compute.devices import devices_of
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.mems.search import MemSearch
     from warpseed.output.columns import DeviceColumns
@@ -97,6 +97,7 @@ def iter_mem_hits(
     **options: Unpack[OptionArguments],
 ) -> Iterator[Hits]:
     """As `find_mems`, batch by batch in query order, for inputs whose matches need not fit in memory."""
+    watch = checked_watch(watch)
     search = mem_search(
         index, min_length=min_length, kind=kind, both_strands=both_strands, max_occurrences=max_occurrences, **options
     )  # fmt: skip
@@ -180,12 +181,11 @@ def find_mems(
     DeviceError : a GPU is asked for, and none answers
     MemoryLimitError : with on_device, the matches do not fit the GPU
     """
-    from warpseed.compute.stopwatch import Stopwatch
-
+    watch = checked_watch(watch)
     search = mem_search(
         index, min_length=min_length, kind=kind, both_strands=both_strands, max_occurrences=max_occurrences, **options
     )  # fmt: skip
     if check_flag("on_device", on_device):
-        return find_on_device(reads, search, watch=watch or Stopwatch())
-    queries, found = find_all(reads, search, watch=watch or Stopwatch())
+        return find_on_device(reads, search, watch=watch)
+    queries, found = find_all(reads, search, watch=watch)
     return search.hits(queries, found, 0, False)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from warpseed.batches import OptionArguments, Source, checked_options, find_all, find_on_device, iter_hits, opened
 from warpseed.compute.devices import devices_of
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import InputError, check_flag, check_number
 
 if TYPE_CHECKING:
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.fm_index.layout import SeedIndex
     from warpseed.one_error.search import ReadSearch
     from warpseed.output.columns import DeviceColumns
@@ -90,6 +90,7 @@ def iter_read_hits(
     **options: Unpack[OptionArguments],
 ) -> Iterator[Hits]:
     """As `find_reads`, batch by batch in query order, for inputs whose placements need not fit in memory."""
+    watch = checked_watch(watch)
     search = read_search(
         index, max_edits=max_edits, both_strands=both_strands, report=report, keep_reads=keep_reads, **options
     )
@@ -170,8 +171,7 @@ def find_reads(
     DeviceError : device='gpu', and no GPU answers
     MemoryLimitError : with on_device, the placements do not fit the GPU
     """
-    from warpseed.compute.stopwatch import Stopwatch
-
+    watch = checked_watch(watch)
     search = read_search(
         index, max_edits=max_edits, both_strands=both_strands, report=report, keep_reads=keep_reads, **options
     )
@@ -181,6 +181,6 @@ def find_reads(
                 "on_device=True leaves all placements on the GPU, without their reads, but report is "
                 f"{report!r} and keep_reads {keep_reads!r}; give report='all' and keep_reads=False."
             )
-        return find_on_device(reads, search, watch=watch or Stopwatch())
-    queries, found = find_all(reads, search, watch=watch or Stopwatch())
+        return find_on_device(reads, search, watch=watch)
+    queries, found = find_all(reads, search, watch=watch)
     return search.hits(queries, found, 0, False)

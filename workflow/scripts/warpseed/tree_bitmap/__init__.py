@@ -23,13 +23,13 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from warpseed.batches import OptionArguments, check_source, checked_options, single_gpu
+from warpseed.compute.stopwatch import Stopwatch, checked_watch
 from warpseed.errors import InputError, check_flag
 
 if TYPE_CHECKING:
     import numpy as np
 
     from warpseed.batches import Source
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.tree_bitmap.dictionary import Dictionary
     from warpseed.tree_bitmap.on_device import DeviceMatches
     from warpseed.tree_bitmap.search import Matches
@@ -104,7 +104,6 @@ def match_stream(
     MemoryLimitError : the stream does not fit the device
     DeviceError : a GPU is asked for, and none answers
     """
-    from warpseed.compute.stopwatch import Stopwatch
     from warpseed.sequences.queries import read_queries
     from warpseed.tree_bitmap.search import checked_request, match
     from warpseed.tree_bitmap.stream import stream_of
@@ -114,8 +113,8 @@ def match_stream(
         raise InputError("max_hits is given, but a k-mer of a stream has no hits; leave it out.")
     if not check_flag("on_device", on_device):
         check_source(stream)
+    watch = checked_watch(watch)
     request = checked_request(k, dictionary, seed_length, grows, checked, max_edits)
-    watch = watch or Stopwatch()
     if on_device:
         device = single_gpu(checked)
         from warpseed.tree_bitmap.gpu_matches import match_on_device
