@@ -102,9 +102,10 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
                 first = part.begin[1] if word == part.begin[0] else lengths[word] * (word < part.begin[0])
                 last = part.end[1] if word == part.end[0] else lengths[word] * (word < part.end[0])
                 have[part.first_word // 32, word] = last - first
-                is_whole = part.whole.start <= word < part.whole.stop
-                assert is_whole == (last - first == lengths[word]) and is_whole + (word in part.cut) <= 1
-                assert is_whole or word in part.cut or last == first, number
+                is_complete = part.complete_words.start <= word < part.complete_words.stop
+                is_split = word in part.split_words
+                assert is_complete == (last - first == lengths[word]) and is_complete + is_split <= 1
+                assert is_complete or is_split or last == first, number
         total += have
         of_devices.append(have[looked_at].sum() + sets[[part.first_word // 32 for part in mine]].sum())
     assert (total == lengths).all()
@@ -135,11 +136,11 @@ def test_a_part_is_split_by_words(part: Part, count: int) -> None:
     assert (parts[0].begin, parts[-1].end) == (part.begin, part.end) and 1 <= len(parts) <= count
     assert all(one.end == other.begin and one.end[1] == 0 for one, other in pairwise(parts))
     assert all(one.begin < one.end and one.first_word == part.first_word for one in parts)
-    assert {word for one in parts for word in one.cut} == part.cut
-    whole = [word for one in parts for word in range(1_000)[one.whole]]
-    assert whole == [*range(1_000)[part.whole]]
+    assert {word for one in parts for word in one.split_words} == part.split_words
+    complete = [[*range(1_000)[one.complete_words]] for one in parts]
+    assert sum(complete, []) == [*range(1_000)[part.complete_words]]
     if part.end[0] > 8:
-        assert len(parts) == count and max(len(range(1_000)[one.whole]) for one in parts) <= -(-100 // count) + 1
+        assert len(parts) == count and max(map(len, complete)) <= -(-100 // count) + 1
 
 
 @pytest.mark.parametrize(("count", "words"), SIZES)
@@ -179,8 +180,9 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
     total, every = np.zeros((m, m), np.int64), gaps_with(np.asarray(colours), m)
     for part in (part for parts in gpu_parts.parts_of(words.lengths, devices) for part in parts):
         counts = np.asarray(gpu_counts.count_gaps(ranked, part.split(1 + devices))).astype(np.int64)
-        assert counts[part.whole].tolist() == every[part.whole].tolist()
-        assert not counts[[word for word in range(m) if word not in {*range(m)[part.whole], *part.cut}]].any()
+        complete = part.complete_words
+        assert counts[complete].tolist() == every[complete].tolist()
+        assert not counts[[word for word in range(m) if word not in {*range(m)[complete], *part.split_words}]].any()
         total += counts
     assert total.tolist() == every.tolist()
 
@@ -387,7 +389,7 @@ def test_what_devices_bring_each_other(
             most = -(-len(values) // len(devices)) if are_locked else len(values)
             assert sum(parts_taken) == len(values) and max(parts_taken) == most
     # Of a word that is cut, by as many devices as have it, less the first, which adds up.
-    having = [word for mine in parts for part in mine for word in part.cut]
+    having = [word for mine in parts for part in mine for word in part.split_words]
     assert sum(cut) == len(having) - len(set(having)) and cut[-1] == 0
     assert gpus.where("take_apart") == [*devices] if not several else set(gpus.where("take_apart")) == set(devices)
 

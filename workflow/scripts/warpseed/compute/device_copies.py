@@ -272,8 +272,8 @@ def joined_from(values: Sequence[Any], mine: int) -> Any:
     which lies there, if the others are empty."""
     if sum(map(len, values)) == len(values[mine]):
         return values[mine]
-    whole, first = cupy().empty(sum(map(len, values)), values[0].dtype), 0
+    joined, first = cupy().empty(sum(map(len, values)), values[0].dtype), 0
     for value in values:
-        from_device(value, whole[first : first + len(value)])
+        from_device(value, joined[first : first + len(value)])
         first += len(value)
-    return whole
+    return joined

@@ -132,10 +132,10 @@ def count_gaps(
     """
     m, first_word = len(ranked.cuts), parts[0].first_word
     counts = cupy().zeros((m, min(WORDS, m - first_word)), np.uint32)
-    slabs, whole = _slabs_of(ranked, first_word), Part(first_word, parts[0].begin, parts[-1].end)
+    slabs, undivided = _slabs_of(ranked, first_word), Part(first_word, parts[0].begin, parts[-1].end)
     kept = _KEPT if len(parts) > 1 else 1
     for slab in slabs[:-kept]:
-        _count_slab(ranked, slab, _make_sets(ranked, slab, first_word), whole, counts)
+        _count_slab(ranked, slab, _make_sets(ranked, slab, first_word), undivided, counts)
     made = [_make_sets(ranked, slab, first_word) for slab in slabs[-kept:]]
     for part in parts:
         for slab, sets in zip(slabs[-kept:], made, strict=True):
@@ -223,11 +223,11 @@ def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any
     if m <= WORDS:
         return colours, xp.empty(0, np.uint64)
     masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
-    whole = -(-len(masks) // LANES) * LANES  # (whole warps)
-    launch(mark_members, whole, BLOCK, colours, first_word, masks, counts)
+    threads = -(-len(masks) // LANES) * LANES  # (whole warps)
+    launch(mark_members, threads, BLOCK, colours, first_word, masks, counts)
     ends = xp.cumsum(counts, dtype=np.uint32)
     members, times = xp.empty(size, np.uint16), xp.empty(len(masks), np.uint64)
-    launch(take_members, whole, BLOCK, colours, first_word, masks, ends, times, members)
+    launch(take_members, threads, BLOCK, colours, first_word, masks, ends, times, members)
     return members, times
 
 

@@ -115,11 +115,11 @@ def shared_distances(
         if not parts[number]:
             return None
         with marked_on_device(mine) as mark:
-            whole = colours[0]
+            all_colours = colours[0]
             if len(devices) > 1:
-                whole = joined_from(colours, number)
+                all_colours = joined_from(colours, number)
                 mark("device_to_device")
-            made = _count(whole, ordered[number].words, parts[number], send, last_in)
+            made = _count(all_colours, ordered[number].words, parts[number], send, last_in)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -159,11 +159,11 @@ def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
 def _count(
     colours: Any, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None], last_in: int
 ) -> _Counted:
-    """Count some parts on the current device, and make distances of each word that is whole.
+    """Count some parts on the current device, and make distances of each word of which all gaps are in one.
 
     Parameters
     ----------
-    send : called with the distances and a part, when those of its whole words are made
+    send : called with the distances and a part, when those of its complete words are made
     last_in : parts in which that is done of the last one; of each one before that of half as many as of the next
     """
     m = len(words.offsets) - 1
@@ -172,12 +172,12 @@ def _count(
     made = _Counted(ranked, words.offsets, distances, {})
 
     def done(counts: Any, part: Part) -> None:
-        _put_distances(made, counts[part.whole], part)
+        _put_distances(made, counts[part.complete_words], part)
         send(distances, part)
 
     for left, part in zip(reversed(range(len(parts))), parts, strict=True):
         counts = count_gaps(ranked, part.split(max(1, last_in >> left)), done)
-        made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.cut)
+        made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.split_words)
     return made
 
 
@@ -190,18 +190,18 @@ def _rests_of(counted: Sequence[_Counted | None], number: int) -> Iterator[tuple
 
 
 def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
-    """Make distances, in both halves of the matrix, of what was counted for the whole words of a part.
+    """Make distances, in both halves of the matrix, of what was counted for the complete words of a part.
 
     counts : uint32[words, k]
     """
     squares = -(-counts.shape[0] // LANES) * -(-counts.shape[1] // LANES)
-    read = counts, part.whole.start, part.first_word, made.offsets, made.ranked.firsts, made.ranked.lasts
+    read = counts, part.complete_words.start, part.first_word, made.offsets, made.ranked.firsts, made.ranked.lasts
     launch(put_distances, squares * SQUARE, SQUARE, *read, made.distances)
 
 
 def _send(distances: Any, part: Part, found: np.ndarray, threads: int) -> None:
     """Send to the host what `_put_distances` has made."""
-    m, rows, first_word = len(found), part.whole, part.first_word
+    m, rows, first_word = len(found), part.complete_words, part.first_word
     members = slice(first_word, min(first_word + WORDS, m))
     for begin in range(rows.start // WORDS * WORDS, rows.stop, WORDS):
         some = slice(max(begin, rows.start), min(begin + WORDS, rows.stop))

@@ -38,14 +38,14 @@ class Part(NamedTuple):
     """(word, rank) of the one behind the last"""
 
     @property
-    def whole(self) -> slice:
-        """The words of which all gaps are there."""
+    def complete_words(self) -> slice:
+        """The words of which all gaps are in the part."""
         first = self.begin[0] + (self.begin[1] > 0)
         return slice(first, max(first, self.end[0]))
 
     @property
-    def cut(self) -> set[int]:
-        """The words of which some are there, and others on another device."""
+    def split_words(self) -> set[int]:
+        """The words of which some gaps are in the part, and others in another one."""
         return {word for word, rank in (self.begin, self.end) if rank > 0}
 
     def split(self, count: int) -> list[Part]:
@@ -67,10 +67,10 @@ def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))
     work = _Work(lengths, of_chunks @ _looked_at(chunks), _work_of_sets(of_chunks))
     again = int(work.sets.max())  # (of members that two devices count for, both make the sets)
-    whole, gaps = int(work.gaps.sum() + work.sets.sum()) + (devices - 1) * again, int(work.gaps.sum())
+    total_work, gaps = int(work.gaps.sum() + work.sets.sum()) + (devices - 1) * again, int(work.gaps.sum())
     places = [(0, 0, 0)]
     for number in range(1, devices):
-        wanted = _place(work, whole * number // devices - (number - 1) * again, gaps // devices // _NEAR)
+        wanted = _place(work, total_work * number // devices - (number - 1) * again, gaps // devices // _NEAR)
         places.append(max(wanted, places[-1]))
     return [_parts_between(first, last, m) for first, last in pairwise([*places, (chunks, 0, 0)])]
 
@@ -123,4 +123,4 @@ def _parts_between(first: tuple[int, int, int], last: tuple[int, int, int], m: i
         end = last[1:] if chunk == last[0] else (m, 0)
         if begin < end:
             parts.append(Part(chunk * WORDS, begin, end))
-    return sorted(parts, key=lambda part: part.whole.start - part.whole.stop)
+    return sorted(parts, key=lambda part: part.complete_words.start - part.complete_words.stop)
