@@ -218,7 +218,7 @@ def test_what_fails_on_one_device_reaches_the_caller(
 def test_memory_that_runs_short_on_another_device_is_one_sentence(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(values: Any, mine: int) -> Any:
+    def full(values: Any, here: int) -> Any:
         raise device.cupy().cuda.memory.OutOfMemoryError(*(() if gpus else (1 << 40, 1 << 30)))
 
     monkeypatch.setattr(gpu_distances, "joined_from", full)

@@ -232,9 +232,9 @@ def test_what_failed_on_another_device_is_let_go_at_once(device: Device) -> None
 def test_stages_come_in_the_order_of_the_devices(device: Device) -> None:
     watch, names = Stopwatch(), ["d", "a", "c", "b"]
 
-    def serve(index: int, mine: Stopwatch) -> None:
+    def serve(index: int, watch_here: Stopwatch) -> None:
         for name in names[index : index + 3]:
-            mine.add(name, 1.0 + index)
+            watch_here.add(name, 1.0 + index)
 
     device_batches.serve_devices((0, 1), serve, watch)
     assert list(watch.seconds.items()) == [("d", 1.0), ("a", 2.0), ("c", 2.0), ("b", 2.0)]

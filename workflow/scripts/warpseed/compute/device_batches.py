@@ -140,10 +140,10 @@ def serve_devices(
     """
 
     def there(index: int) -> tuple[Stopwatch, _Result]:
-        mine = watch if len(devices) == 1 else Stopwatch()
+        watch_here = watch if len(devices) == 1 else Stopwatch()
         try:
             with on_device(devices[index]):
-                return mine, serve(index, mine)
+                return watch_here, serve(index, watch_here)
         except BaseException:
             failed()
             raise
@@ -163,8 +163,8 @@ def serve_devices(
     finally:
         wait(others)
         others.clear()  # an error would be held by itself, and with it all that its frames hold
-    for stage in dict.fromkeys(stage for mine, _ in served for stage in mine.seconds):
-        watch.add(stage, max(mine.seconds.get(stage, 0.0) for mine, _ in served))
+    for stage in dict.fromkeys(stage for each, _ in served for stage in each.seconds):
+        watch.add(stage, max(each.seconds.get(stage, 0.0) for each, _ in served))
     return [result for _, result in served]
 
 
@@ -172,10 +172,10 @@ def take_step(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result],
     """As `serve_devices`, each on this thread's own stream there: what was given to it is done on return, on every
     device, and what was sent to the host is there, also where one of them has failed."""
 
-    def there(number: int, mine: Stopwatch) -> _Result:
+    def there(number: int, watch_here: Stopwatch) -> _Result:
         with on_own_stream(0):
             try:
-                return work(number, mine)
+                return work(number, watch_here)
             except BaseException:
                 wait_for_sent()
                 raise
@@ -230,9 +230,9 @@ def run_batches(
     deal = _Deal(count)
     share = share_of(count, len(devices))
 
-    def serve(number: int, mine: Stopwatch) -> list[tuple[int, _Result]]:
+    def serve(number: int, watch_here: Stopwatch) -> list[tuple[int, _Result]]:
         results: list[tuple[int, _Result]] = []
-        run = start(mine)
+        run = start(watch_here)
         wanted = max(1, min(LARGEST_BATCH, share))
         size = max(1, min(wanted, free_memory() // (2 * max(1, bytes_each))))
         if size < wanted:

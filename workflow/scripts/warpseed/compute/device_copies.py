@@ -267,11 +267,13 @@ def from_device(value: Any, out: Any = None) -> Any:
     return here
 
 
-def joined_from(values: Sequence[Any], mine: int) -> Any:
-    """Arrays of several devices, one behind the other, in one of the current device. That is the one of number `mine`,
-    which lies there, if the others are empty."""
-    if sum(map(len, values)) == len(values[mine]):
-        return values[mine]
+def joined_from(values: Sequence[Any], here: int) -> Any:
+    """Concatenate arrays of several devices on the current one.
+
+    `values[here]` lies there already, and is itself returned if all others are empty.
+    """
+    if sum(map(len, values)) == len(values[here]):
+        return values[here]
     joined, first = cupy().empty(sum(map(len, values)), values[0].dtype), 0
     for value in values:
         from_device(value, joined[first : first + len(value)])

@@ -191,8 +191,8 @@ class _Line(Generic[_Work, _Result]):
         slowest: dict[str, float] = {}
         for device in self.devices:
             both = Stopwatch()
-            for mine in device.watches:
-                for stage, seconds in mine.seconds.items():
+            for each in device.watches:
+                for stage, seconds in each.seconds.items():
                     both.add(stage, seconds)
             slowest |= {stage: max(seconds, slowest.get(stage, 0.0)) for stage, seconds in both.seconds.items()}
         for stage, seconds in slowest.items():

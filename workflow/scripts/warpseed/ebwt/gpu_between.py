@@ -104,10 +104,10 @@ def find_last(positions, cuts, stretch, last):
 @scalar
 def later_members(before, word, first_word, lane):
     """The members whose last rank was behind that of a word, where that had one: bits of a lane."""
-    mine, bits, words = before[word], uint64(0), int64(before.shape[0])
+    rank, bits, words = before[word], uint64(0), int64(before.shape[0])
     for bit in range(int64(WORDS >> LANES_BITS)):
         other = int64(first_word) + bit * int64(LANES) + lane
-        if other < words and before[other] > mine:
+        if other < words and before[other] > rank:
             bits |= uint64(1) << uint64(bit)
     return bits
 
@@ -228,8 +228,8 @@ def counted(read, marks, gaps, known, how):
     stops, lane = uint32(0), uint32(LANES)
     while i < end:
         if lane == uint32(LANES):
-            mine, lane = i + uint64(thread & uint32(LANES - 1)), uint32(0)
-            stops = time_of(times, uint32(positions[mine] - first_rank)) if mine < end else uint32(0)
+            place, lane = i + uint64(thread & uint32(LANES - 1)), uint32(0)
+            stops = time_of(times, uint32(positions[place] - first_rank)) if place < end else uint32(0)
         start_a, stop_a = start, stop_of(stops, lane, True, start)
         start_b = uint32(stop_a + own)
         stop_b = stop_of(stops, lane + uint32(1), i + uint64(1) < end, start_b)
@@ -350,11 +350,11 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     lane, row = int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.threadIdx.x) >> int64(LANES_BITS)
     across = (columns + int64(LANES - 1)) >> int64(LANES_BITS)
     u, v = (block // across) << int64(LANES_BITS), (block % across) << int64(LANES_BITS)
-    member, mine = int64(first_word) + v + lane, int64(first_row) + u + lane
+    member, word_there = int64(first_word) + v + lane, int64(first_row) + u + lane
     # All members are of one chunk.
-    is_mine = u + lane < rows and is_counted(mine, int64(first_word), words)
-    rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
-    is_among = mine // int64(WORDS) == int64(first_word) // int64(WORDS)
+    is_counted_there = u + lane < rows and is_counted(word_there, int64(first_word), words)
+    rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_counted_there))
+    is_among = word_there // int64(WORDS) == int64(first_word) // int64(WORDS)
     of_member = ends_of(min(member, words - int64(1)), offsets, firsts, lasts)
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
         word = int64(first_row) + u + i
@@ -366,5 +366,5 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
             square[i * int64(_SQUARE_ROW) + lane] = made
     cuda.syncthreads()
     for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        if is_mine and not is_among and v + i < columns:
-            distances[int64(first_word) + v + i, mine] = square[lane * int64(_SQUARE_ROW) + i]
+        if is_counted_there and not is_among and v + i < columns:
+            distances[int64(first_word) + v + i, word_there] = square[lane * int64(_SQUARE_ROW) + i]

@@ -102,8 +102,8 @@ def shared_distances(
     m, made_type = len(words.offsets) - 1, distance_type(words.longest)
     found = locked(m * m, made_type, threads, LEAST_LOCKED).reshape(m, m)
 
-    def colour(number: int, mine: Stopwatch) -> Any:
-        with time_on_device(mine, "distances"):
+    def colour(number: int, watch_here: Stopwatch) -> Any:
+        with time_on_device(watch_here, "distances"):
             return colours_of(ordered[number].words, ordered[number].order)
 
     last_in = min(max(1, found.itemsize * m * min(m, WORDS) // _SENT), _MOST_PARTS)
@@ -111,10 +111,10 @@ def shared_distances(
     def send(distances: Any, part: Part) -> None:
         _send(distances, part, found, threads)
 
-    def count(number: int, mine: Stopwatch) -> _Counted | None:
+    def count(number: int, watch_here: Stopwatch) -> _Counted | None:
         if not parts[number]:
             return None
-        with marked_on_device(mine) as mark:
+        with marked_on_device(watch_here) as mark:
             all_colours = colours[0]
             if len(devices) > 1:
                 all_colours = joined_from(colours, number)
@@ -125,12 +125,12 @@ def shared_distances(
             mark("device_to_host")
         return made
 
-    def join(number: int, mine: Stopwatch) -> None:
+    def join(number: int, watch_here: Stopwatch) -> None:
         """Of words of which several devices have some gaps, the first of these adds up what all have counted."""
         made = counted[number]
         if made is None:
             return
-        with marked_on_device(mine) as mark:
+        with marked_on_device(watch_here) as mark:
             for (first_word, word), counts in _rests_of(counted, number):
                 rest = Part(first_word, (word, 0), (word + 1, 0))
                 summed = sum(map(from_device, counts[1:]), counts[0])

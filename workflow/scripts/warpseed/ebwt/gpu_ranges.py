@@ -95,8 +95,8 @@ def order_shared(
     parts, occur = _brought(words, devices, threads, watch, meanwhile)
     colours: list[Any] = [None for _ in devices]
 
-    def begin(number: int, mine: Stopwatch) -> Ordering:
-        with marked_on_device(mine) as mark:
+    def begin(number: int, watch_here: Stopwatch) -> Ordering:
+        with marked_on_device(watch_here) as mark:
             codes, offsets = (joined_from(each, number) for each in zip(*parts, strict=True))
             if len(devices) > 1:
                 mark("device_to_device")
@@ -106,14 +106,14 @@ def order_shared(
             def colour(order: Any) -> None:
                 colours[number] = colours_of(there, order) if with_colours else None
 
-            made = begin_order(there, np.logical_or.reduce(occur), mine, number, len(devices), colour)
+            made = begin_order(there, np.logical_or.reduce(occur), watch_here, number, len(devices), colour)
             if not made.is_open:
                 _colour_again(made, colours[number])
             mark("order")
         return made
 
-    def colour_again(number: int, mine: Stopwatch) -> None:
-        with time_on_device(mine, "order"):
+    def colour_again(number: int, watch_here: Stopwatch) -> None:
+        with time_on_device(watch_here, "order"):
             _colour_again(made[number], colours[number])
 
     made = take_step(devices, begin, watch)
@@ -140,12 +140,12 @@ def _brought(
     of several devices take longer."""
     takers = len(devices) if is_locked(words.codes) else 1
 
-    def bring(number: int, mine: Stopwatch) -> tuple[Letters, np.ndarray]:
+    def bring(number: int, watch_here: Stopwatch) -> tuple[Letters, np.ndarray]:
         def part_of(values: np.ndarray) -> np.ndarray:
             first, last = (len(values) * min(end, takers) // takers for end in (number, number + 1))
             return values[first:last]
 
-        with marked_on_device(mine) as mark:
+        with marked_on_device(watch_here) as mark:
             part = sent_from_host(Letters(part_of(words.codes), part_of(words.offsets)), threads)
             mark("host_to_device")
             occurs = letters_in(part.codes)
@@ -166,25 +166,25 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
     whether there was anything to do
     """
 
-    def tell_all(number: int, mine: Stopwatch) -> Any:
-        with time_on_device(mine, "order"):
+    def tell_all(number: int, watch_here: Stopwatch) -> Any:
+        with time_on_device(watch_here, "order"):
             rank_all(made[number])
             # (A copy: this device may go on, and change its order, while others still read what they are told.)
             return _told(made[number], made[number].order[made[number].range].copy())
 
-    def go_on(number: int, mine: Stopwatch) -> Any:
-        with marked_on_device(mine) as mark:
+    def go_on(number: int, watch_here: Stopwatch) -> Any:
+        with marked_on_device(watch_here) as mark:
             for places, ranks in (*told[:number], *told[number + 1 :]):
                 made[number].ranks[from_device(places)] = from_device(ranks)
             if len(devices) > 1:
                 mark("device_to_device")
-            order_further(made[number], mine)
+            order_further(made[number], watch_here)
             told_here = _told(made[number], made[number].order[made[number].rows])
             mark("order")
         return told_here
 
-    def end(number: int, mine: Stopwatch) -> None:
-        with time_on_device(mine, "order"):
+    def end(number: int, watch_here: Stopwatch) -> None:
+        with time_on_device(watch_here, "order"):
             end_order(made[number])
 
     is_open = any(each.is_open for each in made)
@@ -215,9 +215,9 @@ def transform_to_host(
     """
     last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 
-    def make(number: int, mine: Stopwatch) -> Any:
+    def make(number: int, watch_here: Stopwatch) -> Any:
         words, order, first, _ = ordered[number]
-        with marked_on_device(mine) as mark:
+        with marked_on_device(watch_here) as mark:
             made, indices = cupy().empty(len(order), np.uint8), cupy().full(len(words.offsets) - 1, -1, np.int64)
             before = letters_before(words)
             for part in _parts_to_send(len(order)):
@@ -250,8 +250,8 @@ def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: i
     """The whole order, uint32[N]."""
     order = locked(sum(len(each.order) for each in ordered), np.uint32, threads)
 
-    def bring(number: int, mine: Stopwatch) -> None:
-        with time_on_device(mine, "device_to_host"):
+    def bring(number: int, watch_here: Stopwatch) -> None:
+        with time_on_device(watch_here, "device_to_host"):
             copied_to_host(ordered[number].order, threads, order[ordered[number].ranks])
 
     take_step(devices, bring, watch)

@@ -89,7 +89,7 @@ def mark_members(colours, first_word, masks, counts):
     masks, counts : uint32[ceil(k / LANES)]
     """
     i = int64(cuda.grid(1))
-    lane, mine = i & int64(LANES - 1), uint32(0)
+    lane, mask_here = i & int64(LANES - 1), uint32(0)
     first = ((i - lane) << int64(LANES_BITS)) + lane
     for other in range(0, LANES, _READ_AT_ONCE):
         rank = first + (int64(other) << int64(LANES_BITS))
@@ -99,13 +99,13 @@ def mark_members(colours, first_word, masks, counts):
         d = is_member(colours, rank + int64(3 * LANES), first_word)
         mask_a, mask_b = cuda.ballot_sync(ALL_LANES, a), cuda.ballot_sync(ALL_LANES, b)
         mask_c, mask_d = cuda.ballot_sync(ALL_LANES, c), cuda.ballot_sync(ALL_LANES, d)
-        mine = uint32(mask_a) if lane == int64(other) else mine
-        mine = uint32(mask_b) if lane == int64(other + 1) else mine
-        mine = uint32(mask_c) if lane == int64(other + 2) else mine
-        mine = uint32(mask_d) if lane == int64(other + 3) else mine
+        mask_here = uint32(mask_a) if lane == int64(other) else mask_here
+        mask_here = uint32(mask_b) if lane == int64(other + 1) else mask_here
+        mask_here = uint32(mask_c) if lane == int64(other + 2) else mask_here
+        mask_here = uint32(mask_d) if lane == int64(other + 3) else mask_here
     if i < masks.shape[0]:
-        masks[i] = mine
-        counts[i] = uint32(cuda.popc(mine))
+        masks[i] = mask_here
+        counts[i] = uint32(cuda.popc(mask_here))
 
 
 @kernel

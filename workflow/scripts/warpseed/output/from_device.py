@@ -267,12 +267,12 @@ def find_results(
     """
     watch, count, devices = options.watch or Stopwatch(), len(queries.lengths), len(options.devices)
 
-    def begin(mine: Stopwatch) -> Callable[[int, int], Found | _There]:
-        search = start(mine)
+    def begin(watch_here: Stopwatch) -> Callable[[int, int], Found | _There]:
+        search = start(watch_here)
 
         def run(first: int, last: int) -> Found | _There:
             if takes_device:
-                with brought(queries, first, last, options.threads_each, mine) as part:
+                with brought(queries, first, last, options.threads_each, watch_here) as part:
                     found = search(part)
             else:
                 found = search(part_of(queries, first, last))
@@ -284,7 +284,7 @@ def find_results(
             if last - first == share_of(count, devices) or (devices > 1 and last == count):
                 counts = found.counts.astype(np.int64, copy=False)  # here, where a batch may be halved yet
                 return _There(current_device(), found._replace(counts=counts))
-            with mine.stage("device_to_host"):
+            with watch_here.stage("device_to_host"):
                 return found.found(options.threads_each)
 
         return run

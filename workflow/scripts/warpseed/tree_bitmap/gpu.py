@@ -237,9 +237,9 @@ def _answer(
     require_room(len(devices) * len(codes), f"To search {len(codes):,} places")
     answers = [np.zeros(len(codes), np.uint8) for _ in devices]
 
-    def search(part: int, mine: Stopwatch) -> None:
+    def search(part: int, watch_here: Stopwatch) -> None:
         kmers = DeviceKmers(k, need.kmers_of(parts), known, grows=grows, part=part, parts=parts)
-        found = _iter_answers(kmers, [codes], mine)
+        found = _iter_answers(kmers, [codes], watch_here)
         _take_greatest(answers[part % len(devices)], found, part < len(devices))
 
     _deal_parts(devices, parts, search, watch)
@@ -255,9 +255,9 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
     parts = gpu_memory.parts_for(devices, need)
     counted: dict[int, KmerCounts] = {}
 
-    def count(part: int, mine: Stopwatch) -> None:
+    def count(part: int, watch_here: Stopwatch) -> None:
         kmers = DeviceKmers(k, need.kmers_of(parts), counting=True, part=part, parts=parts)
-        for _ in _iter_answers(kmers, [codes], mine):
+        for _ in _iter_answers(kmers, [codes], watch_here):
             pass
         counted[part] = kmers.counted()
 
@@ -274,10 +274,10 @@ def count_kmers(codes: np.ndarray, k: int, *, devices: Sequence[int] = (0,), wat
 def _deal_parts(devices: Sequence[int], parts: int, work: Callable[[int, Stopwatch], None], watch: Stopwatch) -> None:
     """Do the work of each part on its device; what a part takes there is free before the next begins."""
 
-    def serve(number: int, mine: Stopwatch) -> None:
+    def serve(number: int, watch_here: Stopwatch) -> None:
         with on_own_stream(0):
             for part in range(number, parts, len(devices)):
-                work(part, mine)
+                work(part, watch_here)
 
     serve_devices(devices, serve, watch)
 

@@ -131,8 +131,8 @@ class DeviceDistances:
     ) -> None:
         self._devices, self._watch = devices, watch
 
-        def build(_: int, mine: Stopwatch) -> Neighbourhood:
-            with on_own_stream(0), time_on_device(mine, "build"):
+        def build(_: int, watch_here: Stopwatch) -> Neighbourhood:
+            with on_own_stream(0), time_on_device(watch_here, "build"):
                 return _neighbourhood(kmers, k, max_edits)
 
         self._near = serve_devices(devices, build, watch)
@@ -142,10 +142,10 @@ class DeviceDistances:
         distances = np.empty(len(codes), np.uint8)
         firsts = range(0, len(codes), BLOCK_BASES)
 
-        def search(number: int, mine: Stopwatch) -> None:
+        def search(number: int, watch_here: Stopwatch) -> None:
             with on_own_stream(0):
                 for first in firsts[number :: len(self._devices)]:
-                    _find_in_block(codes, first, self._near[number], distances, mine)
+                    _find_in_block(codes, first, self._near[number], distances, watch_here)
 
         serve_devices(self._devices, search, self._watch)
         return distances
