@@ -77,7 +77,7 @@ def test_several_devices_find_the_same(gpus: Played | None, name: str) -> None:
                 words.codes
             )
             # (A device may have nothing, where there are less gaps than devices.)
-            assert set(gpus.where("count_between")) == set(gpus.where("cut_positions")) <= set(devices)
+            assert set(gpus.where("count_between")) == set(gpus.where("cut_ranks")) <= set(devices)
             assert len(set(gpus.where("count_between"))) >= min(len(devices), len(words.codes) - 1)
             assert {number for number, _ in gpus.brought} <= set(devices) and (len(devices) > 1 or not gpus.brought)
 

@@ -172,10 +172,10 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
     order = gpu_order.order_of(there, at_once=False)
     colours = there.words_of[order].astype(gpu_counts.colours_type(m))
     ranked = gpu_counts.rank_words(colours, there.offsets)
-    assert sorted(ranked.positions.tolist()) == list(range(len(order)))
+    assert sorted(ranked.ranks_by_word.tolist()) == list(range(len(order)))
     for word in range(m):
         ranks = np.flatnonzero(colours == word)
-        assert ranked.positions[ranked.cuts[word, 0] : ranked.cuts[word, -1]].tolist() == ranks.tolist()
+        assert ranked.ranks_by_word[ranked.cuts[word, 0] : ranked.cuts[word, -1]].tolist() == ranks.tolist()
         assert (ranked.firsts[word], ranked.lasts[word]) == (ranks[0], ranks[-1])
     total, every = np.zeros((m, m), np.int64), gaps_with(np.asarray(colours), m)
     for part in (part for parts in gpu_parts.parts_of(words.lengths, devices) for part in parts):

@@ -155,7 +155,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "number_letters": (words.view(np.uint8), words, words.view(np.uint8), words),
         "put_words": (borders, rows),
         "put_colours": (rows, rows, words.view(np.uint16)),
-        "cut_positions": (rows, borders, 5, borders.reshape(4, 2)),
+        "cut_ranks": (rows, borders, 5, borders.reshape(4, 2)),
         "count_members": (words.view(np.uint16), 64, 2, words.reshape(2, 4)),
         "count_flags": (np.zeros(8, np.bool_), words, rows),
         "put_places": (np.zeros(8, np.bool_), words, borders, rows),

@@ -27,7 +27,7 @@ from warpseed.ebwt.cpu_fast import (
     turn_to_positions,
 )
 from warpseed.ebwt.cpu_ranks import (
-    Ranked,
+    KnownRanks,
     keys_of_order,
     keys_of_ranks,
     known_words,
@@ -186,7 +186,7 @@ class _Order:
         settle_ties(self._order, self._tied, known.ranks, depth, sort_round, self._threads)
         sort_round(-1)
 
-    def _sort_round(self, known: Ranked, depth: int) -> int:
+    def _sort_round(self, known: KnownRanks, depth: int) -> int:
         """Sort all groups once; returns how many ties are gone."""
         spans = spans_of_groups(self._tied, self._size, self._threads)
 
@@ -208,7 +208,7 @@ class _Order:
             self._sort_large_group(known, depth, begin) for _, large in sorted_spans for begin in large
         )
 
-    def _sort_large_group(self, known: Ranked, depth: int, begin: int) -> int:
+    def _sort_large_group(self, known: KnownRanks, depth: int, begin: int) -> int:
         """Sort a group that is larger than the room of a thread; returns how many ties are gone."""
         end = border_behind(self._tied, begin + 1)
         positions, size = self._order[begin:end], end - begin

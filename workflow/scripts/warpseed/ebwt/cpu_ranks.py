@@ -29,7 +29,7 @@ from warpseed.compute.groups import (
 from warpseed.compute.sorting import sort_all
 
 __all__ = [
-    "Ranked",
+    "KnownRanks",
     "keys_of_order",
     "keys_of_ranks",
     "known_words",
@@ -41,7 +41,7 @@ _HINT_SHIFT = 6
 """log2 of the positions that share a hint."""
 
 
-class Ranked(NamedTuple):
+class KnownRanks(NamedTuple):
     """Positions and their ranks."""
 
     ranks: np.ndarray
@@ -57,11 +57,11 @@ class Ranked(NamedTuple):
 _NOTHING = np.empty(0, np.uint32)
 
 
-def known_words(offsets: np.ndarray, ranks: np.ndarray = _NOTHING, ranked: np.ndarray = _NOTHING) -> Ranked:
+def known_words(offsets: np.ndarray, ranks: np.ndarray = _NOTHING, ranked: np.ndarray = _NOTHING) -> KnownRanks:
     """Which positions belong to which words, by `offsets`; with what else is known of them."""
     every = np.arange(0, int(offsets[-1]) + (1 << _HINT_SHIFT), 1 << _HINT_SHIFT)
     hints = np.minimum(np.searchsorted(offsets, every, side="right") - 1, len(offsets) - 2)
-    return Ranked(ranks, offsets, hints, ranked)
+    return KnownRanks(ranks, offsets, hints, ranked)
 
 
 @inlined

@@ -89,16 +89,16 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
 
 
 @kernel
-def find_last(positions, cuts, stretch, last):
+def find_last(ranks_by_word, cuts, stretch, last):
     """A thread a word: its last rank before a stretch, -1 where it has none.
 
-    positions, cuts : as of `count_between`
+    ranks_by_word, cuts : as of `count_between`
     last : int64[words]
     """
     word = int64(cuda.grid(1))
     if word < cuts.shape[0]:
         end = int64(cuts[word, stretch])
-        last[word] = int64(positions[end - int64(1)]) if end > cuts[word, int64(0)] else int64(-1)
+        last[word] = int64(ranks_by_word[end - int64(1)]) if end > cuts[word, int64(0)] else int64(-1)
 
 
 @scalar
@@ -207,14 +207,14 @@ def counted(read, marks, gaps, known, how):
 
     Parameters
     ----------
-    read : (members, positions, times, sets), as of `count_between`
+    read : (members, ranks_by_word, times, sets), as of `count_between`
     marks : uint32[_MARKS], of the block, in shared memory
-    gaps : (first, end, start): places of the positions that they belong to, uint64, and the time at which the first of
-        them begins, uint32
+    gaps : (first, end, start): places, in `ranks_by_word`, of the ranks that they belong to, uint64, and the time at
+        which the first of them begins, uint32
     known : uint64, the members that are in the first one before these stretches
     how : (first rank, numbers of a level of sets, levels, times that a rank of the word takes itself), uint32
     """
-    members, positions, times, sets = read
+    members, ranks_by_word, times, sets = read
     i, end, start = gaps
     first_rank, of_level, levels, own = how
     thread, none, step = uint32(cuda.threadIdx.x), uint64(0), uint32(_HALVES * LANES)
@@ -229,7 +229,7 @@ def counted(read, marks, gaps, known, how):
     while i < end:
         if lane == uint32(LANES):
             place, lane = i + uint64(thread & uint32(LANES - 1)), uint32(0)
-            stops = time_of(times, uint32(positions[place] - first_rank)) if place < end else uint32(0)
+            stops = time_of(times, uint32(ranks_by_word[place] - first_rank)) if place < end else uint32(0)
         start_a, stop_a = start, stop_of(stops, lane, True, start)
         start_b = uint32(stop_a + own)
         stop_b = stop_of(stops, lane + uint32(1), i + uint64(1) < end, start_b)
@@ -264,7 +264,7 @@ def counted(read, marks, gaps, known, how):
 
 
 @kernel
-def count_between(members, positions, cuts, before, times, sets, ends, how, counts):
+def count_between(members, ranks_by_word, cuts, before, times, sets, ends, how, counts):
     """A warp at most GAPS gaps of a word: in how many of them each member is.
 
     A gap belongs to the rank behind it. It is looked at among some stretches of ranks, and begins with the first of
@@ -273,8 +273,8 @@ def count_between(members, positions, cuts, before, times, sets, ends, how, coun
     Parameters
     ----------
     members : uint16[t], that of each time in these stretches, less the first one
-    positions : uint32[], of each word, one behind the other, its ranks, ascending
-    cuts : int64[words, all stretches + 1], where a word's positions of each stretch begin
+    ranks_by_word : uint32[], of each word, one behind the other, its ranks, ascending
+    cuts : int64[words, all stretches + 1], where a word's ranks of each stretch begin
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
     times : uint64[], as of `time_of`, of the ranks of these stretches
     sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
@@ -295,15 +295,15 @@ def count_between(members, positions, cuts, before, times, sets, ends, how, coun
     own = uint32(1) if word // int64(WORDS) == first_word // int64(WORDS) else uint32(0)
     known, start, lane = uint64(0), uint32(0), int64(cuda.threadIdx.x) & int64(LANES - 1)
     if begin > cuts[word, first_stretch]:
-        start = uint32(time_of(times, uint32(positions[begin - int64(1)] - first_rank)) + own)
+        start = uint32(time_of(times, uint32(ranks_by_word[begin - int64(1)] - first_rank)) + own)
     elif before[word] >= int64(0):
         known = later_members(before, word, first_word, lane)
     else:
-        start = uint32(time_of(times, uint32(positions[begin] - first_rank)) + own)
+        start = uint32(time_of(times, uint32(ranks_by_word[begin] - first_rank)) + own)
         begin += int64(1)
     gaps = uint64(begin), uint64(end), start
     given = first_rank, uint32(how[3]), uint32(how[4]), own
-    planes = counted((members, positions, times, sets), marks, gaps, known, given)
+    planes = counted((members, ranks_by_word, times, sets), marks, gaps, known, given)
     add_counts(planes, word, lane, counts)
 
 

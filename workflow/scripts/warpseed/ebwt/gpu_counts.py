@@ -14,7 +14,7 @@ import numpy as np
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK, LANES
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
-from warpseed.ebwt.gpu_fast import cut_positions, put_colours
+from warpseed.ebwt.gpu_fast import cut_ranks, put_colours
 from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
     COUNTED,
@@ -55,7 +55,7 @@ class Ranked(NamedTuple):
 
     colours: Any
     """uint16[N] or uint32[N], the word of each rank"""
-    positions: Any
+    ranks_by_word: Any
     """uint32[N], the ranks of each word's conjugates, ascending, one word behind the other"""
     cuts: Any
     """int64[m, stretches + 1], where a word's ranks of each stretch begin in it, and those of the last end"""
@@ -79,10 +79,10 @@ def rank_words(colours: Any, offsets: Any) -> Ranked:
     stretch = _stretch_for(m)
     stretches = -(-count // stretch)
     members = _members_of(colours, m, stretch)  # (first, so that the host waits no longer)
-    positions, cuts = argsort(colours).astype(np.uint32), xp.empty((m, stretches + 1), np.int64)
-    launch(cut_positions, m * (stretches + 1), _BLOCK, positions, offsets, stretch, cuts)
-    firsts, lasts = positions[offsets[:-1]], positions[offsets[1:] - 1]
-    return Ranked(colours, positions, cuts, firsts, lasts, members)
+    ranks_by_word, cuts = argsort(colours).astype(np.uint32), xp.empty((m, stretches + 1), np.int64)
+    launch(cut_ranks, m * (stretches + 1), _BLOCK, ranks_by_word, offsets, stretch, cuts)
+    firsts, lasts = ranks_by_word[offsets[:-1]], ranks_by_word[offsets[1:] - 1]
+    return Ranked(colours, ranks_by_word, cuts, firsts, lasts, members)
 
 
 def colours_of(words: DeviceWords, order: Any) -> Any:
@@ -202,7 +202,7 @@ def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
     for level in range(1, len(sets)):
         launch(join_sets, sets.shape[1], _BLOCK, level, sets)
     last = cupy().empty(m, np.int64)
-    launch(find_last, m, _BLOCK, ranked.positions, ranked.cuts, slab.begin, last)
+    launch(find_last, m, _BLOCK, ranked.ranks_by_word, ranked.cuts, slab.begin, last)
     return _Sets(members, times, sets, last)
 
 
@@ -212,7 +212,7 @@ def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: An
     warps, first_word = xp.empty((slab.end - slab.begin, len(counts)), np.int64), part.first_word
     launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
     ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), (slab.last - slab.first) // GAPS + warps.size
-    read = members, ranked.positions, ranked.cuts, last, times, sets.reshape(-1), ends
+    read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), ends
     how = first_word, slab.begin, slab.first, sets.shape[1], len(sets)
     launch(count_between, most * LANES, BLOCK, *read, how, counts)
 

@@ -17,7 +17,7 @@ __all__ = [
     "KEY_BLOCK",
     "ROLLED",
     "WALKED",
-    "cut_positions",
+    "cut_ranks",
     "ends_at",
     "first_keys",
     "further",
@@ -385,10 +385,10 @@ def put_last_letters(before, words_of, order, first, last, indices):
 
 
 @kernel
-def cut_positions(positions, offsets, stretch, cuts):
-    """A thread a word and stretch of ranks: where the word's positions of this stretch begin.
+def cut_ranks(ranks_by_word, offsets, stretch, cuts):
+    """A thread a word and stretch of ranks: where the word's ranks of this stretch begin.
 
-    positions : uint32[k], of each word, one behind the other, the ranks of its conjugates, ascending
+    ranks_by_word : uint32[k], of each word, one behind the other, the ranks of its conjugates, ascending
     stretch : ranks of a stretch
     cuts : int64[words, stretches + 1]
     """
@@ -397,21 +397,22 @@ def cut_positions(positions, offsets, stretch, cuts):
     if i >= cuts.shape[0] * stretches:
         return
     word, number = i // stretches, i % stretches
-    cuts[word, number] = lower_bound(positions, int64(offsets[word]), int64(offsets[word + 1]), number * int64(stretch))
+    begin, end = int64(offsets[word]), int64(offsets[word + 1])
+    cuts[word, number] = lower_bound(ranks_by_word, begin, end, number * int64(stretch))
 
 
 @scalar
-def repeats(positions, part_u, part_v):
+def repeats(ranks_by_word, part_u, part_v):
     """How often, in a stretch of the ranks of two words, one of a word follows one of the same word.
 
     part_u, part_v : (before, first, last) of each: the last of its ranks before the stretch, which is the same of both
-        where neither has one; where its positions of the stretch begin, and end
+        where neither has one; where its ranks of the stretch begin, and end
     """
     before_u, i, i_end = part_u
     before_v, j, j_end = part_v
     none = int64(0x7FFF_FFFF_FFFF_FFFF)
-    a = int64(positions[i]) if i < i_end else none
-    b = int64(positions[j]) if j < j_end else none
+    a = int64(ranks_by_word[i]) if i < i_end else none
+    b = int64(ranks_by_word[j]) if j < j_end else none
     # The first of all follows none.
     is_u = before_u > before_v if before_u != before_v else b < a
     count = int64(0)
@@ -421,8 +422,8 @@ def repeats(positions, part_u, part_v):
         is_u = next_is_u
         if next_is_u:
             i += int64(1)
-            a = int64(positions[i]) if i < i_end else none
+            a = int64(ranks_by_word[i]) if i < i_end else none
         else:
             j += int64(1)
-            b = int64(positions[j]) if j < j_end else none
+            b = int64(ranks_by_word[j]) if j < j_end else none
     return count
