@@ -19,6 +19,7 @@ from oracles.ebwt import distance, inverse, transform
 from warpseed import cli
 from warpseed.compute import machine
 from warpseed.ebwt import search
+from warpseed.ebwt.fast import Found
 
 RECORDS = {"one": "GATTACA", "<b>&two": "GATTACAGATTACA", "it's": "CCNTGA", "four": "A"}
 FILES = [
@@ -299,11 +300,10 @@ def test_a_gpu_is_asked_once_for_all(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     calls = []
 
-    def find(words: object, **asked: object) -> gpu.Found:
+    def find(words: object, **asked: object) -> Found:
         calls.append({name: value for name, value in asked.items() if name != "watch"})
         options = search.Options(threads=1)
-        result = search.search(words, options, transform=True, distances=True, watch=asked["watch"])  # type: ignore[arg-type]
-        return gpu.Found(None, result.transform, result.distances)
+        return search.search(words, options, transform=True, distances=True, watch=asked["watch"])  # type: ignore[arg-type]
 
     monkeypatch.setattr(gpu, "find", find)
     assert cli.main(["ebwt", sequences, "-q", "-o", f"{tmp_path}/a/out", "--device", "gpu:1", "--threads", "2"]) == 0

@@ -13,6 +13,7 @@ from oracles import ebwt as truth
 from warpseed.batches import Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu_paper
+from warpseed.ebwt.fast import Found
 from warpseed.ebwt.timed import Case, works_of
 from warpseed.ebwt.timing import ITEMS, time_dataset
 from warpseed.ebwt.words import Words
@@ -85,12 +86,12 @@ def test_the_fast_tier_has_the_papers_stages(tmp_path: Path, monkeypatch: pytest
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
     from warpseed.ebwt import gpu
 
-    def find(words: Words, *, order: bool, distances: bool, devices: tuple[int, ...], watch: Stopwatch) -> gpu.Found:
+    def find(words: Words, *, order: bool, distances: bool, devices: tuple[int, ...], watch: Stopwatch) -> Found:
         assert order and devices == (1,)
         for stage in ("host_to_device", "order", *(["distances"] if distances else []), "device_to_host"):
             watch.add(stage, 0.5)
         ordered = cpu_paper.order_conjugates(words)
-        return gpu.Found(ordered, None, cpu_paper.distances(words, ordered) if distances else None)
+        return Found(ordered, None, cpu_paper.distances(words, ordered) if distances else None)
 
     monkeypatch.setattr(gpu, "find", find)
     rows = [

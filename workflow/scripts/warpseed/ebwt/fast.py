@@ -1,4 +1,4 @@
-"""The fast tier: words laid out for sorting.
+"""The fast tier: words laid out for sorting, and what comes of their order.
 
 Each word is packed, and followed by its first letters again, so that a *key*, as many letters as 64 bits hold, is read
 without regard to where the word ends. A letter of the laid words is named by its *place*; the conjugate at a position
@@ -7,13 +7,16 @@ of the words begins at one place. Words begin at a uint64 each.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, uint64
 
-__all__ = ["Laid", "fetch_key", "key_behind", "order_key", "position_of", "threads_for"]
+if TYPE_CHECKING:
+    from warpseed.ebwt.transform import Transform
+
+__all__ = ["Found", "Laid", "fetch_key", "key_behind", "order_key", "position_of", "threads_for"]
 
 A_THREAD = 1 << 17
 """Conjugates for which another thread is worth to be begun: some two milliseconds of work."""
@@ -22,6 +25,16 @@ A_THREAD = 1 << 17
 def threads_for(conjugates: int, threads: int) -> int:
     """As many of the threads as have enough to do."""
     return max(1, min(threads, conjugates // A_THREAD))
+
+
+class Found(NamedTuple):
+    """What comes of the order of conjugates; None what was not asked for."""
+
+    order: np.ndarray | None
+    """uint32[N], the position of the conjugate of each rank"""
+    transform: Transform | None
+    distances: np.ndarray | None
+    """[m, m], as of `warpseed.ebwt.matrix.distance_type`, δ of all pairs of words"""
 
 
 class Laid(NamedTuple):

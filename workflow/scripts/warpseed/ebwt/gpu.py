@@ -13,15 +13,16 @@ from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import free_memory, on_device, on_own_stream, require_visible
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
+from warpseed.ebwt.fast import Found
 from warpseed.ebwt.gpu_distances import bytes_of_distances, shared_distances
-from warpseed.ebwt.gpu_few_words import MOST_WORDS, Found, are_few, find_few
+from warpseed.ebwt.gpu_few_words import MOST_WORDS, are_few, find_few
 from warpseed.ebwt.gpu_order import DeviceWords, order_of
 from warpseed.ebwt.gpu_parts import parts_of
 from warpseed.ebwt.gpu_ranges import Ordered, order_shared, order_to_host, transform_to_host
 from warpseed.ebwt.words import Words
 from warpseed.errors import MemoryLimitError, say
 
-__all__ = ["Found", "bytes_needed", "find"]
+__all__ = ["bytes_needed", "find"]
 
 _BYTES = 96
 """Of the memory of each device that a letter takes while conjugates are sorted, at most."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,13 @@ from warpseed.compute.device_marks import marked_on_device
 from warpseed.compute.gpu import cupy, launch, multiprocessors, pinned, resident
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
+from warpseed.ebwt.fast import Found
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import Words
 from warpseed.errors import say
 
-__all__ = ["MOST_WORDS", "Found", "are_few", "bits_for", "came_together", "find_few", "together"]
+__all__ = ["MOST_WORDS", "are_few", "bits_for", "came_together", "find_few", "together"]
 
 MOST_WORDS = 1 << 10
 """Words whose distances are asked for, at most."""
@@ -29,16 +29,6 @@ _BLOCK = 128
 _PIECES = 1 << 20
 """Threads of a device that measure pairs, at least, where there are so many ranks."""
 _LEAST_STRETCH = 1 << 10
-
-
-class Found(NamedTuple):
-    """What comes of the order of conjugates; None what was not asked for."""
-
-    order: np.ndarray | None
-    """uint32[N], the position of the conjugate of each rank"""
-    transform: Transform | None
-    distances: np.ndarray | None
-    """[m, m], as of `warpseed.ebwt.matrix.distance_type`, δ of all pairs of words"""
 
 
 class _Owner:

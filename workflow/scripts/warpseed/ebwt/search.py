@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from warpseed.batches import Options
 from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu
+from warpseed.ebwt.fast import Found
 from warpseed.ebwt.matrix import check_room
 from warpseed.ebwt.transform import transform_of
 from warpseed.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from warpseed.ebwt.transform import Transform
     from warpseed.ebwt.words import Words
 
-__all__ = ["Result", "check_target", "search"]
-
-
-class Result(NamedTuple):
-    """What comes of the order of conjugates; None what was not asked for."""
-
-    transform: Transform | None
-    distances: np.ndarray | None
-    """[m, m], as of `warpseed.ebwt.matrix.distance_type`, δ of all pairs of words"""
+__all__ = ["check_target", "search"]
 
 
 def check_target(options: Options) -> None:
@@ -44,7 +34,7 @@ def check_target(options: Options) -> None:
     devices_of(options.device)  # (raises where no GPU answers)
 
 
-def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Result:
+def search(words: Words, options: Options, *, transform: bool, distances: bool, watch: Stopwatch) -> Found:
     """Order the conjugates of words once, and make of the order what is wanted; on a GPU the order stays there.
 
     Several GPUs share all of it, where words are not few.
@@ -55,6 +45,10 @@ def search(words: Words, options: Options, *, transform: bool, distances: bool, 
     options : that `check_target` takes
     transform, distances : what is wanted
     watch : takes the seconds of each stage
+
+    Returns
+    -------
+    Found, without the order
 
     Raises
     ------
@@ -67,14 +61,13 @@ def search(words: Words, options: Options, *, transform: bool, distances: bool, 
         from warpseed.ebwt import gpu
 
         devices = devices_of(options.device)
-        found = gpu.find(
+        return gpu.find(
             words, transform=transform, distances=distances, devices=devices, threads=options.threads, watch=watch
         )
-        return Result(found.transform, found.distances)
     threads = options.threads
     order = cpu.order_conjugates(words, threads=threads, watch=watch)
     made = None
     if transform:
         with watch.stage("transform"):
             made = transform_of(words, order, threads=threads)
-    return Result(made, cpu.distances(words, order, threads=threads, watch=watch) if distances else None)
+    return Found(None, made, cpu.distances(words, order, threads=threads, watch=watch) if distances else None)
