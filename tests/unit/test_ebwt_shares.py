@@ -397,13 +397,13 @@ def test_what_devices_bring_each_other(
 @pytest.mark.usefixtures("gpus")
 def test_what_is_told_of_the_order_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may still read it when a device goes on, and changes its order."""
-    told, done = list[tuple[Any, Any]](), gpu_ranges._told
+    told, done = list[tuple[Any, Any]](), gpu_ranges._positions_and_ranks
 
     def noted(made: Any, places: Any) -> Any:
         told.append((made.order, places))
         return done(made, places)
 
-    monkeypatch.setattr(gpu_ranges, "_told", noted)
+    monkeypatch.setattr(gpu_ranges, "_positions_and_ranks", noted)
     words = words_of(["abcab", "cab" * 19, "c", "bca" * 15])
     found = gpu.find(words, order=True, devices=(0, 1, 2), watch=Stopwatch())
     assert found.order is not None and found.order.tolist() == cpu.order_conjugates(words).tolist()

@@ -15,11 +15,11 @@ from warpseed.ebwt.paper import (
     Written,
     all_pairs,
     bitonic_steps,
-    check_room,
     comes_after,
     distance_matrix,
     exchange,
     pair_distance,
+    prefix_length_that_fits,
     room_for_pointers,
     write_conjugate,
 )
@@ -140,7 +140,7 @@ def compare(words: Words, pairs: np.ndarray, sort: str = "bitonic", *, watch: St
     watch = watch or Stopwatch()
     if sort not in SORTS:
         raise InputError(f"sort is {sort!r}, but 'bitonic' or 'merge' was expected on the CPU.")
-    letters = check_room(words, available_memory())
+    letters = prefix_length_that_fits(words, available_memory())
     with watch.stage("conjugates"):
         written = _write(words, letters)
     with watch.stage("sort"):

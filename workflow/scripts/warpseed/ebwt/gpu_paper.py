@@ -18,11 +18,11 @@ from warpseed.ebwt.paper import (
     Written,
     all_pairs,
     bitonic_steps,
-    check_room,
     distance_matrix,
     exchange,
     letters_at,
     pair_distance,
+    prefix_length_that_fits,
     room_for_pointers,
     write_conjugate,
 )
@@ -163,7 +163,7 @@ def compare(
     if sort not in SORTS:
         raise InputError(f"sort is {sort!r}, but 'bitonic' or 'radix' was expected on a GPU.")
     with on_device(device):
-        letters = check_room(words, free_memory() - _BESIDE * len(words.codes))
+        letters = prefix_length_that_fits(words, free_memory() - _BESIDE * len(words.codes))
         with watch.stage("host_to_device", synchronise=synchronize):
             codes, offsets, asked = map(to_device, (words.codes, words.offsets, pairs))
         with time_on_device(watch, "conjugates"):

@@ -170,7 +170,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with time_on_device(watch_here, "order"):
             rank_all(made[number])
             # (A copy: this device may go on, and change its order, while others still read what they are told.)
-            return _told(made[number], made[number].order[made[number].range].copy())
+            return _positions_and_ranks(made[number], made[number].order[made[number].range].copy())
 
     def go_on(number: int, watch_here: Stopwatch) -> Any:
         with marked_on_device(watch_here) as mark:
@@ -179,7 +179,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
             if len(devices) > 1:
                 mark("device_to_device")
             order_further(made[number], watch_here)
-            told_here = _told(made[number], made[number].order[made[number].rows])
+            told_here = _positions_and_ranks(made[number], made[number].order[made[number].rows])
             mark("order")
         return told_here
 
@@ -198,8 +198,8 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
     return is_open or is_tied
 
 
-def _told(made: Ordering, places: Any) -> tuple[Any, Any]:
-    """Positions, which are nobody else's to change, and their ranks."""
+def _positions_and_ranks(made: Ordering, places: Any) -> tuple[Any, Any]:
+    """What a device tells the others: positions that only it may re-rank, and their ranks."""
     return places, made.ranks[places]
 
 

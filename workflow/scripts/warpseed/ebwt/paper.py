@@ -23,7 +23,7 @@ __all__ = [
     "all_pairs",
     "begin_exchange",
     "bitonic_steps",
-    "check_room",
+    "prefix_length_that_fits",
     "comes_after",
     "distance_matrix",
     "exchange",
@@ -71,8 +71,8 @@ def room_for_pointers(words: Words) -> int:
     return 1 << (len(words.codes) - 1).bit_length()
 
 
-def check_room(words: Words, free: int) -> int:
-    """H, if there is memory for all conjugates.
+def prefix_length_that_fits(words: Words, free: int) -> int:
+    """H, as of `prefix_length`, if there is memory for all conjugates.
 
     Raises
     ------

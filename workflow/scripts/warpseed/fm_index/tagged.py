@@ -40,7 +40,7 @@ __all__ = [
     "is_inside",
     "is_whole_row",
     "lower_tag",
-    "owner_of",
+    "oriented_string_of",
     "position_of",
     "row_is_inside",
     "row_position",
@@ -98,7 +98,7 @@ class TaggedIndex(NamedTuple):
 
 
 @scalar
-def owner_of(index, number):
+def oriented_string_of(index, number):
     """Which string is looked up, and in which orientation, as 2·q + s, int64; they are numbered string by string."""
     return number << (int64(2) - int64(index.orientations))
 

@@ -9,7 +9,7 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
-from warpseed.fm_index.tagged import decided_bases, exact_rows, is_inside, owner_of, position_of, strand_place
+from warpseed.fm_index.tagged import decided_bases, exact_rows, is_inside, oriented_string_of, position_of, strand_place
 from warpseed.kmer_seeds.kmers import keyed_hit
 from warpseed.sequences.packed import oriented_marks, oriented_word
 
@@ -55,7 +55,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     kinds = cuda.shared.array(BLOCK, uint8)
     t = int64(cuda.grid(1))
     me = int64(cuda.threadIdx.x)
-    owner = owner_of(index, t)
+    owner = oriented_string_of(index, t)
     query = owner >> int64(1)
     strand = owner & int64(1)
     there = query < int64(kmers.lengths.shape[0])
@@ -105,7 +105,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
             position = int64(rows[lane])
             if kinds[lane] == uint8(_SIDE_BY_SIDE):
                 position = position_of(index, position + int64(i) - int64(places[lane]))
-            owner = owner_of(index, t - me + lane)
+            owner = oriented_string_of(index, t - me + lane)
             of_query = owner >> int64(1)
             position, on_strand = strand_place(index, position, owner & int64(1), int64(kmers.lengths[of_query]))
             hits[begin + int64(i)] = keyed_hit(of_query, position, on_strand, int64(0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.fm_index.tagged import exact_tag_range, owner_of
+from warpseed.fm_index.tagged import exact_tag_range, oriented_string_of
 from warpseed.kmer_seeds.gpu_look_ups import is_dropped, look_up_bucket, look_up_of
 from warpseed.kmer_seeds.gpu_ways import bases_behind, is_whole, sure_bases, window_of
 
@@ -19,7 +19,7 @@ def _look_up_of(search, t):
     """Look-up t of a set of k-mers of one length: (its k-mer, its pattern, first row, row behind the last, LookUp)."""
     scheme = search.scheme
     length = int64(search.kmers.lengths[0])
-    owner = owner_of(search.tagged, t // scheme.look_ups[length])
+    owner = oriented_string_of(search.tagged, t // scheme.look_ups[length])
     pattern = scheme.pattern_first[length, 0] + t % scheme.look_ups[length]
     query, strand = owner >> int64(1), owner & int64(1)
     look_up, bases = look_up_of(search, owner, pattern)

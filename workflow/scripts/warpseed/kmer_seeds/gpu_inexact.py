@@ -11,7 +11,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.intrinsics import popcount
 from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
-from warpseed.fm_index.tagged import exact_tag_range, is_inside, owner_of, position_of
+from warpseed.fm_index.tagged import exact_tag_range, is_inside, oriented_string_of, position_of
 from warpseed.kmer_seeds.gpu_crowded import piece_rows
 from warpseed.kmer_seeds.gpu_look_ups import (
     flush,
@@ -110,7 +110,7 @@ def _take(waiting, crowded, first, filled):
 def _look_up_of_item(search, item):
     """The look-up of an item of this warp, and 32 bases of its k-mer from the window on."""
     of_thread = (int64(cuda.grid(1)) & int64(-32)) + (item & int64(31))
-    return look_up_of(search, owner_of(search.tagged, of_thread >> int64(LANES_SHIFT)), item >> int64(5))
+    return look_up_of(search, oriented_string_of(search.tagged, of_thread >> int64(LANES_SHIFT)), item >> int64(5))
 
 
 @scalar
@@ -209,7 +209,7 @@ def append_inexact(search, rounds):
     dealt, nest = new_shared()
     kmers, scheme = search.kmers, search.scheme
     t = int64(cuda.grid(1))
-    owner = owner_of(search.tagged, t >> int64(LANES_SHIFT))
+    owner = oriented_string_of(search.tagged, t >> int64(LANES_SHIFT))
     query = owner >> int64(1)
     strand = owner & int64(1)
     pattern, left, first_word = int32(0), int32(0), uint64(0)
