@@ -39,6 +39,7 @@ DEVICE_FUNCTIONS = (
     gpu_between.take_marks,
     gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
+    gpu_few.header_of,
     device_places.eight_at, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few

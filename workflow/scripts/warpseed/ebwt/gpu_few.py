@@ -19,7 +19,10 @@ from warpseed.compute.warp import wait_for_blocks
 from warpseed.ebwt.gpu_fast import further, last_letter, letters_from, lower_bound, repeats
 
 __all__ = [
+    "GROUP_GAVE_UP",
     "MOST_FEW",
+    "ORDER_GAVE_UP",
+    "ROUNDS",
     "ROWS",
     "TILE",
     "Layout",
@@ -35,11 +38,13 @@ TILE = 1 << 10
 WAYS = 16
 """Runs of numbers that are merged at a time; a power of two."""
 HEADER = 8
-"""Numbers that the kernels are told: of conjugates, of words, bits of a letter, letters of the longest word, where
-`state` begins, stretches of ranks that a pair is measured in, where `indices` begin, and one for nothing."""
-STATE = 4 + 16
-"""Numbers that the kernels keep of themselves: two of waits of each that waits, and one a round, of which there are
-fewer than 16, as what is known grows three times in each."""
+"""Numbers that the kernels are told: a `Header`, and one of padding."""
+ORDER_GAVE_UP, GROUP_WAITS, GROUP_GAVE_UP, ROUNDS = 1, 2, 3, 4
+"""Where of `state` the flag of `order_few` is, the count and the flag of `group_few`, and where rounds begin."""
+STATE = ROUNDS + 16
+"""Numbers that the kernels keep: for each of the two kernels that wait, a count of arrivals and a flag that one gave
+up; then one a round, whether conjugates are still tied (fewer than 16 rounds, as the known length triples each
+time)."""
 ROWS = 4
 """Of `work`: the word of each letter; of each position its rank as far as is known, and its place in the order; and
 the places of each word's conjugates, ascending, one word behind the other."""
@@ -48,6 +53,23 @@ _PLACE = (1 << _PLACE_BITS) - 1
 _KNOWN_BITS = 64 - _PLACE_BITS
 _REGISTERS = 128
 """Of a thread: a multiprocessor has 65,536."""
+
+
+class Header(NamedTuple):
+    """What the kernels are told; on a device each is int64."""
+
+    conjugates: int
+    words: int
+    bits: int
+    """of a letter"""
+    longest: int
+    """letters of the longest word"""
+    state: int
+    """where it begins"""
+    stretches: int
+    """of ranks, that a pair of words is measured in"""
+    indices: int
+    """where they begin"""
 
 
 class Layout(NamedTuple):
@@ -84,7 +106,14 @@ class Layout(NamedTuple):
 
     def header(self, bits: int, longest: int, stretches: int = 1) -> tuple[int, ...]:
         """What the kernels are told, HEADER numbers."""
-        return self.conjugates, self.words, bits, longest, self.state, stretches, self.indices, 0
+        return *Header(self.conjugates, self.words, bits, longest, self.state, stretches, self.indices), 0
+
+
+@scalar
+def header_of(numbers):
+    """The `Header` that a `Layout` begins with."""
+    conjugates, words, bits, longest = int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3])
+    return Header(conjugates, words, bits, longest, int64(numbers[4]), int64(numbers[5]), int64(numbers[6]))
 
 
 @scalar
@@ -158,7 +187,7 @@ def _deepen(place, words_of, offsets, ranks, steps, is_last):
 @scalar
 def _make_tiles(numbers, codes, keys, work, tile, steps, is_last):
     """Each block makes tiles of numbers, of the first letters where no steps are known yet, and sorts them."""
-    count, words, bits = int64(numbers[0]), int64(numbers[1]), int64(numbers[2])
+    count, words, bits, _, _, _, _ = header_of(numbers)
     offsets, words_of = numbers[HEADER : int64(HEADER) + words + int64(1)], work[0]
     for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
         for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
@@ -196,14 +225,14 @@ def order_few(letters, numbers, keys, work):
     work : uint32[ROWS, n]; all of it but the last row is written
     """
     tile = cuda.shared.array(TILE, uint64)
-    count, words, bits, longest = int64(numbers[0]), int64(numbers[1]), int64(numbers[2]), int64(numbers[3])
-    first, state_at = int64(HEADER) + words + int64(1), int64(numbers[4])
+    count, words, bits, longest, state_at, _, indices = header_of(numbers)
+    first = int64(HEADER) + words + int64(1)
     codes, state = letters[int64(4) * first : int64(4) * first + count], numbers[state_at : state_at + int64(STATE)]
     order = state_at + int64(STATE)
     me, threads = int64(cuda.grid(1)), int64(cuda.gridDim.x) * int64(cuda.blockDim.x)
-    for i in range(order + count + me, int64(numbers[6]), threads):
+    for i in range(order + count + me, indices, threads):
         numbers[i] = uint32(0)
-    steps, turn, number, is_last, tied = int64(0), int64(0), int64(4), False, True
+    steps, turn, number, is_last, tied = int64(0), int64(0), int64(ROUNDS), False, True
     while tied:
         _make_tiles(numbers, codes, keys, work, tile, steps, is_last)
         row, width, turn = _merge(keys, count, state, turn)
@@ -229,8 +258,8 @@ def order_few(letters, numbers, keys, work):
 def group_few(numbers, keys, work):
     """All threads together, behind `order_few` and launched as that: the places of each word's conjugates."""
     tile = cuda.shared.array(TILE, uint64)
-    count, state_at = int64(numbers[0]), int64(numbers[4])
-    if numbers[state_at + int64(1)] != uint32(0):
+    count, _, _, _, state_at, _, _ = header_of(numbers)
+    if numbers[state_at + int64(ORDER_GAVE_UP)] != uint32(0):
         return
     for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
         for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
@@ -241,7 +270,8 @@ def group_few(numbers, keys, work):
             tile[slot] = key
         _sort_tile(tile)
         _keep_tile(tile, keys[0], int64(begin), count)
-    row, width, _ = _merge(keys, count, numbers[state_at + int64(2) : state_at + int64(4)], int64(0))
+    waits = numbers[state_at + int64(GROUP_WAITS) : state_at + int64(ROUNDS)]
+    row, width, _ = _merge(keys, count, waits, int64(0))
     if row < int64(0):
         return
     for i in range(int64(cuda.grid(1)), count, int64(cuda.gridDim.x) * int64(cuda.blockDim.x)):
@@ -252,8 +282,7 @@ def group_few(numbers, keys, work):
 @kernel
 def measure_few(numbers, work):
     """A thread two words and one stretch of ranks, behind `group_few`: what that adds to their distance."""
-    conjugates, words = int64(numbers[0]), int64(numbers[1])
-    state_at, stretches = int64(numbers[4]), int64(numbers[5])
+    conjugates, words, _, _, state_at, stretches, _ = header_of(numbers)
     i = int64(cuda.grid(1))
     u, v, number = i // stretches // words, i // stretches % words, i % stretches
     # Places are compared, and nothing is looked up by them: those of blocks that did not come do no harm.
@@ -277,10 +306,10 @@ def measure_few(numbers, work):
 @kernel
 def put_few_letters(letters, numbers, work):
     """A thread a conjugate in their order, behind `order_few`: its last letter, and where the words themselves are."""
-    i, count, words, state_at = int64(cuda.grid(1)), int64(numbers[0]), int64(numbers[1]), int64(numbers[4])
-    if i >= count or numbers[state_at + int64(1)] != uint32(0):
+    i, (count, words, _, _, state_at, _, indices) = int64(cuda.grid(1)), header_of(numbers)
+    if i >= count or numbers[state_at + int64(ORDER_GAVE_UP)] != uint32(0):
         return
-    first, indices = int64(HEADER) + words + int64(1), int64(numbers[6])
+    first = int64(HEADER) + words + int64(1)
     codes, offsets = letters[int64(4) * first : int64(4) * first + count], numbers[HEADER:first]
     place = int64(numbers[state_at + int64(STATE) + i])
     letter, is_word = last_letter(codes, offsets, uint32(work[0, place]), uint32(place))

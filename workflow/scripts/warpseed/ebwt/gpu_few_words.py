@@ -79,7 +79,7 @@ def stretches_for(count: int, words: int) -> int:
 
 def came_together(state: np.ndarray) -> bool:
     """Whether no block of `order_few` and `group_few` was waited for in vain; where one was, a line says so."""
-    if not (state[1] or state[3]):
+    if not (state[gpu_few.ORDER_GAVE_UP] or state[gpu_few.GROUP_GAVE_UP]):
         return True
     say("Note: the GPU did not run all of a small kernel at once; words are sorted in several steps instead.")
     return False

@@ -127,7 +127,8 @@ def _order_few(words: DeviceWords) -> Any:
     keys, work = xp.empty((2, count), np.uint64), xp.empty((gpu_few.ROWS, count), np.uint32)
     shape = together(count, multiprocessors())
     launch(gpu_few.order_few, *shape, letters, numbers, keys, work)
-    return numbers[layout.order : layout.distances] if came_together(numbers[layout.state :][:4].get()) else None
+    waits = numbers[layout.state : layout.state + gpu_few.ROUNDS].get()
+    return numbers[layout.order : layout.distances] if came_together(waits) else None
 
 
 def letters_in(codes: Any) -> Any:
