@@ -227,10 +227,10 @@ def first_keys(codes, words_of, offsets, how, keys):
     is_whole = block_begin + int64(ROLLED) * threads <= count
     to, step = (block_begin + me, threads) if is_whole else (begin, int64(1))
     how_read, none = known_of(how), uint32(0)
-    rolled_letters = uint64(0), none, none, none
+    rolling = uint64(0), none, none, none
     for place in range(begin, min(begin + int64(ROLLED), count)):
-        rolled_letters = roll_on((codes, words_of, offsets), how_read, uint32(place), rolled_letters)
-        keys[uint64(to)] = (rolled_letters[0] << uint64(how[1])) | uint64(place)
+        rolling = roll_on((codes, words_of, offsets), how_read, uint32(place), rolling)
+        keys[uint64(to)] = (rolling[0] << uint64(how[1])) | uint64(place)
         to += step
 
 
@@ -264,17 +264,17 @@ def keys_between(codes, words_of, offsets, how, limits, counts, keys):
     lane, least, most = me & int64(LANES - 1), int64(limits[0]), int64(limits[1])
     begin, room = int64(cuda.grid(1)) * int64(ROLLED), (me - lane) * int64(ROLLED)
     how_read, none, inside, below = known_of(how), uint32(0), int64(0), int64(0)
-    rolled_letters = uint64(0), none, none, none
+    rolling = uint64(0), none, none, none
     for place in range(begin, begin + int64(ROLLED)):
         is_inside, is_below = False, False
         if place < count:
-            rolled_letters = roll_on((codes, words_of, offsets), how_read, uint32(place), rolled_letters)
-            is_below = int64(rolled_letters[0]) < least
-            is_inside = not is_below and int64(rolled_letters[0]) <= most
+            rolling = roll_on((codes, words_of, offsets), how_read, uint32(place), rolling)
+            is_below = int64(rolling[0]) < least
+            is_inside = not is_below and int64(rolling[0]) <= most
         lanes = uint32(cuda.ballot_sync(ALL_LANES, is_inside))
         if is_inside:
             to = room + inside + int64(lanes_before(lanes, lane))
-            made[uint64(to)] = (rolled_letters[0] << uint64(how[1])) | uint64(place)
+            made[uint64(to)] = (rolling[0] << uint64(how[1])) | uint64(place)
         inside += int64(cuda.popc(lanes))
         below += int64(cuda.popc(cuda.ballot_sync(ALL_LANES, is_below)))
     at = reserve(totals, inside, counts, 0)
