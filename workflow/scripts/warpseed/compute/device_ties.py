@@ -79,7 +79,11 @@ def split_groups(keys: Any, tied: Any, order: Any, ranks: Any) -> Split:
     ----------
     keys : uint64[t], which keep the order of groups
     tied : uint32[t], the rows that are not decided, ascending
-    order, ranks : uint32[n]; of each row the thing there, and of each thing its rank
+    order, ranks : uint32[n]; of each row the thing there, and of each thing its rank; both are changed in place
+
+    Returns
+    -------
+    Split: uint32[...] on the current device, the rows that are tied still, and two int of the host
     """
     sorting, things, heads = argsort(keys), order[tied], cupy().empty(len(tied), np.uint32)
     launch(mark_heads, len(tied), _BLOCK, keys, sorting, tied, things, order, heads)
@@ -92,7 +96,11 @@ def settle_groups(heads: Any, tied: Any, order: Any, ranks: Any) -> Split:
     Parameters
     ----------
     heads : uint32[t], 1 where a group begins, and else 0
-    tied, order, ranks : as in `split_groups`
+    tied, order, ranks : as in `split_groups`, but that the order is made already
+
+    Returns
+    -------
+    Split, as of `split_groups`
     """
     xp = cupy()
     count = len(tied)

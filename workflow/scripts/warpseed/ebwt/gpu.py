@@ -25,7 +25,7 @@ from warpseed.errors import MemoryLimitError, say
 __all__ = ["bytes_needed", "find"]
 
 _BYTES = 96
-"""Of the memory of each device that a letter takes while conjugates are sorted, at most."""
+"""Bytes of a device's memory that one letter takes at most while conjugates are sorted."""
 _MOST = (1 << 32) - 1
 """Letters, and what is behind the last, have places of 32 bits."""
 _OF_FREE = 0.9
@@ -56,6 +56,11 @@ def find(
     threads : of the host, that copy to and from each device
     watch : takes the seconds of ``host_to_device``, ``order``, ``transform``, ``distances`` and ``device_to_host``;
         with several GPUs also of ``device_to_device``, behind the first of ``order``: which letters occur
+
+    Returns
+    -------
+    Found, all of it on the host: the order as uint32[N]; the transform as uint8[N] and int64[m]; the distances as
+    [m, m], of `distance_type`. What was not asked for is None.
 
     Raises
     ------

@@ -44,9 +44,10 @@ SQUARE = _ROWS_AT_ONCE * LANES
 def is_counted(word, member, words):
     """Whether of two words it is the gaps of the first one that are counted, in which the other one is.
 
-    Of words of one chunk of WORDS it is so of both. Else it is of the one from which it is not as far to the other's
-    chunk, around the circle of all chunks; of chunks that face each other, of every second one. So each word is looked
-    at for half of the chunks, or, where they are an even number, for one more or not; of two, the first for both.
+    Within one chunk of WORDS words, both words' gaps are counted. Otherwise those of the word whose chunk reaches the
+    other's in fewer steps forward around the circle of chunks; for exactly opposite chunks a parity decides. So the
+    gaps of each word are counted for half of the chunks, or, of an even number of chunks, for one more or not; of two
+    chunks, the first's for both.
     """
     chunks = (int64(words) + int64(WORDS - 1)) // int64(WORDS)
     chunk, to = int64(word) // int64(WORDS), int64(member) // int64(WORDS)

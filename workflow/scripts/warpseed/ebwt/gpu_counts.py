@@ -42,8 +42,8 @@ _GAPS_OF_STRETCH = 192
 _SLAB = 1 << 23
 """Ranks of members in a slab, at most, where a stretch has fewer."""
 _KEPT = 2
-"""Slabs, the last ones, whose sets are on the device at once, where members are counted in parts: a part is done, and
-sent, when the last slab was counted for it, and so while others are still to be counted in both of these."""
+"""How many of the last slabs keep their sets on the device when members are counted in parts: a part is sent as soon as
+it is counted in these, while other parts are still to be counted."""
 _SETS_OF_GAP = 3
 """Of the largest sets, in a gap of words of one length, about, at most."""
 _MOST_SETS = 1 << 13

@@ -1,4 +1,4 @@
-"""Kernels for few conjugates, whose order takes fewer steps than many launches are begun in: one makes all of it.
+"""Kernels for few conjugates: one launch sorts them all, as starting many launches would take longer than sorting.
 
 What is sorted are numbers of 64 bits, no two of them equal: a position, and above it 48 bits of what is known of the
 conjugate there. Its first letters are known at first, then its rank and those of what is further on in its word. Blocks

@@ -1,9 +1,9 @@
 """How the gaps of words, in which others are looked for, are dealt out to devices.
 
-All that is counted is a line: WORDS words after the other, the *members*, and of each the words in whose gaps they are
-looked for, and of each of these the gaps. Each device has a part of the line, and all parts are about as much work,
-whether words are thousands, two, or one that is longer than all others: within a word, to a stretch of ranks
-(`gpu_counts.py`).
+All counting is laid out as one line: for each group of WORDS words (the *members*), each word whose gaps are searched
+for them, and each of its gaps. Each device counts a part of the line, and all parts are about as much work, whether
+there are thousands of words, two, or one that is longer than all others: within a word, a part ends with a stretch of
+ranks (`gpu_counts.py`).
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ def order_shared(
 
     Returns
     -------
-    of each device what it has of the order, one range behind the other
+    list of Ordered, one of each device, whose arrays lie there: its range of the order as uint32[n], one range behind
+    the other, and, if asked for, the words of these ranks as [n], of `colours_type`
     """
     parts, occur = _brought(words, devices, threads, watch, meanwhile)
     colours: list[Any] = [None for _ in devices]
@@ -210,8 +211,14 @@ def transform_to_host(
 
     Parameters
     ----------
+    ordered : as of `order_shared`, whose first device is the current one
+    letters : that may occur, ascending
     watch : takes the seconds of ``transform`` and ``device_to_host``, of this to locked memory what is left when all is
         made, and of several devices of ``device_to_device``
+
+    Returns
+    -------
+    Transform, on the host: uint8[N], the last letters of the ordered conjugates, and int64[m], the ranks of the words
     """
     last = locked(sum(len(each.order) for each in ordered), np.uint8, threads)
 

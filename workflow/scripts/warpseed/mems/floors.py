@@ -1,10 +1,13 @@
 """How near the GPU kernels come to what the device can do: reads on the device, matches left there.
 
-The floor is that of `warpseed.measure.floors`. What must be read at least: of every seed of a read, in each
-orientation, a sector of the table; where the bases occur that every match holds which it is the first seed of, their
-rows of eight bytes, and at each of these places the text, of a match all that it covers. Where matches are found by the
-longest one from every base on, or could be with fewer sectors, it is of every base that a match may begin at a sector
-of the table, and one of the rows where its string there occurs.
+The floor is that of `warpseed.measure.floors`, of the sectors that must be read at least. For every seed of a read, in
+each orientation, that is a sector of the table. Every match whose first seed this is holds the same bases from
+there on. For these bases it is the sectors of the rows, of eight bytes each, of all places where they occur. For each
+of these places it is a sector of the text, and for a match all sectors of the text that the match covers.
+
+Matches may also be found by the longest one from every base on. Where they are, or where that takes fewer sectors, it
+is a sector of the table for every base at which a match may begin. Where the string of the table that begins at this
+base occurs, it is also a sector of the rows.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ __all__ = [
 ]
 
 _ROWS_AT_ONCE = 1 << 17
-"""As many as a thread is given: between two calls it would wait for the interpreter, which the others want as well."""
+"""As many as a thread is given. Each call waits for the interpreter lock, which the other threads want too, so few long
+calls are better."""
 _BYTES_AT_ONCE = 1 << 26
 _WORD = 8
 """Bytes that are read or written together."""
