@@ -163,7 +163,7 @@ def test_every_configuration_is_shown() -> None:
     assert shown | {"config.yaml"} == {path.name for path in (ROOT / "config").glob("*.yaml")}
 
 
-@pytest.mark.parametrize("part", ["fm_index", "tree_bitmap", "mems", "one_error", "kmer_seeds"])
+@pytest.mark.parametrize("part", ["fm_index", "tree_bitmap", "mems", "one_error", "kmer_seeds", "ebwt"])
 def test_a_folder_says_where_each_of_its_files_belongs(part: str) -> None:
     folder = ROOT / "workflow" / "scripts" / "warpseed" / part
     told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""

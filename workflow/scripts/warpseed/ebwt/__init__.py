@@ -1,4 +1,21 @@
-"""The extended Burrows-Wheeler transform of a set of words, and the distance that it gives (paper 004)."""
+"""The extended Burrows-Wheeler transform of a set of words, and the distance that it gives (paper 004).
+
+Sequences become `words`, and go from here to `search`, which hands them to `cpu` or `gpu`; those of the command ebwt go
+to `search` by `collection`, which writes files by `output`, and trees by `trees`. What comes back is a `transform`, and
+the values of a `matrix`.
+
+On the CPU `cpu` has words laid out (`fast`), and sorts conjugates by letters with the loops of `cpu_fast`, then ties by
+ranks with those of `cpu_ranks`. `cpu_distances` compares few words; of many, `cpu_gaps` counts gaps with the loops of
+`cpu_between`. On a GPU `gpu` calls `gpu_few_words`, whose kernels are those of `gpu_few`; or `gpu_ranges`, by which one
+device or more order conjugates with `gpu_order`, and then `gpu_distances`, which has `gpu_counts` count what
+`gpu_parts` deals out. Kernels of the order are in `gpu_fast`, of distances in `gpu_sets` and `gpu_between`.
+
+The paper tier, which timing alone calls: `cpu_paper`, and `gpu_paper`, which has kernels and what launches them. Steps
+for both targets: `paper`.
+
+What is timed: `timing`, of `timed` data sets of `weighted` sequences and their `solid` ones; `timing_collections`, with
+`floors`.
+"""
 
 from __future__ import annotations
 
