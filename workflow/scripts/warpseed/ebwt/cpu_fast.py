@@ -13,12 +13,13 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.groups import EQUAL, NO_BITS, SPLIT, TIED, UNTIED, turn_bits, turn_state, write_states
+from warpseed.compute.owners import owner_of
 from warpseed.compute.sorting import sort_all
 from warpseed.ebwt.fast import fetch_key, key_behind, order_key, position_of
 
 __all__ = [
     "DIGITS", "ROUNDS", "Cut", "Room", "deal_out", "fetch_keys", "lay_out", "mark_ties", "note_codes",
-    "sort_buckets", "turn_to_positions", "word_at",
+    "sort_buckets", "turn_to_positions",
 ]  # fmt: skip
 
 ROUNDS = 8
@@ -72,19 +73,6 @@ def note_codes(codes, span, noted):
 
 
 @scalar
-def word_at(offsets, position):
-    """The word that a position is in, int64."""
-    low, high = int64(0), int64(offsets.shape[0]) - int64(1)
-    while high - low > int64(1):
-        middle = (low + high) >> int64(1)
-        if offsets[uint64(middle)] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@scalar
 def lay_out(codes, code_of, span, laid):
     """Fill ``text[first:last]``, and whose letters they are.
 
@@ -100,7 +88,7 @@ def lay_out(codes, code_of, span, laid):
     shift = uint64(laid.shift)
     letters = uint64(1) << shift
     width = uint64(64) >> shift
-    word = word_at(laid.starts, int64(uint64(first) << shift))
+    word = owner_of(laid.starts, int64(uint64(first) << shift))
     i = first
     while i < last:
         start, end = uint64(laid.offsets[word]), uint64(laid.offsets[word + int64(1)])
@@ -131,7 +119,7 @@ def deal_out(codes, cut, laid, span, counts, order):
     first, last = span
     prefix, base, power = uint64(cut.prefix), uint64(cut.base), uint64(cut.power)
     placing = order.shape[0] > 0
-    word = word_at(laid.offsets, first)
+    word = owner_of(laid.offsets, first)
     position = uint64(first)
     while position < uint64(last):
         start, end = uint64(laid.offsets[word]), uint64(laid.offsets[word + int64(1)])

@@ -12,6 +12,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.machine import require_memory
+from warpseed.compute.owners import owner_of
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
 from warpseed.ebwt.fast import threads_for
@@ -61,12 +62,14 @@ def transform_of(words: Words, order: np.ndarray, *, threads: int = 1) -> Transf
     indices = np.empty(len(starts), np.int64)
     threads = threads_for(len(last), threads)
     spans = spans_of(len(last), threads)
-    on_threads(threads, lambda number: _take_last(before, order, spans[number], starts, last, indices), len(spans))
+    on_threads(
+        threads, lambda number: _take_last(before, order, spans[number], words.offsets, last, indices), len(spans)
+    )
     return Transform(last, indices, words.letters)
 
 
 @scalar
-def _take_last(before, order, span, starts, last, indices):
+def _take_last(before, order, span, offsets, last, indices):
     """L of the ranks [first, end), and the ranks of words that are there."""
     first, end = span
     for rank in range(first, end):
@@ -74,14 +77,7 @@ def _take_last(before, order, span, starts, last, indices):
         letter = before[uint64(position)]
         last[uint64(rank)] = uint8(letter)
         if letter >= _BEGINS:
-            low, high = int64(0), int64(starts.shape[0])
-            while high - low > int64(1):
-                middle = (low + high) >> int64(1)
-                if starts[middle] <= int64(position):
-                    low = middle
-                else:
-                    high = middle
-            indices[low] = rank
+            indices[owner_of(offsets, int64(position))] = rank
 
 
 def inverse(transform: Transform) -> Words:

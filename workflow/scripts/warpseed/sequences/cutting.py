@@ -11,6 +11,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.owners import owner_of
 from warpseed.errors import InputError
 from warpseed.sequences.names import Names, offsets_of
 from warpseed.sequences.queries import Queries
@@ -193,14 +194,7 @@ def _cut(reads, first, k, step, start, cut):
     ----------
     first : int64[n + 1], the number of each read's first k-mer
     """
-    read = int64(0)
-    high = int64(first.shape[0]) - int64(1)
-    while read + int64(1) < high:  # the read that the first one is of: the last with first[read] <= start
-        middle = (read + high) >> int64(1)
-        if first[middle] <= start:
-            read = middle
-        else:
-            high = middle
+    read = owner_of(first, int64(start))  # the read that the first one is of
     to = int64(0)
     cut.name_offsets[0] = to
     for i in range(cut.name_offsets.shape[0] - 1):
