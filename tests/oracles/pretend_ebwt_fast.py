@@ -7,7 +7,7 @@ import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-from warpseed.compute import device_copies, device_places, device_ties, warp
+from warpseed.compute import device_copies, device_places, device_ties, searching, warp
 from warpseed.compute import gpu as device
 from warpseed.ebwt import (
     gpu,
@@ -31,7 +31,7 @@ __all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "pl
 MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, warp
 LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges
 DEVICE_FUNCTIONS = (
-    gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, gpu_fast.lower_bound,
+    gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, searching.lower_bound,
     gpu_fast.ends_at, gpu_fast.known_of, gpu_fast.read_on,
     gpu_fast.repeats, gpu_fast.roll_on, gpu_fast.stretch_of_warp, gpu_fast.word_behind,
     gpu_between.add_counts, gpu_between.counted, gpu_between.distance, gpu_between.end_member, gpu_between.ends_of,

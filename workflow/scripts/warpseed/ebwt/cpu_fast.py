@@ -13,7 +13,7 @@ import numpy as np
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.groups import EQUAL, NO_BITS, SPLIT, TIED, UNTIED, turn_bits, turn_state, write_states
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.sorting import sort_all
 from warpseed.ebwt.fast import fetch_key, key_behind, order_key, position_of
 

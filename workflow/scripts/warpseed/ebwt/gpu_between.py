@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.searching import lower_bound
 from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, WARPS
-from warpseed.ebwt.gpu_fast import lower_bound
 from warpseed.ebwt.gpu_sets import RANKS_BITS, WORDS, joined_inside, sets_inside, time_of
 
 __all__ = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint8, uint16, uint32, uint64
 from warpseed.compute.device_places import EIGHT, eight_at
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.searching import lower_bound
 from warpseed.compute.warp import ALL_LANES, LANES, WARPS, lanes_before, reserve
 from warpseed.compute.warp import BLOCK as KEY_BLOCK
 
@@ -25,7 +26,6 @@ __all__ = [
     "known_of",
     "last_letter",
     "letters_from",
-    "lower_bound",
     "mark_letters",
     "next_keys",
     "number_letters",
@@ -88,18 +88,6 @@ def letters_from(codes, words_of, offsets, place, bits, room):
     ends = ends_at(words_of, offsets, place)
     letters, _ = read_on(codes, ends, uint32(place), bits, int64(room) // int64(bits))
     return letters
-
-
-@scalar
-def lower_bound(values, first, last, least):
-    """The first place in [first, last) with `least` or more, of values that ascend; `last` where none has."""
-    while first < last:
-        middle = (first + last) >> int64(1)
-        if values[middle] < least:
-            first = middle + int64(1)
-        else:
-            last = middle
-    return first
 
 
 @scalar

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.searching import lower_bound
 from warpseed.compute.warp import wait_for_blocks
-from warpseed.ebwt.gpu_fast import further, last_letter, letters_from, lower_bound, repeats
+from warpseed.ebwt.gpu_fast import further, last_letter, letters_from, repeats
 
 __all__ = [
     "GROUP_GAVE_UP",

@@ -12,9 +12,9 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.machine import require_memory
-from warpseed.compute.owners import owner_of
 from warpseed.compute.pipeline import check_wanted
 from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
+from warpseed.compute.searching import owner_of
 from warpseed.ebwt.fast import threads_for
 from warpseed.ebwt.words import Words
 from warpseed.errors import InputError

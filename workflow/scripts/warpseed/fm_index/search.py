@@ -11,6 +11,7 @@ import numpy as np
 from warpseed.compute.bits import mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.intrinsics import popcount
+from warpseed.compute.searching import lower_bound
 from warpseed.sequences.packed import base_at
 
 __all__ = ["EVERY_BASE", "bwt_symbol", "extend_left", "is_separator_row", "rank", "separator_index", "step"]
@@ -22,15 +23,8 @@ EVERY_BASE = np.uint64(0x5555555555555555)
 def separator_index(index, row):
     """Position of the first entry of `separator_row` that is at least `row`, int64."""
     block = row >> index.occ_shift
-    low = int64(index.separators[block])
-    high = int64(index.separators[block + int64(1)])
-    while low < high:
-        middle = (low + high) >> int64(1)
-        if int64(index.separator_row[middle]) < row:
-            low = middle + int64(1)
-        else:
-            high = middle
-    return low
+    first, last = int64(index.separators[block]), int64(index.separators[block + int64(1)])
+    return lower_bound(index.separator_row, first, last, row)
 
 
 @scalar

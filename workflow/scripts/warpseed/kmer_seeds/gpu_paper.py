@@ -12,6 +12,7 @@ import numpy as np
 from warpseed.compute.appended import with_room
 from warpseed.compute.compiled import int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch
+from warpseed.compute.searching import lower_bound
 from warpseed.fm_index.layout import PaperIndex
 from warpseed.fm_index.locate import walk_to_sample
 from warpseed.kmer_seeds import paper
@@ -107,14 +108,7 @@ def paper_locate(index, low_of, hit_end, entry_of, steps_of):
     t = int64(cuda.grid(1))
     if t >= int64(entry_of.shape[0]):
         return
-    first = int64(0)
-    last = int64(hit_end.shape[0]) - int64(1)
-    while first < last:
-        middle = (first + last) >> int64(1)
-        if int64(hit_end[middle]) > t:
-            last = middle
-        else:
-            first = middle + int64(1)
+    first = lower_bound(hit_end, int64(0), int64(hit_end.shape[0]) - int64(1), uint64(t + int64(1)))
     begin = int64(0) if first == int64(0) else int64(hit_end[first - int64(1)])
     entry, steps = walk_to_sample(index, int64(low_of[first]) + t - begin)
     entry_of[t] = uint32(entry)

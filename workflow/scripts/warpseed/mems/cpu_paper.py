@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warpseed.compute.compiled import inlined, int64, scalar, uint32, uint64
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.fm_index.bins import locate_row
 from warpseed.mems.matches import with_occurrences
 from warpseed.mems.order import sort_matches

@@ -15,7 +15,7 @@ from warpseed.compute.appended import SEGMENTS, run_at, runs_of_warp, set_aside
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, lane_of, reserve, warp_places
 from warpseed.fm_index.tagged import TaggedIndex, bucket_rows, exact_tag_range, position_of
 from warpseed.mems.fast import NO_MATCH, How, key_of, match_of

@@ -9,7 +9,7 @@ from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint16, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.intrinsics import leading_zeros
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.warp import BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import (
     TAG_BASES,

@@ -11,7 +11,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import lower_bound, owner_of
 from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, warp_places
 from warpseed.fm_index.bins import locate_row, narrowed
 from warpseed.mems.matches import PLACE_BITS
@@ -236,26 +236,14 @@ def count_new_rows(entries, counts):
         _, _, _, counts[i] = new_rows(entries, i)
 
 
-@scalar
-def _first_entry(patterns, pattern):
-    """The first entry of a pattern or one behind it, int64; `patterns` is ascending."""
-    low, high = int64(0), int64(patterns.shape[0])
-    while low < high:
-        middle = (low + high) >> int64(1)
-        if int64(patterns[middle]) < pattern:
-            low = middle + int64(1)
-        else:
-            high = middle
-    return low
-
-
 @kernel
 def count_matches(entries, borders, strands, counts):
     """The matches of each read, int64[n], a thread each; `borders` (int64[e + 1]) is where each entry's rows begin."""
     query = int64(cuda.grid(1))
     if query < int64(counts.shape[0]):
-        first = _first_entry(entries.patterns, query * int64(strands))
-        last = _first_entry(entries.patterns, (query + int64(1)) * int64(strands))
+        end, pattern = int64(entries.patterns.shape[0]), query * int64(strands)
+        first = lower_bound(entries.patterns, int64(0), end, pattern)
+        last = lower_bound(entries.patterns, first, end, pattern + int64(strands))
         counts[query] = int64(borders[last]) - int64(borders[first])
 
 

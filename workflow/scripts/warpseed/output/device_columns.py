@@ -17,7 +17,7 @@ from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, free_memory, in_rows, is_out_of_memory, launch
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import MemoryLimitError

@@ -19,7 +19,7 @@ from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, pinned, resident, to_device
 from warpseed.compute.letters import bytes_of, number_putter
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.warp import BLOCK
 from warpseed.output.lines import Line, Number, Parts, Plan, Tables, line_putter, plan_of
 from warpseed.sequences.names import Names

@@ -11,7 +11,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.errors import InputError
 from warpseed.sequences.names import Names, offsets_of
 from warpseed.sequences.queries import Queries

@@ -14,7 +14,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.devices import is_on_gpu
 from warpseed.compute.gpu import cuda, cupy, current_device, kernel, launch
-from warpseed.compute.owners import owner_of
+from warpseed.compute.searching import owner_of
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import show_byte

@@ -1,10 +1,22 @@
-"""Whose an item is, where the items of each lie behind each other: for both targets."""
+"""Binary searches, for both targets."""
 
 from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar
 
-__all__ = ["owner_of"]
+__all__ = ["lower_bound", "owner_of"]
+
+
+@scalar
+def lower_bound(values, first, last, least):
+    """The first place in [first, last) with `least` or more, of values that ascend; `last` where none has."""
+    while first < last:
+        middle = (first + last) >> int64(1)
+        if values[middle] < least:
+            first = middle + int64(1)
+        else:
+            last = middle
+    return first
 
 
 @scalar
