@@ -24,6 +24,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index import device, gpu_rows, tagged
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.tagged import TaggedIndex
+from warpseed.fm_index.text import suffix_start
 
 TEXT = "ACGTTGCATGCCATGANNGATTACAGATTACA"
 
@@ -242,5 +243,5 @@ def test_positions_behind_the_text_are_cut_to_it(index: SeedIndex) -> None:
     suffix_array = np.array([0, 5, index.rows - 1, index.rows, 2**32 - 1], np.uint32)
     fill = np.zeros(index.rows - len(suffix_array), np.uint32)
     suffix_array = np.concatenate([suffix_array, fill])
-    positions = [tagged._position(suffix_array, row) for row in range(5)]
+    positions = [suffix_start(suffix_array, row) for row in range(5)]
     assert positions == [0, 5, index.rows - 1, index.rows - 1, index.rows - 1]

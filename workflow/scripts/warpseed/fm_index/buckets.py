@@ -9,7 +9,7 @@ import numpy as np
 from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.intrinsics import prefetch
-from warpseed.fm_index.text import segment_of
+from warpseed.fm_index.text import segment_of, suffix_start
 
 __all__ = [
     "Narrowing",
@@ -50,15 +50,9 @@ def new_narrowing(most: int) -> Narrowing:
 
 
 @scalar
-def _place_of(fast, row):
-    # A damaged index must not lead outside the text.
-    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
-
-
-@scalar
 def compare_suffix(fast, row, wanted, length):
     """-1, 0, 1: the first `length` (at most 32) bases of a row's suffix against a packed string."""
-    position = _place_of(fast, row)
+    position = suffix_start(fast.suffix_array, row)
     end = int64(fast.segments.text_start[segment_of(fast.segments, position) + int64(1)]) - int64(1)
     there = min(length, end - position)
     mask = prefix_mask(there)
@@ -120,7 +114,8 @@ def narrow_together(fast, narrowing, count, lows, highs):
     searched = count
     while searched > int64(0):
         for c in range(searched):
-            prefetch_text(fast, _place_of(fast, (narrowing.first[c] + narrowing.last[c]) >> int64(1)))
+            middle = (narrowing.first[c] + narrowing.last[c]) >> int64(1)
+            prefetch_text(fast, suffix_start(fast.suffix_array, middle))
         going = int64(0)
         for c in range(searched):
             if _step(fast, narrowing, c, lows, highs):

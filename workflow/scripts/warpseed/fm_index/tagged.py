@@ -19,7 +19,7 @@ from warpseed.compute.bits import fetch_word, prefix_mask
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.fm_index.layout import Segments
-from warpseed.fm_index.text import inside_segment, segment_of
+from warpseed.fm_index.text import inside_segment, segment_of, suffix_start
 
 __all__ = [
     "BASES_BEFORE",
@@ -152,12 +152,6 @@ def row_is_inside(index, row, length):
 
 
 @scalar
-def _position(suffix_array, row):
-    """Text position of a row; the last one there is where a damaged entry lies behind it."""
-    return min(int64(suffix_array[row]), int64(suffix_array.shape[0]) - int64(1))
-
-
-@scalar
 def _suffix_word(text, segments, position, skip):
     """The 32 bases from `position + skip` on, A behind the end of the segment that `position` lies in."""
     end = int64(segments.text_start[segment_of(segments, position) + int64(1)]) - int64(1)
@@ -183,10 +177,10 @@ def fill_device_table(text, segments, suffix_array, table_length, table, disorde
     first = int64(0)
     last = int64(table.shape[0]) - int64(1)
     if t > int64(0):
-        before = _position(suffix_array, t - int64(1))
+        before = suffix_start(suffix_array, t - int64(1))
         first = int64(_suffix_word(text, segments, before, int64(0)) >> shift) + int64(1)
     if t < rows:
-        last = int64(_suffix_word(text, segments, _position(suffix_array, t), int64(0)) >> shift)
+        last = int64(_suffix_word(text, segments, suffix_start(suffix_array, t), int64(0)) >> shift)
     entries = last + int64(1) - first
     if entries < int64(0):
         disorder[0] = uint64(1)
@@ -203,7 +197,7 @@ def fill_tagged_rows(text, segments, suffix_array, table_length, rows):
     """A row's position with the TAG_BASES bases behind its first K; one thread a row."""
     t = int64(cuda.grid(1))
     if t < int64(suffix_array.shape[0]):
-        position = _position(suffix_array, t)
+        position = suffix_start(suffix_array, t)
         tag = _suffix_word(text, segments, position, int64(table_length))
         rows[t] = tagged_row(tag, inside_segment(segments, position, int64(table_length) + int64(TAG_BASES)), position)
 

@@ -13,7 +13,7 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.layout import TAG_PADDING, Tags
-from warpseed.fm_index.text import PackedText
+from warpseed.fm_index.text import PackedText, suffix_start
 
 __all__ = ["FIRST_BASES", "LAST_BASES", "TAG_BASES", "first_tag", "make_tags"]
 
@@ -31,12 +31,6 @@ def first_tag(word):
 
 
 @inlined
-def _place_of(suffix_array, row):
-    """A row's position; no entry of a damaged suffix array leads outside the text."""
-    return min(int64(suffix_array[row]), int64(suffix_array.shape[0]))
-
-
-@inlined
 def _bases_around(words, place):
     """The 32 bases from the fourth before a place on, A before the text."""
     if place < int64(TAG_BASES):
@@ -51,8 +45,8 @@ def _fill_tags(words, suffix_array, table_length, span, tags):
     shift = uint64(int64(2) * (int64(TAG_BASES) + table_length))
     for row in range(first, last):
         ahead = min(row + int64(_AHEAD), int64(suffix_array.shape[0]) - int64(1))
-        prefetch(words, _place_of(suffix_array, ahead) >> int64(5))
-        around = _bases_around(words, _place_of(suffix_array, row))
+        prefetch(words, suffix_start(suffix_array, ahead) >> int64(5))
+        around = _bases_around(words, suffix_start(suffix_array, row))
         tags.bases_before[row] = first_tag(around)
         tags.bases_behind[row] = first_tag(around << shift)
 

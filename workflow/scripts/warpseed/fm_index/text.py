@@ -28,6 +28,7 @@ __all__ = [
     "reverse_text",
     "segment_end",
     "segment_of",
+    "suffix_start",
     "text_length",
     "unpack_text",
 ]
@@ -148,6 +149,12 @@ def segment_of(segments, position):
         else:
             high = middle - int64(1)
     return low
+
+
+@inlined
+def suffix_start(suffix_array, row):
+    """Text position of a row, int64; the last one there is where a damaged entry lies behind it."""
+    return min(int64(suffix_array[row]), int64(suffix_array.shape[0]) - int64(1))
 
 
 @inlined

@@ -7,6 +7,7 @@ from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
 from warpseed.fm_index.buckets import prefetch_text
+from warpseed.fm_index.text import suffix_start
 from warpseed.mems.cpu_block import ITEMS, NOTE, is_wanted, may_begin, take_match
 from warpseed.mems.longest import longest_finder
 from warpseed.mems.matches import SUPER
@@ -23,8 +24,7 @@ _COMPARISONS = 8
 
 @inlined
 def _place_at(fast, row):
-    """(A damaged index must not lead outside the text.)"""
-    return min(int64(fast.suffix_array[row]), int64(fast.suffix_array.shape[0]) - int64(1))
+    return suffix_start(fast.suffix_array, row)
 
 
 @inlined
