@@ -46,6 +46,17 @@ def test_stopwatch_adds_up(monkeypatch):
     assert watch.seconds == {"search": 2.5, "kernel": 0.5}
 
 
+def test_of_stopwatches_side_by_side_the_slowest_counts():
+    watch, one, other = Stopwatch(), Stopwatch(), Stopwatch()
+    watch.add("kernel", 1.0)
+    for each, seconds in ((one, 2.0), (other, 3.0)):
+        each.add("kernel", seconds)
+        each.count("letters", 4)
+    one.add("sort", 0.5)
+    watch.take_slowest([one, other])
+    assert watch.seconds == {"kernel": 4.0, "sort": 0.5} and watch.counts == {"letters": 8}
+
+
 def test_stopwatch_waits_for_the_device_before_it_stops(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("warpseed.compute.stopwatch.time.perf_counter", lambda: clock[0])

@@ -163,8 +163,7 @@ def serve_devices(
     finally:
         wait(others)
         others.clear()  # an error would be held by itself, and with it all that its frames hold
-    for stage in dict.fromkeys(stage for each, _ in served for stage in each.seconds):
-        watch.add(stage, max(each.seconds.get(stage, 0.0) for each, _ in served))
+    watch.take_slowest(each for each, _ in served)
     return [result for _, result in served]
 
 

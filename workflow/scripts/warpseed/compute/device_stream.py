@@ -188,15 +188,11 @@ class _Line(Generic[_Work, _Result]):
 
     def add_times(self, watch: Stopwatch) -> None:
         """Add the seconds that the slowest device spent in each stage."""
-        slowest: dict[str, float] = {}
-        for device in self.devices:
-            both = Stopwatch()
+        devices = [Stopwatch() for _ in self.devices]
+        for both, device in zip(devices, self.devices, strict=True):
             for each in device.watches:
-                for stage, seconds in each.seconds.items():
-                    both.add(stage, seconds)
-            slowest |= {stage: max(seconds, slowest.get(stage, 0.0)) for stage, seconds in both.seconds.items()}
-        for stage, seconds in slowest.items():
-            watch.add(stage, seconds)
+                both.take(each)
+        watch.take_slowest(devices)
 
     # -------------------------------------------------------------------- in the thread that takes the works
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,6 +92,16 @@ class Stopwatch:
         for name, number in other.counts.items():
             self.count(name, number)
         self.share = self.share if other.share is None else other.share
+
+    def take_slowest(self, others: Iterable[Stopwatch]) -> None:
+        """Add what others took side by side: of each stage the seconds of the slowest. What they counted adds up."""
+        slowest: dict[str, float] = {}
+        for other in others:
+            slowest |= {name: max(seconds, slowest.get(name, 0.0)) for name, seconds in other.seconds.items()}
+            for name, number in other.counts.items():
+                self.count(name, number)
+        for name, seconds in slowest.items():
+            self.add(name, seconds)
 
     def count(self, name: str, number: int) -> None:
         """Add `number` to what was counted of `name`."""
