@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.compute.ranges import borders_of
+from warpseed.sequences.names import Names
 
 
 def listed(names: Names) -> list[str]:
@@ -15,7 +16,7 @@ def listed(names: Names) -> list[str]:
 def test_names_may_repeat_and_be_empty() -> None:
     assert listed(Names.of(["a", "", b"bytes", "ä", "a"])) == ["a", "", "bytes", "ä", "a"]
     assert listed(Names.of([])) == []
-    assert offsets_of(np.array([3, 0, 2])).tolist() == [0, 3, 3, 5]
+    assert borders_of(np.array([3, 0, 2])).tolist() == [0, 3, 3, 5]
 
 
 @pytest.mark.parametrize("prefix", ["", "k"])

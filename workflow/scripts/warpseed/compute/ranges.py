@@ -12,6 +12,7 @@ from warpseed.compute.pipeline import check_wanted, mapped
 
 __all__ = [
     "STEP",
+    "borders_of",
     "fill_in_parts",
     "on_threads",
     "places_of",
@@ -49,6 +50,13 @@ def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list
         return task(number)
 
     return list(mapped(range(count), wanted_task, max(1, min(threads, count))))
+
+
+def borders_of(counts: np.ndarray) -> np.ndarray:
+    """Where what each has begins, back to back, and where all ends, int64[n + 1]; of whole numbers of any kind."""
+    borders = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, dtype=np.int64, out=borders[1:])
+    return borders
 
 
 def places_of(counts: np.ndarray, first: int = 0) -> tuple[np.ndarray, np.ndarray]:

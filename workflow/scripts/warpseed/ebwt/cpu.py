@@ -10,7 +10,7 @@ import numpy as np
 from warpseed.compute.groups import SPLIT, TIED, UNTIED, border_behind, settle_ties, spans_of_groups, untied
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import STEP, on_threads, places_of, spans_of, steps
+from warpseed.compute.ranges import STEP, borders_of, on_threads, places_of, spans_of, steps
 from warpseed.compute.sorting import STACK, sort_pairs
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.cpu_distances import distances
@@ -35,7 +35,6 @@ from warpseed.ebwt.cpu_ranks import (
 )
 from warpseed.ebwt.fast import Laid, threads_for
 from warpseed.ebwt.words import Words
-from warpseed.sequences.names import offsets_of
 
 __all__ = ["distances", "order_conjugates"]
 
@@ -82,14 +81,14 @@ class _Order:
         shift = _shift_of(self._cut.base)
         self._digits = _digits_of(self._cut.base, shift)
         letters = 1 << shift
-        starts = offsets_of((lengths + (self._cut.prefix + 2 * letters - 1)) // letters * letters)
+        starts = borders_of((lengths + (self._cut.prefix + 2 * letters - 1)) // letters * letters)
         # Places and positions have one type, which holds the larger ones.
         self._type, of_words = _type_of(starts[-1]), _type_of(len(lengths))
         units = int(starts[-1]) >> shift
         self._need((8 + of_words.itemsize) * units + self._type.itemsize * self._size + self._size // 4)
         by_length = np.argsort(lengths, kind="stable")
         ranked = np.empty(len(lengths), np.int64)
-        ranked[by_length] = offsets_of(lengths[by_length])[:-1]
+        ranked[by_length] = borders_of(lengths[by_length])[:-1]
         self._laid = Laid(
             np.zeros(units + 1, np.uint64), np.empty(units, of_words), starts, words.offsets, ranked, shift
         )

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.ranges import steps
+from warpseed.compute.ranges import borders_of, steps
 from warpseed.ebwt.solid import THRESHOLD, solid_sequences
 from warpseed.ebwt.weighted import generate_weighted
 from warpseed.ebwt.words import Words
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Run, Side, side_fields
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 
 __all__ = ["Case", "Work", "digest_of", "joined_words", "side_of", "works_of"]
 
@@ -58,7 +58,7 @@ def joined_words(parts: Sequence[Words]) -> Words:
     assert len({part.letters for part in parts}) == 1
     lengths = np.concatenate([part.lengths for part in parts])
     codes = np.concatenate([part.codes for part in parts])
-    return Words(parts[0].letters, codes, offsets_of(lengths), Names.joined([part.names for part in parts]))
+    return Words(parts[0].letters, codes, borders_of(lengths), Names.joined([part.names for part in parts]))
 
 
 def works_of(case: Case) -> Iterator[Work]:

@@ -13,12 +13,12 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.machine import require_memory
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import STEP, on_threads, spans_of, steps
+from warpseed.compute.ranges import STEP, borders_of, on_threads, spans_of, steps
 from warpseed.compute.searching import owner_of
 from warpseed.ebwt.fast import threads_for
 from warpseed.ebwt.words import Words
 from warpseed.errors import InputError
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 
 __all__ = ["Transform", "inverse", "transform_of"]
 
@@ -106,11 +106,11 @@ def inverse(transform: Transform) -> Words:
         _walk_cycles(previous, indices, state, met, roots, least)
     copies = np.empty(len(indices), np.int64)
     _count_copies(met, indices, copies)
-    offsets = offsets_of(roots * copies)
+    offsets = borders_of(roots * copies)
     if (roots == 0).any() or offsets[-1] != size:
         raise InputError("The letters of the transform do not lead from its indices to all of them; it is damaged.")
     # All cycles, those of one word behind each other.
-    firsts = offsets_of(copies)
+    firsts = borders_of(copies)
     cycles = np.repeat(indices - firsts[:-1], copies) + np.arange(firsts[-1])
     ends = np.cumsum(np.repeat(roots, copies))
     codes = np.empty(size, np.uint8)
@@ -137,7 +137,7 @@ def _previous_ranks(last: np.ndarray) -> np.ndarray:
     counts = np.zeros(256, np.int64)
     for first, end in steps(0, len(last)):
         counts += np.bincount(last[first:end], minlength=256)
-    smaller = offsets_of(counts)
+    smaller = borders_of(counts)
     for first, end in steps(0, len(last)):
         _map_to_first(last, first, end, smaller, previous)
     return previous

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.ranges import steps
+from warpseed.compute.ranges import borders_of, steps
 from warpseed.errors import InputError
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 
 __all__ = ["BASES", "Words", "letters_of", "read_words", "words_of"]
 
@@ -81,7 +81,7 @@ def words_of(strings: Iterable[str | bytes], names: Iterable[str] | None = None)
     text = np.frombuffer(b"".join(texts), np.uint8)
     occurs = np.bincount(text, minlength=256) > 0
     codes = (np.cumsum(occurs) - 1).astype(np.uint8)[text]
-    offsets = offsets_of(np.fromiter(map(len, texts), np.int64, len(texts)))
+    offsets = borders_of(np.fromiter(map(len, texts), np.int64, len(texts)))
     return Words(_BYTES[occurs].astype(np.uint8).tobytes(), codes, offsets, Names.of(labels))
 
 

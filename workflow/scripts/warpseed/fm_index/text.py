@@ -10,10 +10,9 @@ from warpseed.compute.bits import reverse_complement_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import load_word
 from warpseed.compute.pipeline import check_wanted, mapped
-from warpseed.compute.ranges import run_ranges, spans_of
+from warpseed.compute.ranges import borders_of, run_ranges, spans_of
 from warpseed.compute.vectors import ALL_BYTES, WIDTH, mask_outside, trailing_zeros
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
-from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import eight_bases
 
 __all__ = [
@@ -119,7 +118,7 @@ def find_segments(codes: np.ndarray, offsets: np.ndarray, threads: int = 1) -> S
     borders = np.concatenate(list(mapped(spans_of(len(codes), threads, _CODES), borders_in, threads)))
     starts, ends = borders[::2], borders[1::2]
     contig = np.searchsorted(offsets, starts, side="right") - 1
-    text_start = offsets_of(ends - starts + 1)
+    text_start = borders_of(ends - starts + 1)
     return Segments(
         text_start.astype(np.uint32), contig.astype(np.int32), starts - offsets[contig], make_hint(text_start)
     )

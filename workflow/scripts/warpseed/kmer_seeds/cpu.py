@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.ranges import fill_in_parts, run_ranges
+from warpseed.compute.ranges import borders_of, fill_in_parts, run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
@@ -133,7 +133,7 @@ def locate_intervals(
 ) -> Found:
     """Paper tier, Equation 2 on the CPU: every row one by one, on as many threads as given (Figure 5: one)."""
     bwt = index.reverse if max_mismatches else index.forward
-    borders = tuple(np.concatenate([[0], np.cumsum(counts)]) for counts in (intervals.counts, intervals.hits))
+    borders = borders_of(intervals.counts), borders_of(intervals.hits)
     hits = np.empty(int(borders[1][-1]), np.uint64)
 
     def task(first: int, last: int) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from warpseed.compute.bits import prefix_mask, reverse_complement_word
 from warpseed.compute.compiled import float64, int64, scalar, uint64
+from warpseed.compute.ranges import borders_of
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
@@ -29,7 +30,6 @@ from warpseed.kmer_seeds.paper import MAX_MISMATCHES
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.records import join_parameters, split_parameters
 from warpseed.measure.timing import side_fields
-from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
 
@@ -174,7 +174,7 @@ def column_rows(
         return find_kmers(index, letters, max_mismatches=mismatches, max_hits=max_hits, device="gpu", on_device=True)
 
     found, count = run(), len(kmers.lengths)
-    offsets, nothing = offsets_of(kmers.lengths), np.empty(0, np.uint8)
+    offsets, nothing = borders_of(kmers.lengths), np.empty(0, np.uint8)
     unnamed = Queries(nothing, offsets, nothing, np.zeros(count + 1, np.int64), "the k-mers")
     rows = make_hits(index, unnamed, gpu.find_fast(index, kmers, mismatches, max_hits=max_hits)).rows()
     for name, column in found.columns.items():

@@ -19,7 +19,7 @@ from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
 from warpseed.compute.gpu import cupy, launch, resident, sort, to_device
-from warpseed.compute.ranges import run_ranges
+from warpseed.compute.ranges import borders_of, run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
 from warpseed.compute.stopwatch import Stopwatch
@@ -330,7 +330,7 @@ def search_paper(
 def _look_up(index: PaperIndex, lengths: np.ndarray, on_reverse: bool, pairs: tuple[np.ndarray, ...], threads: int):
     """Packed hits of the pairs (j, t) that came from the device, in the order of their intervals."""
     size, kind, entry, steps = pairs
-    border = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
+    border = borders_of(size)
     hits = np.empty(len(entry), np.uint64)
 
     def task(first: int, last: int) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.pipeline import check_wanted, mapped
-from warpseed.compute.ranges import run_ranges
+from warpseed.compute.ranges import borders_of, run_ranges
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinnedIndex, BinParameters, binned_index
@@ -141,9 +141,8 @@ def find_first_fast(
 def _pack(reads: Packed, criteria: Criteria, threads: int) -> Patterns:
     """Stage 0: the patterns, packed, and the MEM starts that each has."""
     lengths = np.repeat(reads.lengths.astype(np.int64), criteria.strands)
-    first, starts = np.zeros((2, len(lengths) + 1), np.int64)
-    np.cumsum(-(-lengths // BASES_A_WORD), out=first[1:])
-    np.cumsum(np.maximum(lengths - criteria.min_length + 1, 0), out=starts[1:])
+    first = borders_of(-(-lengths // BASES_A_WORD))
+    starts = borders_of(np.maximum(lengths - criteria.min_length + 1, 0))
     words = np.zeros(int(first[-1]) + PAD_WORDS + 1, np.uint32)
     patterns = Patterns(words, first + PAD_WORDS, reads.lengths, starts, criteria.strands)
     run_ranges(len(lengths), threads, lambda begin, end: cpu_paper.pack_patterns(reads, patterns, begin, end))
@@ -219,7 +218,7 @@ def search_paper(
     with watch.stage("split"):
         counts = np.empty(len(entries.patterns), np.int64)
         run_ranges(len(counts), threads, lambda first, last: cpu_paper.count_rows(entries, first, last, counts))
-        borders = np.concatenate([[0], np.cumsum(counts)])
+        borders = borders_of(counts)
         occurrences = _occurrences(patterns, entries, counts, threads)
         counts = _counts_of(entries, borders, criteria.strands, len(reads.lengths))
         return PaperMatches(patterns, entries, borders, occurrences, counts)
@@ -237,7 +236,7 @@ def _settled(searched: PaperMatches, stop: int, limit: int, criteria: Criteria) 
     kept = (query < stop) & ~np.append(over, False)[np.minimum(query, stop)]
     # An entry with too many stays, with no rows: it says which rows the next one has not for itself.
     rows = np.where(occurrences <= most, np.diff(borders), 0)[kept]
-    borders, entries = np.concatenate([[0], np.cumsum(rows)]), _chosen(entries, kept)
+    borders, entries = borders_of(rows), _chosen(entries, kept)
     left = _counts_of(entries, borders, patterns.strands, stop)
     rest = PaperMatches(patterns, entries, borders, occurrences[kept], left)
     return rest, int(over.sum()), int(counts.sum() - left.sum())
@@ -267,7 +266,7 @@ def _locate_all(binned: BinnedIndex, searched: PaperMatches, threads: int, watch
     hits = np.empty(int(searched.borders[-1]), MATCH)
     for first in range(0, len(hits), _CHUNK):
         _locate_chunk(binned, searched, first, hits[first : first + _CHUNK], threads, watch)
-    borders = np.concatenate([[0], np.cumsum(searched.counts)])
+    borders = borders_of(searched.counts)
     with watch.stage("sort"):
         run_ranges(len(borders) - 1, threads, lambda first, last: cpu_paper.sort_reads(borders, first, last, hits))
     return hits

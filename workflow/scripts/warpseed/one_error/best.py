@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
+from warpseed.compute.ranges import borders_of
 from warpseed.compute.sink import WHOLE_TEXT
 from warpseed.fm_index.layout import Segments
 from warpseed.fm_index.text import contig_place
@@ -144,7 +145,7 @@ class BestInOrder:
         count, begun = len(found.counts), self._from is not None
         if not begun and not continues:
             return best_of(found, lengths, self._segments, self._max_edits)
-        ends = np.concatenate([[0], np.cumsum(found.counts)])
+        ends = borders_of(found.counts)
         borders = sorted({0, int(begun), max(count - continues, int(begun and count > 1)), count})
         parts = []
         for first, last in zip(borders, borders[1:], strict=False):

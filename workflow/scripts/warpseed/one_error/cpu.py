@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.ranges import fill_in_parts, run_ranges
+from warpseed.compute.ranges import borders_of, fill_in_parts, run_ranges
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
@@ -152,7 +152,7 @@ def settle_results(
     ----------
     results, counts, stored : as those of PaperResults, of reads of which none has been dropped
     """
-    borders = np.concatenate([[0], np.cumsum(stored)])
+    borders = borders_of(stored)
     placements = np.zeros(len(stored), np.int64)
     run_ranges(
         len(stored),
@@ -171,7 +171,7 @@ def settle_results(
 def locate_results(index: SeedIndex, reads: Packed, searched: PaperResults, *, threads: int = 1) -> Found:
     """Paper tier, from intervals to places: every row of every result by LF steps, each place of a read once."""
     counts = searched.placements
-    borders = tuple(np.concatenate([[0], np.cumsum(each)]) for each in (searched.stored, counts))
+    borders = borders_of(searched.stored), borders_of(counts)
     hits = np.empty(int(borders[1][-1]), np.uint64)
 
     def task(first: int, last: int) -> None:

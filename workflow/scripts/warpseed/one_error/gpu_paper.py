@@ -13,6 +13,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, uint32
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
+from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import PaperIndex
@@ -87,7 +88,7 @@ def search_on_device(
     if slots is not None:
         return DeviceResults(*search(count * slots, slots), found)
     search(0, 0)
-    xp.cumsum(found, out=borders[1:])
+    borders = borders_of(found)
     return DeviceResults(*search(int(borders[-1]), -1), found)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from warpseed.batches import Options, Settings
 from warpseed.compute.devices import devices_of
+from warpseed.compute.ranges import borders_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.layout import SeedIndex
@@ -38,7 +39,6 @@ from warpseed.one_error.reads import Criteria, pack_reads
 from warpseed.one_error.results import digest_results, fullest_launch, stored_in, write_results
 from warpseed.one_error.search import ReadSearch
 from warpseed.sequences.files import sha256_file
-from warpseed.sequences.names import offsets_of
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries, read_queries
 
@@ -105,7 +105,7 @@ def chosen_reads(path: str, count: int | None, length: tuple[int, int] | None) -
 def _picked(reads: Queries, chosen: np.ndarray) -> Queries:
     """Some of the reads, without their names."""
     lengths = reads.lengths[chosen]
-    offsets = offsets_of(lengths)
+    offsets = borders_of(lengths)
     bases = np.arange(offsets[-1]) + np.repeat(reads.offsets[chosen] - offsets[:-1], lengths)
     qualities = None if reads.qualities is None else reads.qualities[bases]
     nameless = np.zeros(len(chosen) + 1, np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpseed.compute.ranges import borders_of
 from warpseed.output.opening import open_output
 from warpseed.output.sorting import SortedLines, contig_places
 
@@ -48,7 +49,7 @@ class Density:
         first, last = np.searchsorted(self._places, part.place[[0, -1]], "right")
         bins = slice(int(first) - 1, int(last))
         edges = np.append(np.searchsorted(part.place, self._places[bins]), len(part))
-        before = np.concatenate([[0], np.cumsum(part.shape & np.uint64(1), dtype=np.int64)])
+        before = borders_of(part.shape & np.uint64(1))
         minus = np.diff(before[edges])
         self.minus[bins] += minus
         self.plus[bins] += np.diff(edges) - minus

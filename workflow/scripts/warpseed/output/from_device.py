@@ -15,6 +15,7 @@ from warpseed.compute.device_marks import marked_on_device
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
 from warpseed.compute.locked_memory import locked
+from warpseed.compute.ranges import borders_of
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_lines import DeviceLines, LinesWanted
@@ -178,8 +179,7 @@ def _in_parts(
     texts_of : function of (low, borders) that brings the lines of the hits between borders, counted from the first on,
         or None for each
     """
-    borders = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=borders[1:])
+    borders = borders_of(counts)
 
     def bring(cuts: list[_Cut]) -> list[Result]:
         nonlocal dropped

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpseed.compute.ranges import borders_of
 from warpseed.output.lines import Formatter, Letter, Line, Name, Number, format_rows, tab_separated
 from warpseed.output.rows import HIT_ROW, digest_rows
 from warpseed.sequences.names import Names
@@ -209,7 +210,7 @@ class PackedRows:
     @cached_property
     def hit_first(self) -> np.ndarray:
         """int64[n + 1], where the hits of each query begin."""
-        return np.concatenate([[0], np.cumsum(self.found.counts)])
+        return borders_of(self.found.counts)
 
     def hits(self, continues: bool) -> Hits:
         """The same as Hits; `continues` says that more hits of the last query come."""

@@ -16,6 +16,7 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes
 from warpseed.compute.pipeline import mapped
+from warpseed.compute.ranges import borders_of
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Line
 
@@ -187,8 +188,7 @@ def arrange(
 ) -> SortedLines:
     """Lines in any order, back to back, as sorted ones; equal keys stay as they are."""
     order = _sorted_order(place, shape, query)
-    offsets = np.zeros(len(order) + 1, np.int64)
-    np.cumsum(lengths[order], out=offsets[1:])
+    offsets = borders_of(lengths[order])
     arranged = np.empty(len(text) + SLACK, np.uint8)
     _gather(bytes_of(text), np.cumsum(lengths) - lengths, lengths, order, arranged)
     return SortedLines(place[order], shape[order], query[order], offsets, arranged[: len(text)])

@@ -197,10 +197,12 @@ def _draw_strands(axes: Axes, density: pd.DataFrame, columns: int) -> str:
     """
     import numpy as np
 
+    from warpseed.compute.ranges import borders_of
+
     # Bins end at contigs' ends, columns do not: what a bin has is shared by the columns that it lies in.
-    ends = np.concatenate([[0], np.cumsum(density["end"] - density["start"])])
+    ends = borders_of((density["end"] - density["start"]).to_numpy())
     edges = np.linspace(0, ends[-1], columns + 1)
-    sums = (np.concatenate([[0], np.cumsum(density[strand])]) for strand in ("plus", "minus"))
+    sums = (borders_of(density[strand].to_numpy()) for strand in ("plus", "minus"))
     strands = [np.diff(np.interp(edges, ends, running)) for running in sums]
     most = max(float(seeds.max()) for seeds in strands)
     usual = max(float(np.quantile(seeds, 0.97)) for seeds in strands)

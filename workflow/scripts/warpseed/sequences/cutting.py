@@ -11,9 +11,10 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint8, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, read_only
+from warpseed.compute.ranges import borders_of
 from warpseed.compute.searching import owner_of
 from warpseed.errors import InputError
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 from warpseed.sequences.queries import Queries
 
 __all__ = ["EveryKmer", "cut_kmers"]
@@ -56,7 +57,7 @@ class EveryKmer:
         self.reads = reads
         self.k = k
         self.step = k if step is None else step
-        self._first = offsets_of(np.maximum(reads.lengths - k + self.step, 0) // self.step)
+        self._first = borders_of(np.maximum(reads.lengths - k + self.step, 0) // self.step)
 
     def __len__(self) -> int:
         return int(self._first[-1])
@@ -129,7 +130,7 @@ def cut_kmers(
     """
     if k < 1 or count < 1:
         raise InputError(f"k = {k} and count = {count} were asked for; both must be at least 1.")
-    windows = offsets_of(np.maximum(reads.lengths - k + 1, 0))
+    windows = borders_of(np.maximum(reads.lengths - k + 1, 0))
     total = int(windows[-1])
     generator = np.random.default_rng(seed)
     drawn = min(count, total)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.pipeline import mapped
+from warpseed.compute.ranges import borders_of
 from warpseed.errors import InputError
 from warpseed.sequences.draws import fill_uniform
 from warpseed.sequences.files import atomic_path, open_for_writing
@@ -28,7 +29,6 @@ from warpseed.sequences.human_text import (
     make_bases,
     put_lines,
 )
-from warpseed.sequences.names import offsets_of
 from warpseed.sequences.simulate import LINE_BASES, check_range
 
 __all__ = ["plan_genome", "simulate_human_like"]
@@ -221,7 +221,7 @@ def _plan_large(
     lengths = np.concatenate([copied, copied, np.full(gaps, gap)])
 
     first, end = arms
-    before = offsets_of(end - first)
+    before = borders_of(end - first)
     if lengths.sum() > before[-1]:
         raise InputError(
             f"Duplications, what they are copies of, and gaps of {lengths.sum():,} bases together were asked for the "
@@ -266,7 +266,7 @@ def _plan_copies(size: int, wanted: HumanFeatures, families: list[Family], seed:
     unordered = np.concatenate(lengths)
     order, starts = _spread(unordered, size, _uniform(seed, _SPREAD, len(unordered)))
     tail = np.zeros(MARGIN, np.uint8)
-    offsets = offsets_of(np.array([len(row) + MARGIN for row in rows], np.int64))
+    offsets = borders_of(np.array([len(row) + MARGIN for row in rows], np.int64))
     return Copies(
         starts,
         unordered[order],

@@ -7,14 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Names", "offsets_of"]
+from warpseed.compute.ranges import borders_of
 
-
-def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    """Return where what has these lengths begins, back to back, and the end of the last: int64[n + 1]."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
+__all__ = ["Names"]
 
 
 class Names(NamedTuple):
@@ -30,7 +25,7 @@ class Names(NamedTuple):
         """These names, letters as UTF-8."""
         encoded = [name.encode() if isinstance(name, str) else name for name in names]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets_of(lengths))
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), borders_of(lengths))
 
     @classmethod
     def numbered(cls, prefix: bytes, count: int) -> Names:
@@ -38,7 +33,7 @@ class Names(NamedTuple):
         names = np.char.add(prefix, np.arange(count).astype("S"))
         letters = names.view(np.uint8).reshape(count, names.dtype.itemsize)
         used = letters != 0
-        return cls(letters[used], offsets_of(used.sum(axis=1)))
+        return cls(letters[used], borders_of(used.sum(axis=1)))
 
     @classmethod
     def joined(cls, parts: Sequence[Names], empty: Callable[[int, type], np.ndarray] = np.empty) -> Names:

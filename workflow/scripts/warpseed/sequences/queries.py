@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.ranges import borders_of
 from warpseed.errors import InputError, say
 from warpseed.sequences.alphabet import BASE_CODE, DECODE, IS_IUPAC, KEPT_CODE, show_byte
 from warpseed.sequences.files import ByteStream, atomic_path, open_bytes, open_for_writing
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     from warpseed.compute.stopwatch import Stopwatch
@@ -134,7 +135,7 @@ class Queries:
             )
         return cls(
             np.concatenate([part.codes for part in parts]),
-            offsets_of(np.concatenate([part.lengths for part in parts])),
+            borders_of(np.concatenate([part.lengths for part in parts])),
             *Names.joined([part.names for part in parts]),
             parts[0].source,
             np.concatenate(qualities) if qualities else None,
@@ -296,7 +297,7 @@ def _encode(items: list[str | bytes], source: str, code_of: np.ndarray) -> tuple
     except (UnicodeEncodeError, TypeError):
         number = next(i for i, item in enumerate(items) if not _is_plain(item))
         raise InputError(f"{source}, number {number}: {items[number]!r:.60} is no sequence of bases.") from None
-    offsets = offsets_of(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    offsets = borders_of(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     letters = np.frombuffer(b"".join(pieces), np.uint8)
     empty = np.flatnonzero(np.diff(offsets) == 0)
     if len(empty):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpseed.compute.ranges import borders_of
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import show_byte, show_name
 from warpseed.sequences.files import open_bytes
-from warpseed.sequences.names import offsets_of
 from warpseed.sequences.queries import parse_batches, sniffed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Reference:
     @cached_property
     def offsets(self) -> np.ndarray:
         """int64[c + 1]: contig i is ``codes[offsets[i]:offsets[i + 1]]``."""
-        return offsets_of(self.lengths)
+        return borders_of(self.lengths)
 
 
 def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpseed.compute.ranges import borders_of
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import DECODE
 from warpseed.sequences.draws import (
@@ -32,7 +33,7 @@ from warpseed.sequences.draws import (
     scan_runs,
 )
 from warpseed.sequences.files import atomic_path, open_for_writing
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.sequences.names import Names
 from warpseed.sequences.queries import Queries
 from warpseed.sequences.reference import Reference
 
@@ -312,4 +313,4 @@ def _runs_to_draw_from(reference: Reference, shortest: int, longest: int) -> Run
     if longest > shortest:
         order = np.argsort(-lengths, kind="stable")
         starts, lengths = starts[order], lengths[order]
-    return Runs(starts, offsets_of(lengths), lengths)
+    return Runs(starts, borders_of(lengths), lengths)

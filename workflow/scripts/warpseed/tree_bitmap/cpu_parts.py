@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from warpseed.compute.pipeline import check_wanted
-from warpseed.compute.ranges import STEP, on_threads, places_of, steps
-from warpseed.sequences.names import offsets_of
+from warpseed.compute.ranges import STEP, borders_of, on_threads, places_of, steps
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.cpu_fast import (
     Cut,
@@ -122,7 +121,7 @@ class Parts:
         """
         tasks, more = self._tasks(), np.zeros(len(grouped.kmers), np.int64)
         on_threads(self._threads, lambda number: count_new(grouped, tasks[number], answers, more), len(tasks))
-        borders = offsets_of(more + np.diff(grouped.known_borders))
+        borders = borders_of(more + np.diff(grouped.known_borders))
         each = 16 if origins else 8
         require_room(each * int(borders[-1]), f"To keep {borders[-1]:,} {self._cut.k}-mers")
         known = np.empty(int(borders[-1]), np.uint64)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.sequences.names import Names, offsets_of
+from warpseed.compute.ranges import borders_of
+from warpseed.sequences.names import Names
 
 if TYPE_CHECKING:
     from warpseed.sequences.queries import Queries
@@ -70,7 +71,7 @@ class KmerCounts(NamedTuple):
 def stream_of(records: Queries) -> Stream:
     """The records as a stream; one without bases keeps its name, and the NO_BASE behind it."""
     count = len(records)
-    starts = offsets_of(records.lengths + 1)
+    starts = borders_of(records.lengths + 1)
     codes = np.full(max(0, int(starts[-1]) - 1), NO_BASE)
     _lay_out(records.codes, records.offsets, starts, codes)
     return Stream(codes, starts[:count], records.names)
