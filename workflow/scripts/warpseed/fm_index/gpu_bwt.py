@@ -9,13 +9,13 @@ import numpy as np
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, sort
 from warpseed.compute.intrinsics import popcount
+from warpseed.compute.warp import ALL_LANES
 from warpseed.fm_index.parts import Sizes
 from warpseed.fm_index.text import PackedText, segment_of
 
 __all__ = ["fill_bwt", "fill_rocc", "make_bwt_on_device"]
 
 _BLOCK = 256
-_WHOLE_WARP = 0xFFFFFFFF
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
@@ -60,10 +60,10 @@ def fill_bwt(text, suffix_array, occ_interval, bwt, counts, cursor, separator_ro
             else:
                 before = uint64(position) - uint64(1)
                 base = (text.words[before >> uint64(5)] >> (uint64(62) - uint64(2) * (before & uint64(31)))) & uint64(3)
-        low = cuda.ballot_sync(_WHOLE_WARP, base & uint64(1) != uint64(0))
-        high = cuda.ballot_sync(_WHOLE_WARP, base & uint64(2) != uint64(0))
-        ended = cuda.ballot_sync(_WHOLE_WARP, begins)
-        valid = cuda.ballot_sync(_WHOLE_WARP, there)
+        low = cuda.ballot_sync(ALL_LANES, base & uint64(1) != uint64(0))
+        high = cuda.ballot_sync(ALL_LANES, base & uint64(2) != uint64(0))
+        ended = cuda.ballot_sync(ALL_LANES, begins)
+        valid = cuda.ballot_sync(ALL_LANES, there)
         if lane == int64(0):
             # A ballot may be a number below 0.
             low, high = uint64(low) & _LOW_HALF, uint64(high) & _LOW_HALF

@@ -12,6 +12,7 @@ from warpseed.compute.appended import run_at, runs_of_warp, set_aside
 from warpseed.compute.compiled import int32, int64, scalar, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.sink import NO_LIMIT
+from warpseed.compute.warp import ALL_LANES
 from warpseed.fm_index.tagged import (
     MOST_TABLE_LENGTH,
     bucket_rows,
@@ -142,7 +143,7 @@ def _between_pivots(rows, pivots, tag):
     them, is that of the whole bucket; told by what the lanes have of `_pivots`. All lanes take part."""
     below = int64(0)
     for step in (16, 8, 4, 2, 1):
-        if cuda.shfl_sync(0xFFFFFFFF, pivots, int32(below + int64(step) - int64(1))) < int64(tag):
+        if cuda.shfl_sync(ALL_LANES, pivots, int32(below + int64(step) - int64(1))) < int64(tag):
             below += int64(step)
     begin = _pivot_row(rows, below) + int64(1) if below > int64(0) else rows[0]
     return begin, _pivot_row(rows, below + int64(1)) if below < int64(31) else rows[1]
@@ -168,7 +169,7 @@ def _probe(search, nest, dealt, look_up, rows, pattern):
             low, high = tags_from(search.tagged.rows, low, rows[1], tag, mask, int64(_SLICE))
         last = min(low + int64(_SLICE), high)
         try_rows(search, nest, dealt, look_up, (low, last))
-        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, look_up.owner >> int64(1))):
+        if cuda.any_sync(ALL_LANES, is_dropped(search, look_up.owner >> int64(1))):
             return
         if last < high:
             _, high = tag_range(search.tagged.rows, last, rows[1], tag, mask, rows[1])
@@ -206,7 +207,7 @@ def _look_deeper(search, nest, dealt, look_up, pattern, mismatches):
             if low < high:
                 low, high = exact_tag_range(index, low, high, word, length - table_length, high)
         try_rows(search, nest, dealt, from_first, (low, high))
-        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+        if cuda.any_sync(ALL_LANES, is_dropped(search, query)):
             return
 
 
@@ -225,7 +226,7 @@ def _read(search, nest, look_up, rows):
             if not framed or may_match(search, look_up, search.before[uint64(row)], bases, shown):
                 try_row(search, nest, look_up, int64(row))
         flush(search.lists, nest, int64(32))
-        if cuda.any_sync(0xFFFFFFFF, is_dropped(search, query)):
+        if cuda.any_sync(ALL_LANES, is_dropped(search, query)):
             return
 
 
@@ -238,7 +239,7 @@ def _piece_at(search, entry, method):
     look_up, _ = look_up_of(search, owner, pattern)
     chosen = int64(_READ) if pattern < item else _method_for(search, look_up, last - begin)
     others = chosen != method
-    if cuda.any_sync(0xFFFFFFFF, others or is_dropped(search, owner >> int64(1))):
+    if cuda.any_sync(ALL_LANES, others or is_dropped(search, owner >> int64(1))):
         last = begin
     return look_up, (begin, last), pattern
 

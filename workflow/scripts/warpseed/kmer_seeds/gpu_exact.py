@@ -8,7 +8,7 @@ from __future__ import annotations
 from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda
-from warpseed.compute.warp import BLOCK, lane_of, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, lane_of, warp_places
 from warpseed.fm_index.tagged import decided_bases, exact_rows, is_inside, oriented_string_of, position_of, strand_place
 from warpseed.kmer_seeds.kmers import keyed_hit
 from warpseed.sequences.packed import oriented_marks, oriented_word
@@ -75,7 +75,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
                     if count > max_hits:
                         break
     total = count + (
-        int64(cuda.shfl_xor_sync(0xFFFFFFFF, int32(count), 1)) if int64(index.orientations) > int64(1) else int64(0)
+        int64(cuda.shfl_xor_sync(ALL_LANES, int32(count), 1)) if int64(index.orientations) > int64(1) else int64(0)
     )
     if total > max_hits:
         if strand == int64(0):
@@ -94,7 +94,7 @@ def append_exact(index, kmers, max_hits, store, cursor, counts, hits):
     begin = int64(0)
     if me & int64(31) == int64(0) and warp_total > int64(0):
         begin = int64(cuda.atomic.add(cursor, 0, uint64(warp_total)))
-    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    begin = int64(cuda.shfl_sync(ALL_LANES, begin, 0))
     cuda.syncwarp()
     if not store or begin + warp_total > int64(hits.shape[0]):
         return

@@ -10,7 +10,7 @@ from warpseed.compute.appended import SEGMENTS, set_aside
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.intrinsics import popcount
-from warpseed.compute.warp import BLOCK, WARPS, reserve, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, reserve, warp_places
 from warpseed.fm_index.tagged import exact_tag_range, is_inside, oriented_string_of, position_of
 from warpseed.kmer_seeds.gpu_crowded import piece_rows
 from warpseed.kmer_seeds.gpu_look_ups import (
@@ -78,7 +78,7 @@ def _place(crowded, number):
 def _put(waiting, crowded, filled, item, rows):
     """Put every lane's bucket that has rows on a stack; returns how many are there, int32. All lanes take part."""
     low, high = rows
-    votes = uint32(cuda.ballot_sync(0xFFFFFFFF, low < high))
+    votes = uint32(cuda.ballot_sync(ALL_LANES, low < high))
     if votes == uint32(0):
         return filled
     if low < high:

@@ -16,7 +16,7 @@ from warpseed.compute.bits import fetch_word, mismatch_bits, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda
 from warpseed.compute.intrinsics import popcount
-from warpseed.compute.warp import BLOCK, WARPS, lane_of, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, lane_of, warp_places
 from warpseed.fm_index.tagged import (
     MOST_TABLE_LENGTH,
     TaggedIndex,
@@ -176,7 +176,7 @@ def flush(lists, nest, least):
     begin = int64(0)
     if lane == int64(0):
         begin = int64(cuda.atomic.add(lists.cursors, segment, uint64(count)))
-    begin = int64(cuda.shfl_sync(0xFFFFFFFF, begin, 0))
+    begin = int64(cuda.shfl_sync(ALL_LANES, begin, 0))
     for i in range(lane, count, 32):
         if begin + int64(i) < room:
             lists.hits[segment * room + begin + int64(i)] = nest.hits[warp * int64(_NEST) + int64(i)]
@@ -384,7 +384,7 @@ def new_shared():
 def try_rows(search, nest, dealt, look_up, rows):
     """The rows [low, high) of every lane's look-up, dealt out to the lanes of its warp one by one; all take part."""
     low, high = rows
-    if not cuda.any_sync(0xFFFFFFFF, low < high):
+    if not cuda.any_sync(ALL_LANES, low < high):
         return
     me = int64(cuda.threadIdx.x)
     place, total = warp_places(high - low)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from warpseed.compute.appended import append_word, reserve_words, run_at, runs_of_warp
 from warpseed.compute.compiled import int64, scalar, uint32
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.warp import BLOCK
+from warpseed.compute.warp import ALL_LANES, BLOCK
 from warpseed.fm_index.text import inside_segment
 from warpseed.one_error.agreement import agree_from
 from warpseed.one_error.edits import one_edit
@@ -84,7 +84,7 @@ def _try_row(search, row, there):
     last = int64(0)
     if there:
         first, last = _own_starts(search, part, row[1], row[2])
-    while cuda.any_sync(0xFFFFFFFF, first < last):
+    while cuda.any_sync(ALL_LANES, first < last):
         _try_start(search, part, first, first < last)
         first += int64(1)
 
