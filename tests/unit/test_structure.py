@@ -73,6 +73,44 @@ def test_imports_go_one_way(path: Path) -> None:
             assert other == part or RANKS[other] < RANKS[part], f"{part} imports {module}"
 
 
+def module_at(name: str) -> Path | None:
+    """Where a module of the library lies."""
+    place = LIBRARY.joinpath(*name.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path in MODULES), None)
+
+
+@cache
+def offered(path: Path) -> set[str]:
+    """The names of a module's __all__."""
+    for node in tree_of(path).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and getattr(target, "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def taken(path: Path) -> Iterator[tuple[str, str]]:
+    """What a module takes from others of the library, by its name or as `module.name`: (module, name)."""
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "warpseed":
+            for alias in node.names:
+                if module_at(f"{node.module}.{alias.name}"):
+                    modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                else:
+                    yield str(node.module), alias.name
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            yield modules[node.value.id], node.attr
+
+
+@each(MODULES)
+def test_what_others_take_stands_in_all(path: Path) -> None:
+    for module, name in taken(path):
+        other = module_at(module)
+        assert other and name in offered(other), f"{name} is not in __all__ of {module}"
+
+
 @each(MODULES)
 def test_cuda_and_cupy_are_imported_in_one_module(path: Path) -> None:
     found = {name for name in imported(tree_of(path)) if f"{name}.".startswith(("numba.cuda.", "cupy.", "numba_cuda."))}

@@ -33,6 +33,7 @@ __all__ = [
     "ColumnSearch",
     "OptionArguments",
     "Options",
+    "Search",
     "Settings",
     "Source",
     "check_source",

@@ -21,7 +21,7 @@ from numba.np.numpy_support import as_dtype
 from warpseed.compute.compiled import Compiled, Intrinsic
 from warpseed.compute.objects import ENTRY, Code
 
-__all__ = ["compile_entry", "dispatcher_of"]
+__all__ = ["compile_entry", "dispatcher_of", "register_types"]
 
 # Their types do not know all that they take and have.
 types: Any = numba.types

@@ -17,6 +17,7 @@ from warpseed.errors import MemoryLimitError, say
 
 __all__ = [
     "LARGEST_BATCH",
+    "BatchRun",
     "Refuse",
     "refuse_one_query",
     "run_batches",

@@ -16,7 +16,7 @@ from warpseed.compute.device_batches import refuse_one_query, tell_short_memory
 from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device, on_own_stream
 from warpseed.compute.stopwatch import Stopwatch
 
-__all__ = ["CHUNKS_AHEAD", "LARGEST_BATCH", "LEAST_BATCH", "Share", "Source", "stream_batches"]
+__all__ = ["CHUNKS_AHEAD", "LARGEST_BATCH", "LEAST_BATCH", "Share", "Source", "StreamRun", "stream_batches"]
 
 LARGEST_BATCH = 1 << 20
 """Short queries that are run together at most: their work is some milliseconds, beside which a launch is nothing."""

@@ -38,6 +38,7 @@ from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
 from warpseed.ebwt.words import Words
 
 __all__ = [
+    "BLOCK",
     "DeviceWords",
     "Letters",
     "Ordering",

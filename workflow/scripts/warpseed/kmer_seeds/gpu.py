@@ -67,6 +67,7 @@ __all__ = [
     "COSTS",
     "bytes_each",
     "device_run",
+    "device_scheme",
     "exact_hits",
     "fast_batch",
     "find_columns",

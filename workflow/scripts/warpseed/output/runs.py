@@ -20,7 +20,7 @@ from warpseed.output.opening import refusal
 from warpseed.output.sorting import KEY_BYTES, SortedLines, lines_that_fit
 from warpseed.output.totals import Totals
 
-__all__ = ["MAGIC", "About", "RunFile", "Spool", "open_run_file"]
+__all__ = ["MAGIC", "About", "RunFile", "Spool", "open_run_file", "open_spool"]
 
 MAGIC = b"warpseed runs 2\n"
 """The bytes that a run file begins and ends with."""

@@ -27,6 +27,7 @@ __all__ = [
     "SortedLines",
     "arrange",
     "contig_places",
+    "lines_that_fit",
     "merge_lines",
     "merge_runs",
     "sort_lines",

@@ -28,6 +28,7 @@ __all__ = [
     "NO_GPU",
     "SMALL",
     "STAGE_COLOURS",
+    "TEXT",
     "WIDTH",
     "Drawn",
     "apply_style",

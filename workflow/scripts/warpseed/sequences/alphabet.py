@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BASE_CODE", "DECODE", "IS_IUPAC", "KEPT_CODE", "show_byte", "show_name"]
+__all__ = ["BASE_CODE", "DECODE", "IS_IUPAC", "KEPT_CODE", "SHOWN", "show_byte", "show_name"]
 
 DECODE = np.frombuffer(b"ACGTNRYSWKMBDHV", np.uint8)
 """uint8[15]: the letter of each code, of those for several bases, too."""

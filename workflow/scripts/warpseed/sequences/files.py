@@ -22,6 +22,7 @@ from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
 from warpseed.sequences.digests import digest_behind
 
 __all__ = [
+    "GZIP_MAGIC",
     "ByteStream",
     "atomic_path",
     "open_bytes",

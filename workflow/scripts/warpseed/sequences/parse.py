@@ -14,7 +14,38 @@ from warpseed.compute.compiled import scalar
 from warpseed.compute.vectors import ALL_BYTES, WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
 from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC, KEPT_CODE
 
-__all__ = ["Records", "format_fasta", "format_fastq", "parse_fasta", "parse_fastq"]
+__all__ = [
+    "BAD_BASE",
+    "BAD_BYTE",
+    "BAD_NAME",
+    "BAD_QUALITY",
+    "BASES",
+    "EMPTY_SEQUENCE",
+    "ERROR",
+    "FULL",
+    "KEEPS_LETTERS",
+    "LINE",
+    "LONE_RETURN",
+    "LONG_QUALITY",
+    "MODE",
+    "NAME_BYTES",
+    "NO_HEADER",
+    "NO_PLUS",
+    "OK",
+    "QUALITY_END",
+    "QUALITY_RETURN",
+    "RECORDS",
+    "SEQUENCE",
+    "SHORT_QUALITY",
+    "START",
+    "STATE_CELLS",
+    "TAKEN",
+    "Records",
+    "format_fasta",
+    "format_fastq",
+    "parse_fasta",
+    "parse_fastq",
+]
 
 
 class Records(NamedTuple):

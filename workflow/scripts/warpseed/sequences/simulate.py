@@ -37,7 +37,15 @@ from warpseed.sequences.names import Names
 from warpseed.sequences.queries import Queries
 from warpseed.sequences.reference import Reference
 
-__all__ = ["MAX_SEED", "GenomeFeatures", "SimulatedReads", "check_range", "simulate_reads", "simulate_reference"]
+__all__ = [
+    "LINE_BASES",
+    "MAX_SEED",
+    "GenomeFeatures",
+    "SimulatedReads",
+    "check_range",
+    "simulate_reads",
+    "simulate_reference",
+]
 
 LINE_BASES = 60
 """Bases of a line of a simulated genome."""
