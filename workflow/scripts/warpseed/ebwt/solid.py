@@ -14,10 +14,8 @@ from warpseed.errors import InputError, check_number, check_real
 from warpseed.sequences.alphabet import show_name
 from warpseed.sequences.names import Names
 
-__all__ = ["LIMIT", "RULES", "THRESHOLD", "solid_sequences"]
+__all__ = ["LIMIT", "THRESHOLD", "solid_sequences"]
 
-RULES = ("letters", "product")
-"""What has to reach the threshold: the probability of every letter, as in the paper, or the product of all of them."""
 THRESHOLD = 0.2
 """The paper's."""
 LIMIT = 100_000

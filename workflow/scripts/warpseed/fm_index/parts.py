@@ -164,10 +164,9 @@ def file_name(part: str, name: str) -> str:
     return f"{part}.{name}.npy"
 
 
-def new_arrays(part: str, sizes: Sizes, *, without: str = "") -> Arrays:
-    """The arrays of a part, all zero, to be filled (one may be left out that comes from elsewhere)."""
-    specs = PARTS[part].items()
-    return {name: np.zeros(spec.length(sizes), spec.dtype) for name, spec in specs if name != without}
+def new_arrays(part: str, sizes: Sizes) -> Arrays:
+    """The arrays of a part, all zero, to be filled."""
+    return {name: np.zeros(spec.length(sizes), spec.dtype) for name, spec in PARTS[part].items()}
 
 
 def part_bytes(part: str, sizes: Sizes) -> int:

@@ -200,17 +200,15 @@ def find_paper(
     reads: Packed,
     criteria: Criteria = EVERY_PLACEMENT,
     *,
-    slots: int | None = None,
     threads: int = 1,
     max_hits: int | None = None,
     count_only: bool = False,
     watch: Stopwatch | None = None,
 ) -> Found:
-    """All placements of packed reads by the paper tier, or those of the results that had slots; with `count_only`,
-    which does not locate, their numbers."""
+    """All placements of packed reads by the paper tier; with `count_only`, which does not locate, their numbers."""
     watch = watch or Stopwatch()
     with watch.stage("search"):
-        searched = search_paper(index, reads, criteria, slots=slots, threads=threads, max_hits=max_hits)
+        searched = search_paper(index, reads, criteria, threads=threads, max_hits=max_hits)
     if count_only:
         nothing = np.empty(0, np.uint64)
         return Found(nothing, searched.placements, searched.dropped_queries, searched.dropped_hits)

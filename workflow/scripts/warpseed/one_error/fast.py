@@ -19,10 +19,10 @@ from warpseed.compute.intrinsics import popcount
 from warpseed.one_error.agreement import agree_from, agree_until
 from warpseed.one_error.edits import NO_EDIT, one_edit
 
-__all__ = ["LEFT", "NO_EDIT", "RIGHT", "known_piece", "left_edits", "left_half", "right_edits"]
+__all__ = ["LEFT", "NO_EDIT", "known_piece", "left_edits", "left_half", "right_edits"]
 
-LEFT, RIGHT = 0, 1
-"""The halves of a read, by the end of it that they hold."""
+LEFT = 0
+"""The half of a read that holds its left end; the right one is 1."""
 
 
 @scalar

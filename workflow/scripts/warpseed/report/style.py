@@ -210,8 +210,8 @@ def luminance(colour: str) -> float:
     return (0.299 * red + 0.587 * green + 0.114 * blue) / 255
 
 
-def spread(positions: Iterable[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Move label positions apart to at least `gap` between neighbours, in order, within `low` to `high`."""
+def spread(positions: Iterable[float], gap: float) -> list[float]:
+    """Move label positions apart to at least `gap` between neighbours, in order, within 0 to 1."""
     order = sorted(range(len(places := list(positions))), key=places.__getitem__)
     moved = list(places)
     # Blocks of touching labels are kept centred on what they name; merging repeats until no two blocks touch.
@@ -234,9 +234,9 @@ def spread(positions: Iterable[float], gap: float, low: float = 0.0, high: float
         for rank, i in enumerate(block):
             moved[i] = start + rank * gap
     for rank, i in enumerate(order):
-        moved[i] = max(moved[i], low if rank == 0 else moved[order[rank - 1]] + gap)
+        moved[i] = max(moved[i], 0.0 if rank == 0 else moved[order[rank - 1]] + gap)
     for rank, i in reversed(list(enumerate(order))):
-        moved[i] = min(moved[i], high if rank == len(order) - 1 else moved[order[rank + 1]] - gap)
+        moved[i] = min(moved[i], 1.0 if rank == len(order) - 1 else moved[order[rank + 1]] - gap)
     return moved
 
 
