@@ -106,6 +106,7 @@ def test_distances_of_words_on_two_gpus() -> None:
     cases = [
         ("pairs", "2,000 words of 20,000 letters"),
         ("pairs", "20,000 words of 5,000 letters"),
+        ("pairs", "40,000 words of 5,000 letters"),
         ("transform", "4,000,000 words of 100 letters"),
     ]
     assert set(cases) == set(zip(records["item"], records["case"], strict=True)) and len(lines) == 2 * len(cases)
@@ -117,4 +118,4 @@ def test_distances_of_words_on_two_gpus() -> None:
         own = [took.get((item, case, gpus, stage)) for stage in stages]
         assert cells[1:] == ["" if each is None else f"{each:.{1 if each < 100 else 0}f}" for each in own]
     ratios = [f"{took[(*case, 1, 'total')] / took[(*case, 2, 'total')]:.2f}" for case in cases]
-    assert "Two are {}, {} and {} times as fast as one.".format(*ratios) in " ".join(page.split())
+    assert "Two are {}, {}, {} and {} times as fast as one.".format(*ratios) in " ".join(page.split())
