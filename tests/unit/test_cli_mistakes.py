@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import warpseed
+from bgzf_files import END_BLOCK, block
 from command_line import CHROMOSOME, CONTIGS, fasta, program, save
 from warpseed.fm_index import build, cpu_build
 from warpseed.sequences import queries as sequences
@@ -75,6 +76,32 @@ def test_files_that_are_no_kmers(
     source = save(tmp_path, "in.fq", content)
     sentence = refused("kmers", index, source, "-o", str(tmp_path / "hits.bed.gz"))
     assert sentence.startswith(source) and words in sentence
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("command", ["kmers", "ebwt", "index"])
+def test_of_gzip_whose_check_comes_later_a_record_is_doubted(
+    tmp_path: Path, index: str, refused: Callable[..., str], command: str, threads: str
+) -> None:
+    """A bit that is flipped in a large file becomes a letter, and gzip tells at its end only."""
+    text = b"".join(b">r%d\n%s\n" % (i, CHROMOSOME[:80].encode()) for i in range(40_000))
+    at = text.index(b">r777\n") + 20
+    wrong = text[:at] + bytes([text[at] ^ 128]) + text[at + 1 :]
+    stored = gzip.compress(text, 0)  # as it is
+    begin = stored.index(b">r777\n") + 20
+    contents = {
+        "in.fa": wrong,
+        "blocks.fa.gz": b"".join(block(wrong[i : i + 60_000]) for i in range(0, len(wrong), 60_000)) + END_BLOCK,
+        "in.fa.gz": stored[:begin] + wrong[at : at + 1] + stored[begin + 1 :],
+    }
+    for name, content in contents.items():
+        source = save(tmp_path, name, content)
+        arguments = [index, source] if command == "kmers" else [source]
+        sentence = refused(command, *arguments, "-o", str(tmp_path / "x.bed"), "--threads", threads)
+        place, _, said = sentence.removeprefix(source).partition(": ")
+        assert place == ", record 778 ('r777'), line 1556" and said.startswith("found the byte 0x")
+        doubt = "; as the file is compressed, it may be damaged: 'gzip -t FILE' tells."
+        assert said.endswith(doubt if name == "in.fa.gz" else " are allowed.")
 
 
 def test_a_kmer_that_is_too_long_is_numbered_in_the_whole_file(

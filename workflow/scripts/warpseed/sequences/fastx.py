@@ -47,6 +47,7 @@ __all__ = ["FastxParser", "sniff_format"]
 
 _RECORD_BYTES = 16
 """Of a record, at least, in most files: room for records is made by it, and more where it does not suffice."""
+_MAY_BE_DAMAGED = "; as the file is compressed, it may be damaged: 'gzip -t FILE' tells"
 
 
 class FastxParser:
@@ -65,6 +66,8 @@ class FastxParser:
         Whether to keep the line of each header of a FASTA file.
     before : (int, int)
         Records and lines of the file before what is parsed: sentences count them.
+    unchecked : bool
+        Whether the bytes come from a compressed file before they are checked: sentences say so.
 
     Notes
     -----
@@ -81,6 +84,7 @@ class FastxParser:
         letters: bool = False,
         lines: bool = False,
         before: tuple[int, int] = (0, 0),
+        unchecked: bool = False,
     ) -> None:
         self.source = source
         self.format = format
@@ -89,6 +93,7 @@ class FastxParser:
         self.keeps_qualities = qualities and format == "FASTQ"
         self.keeps_lines = lines and format == "FASTA"
         self._before = before
+        self._doubt = _MAY_BE_DAMAGED if unchecked else ""
         self._held = _no_records()
         self.restart()
 
@@ -156,7 +161,7 @@ class FastxParser:
         if self._state[LINE] == 1:
             self._first_line_returns = self._first_line_returns or bool((data == 13).any())
         if self._state[ERROR] != OK:
-            self._fail(int(self._state[ERROR]))
+            self._fail(int(self._state[ERROR]), self._doubt)
 
     def _make_room(self, bases: int, records: int, growth: float) -> None:
         """Have room for so many more bases, bytes of names, and records."""
@@ -254,27 +259,27 @@ class FastxParser:
             where += f" ({show_name(name)})"
         return f"{where}, line {int(self._state[LINE])}"
 
-    def _fail(self, error: int) -> NoReturn:
+    def _fail(self, error: int, doubt: str = "") -> NoReturn:
         byte = show_byte(int(self._state[BAD_BYTE]))
         first = ">" if self.format == "FASTA" else "@"
         sentences = {
             NO_HEADER: (
                 f"found {byte} where a record's '{first}' was expected; "
-                f"the file is damaged, or is no {self.format} file."
+                f"the file is damaged, or is no {self.format} file"
             ),
-            EMPTY_SEQUENCE: "the record has no bases; remove the record or add its sequence.",
-            BAD_BASE: f"found {byte} in a sequence; only IUPAC letters (A, C, G, T, N, …) are allowed.",
-            LONE_RETURN: "found a carriage return without a newline; convert the line ends to newlines.",
-            BAD_NAME: f"found {byte} in a record's name; this is no text file.",
+            EMPTY_SEQUENCE: "the record has no bases; remove the record or add its sequence",
+            BAD_BASE: f"found {byte} in a sequence; only IUPAC letters (A, C, G, T, N, …) are allowed",
+            LONE_RETURN: "found a carriage return without a newline; convert the line ends to newlines",
+            BAD_NAME: f"found {byte} in a record's name; this is no text file",
             NO_PLUS: (
                 f"found {byte} where the '+' line of a FASTQ record was expected; sequences over several "
-                "lines are not supported in FASTQ, so rewrite the file with four lines a record."
+                "lines are not supported in FASTQ, so rewrite the file with four lines a record"
             ),
-            SHORT_QUALITY: "the quality string is shorter than the sequence; the record is damaged.",
-            LONG_QUALITY: "the quality string is longer than the sequence; the record is damaged.",
-            BAD_QUALITY: f"found {byte} in a quality string; only characters from '!' to '~' are allowed.",
+            SHORT_QUALITY: "the quality string is shorter than the sequence; the record is damaged",
+            LONG_QUALITY: "the quality string is longer than the sequence; the record is damaged",
+            BAD_QUALITY: f"found {byte} in a quality string; only characters from '!' to '~' are allowed",
         }
-        raise InputError(f"{self._place(int(error == NO_HEADER))}: {sentences[error]}")
+        raise InputError(f"{self._place(int(error == NO_HEADER))}: {sentences[error]}{doubt}.")
 
 
 def _no_records() -> Records:

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
 
@@ -270,6 +271,11 @@ class ByteStream:
             raise ValueError("this stream was opened without digest=True")
         return self._hash.hexdigest()
 
+    @property
+    def unchecked(self) -> bool:
+        """Whether uncompressed bytes come before gzip's check of them; a block of BGZF is checked before it comes."""
+        return self.packed and not block_bytes(self._first)
+
     def digest_behind(self) -> Callable[[], str]:
         """Take the SHA-256 of an ordinary file behind other work; see `warpseed.sequences.digests.digest_behind`."""
         return digest_behind(self._handle.fileno(), self.name)
@@ -319,7 +325,8 @@ class ByteStream:
             if len(start) >= len(GZIP_MAGIC):
                 break
         self.packed = start.startswith(GZIP_MAGIC)
-        for piece in self._gunzip(start, raw, piece_bytes) if self.packed else _chain(start, raw):
+        held: list[memoryview | bytes] = [start] if start else []
+        for piece in self._gunzip(start, raw, piece_bytes) if self.packed else chain(held, raw):
             self.bytes_out += len(piece)
             yield piece
 
@@ -441,9 +448,3 @@ class ByteStream:
                     raise self._cut()
                 return b""
             rest += bytes(piece)
-
-
-def _chain(start: bytes, rest: Iterator[memoryview]) -> Iterator[memoryview | bytes]:
-    if start:
-        yield start
-    yield from rest

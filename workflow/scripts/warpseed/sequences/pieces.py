@@ -160,7 +160,7 @@ def open_pieces(
         file = sniffed(stream)
         if share != (0, 1) and not stream.size:
             raise InputError(f"{stream.name}: a pipe cannot be read in shares; give the path of a file.")
-        text = _Text(stream.name, file.format, as_written, piece_bytes)
+        text = _Text(stream.name, file.format, as_written, piece_bytes, stream.unchecked)
         if stream.size and not stream.packed:
             yield _FilePieces(stream, file, text, share, _Plain(stream))
         elif stream.size and is_bgzf(stream):
@@ -202,12 +202,16 @@ class _Text(NamedTuple):
     format: str
     as_written: bool
     piece_bytes: int
+    unchecked: bool
+    """whether it comes from a compressed file before it is checked"""
 
     def parser(self, before: tuple[int, int] = (0, 0)) -> FastxParser:
         from warpseed.sequences.fastx import FastxParser
 
         kept = self.as_written
-        return FastxParser(self.name, self.format, qualities=kept, letters=kept, before=before)
+        return FastxParser(
+            self.name, self.format, qualities=kept, letters=kept, before=before, unchecked=self.unchecked
+        )
 
     def next_border(self, read: Reader, begin: int) -> Border | None:
         """Where the piece whose first record begins at a byte ends: behind the next multiple of `piece_bytes`; None at

@@ -224,7 +224,7 @@ def iter_queries(
 
     with open_bytes(source) as stream:
         file = sniffed(stream)
-        parser = FastxParser(stream.name, file.format, qualities=qualities)
+        parser = FastxParser(stream.name, file.format, qualities=qualities, unchecked=stream.unchecked)
         for records in parse_batches(stream, file.text, parser, batch_bases):
             if watch is not None and stream.size:
                 watch.share = min(1.0, stream.bytes_read / stream.size)

@@ -97,7 +97,7 @@ def read_reference(path: str | os.PathLike[str], threads: int = 1) -> Reference:
             if contigs is None:
                 return read_reference(path)
         else:
-            parser = FastxParser(stream.name, "FASTA", lines=True)
+            parser = FastxParser(stream.name, "FASTA", lines=True, unchecked=stream.unchecked)
             (contigs,) = parse_batches(stream, file.text, parser, 1 << 62)
             wait_for_digest = partial(str, stream.hexdigest)
         names = _contig_names(contigs, stream.name)
