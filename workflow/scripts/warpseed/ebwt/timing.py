@@ -59,7 +59,9 @@ def _compare_fast(work: Work, item: str, options: Options, watch: Stopwatch) -> 
         from warpseed.ebwt import gpu
 
         own, devices = Stopwatch(), devices_of(options.device)
-        order, _, distances = gpu.find(work.words, order=True, distances=measured, devices=devices, watch=own)
+        order, _, distances = gpu.find(
+            work.words, order=True, distances=measured, devices=devices, threads=options.threads, watch=own
+        )
         for stage, seconds in own.seconds.items():
             watch.add(_STAGES.get(stage, stage), seconds)
     assert order is not None
