@@ -92,7 +92,7 @@ def test_the_interface_gives_the_transform_and_distances_of_paper_004() -> None:
         ({1: "ACGT"}, {}, "The name of a word is 1"),
         (b"ACGT", {}, "put it in a list"),
         ([], {}, "There are no words"),
-        (["ACGT"], {"tier": "paper"}, "tier is 'paper'"),
+        (["ACGT"], {"tier": "paper"}, "tier is 'paper', but that tier runs only inside `snakemake ebwt`, which times"),
         (["ACGT"], {"max_hits": 3}, "words have no hits"),
         (["ACGT"], {"device": "cpu", "devices": [0, 1]}, "devices goes with device='gpu'"),
         (["ACGT"], {"thread": 2}, "did you mean 'threads'"),

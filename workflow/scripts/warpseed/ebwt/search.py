@@ -28,7 +28,9 @@ def check_target(options: Options) -> None:
     DeviceError : all GPUs are asked for, and none answers
     """
     if options.tier != "fast":
-        raise InputError("tier is 'paper', which sorts what snakemake ebwt times alone; leave it out.")
+        raise InputError(
+            "tier is 'paper', but that tier runs only inside `snakemake ebwt`, which times it; leave the option out."
+        )
     if options.max_hits is not None:
         raise InputError("max_hits is given, but words have no hits; leave it out.")
     devices_of(options.device)  # (raises where no GPU answers)
