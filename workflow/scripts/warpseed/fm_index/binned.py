@@ -18,12 +18,12 @@ from warpseed.compute.ranges import run_ranges
 from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index.bins import BASES_A_PLANE, HEADER_WORDS
 from warpseed.fm_index.bwt import longest_walk
-from warpseed.fm_index.layout import SeedIndex
+from warpseed.fm_index.layout import LARGEST_SA_INTERVAL, LARGEST_TABLE_LENGTH, SeedIndex, inverse_of
 from warpseed.fm_index.text import unpack_text
 
 __all__ = ["PAPER_PARAMETERS", "BinnedIndex", "BinParameters", "binned_index", "binned_report"]
 
-LARGEST_BIN, LARGEST_SA_RATIO, LONGEST = 1024, 1 << 16, 15
+LARGEST_BIN = 1024
 _Made = TypeVar("_Made")
 
 
@@ -219,8 +219,9 @@ def _checked(parameters: BinParameters) -> BinParameters:
     bin_size = check_number("bin_size", parameters.bin_size, 16, LARGEST_BIN)
     if bin_size & (bin_size - 1):
         raise InputError(f"bin_size is {bin_size}, but a power of two from 16 to {LARGEST_BIN} was expected.")
-    sa_ratio = check_number("sa_ratio", parameters.sa_ratio, 1, LARGEST_SA_RATIO)
-    return BinParameters(bin_size, sa_ratio, check_number("pre_calc_length", parameters.pre_calc_length, 1, LONGEST))
+    sa_ratio = check_number("sa_ratio", parameters.sa_ratio, 1, LARGEST_SA_INTERVAL)
+    longest = check_number("pre_calc_length", parameters.pre_calc_length, 1, LARGEST_TABLE_LENGTH)
+    return BinParameters(bin_size, sa_ratio, longest)
 
 
 def binned_index(
@@ -236,15 +237,13 @@ def binned_index(
     bin_size, ratio, longest = _checked(parameters)
     length = min(longest, min_length, index.table_length)
     shift, words = bin_size.bit_length() - 1, HEADER_WORDS + 2 * -(-bin_size // BASES_A_PLANE)
-    twos = (ratio & -ratio).bit_length() - 1
     with _making:
         made = _kept(index, ("bins", bin_size), lambda: _make_bins(index, shift, words, threads))
         position_of = made[2]
         sampled = _kept(index, ("sampled", ratio), lambda: np.array(index.fast.suffix_array[::ratio]))
         walk = _kept(index, ("walk", ratio), lambda: longest_walk(sampled, position_of, index.rows))
         intervals = _kept(index, ("intervals", length), lambda: _make_intervals(index, length))
-    inverse = pow(ratio >> twos, -1, 1 << 32)
-    return BinnedIndex(*made, sampled, intervals, walk, shift, words, inverse, twos, length)
+    return BinnedIndex(*made, sampled, intervals, walk, shift, words, *inverse_of(ratio), length)
 
 
 def binned_report(index: BinnedIndex) -> list[dict[str, Any]]:

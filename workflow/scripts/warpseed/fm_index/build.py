@@ -20,7 +20,14 @@ from warpseed.compute.machine import available_memory, return_freed_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.cpu_build import HostParts
-from warpseed.fm_index.layout import Parameters, SeedIndex
+from warpseed.fm_index.layout import (
+    LARGEST_OCC_INTERVAL,
+    LARGEST_SA_INTERVAL,
+    LARGEST_TABLE_LENGTH,
+    SMALLEST_OCC_INTERVAL,
+    Parameters,
+    SeedIndex,
+)
 from warpseed.fm_index.parts import (
     CORE,
     DEFAULT_PARTS,
@@ -41,8 +48,6 @@ if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
 
 __all__ = [
-    "LARGEST_OCC_INTERVAL",
-    "LARGEST_SA_INTERVAL",
     "PartMaker",
     "Plan",
     "build_index",
@@ -55,8 +60,6 @@ __all__ = [
     "plan_index",
 ]
 
-LARGEST_OCC_INTERVAL = 1 << 16
-LARGEST_SA_INTERVAL = 1 << 16
 _LARGE_FILE = 1 << 26
 _BASELINE = 200 << 20
 """Bytes that Python, NumPy and Numba hold before any data, and what the C library keeps for threads, unless the process
@@ -239,10 +242,10 @@ def plan_index(
     """Read a reference, and check all that `build_index` is given, whose parameters and errors these are."""
     chosen, number = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
-    occ_interval = _parameter("occ_interval", occ_interval, 32, LARGEST_OCC_INTERVAL, power=True)
+    occ_interval = _parameter("occ_interval", occ_interval, SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL, power=True)
     sa_interval = _parameter("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
     if table_length is not None:
-        table_length = _parameter("table_length", table_length, 1, 15)
+        table_length = _parameter("table_length", table_length, 1, LARGEST_TABLE_LENGTH)
     watch, began = Stopwatch(), time.perf_counter()
     require_room = partial(check_memory, parts=chosen, device=device)
     genome, text = _read_genome(reference, require_room, threads, watch)

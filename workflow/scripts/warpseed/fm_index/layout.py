@@ -17,8 +17,12 @@ from warpseed.errors import IndexFormatError
 
 __all__ = [
     "HINT_SHIFT",
+    "LARGEST_OCC_INTERVAL",
+    "LARGEST_SA_INTERVAL",
+    "LARGEST_TABLE_LENGTH",
     "NO_TAGS",
     "PAD_WORDS",
+    "SMALLEST_OCC_INTERVAL",
     "TAG_PADDING",
     "FastIndex",
     "PaperIndex",
@@ -26,6 +30,7 @@ __all__ = [
     "SeedIndex",
     "Segments",
     "Tags",
+    "inverse_of",
 ]
 
 HINT_SHIFT = 16
@@ -100,6 +105,19 @@ class PaperIndex(NamedTuple):
     """inverse modulo 2**32 of the odd factor of sa_interval (the paper's p); see `locate.sample_of`"""
     sa_shift: int
     """how often 2 divides sa_interval"""
+
+
+SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL = 32, 1 << 16
+LARGEST_SA_INTERVAL = 1 << 16
+LARGEST_TABLE_LENGTH = 15
+"""Limits of the parameters; an interval of ROcc is a power of two."""
+
+
+def inverse_of(interval: int) -> tuple[int, int]:
+    """What rows are divided by an interval with (`locate.sample_of`): the inverse modulo 2**32 of its odd factor, and
+    how often 2 divides it."""
+    twos = (interval & -interval).bit_length() - 1
+    return pow(interval >> twos, -1, 1 << 32), twos
 
 
 class Parameters(NamedTuple):
@@ -187,14 +205,9 @@ class SeedIndex:
     def _bwt(self, name: str) -> PaperIndex:
         arrays: dict[str, Any] = dict(self._part(name, "paper"))
         arrays["longest_walk"] = int(arrays["longest_walk"][0])
-        interval = self.parameters.sa_interval
-        twos = (interval & -interval).bit_length() - 1
-        return PaperIndex(
-            **arrays,
-            occ_shift=self.parameters.occ_interval.bit_length() - 1,
-            sa_inverse=pow(interval >> twos, -1, 1 << 32),
-            sa_shift=twos,
-        )
+        inverse, twos = inverse_of(self.parameters.sa_interval)
+        occ_shift = self.parameters.occ_interval.bit_length() - 1
+        return PaperIndex(**arrays, occ_shift=occ_shift, sa_inverse=inverse, sa_shift=twos)
 
     def _part(self, name: str, group: str) -> dict[str, np.ndarray]:
         if name in self.arrays_of:

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.errors import IndexFormatError
-from warpseed.fm_index.layout import Parameters, SeedIndex
+from warpseed.fm_index.layout import (
+    LARGEST_OCC_INTERVAL,
+    LARGEST_SA_INTERVAL,
+    LARGEST_TABLE_LENGTH,
+    SMALLEST_OCC_INTERVAL,
+    Parameters,
+    SeedIndex,
+)
 from warpseed.fm_index.npy import HEADER_BYTES, FileEntry
 from warpseed.fm_index.parts import ALL_PARTS, CORE, PARTS, Sizes, file_name
 from warpseed.version import __version__
@@ -100,12 +107,14 @@ def understand(folder: str, data: bytes) -> Manifest:
 
 
 def _check(content: dict[str, Any]) -> Manifest:
-    given = {name: _whole(content["parameters"][name], 1, 1 << 16) for name in Parameters._fields}
-    parameters = Parameters(**given)
-    if parameters.occ_interval < 32 or parameters.occ_interval & (parameters.occ_interval - 1):
+    given = content["parameters"]
+    parameters = Parameters(
+        _whole(given["occ_interval"], SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL),
+        _whole(given["sa_interval"], 1, LARGEST_SA_INTERVAL),
+        _whole(given["table_length"], 1, LARGEST_TABLE_LENGTH),
+    )
+    if parameters.occ_interval & (parameters.occ_interval - 1):
         raise ValueError(f"occ_interval is {parameters.occ_interval}")
-    if parameters.table_length > 15:
-        raise ValueError(f"table_length is {parameters.table_length}")
     contigs = content["contigs"]
     if type(contigs) is not list or not contigs:
         raise ValueError("there are no contigs")
