@@ -57,7 +57,7 @@ _REGISTERS = 128
 
 
 class Header(NamedTuple):
-    """What the kernels are told; on a device each is int64."""
+    """What the kernels are told, the first numbers of a `Layout`; on a device each is int64."""
 
     conjugates: int
     words: int
@@ -188,7 +188,8 @@ def _deepen(place, words_of, offsets, ranks, steps, is_last):
 @scalar
 def _make_tiles(numbers, codes, keys, work, tile, steps, is_last):
     """Each block makes tiles of numbers, of the first letters where no steps are known yet, and sorts them."""
-    count, words, bits, _, _, _, _ = header_of(numbers)
+    header = header_of(numbers)
+    count, words = header.conjugates, header.words
     offsets, words_of = numbers[HEADER : int64(HEADER) + words + int64(1)], work[0]
     for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
         for slot in range(int64(cuda.threadIdx.x), int64(TILE), int64(cuda.blockDim.x)):
@@ -197,7 +198,7 @@ def _make_tiles(numbers, codes, keys, work, tile, steps, is_last):
             if at < count:
                 if steps == int64(0):
                     words_of[at] = uint32(lower_bound(offsets, int64(0), words, at + int64(1)) - int64(1))
-                    known = letters_from(codes, words_of, offsets, at, bits, _KNOWN_BITS)
+                    known = letters_from(codes, words_of, offsets, at, header.bits, _KNOWN_BITS)
                 else:
                     known = _deepen(at, words_of, offsets, work[1], steps, is_last)
                 key = (known << uint64(_PLACE_BITS)) | uint64(at)
@@ -226,12 +227,13 @@ def order_few(letters, numbers, keys, work):
     work : uint32[ROWS, n]; all of it but the last row is written
     """
     tile = cuda.shared.array(TILE, uint64)
-    count, words, bits, longest, state_at, _, indices = header_of(numbers)
-    first = int64(HEADER) + words + int64(1)
+    header = header_of(numbers)
+    count, state_at = header.conjugates, header.state
+    first = int64(HEADER) + header.words + int64(1)
     codes, state = letters[int64(4) * first : int64(4) * first + count], numbers[state_at : state_at + int64(STATE)]
     order = state_at + int64(STATE)
     me, threads = int64(cuda.grid(1)), int64(cuda.gridDim.x) * int64(cuda.blockDim.x)
-    for i in range(order + count + me, indices, threads):
+    for i in range(order + count + me, header.indices, threads):
         numbers[i] = uint32(0)
     steps, turn, number, is_last, tied = int64(0), int64(0), int64(ROUNDS), False, True
     while tied:
@@ -250,16 +252,17 @@ def order_few(letters, numbers, keys, work):
             return
         turn += int64(1)
         tied = not is_last and state[number] != uint32(0)
-        steps = int64(3) * steps if steps > int64(0) else int64(_KNOWN_BITS) // bits
+        steps = int64(3) * steps if steps > int64(0) else int64(_KNOWN_BITS) // header.bits
         # What is equal in twice the letters of the longest word always is; then words are told apart by their lengths.
-        number, is_last = number + int64(1), steps >= longest
+        number, is_last = number + int64(1), steps >= header.longest
 
 
 @bounded_kernel(_REGISTERS)
 def group_few(numbers, keys, work):
     """All threads together, behind `order_few` and launched as that: the places of each word's conjugates."""
     tile = cuda.shared.array(TILE, uint64)
-    count, _, _, _, state_at, _, _ = header_of(numbers)
+    header = header_of(numbers)
+    count, state_at = header.conjugates, header.state
     if numbers[state_at + int64(ORDER_GAVE_UP)] != uint32(0):
         return
     for begin in range(int64(cuda.blockIdx.x) * int64(TILE), count, int64(cuda.gridDim.x) * int64(TILE)):
@@ -283,13 +286,13 @@ def group_few(numbers, keys, work):
 @kernel
 def measure_few(numbers, work):
     """A thread two words and one stretch of ranks, behind `group_few`: what that adds to their distance."""
-    conjugates, words, _, _, state_at, stretches, _ = header_of(numbers)
-    i = int64(cuda.grid(1))
+    i, header = int64(cuda.grid(1)), header_of(numbers)
+    conjugates, words, stretches = header.conjugates, header.words, header.stretches
     u, v, number = i // stretches // words, i // stretches % words, i % stretches
     # Places are compared, and nothing is looked up by them: those of blocks that did not come do no harm.
     if u >= words or v <= u:
         return
-    grouped, distances = work[3], state_at + int64(STATE) + conjugates
+    grouped, distances = work[3], header.state + int64(STATE) + conjugates
     stretch = (conjugates + stretches - int64(1)) // stretches
     begin_u, end_u = int64(numbers[int64(HEADER) + u]), int64(numbers[int64(HEADER) + u + int64(1)])
     begin_v, end_v = int64(numbers[int64(HEADER) + v]), int64(numbers[int64(HEADER) + v + int64(1)])
@@ -307,7 +310,8 @@ def measure_few(numbers, work):
 @kernel
 def put_few_letters(letters, numbers, work):
     """A thread a conjugate in their order, behind `order_few`: its last letter, and where the words themselves are."""
-    i, (count, words, _, _, state_at, _, indices) = int64(cuda.grid(1)), header_of(numbers)
+    i, header = int64(cuda.grid(1)), header_of(numbers)
+    count, words, state_at, indices = header.conjugates, header.words, header.state, header.indices
     if i >= count or numbers[state_at + int64(ORDER_GAVE_UP)] != uint32(0):
         return
     first = int64(HEADER) + words + int64(1)
