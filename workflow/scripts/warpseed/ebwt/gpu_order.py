@@ -46,6 +46,7 @@ __all__ = [
     "end_order",
     "letters_before",
     "letters_in",
+    "order_by_ranks",
     "order_further",
     "order_of",
     "rank_all",
@@ -207,12 +208,17 @@ def rounds_of(made: Sequence[Ordering]) -> Iterator[None]:
 def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
     """The order, by sorts of all that is tied."""
     made = begin_order(words, letters_in(words.codes).get(), watch)
+    order_by_ranks(made, watch)
+    return made.order
+
+
+def order_by_ranks(made: Ordering, watch: Stopwatch) -> None:
+    """End an order that is all on one device: by ranks, until nothing is tied, or stays so, and by lengths."""
     if made.is_open:
         rank_all(made)
         for _ in rounds_of([made]):
             order_further(made, watch)
     end_order(made)
-    return made.order
 
 
 def begin_order(

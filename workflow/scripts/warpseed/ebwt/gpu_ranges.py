@@ -27,7 +27,7 @@ from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import is_locked, locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_counts import colours_of
-from warpseed.ebwt.gpu_fast import put_last_letters
+from warpseed.ebwt.gpu_fast import put_colours, put_last_letters
 from warpseed.ebwt.gpu_order import (
     BLOCK,
     DeviceWords,
@@ -37,6 +37,7 @@ from warpseed.ebwt.gpu_order import (
     end_order,
     letters_before,
     letters_in,
+    order_by_ranks,
     order_further,
     rank_all,
     rounds_of,
@@ -46,6 +47,8 @@ from warpseed.ebwt.words import Words
 
 __all__ = ["Ordered", "order_shared", "order_to_host", "transform_to_host"]
 
+_FEW_TIED = 4
+"""Of so many ranks one that is tied, or fewer: then the words of these alone are renewed."""
 _LEAST_SENT, _MOST_PARTS = 1 << 24, 8
 """Letters of a part that goes to the host while others are made, at least, and how many parts at most."""
 
@@ -128,7 +131,11 @@ def order_shared(
 
 def _colour_again(made: Ordering, colours: Any) -> None:
     """Renew the colours, if there are any, of what one key did not tell apart."""
-    if colours is not None and len(made.tied_first):
+    if colours is None or not len(made.tied_first):
+        return
+    if len(made.tied_first) * _FEW_TIED > len(colours):
+        launch(put_colours, len(colours), BLOCK, made.words.words_of, made.order[made.range], colours)
+    else:
         words_there = made.words.words_of[made.order[made.tied_first]]
         colours[made.tied_first - np.uint32(made.range.start)] = words_there.astype(colours.dtype)
 
@@ -177,8 +184,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with marked_on_device(watch_here) as mark:
             for places, ranks in (*told[:number], *told[number + 1 :]):
                 made[number].ranks[from_device(places)] = from_device(ranks)
-            if len(devices) > 1:
-                mark("device_to_device")
+            mark("device_to_device")
             order_further(made[number], watch_here)
             told_here = _positions_and_ranks(made[number], made[number].order[made[number].rows])
             mark("order")
@@ -188,13 +194,19 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with time_on_device(watch_here, "order"):
             end_order(made[number])
 
-    is_open = any(each.is_open for each in made)
+    def end_alone(number: int, watch_here: Stopwatch) -> None:
+        with time_on_device(watch_here, "order"):
+            order_by_ranks(made[number], watch_here)
+
+    is_open, is_tied = any(each.is_open for each in made), any(len(each.split.tied) for each in made)
+    if len(devices) == 1 and is_tied:
+        take_step(devices, end_alone, watch)
+        return True
     if is_open:
         told = take_step(devices, tell_all, watch)
         for _ in rounds_of(made):
             told = take_step(devices, go_on, watch)
-    is_tied = any(len(each.split.tied) for each in made)
-    if is_tied:
+    if any(len(each.split.tied) for each in made):
         take_step(devices, end, watch)
     return is_open or is_tied
 
