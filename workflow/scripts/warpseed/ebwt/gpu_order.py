@@ -93,9 +93,8 @@ class DeviceWords(NamedTuple):
         """Words whose codes and offsets are there."""
         words_of = cupy().empty(len(codes), np.uint32)
         launch(put_words, -(-len(codes) // gpu_fast.WALKED), KEY_BLOCK, offsets, words_of)
-        xp = np if len(offsets) <= _FEW_WORDS else cupy()  # (which takes as long as the host for so many)
-        longest = int(xp.diff(words.offsets if xp is np else offsets).max())
-        return cls(codes, words_of, offsets, len(words.letters), longest)
+        lengths = words.lengths if len(offsets) <= _FEW_WORDS else cupy().diff(offsets)
+        return cls(codes, words_of, offsets, len(words.letters), int(lengths.max()))
 
 
 def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: bool = True) -> Any:

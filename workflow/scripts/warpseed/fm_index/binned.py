@@ -18,7 +18,7 @@ from warpseed.compute.ranges import run_ranges
 from warpseed.errors import IndexFormatError, InputError, check_number
 from warpseed.fm_index.bins import BASES_A_PLANE, HEADER_WORDS
 from warpseed.fm_index.bwt import longest_walk
-from warpseed.fm_index.layout import LARGEST_SA_INTERVAL, LARGEST_TABLE_LENGTH, SeedIndex, inverse_of
+from warpseed.fm_index.layout import LIMITS, SeedIndex, inverse_of
 from warpseed.fm_index.text import unpack_text
 
 __all__ = ["PAPER_PARAMETERS", "BinnedIndex", "BinParameters", "binned_index", "binned_report"]
@@ -219,8 +219,8 @@ def _checked(parameters: BinParameters) -> BinParameters:
     bin_size = check_number("bin_size", parameters.bin_size, 16, LARGEST_BIN)
     if bin_size & (bin_size - 1):
         raise InputError(f"bin_size is {bin_size}, but a power of two from 16 to {LARGEST_BIN} was expected.")
-    sa_ratio = check_number("sa_ratio", parameters.sa_ratio, 1, LARGEST_SA_INTERVAL)
-    longest = check_number("pre_calc_length", parameters.pre_calc_length, 1, LARGEST_TABLE_LENGTH)
+    sa_ratio = check_number("sa_ratio", parameters.sa_ratio, *LIMITS["sa_interval"])
+    longest = check_number("pre_calc_length", parameters.pre_calc_length, *LIMITS["table_length"])
     return BinParameters(bin_size, sa_ratio, longest)
 
 

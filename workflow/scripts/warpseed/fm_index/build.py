@@ -20,14 +20,7 @@ from warpseed.compute.machine import available_memory, return_freed_memory
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError, check_number
 from warpseed.fm_index.cpu_build import HostParts
-from warpseed.fm_index.layout import (
-    LARGEST_OCC_INTERVAL,
-    LARGEST_SA_INTERVAL,
-    LARGEST_TABLE_LENGTH,
-    SMALLEST_OCC_INTERVAL,
-    Parameters,
-    SeedIndex,
-)
+from warpseed.fm_index.layout import LIMITS, Parameters, SeedIndex
 from warpseed.fm_index.parts import (
     CORE,
     DEFAULT_PARTS,
@@ -242,10 +235,10 @@ def plan_index(
     """Read a reference, and check all that `build_index` is given, whose parameters and errors these are."""
     chosen, number = choose_parts(parts), one_device(device)
     threads = check_number("threads", threads, 1)
-    occ_interval = _parameter("occ_interval", occ_interval, SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL, power=True)
-    sa_interval = _parameter("sa_interval", sa_interval, 1, LARGEST_SA_INTERVAL)
+    occ_interval = _parameter("occ_interval", occ_interval, *LIMITS["occ_interval"], power=True)
+    sa_interval = _parameter("sa_interval", sa_interval, *LIMITS["sa_interval"])
     if table_length is not None:
-        table_length = _parameter("table_length", table_length, 1, LARGEST_TABLE_LENGTH)
+        table_length = _parameter("table_length", table_length, *LIMITS["table_length"])
     watch, began = Stopwatch(), time.perf_counter()
     require_room = partial(check_memory, parts=chosen, device=device)
     genome, text = _read_genome(reference, require_room, threads, watch)

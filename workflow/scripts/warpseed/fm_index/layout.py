@@ -17,12 +17,9 @@ from warpseed.errors import IndexFormatError
 
 __all__ = [
     "HINT_SHIFT",
-    "LARGEST_OCC_INTERVAL",
-    "LARGEST_SA_INTERVAL",
-    "LARGEST_TABLE_LENGTH",
+    "LIMITS",
     "NO_TAGS",
     "PAD_WORDS",
-    "SMALLEST_OCC_INTERVAL",
     "TAG_PADDING",
     "FastIndex",
     "PaperIndex",
@@ -107,10 +104,8 @@ class PaperIndex(NamedTuple):
     """how often 2 divides sa_interval"""
 
 
-SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL = 32, 1 << 16
-LARGEST_SA_INTERVAL = 1 << 16
-LARGEST_TABLE_LENGTH = 15
-"""Limits of the parameters; an interval of ROcc is a power of two."""
+LIMITS = {"occ_interval": (32, 1 << 16), "sa_interval": (1, 1 << 16), "table_length": (1, 15)}
+"""Least and largest of each of `Parameters`; an interval of ROcc is a power of two."""
 
 
 def inverse_of(interval: int) -> tuple[int, int]:

@@ -11,14 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.errors import IndexFormatError
-from warpseed.fm_index.layout import (
-    LARGEST_OCC_INTERVAL,
-    LARGEST_SA_INTERVAL,
-    LARGEST_TABLE_LENGTH,
-    SMALLEST_OCC_INTERVAL,
-    Parameters,
-    SeedIndex,
-)
+from warpseed.fm_index.layout import LIMITS, Parameters, SeedIndex
 from warpseed.fm_index.npy import HEADER_BYTES, FileEntry
 from warpseed.fm_index.parts import ALL_PARTS, CORE, PARTS, Sizes, file_name
 from warpseed.version import __version__
@@ -108,11 +101,7 @@ def understand(folder: str, data: bytes) -> Manifest:
 
 def _check(content: dict[str, Any]) -> Manifest:
     given = content["parameters"]
-    parameters = Parameters(
-        _whole(given["occ_interval"], SMALLEST_OCC_INTERVAL, LARGEST_OCC_INTERVAL),
-        _whole(given["sa_interval"], 1, LARGEST_SA_INTERVAL),
-        _whole(given["table_length"], 1, LARGEST_TABLE_LENGTH),
-    )
+    parameters = Parameters(**{name: _whole(given[name], *limits) for name, limits in LIMITS.items()})
     if parameters.occ_interval & (parameters.occ_interval - 1):
         raise ValueError(f"occ_interval is {parameters.occ_interval}")
     contigs = content["contigs"]
