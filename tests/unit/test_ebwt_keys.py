@@ -11,7 +11,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
-from warpseed.ebwt import cpu, gpu_order
+from warpseed.ebwt import cpu, gpu_order, gpu_ties
 from warpseed.ebwt.words import words_of
 
 
@@ -71,22 +71,52 @@ def test_what_first_letters_tell_apart_is_put_in_order_once(played: Played) -> N
     assert _lengths(played, "take_apart") == [9] and not _lengths(played, "next_keys")
 
 
-def test_what_letters_tell_apart_needs_no_ranks(played: Played) -> None:
-    """Words that are equal in the letters of one key, but not in those of two."""
-    shared = "abbabaabbaabab" * 5
-    strings = ["b" + shared + "aab", "a" + shared + "bba"]
-    assert order_of(strings) == expected_of(strings)
+@pytest.mark.parametrize("few", [1, 2, 3, 7])
+@pytest.mark.parametrize("compared", [1, 2, 8, 9, 60])
+def test_groups_have_any_size_and_any_number_of_letters_is_compared(
+    monkeypatch: pytest.MonkeyPatch, few: int, compared: int
+) -> None:
+    monkeypatch.setattr(gpu_ties, "FEW", few)
+    monkeypatch.setattr(gpu_ties, "COMPARED", compared)
+    for strings in (drawn_words(few + compared, "ac", (1, 3, 30, 75), 4), DEEP, [DEEP[0][9:] + DEEP[0][:9]] * 3 + DEEP):
+        assert order_of(strings) == expected_of(strings)
+
+
+SHARED = "abbabaabbaabab" * 5
+DEEP = ["b" + SHARED + "aab", "a" + SHARED + "bba"]
+"""Equal in the letters of one key, but not in those of two."""
+
+
+@pytest.mark.parametrize("compared", [14, 15, 16, 17, 100])
+def test_where_few_share_a_key_the_next_letters_are_compared(
+    monkeypatch: pytest.MonkeyPatch, played: Played, compared: int
+) -> None:
+    """Of 76 letters two words have at most 71 in common, 57 of them in a key: the fewer are compared the more is left."""
+    monkeypatch.setattr(gpu_ties, "COMPARED", compared)
+    assert order_of(DEEP) == expected_of(DEEP)
+    assert bool(_lengths(played, "rank_keys")) == (compared < 15)
+    assert not _lengths(played, "next_keys")
+
+
+def test_where_many_share_a_key_they_are_sorted_by_letters_again(
+    monkeypatch: pytest.MonkeyPatch, played: Played
+) -> None:
+    monkeypatch.setattr(gpu_ties, "FEW", 1)
+    assert order_of(DEEP) == expected_of(DEEP)
     [tied] = _lengths(played, "mark_heads")
     assert tied > 20 and not _lengths(played, "rank_keys")
+    assert [*_lengths(played, "take_apart")] == [len("".join(DEEP))]
 
 
-def test_what_is_equal_in_two_keys_is_told_apart_by_ranks(played: Played) -> None:
+def test_what_letters_do_not_tell_apart_ranks_do(played: Played) -> None:
     """Of what is tied, some are not: each of these is alone in its row, and its rank is read."""
     shared = "ab" * 70
     strings = [shared + "bbabbb", shared + "aabaaab", "bba"]
     assert order_of(strings) == expected_of(strings)
-    [by_letters, by_ranks, *_] = _lengths(played, "mark_heads")
-    assert len(words_of(strings).codes) > by_letters > by_ranks == _lengths(played, "rank_keys")[0]
+    [by_letters, *by_ranks] = _lengths(played, "mark_heads")
+    assert len(words_of(strings).codes) > by_letters > by_ranks[0] > 0
+    assert by_ranks == _lengths(played, "rank_keys")
+    assert len(_lengths(played, "take_apart")) == 2
 
 
 def test_what_is_never_told_apart_does_not_end_the_rounds_of_others() -> None:

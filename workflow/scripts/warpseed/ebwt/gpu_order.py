@@ -16,10 +16,10 @@ import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host
 from warpseed.compute.device_places import EIGHT, places_of, whole_words
-from warpseed.compute.device_ties import Split, split_groups
+from warpseed.compute.device_ties import Split, settle_groups, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu_fast, gpu_few
+from warpseed.ebwt import gpu_fast, gpu_few, gpu_ties
 from warpseed.ebwt.gpu_fast import (
     KEY_BLOCK,
     first_keys,
@@ -31,10 +31,10 @@ from warpseed.ebwt.gpu_fast import (
     put_words,
     rank_keys,
     sample_letters,
-    take_apart,
 )
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
+from warpseed.ebwt.gpu_ties import taken_apart
 from warpseed.ebwt.words import Words
 
 __all__ = [
@@ -144,6 +144,8 @@ class _Dense(NamedTuple):
 
     codes: Any
     """uint8[N]"""
+    eights: Any
+    """uint64[ceil(N / EIGHT)], the same"""
     bits: int
     """of a letter"""
     place_bits: int
@@ -156,7 +158,11 @@ class _Dense(NamedTuple):
         numbers = cupy().asarray(np.cumsum(occurs, dtype=np.uint8) - np.uint8(1))
         launch(number_letters, len(codes), BLOCK, words.codes, whole_words(words.codes), numbers, codes)
         count = len(words.codes)
-        return cls(codes.view(np.uint8)[:count], bits_for(int(occurs.sum())), bits_for(count))
+        return cls(codes.view(np.uint8)[:count], codes, bits_for(int(occurs.sum())), bits_for(count))
+
+    def read_by(self, words: DeviceWords) -> tuple[Any, Any, Any]:
+        """What kernels read that compare letters."""
+        return self.eights, words.words_of, words.offsets
 
     @property
     def room(self) -> int:
@@ -237,21 +243,40 @@ def begin_order(
     meanwhile : called with uint32[k], positions of the range in the order of one key, which what is tied may still
         change: gives the device something to do while the host finds what is
     """
-    xp, letters = cupy(), _Dense.of(words, occurs)
+    letters = _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
-    order, ranks_here = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
-    begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
-    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[ranks_here], begins, is_tied)
+    order, here = cupy().empty(len(words.codes), np.uint32), slice(first, first + len(keys))
+    apart = taken_apart(keys, letters.place_bits, letters.read_by(words), letters.known, order[here])
     del keys
-    tied = places_of(is_tied, lambda: meanwhile(order[ranks_here]))
-    rows = tied + np.uint32(first)
-    ranks = xp.empty(len(order), np.uint32)
-    made = Ordering(words, order, ranks_here, 2 * letters.known, rows, rows, Split(rows, 0, 0), ranks)
+    tied = places_of(apart.is_tied, lambda: meanwhile(order[here]))
+    rows, ranks = tied + np.uint32(first), cupy().empty(len(order), np.uint32)
+    made = Ordering(words, order, here, letters.known + gpu_ties.COMPARED, rows, rows, Split(rows, 0, 0), ranks)
+    sectors, has_many = map(int, apart.noted.get())
+    watch.count("letters", sectors)
     if len(rows):
-        keys = _next_keys(words, letters, order[rows], begins[tied])
-        watch.count("letters", len(keys))
-        made.split = split_groups(keys, rows, order, made.ranks)
+        made.split = settle_groups(apart.begins[tied].astype(np.uint32), rows, order, ranks)
+        if has_many:
+            _go_on(made, letters, watch)
     return made
+
+
+def _go_on(made: Ordering, letters: _Dense, watch: Stopwatch) -> None:
+    """Put what is tied, where groups are of many, in the order of as many letters as a key holds, and of those behind
+    them where groups are of few then."""
+    words, rows, order, ranks = made.words, made.rows, made.order, made.ranks
+    numbers = cupy().cumsum(ranks[order[rows]] == rows, dtype=np.uint64)
+    tied = split_groups(_next_keys(words, letters, order[rows], numbers), rows, order, ranks).tied
+    watch.count("letters", len(rows))
+    made.known, made.split = 2 * letters.known, Split(tied, 0, 0)
+    if not len(tied):
+        return
+    keys = (ranks[order[tied]].astype(np.uint64) << np.uint64(32)) | order[tied]
+    apart = taken_apart(keys, 32, letters.read_by(words), made.known, cupy().empty(len(tied), np.uint32))
+    order[tied] = apart.order
+    made.split = settle_groups(apart.begins.astype(np.uint32), tied, order, ranks)
+    sectors, has_many = map(int, apart.noted.get())
+    watch.count("letters", sectors)
+    made.known += 0 if has_many else gpu_ties.COMPARED
 
 
 def _first_keys(words: DeviceWords, letters: _Dense) -> Any:
@@ -279,15 +304,15 @@ def _keys_of(words: DeviceWords, letters: _Dense, number: int, devices: int) -> 
     return keys[:inside], below
 
 
-def _next_keys(words: DeviceWords, letters: _Dense, places: Any, begins: Any) -> Any:
+def _next_keys(words: DeviceWords, letters: _Dense, places: Any, numbers: Any) -> Any:
     """As many letters more of what is tied, below the number of its group: uint64[t].
 
     Parameters
     ----------
     places : uint32[t], in the order
-    begins : bool[t], whether a group begins with each
+    numbers : uint64[t]
     """
-    keys, numbers = cupy().empty(len(places), np.uint64), cupy().cumsum(begins, dtype=np.uint64)
+    keys = cupy().empty(len(places), np.uint64)
     read, how = (letters.codes, words.words_of, words.offsets), (letters.known, letters.bits, letters.room)
     launch(next_keys, len(keys), BLOCK, places, numbers, *read, how, keys)
     return keys

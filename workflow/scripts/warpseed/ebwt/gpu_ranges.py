@@ -198,6 +198,8 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with time_on_device(watch_here, "order"):
             order_by_ranks(made[number], watch_here)
 
+    for each in made:
+        each.known = min(other.known for other in made)  # (what they tell each other is no more than that)
     is_open, is_tied = any(each.is_open for each in made), any(len(each.split.tied) for each in made)
     if len(devices) == 1 and is_tied:
         take_step(devices, end_alone, watch)
