@@ -41,8 +41,8 @@ DEVICE_FUNCTIONS = (
     gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     gpu_few.header_of,
-    gpu_ties.compare_letters, gpu_ties.settle_here, gpu_ties.start_of,
-    device_places.eight_at, device_places.eight_from, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
+    gpu_ties.first_lane, gpu_ties.lanes_upto, gpu_ties.last_lane, gpu_ties.look_round, gpu_ties.next_word, gpu_ties.span_of, gpu_ties.start_of,
+    device_places.eight_at, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -100,10 +100,9 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_distances, "_MOST_PARTS", 2)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_fast, "WALKED", 3)
+    monkeypatch.setattr(gpu_ties, "ROUNDS", 2)
     monkeypatch.setattr(gpu_ties, "BLOCK", 32)
-    monkeypatch.setattr(gpu_ties, "TAKEN", 3)
-    monkeypatch.setattr(gpu_ties, "FEW", 4)
-    monkeypatch.setattr(gpu_ties, "COMPARED", 21)
+    monkeypatch.setattr(gpu_ties, "STRETCH", 40)
     monkeypatch.setattr(gpu_ranges, "_LEAST_SENT", 30)
     monkeypatch.setattr(gpu_ranges, "BLOCK", 16)
     monkeypatch.setattr(device_places, "BLOCK", 32)

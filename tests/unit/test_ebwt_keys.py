@@ -11,6 +11,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
+from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu_order, gpu_ties
 from warpseed.ebwt.words import words_of
 
@@ -71,41 +72,61 @@ def test_what_first_letters_tell_apart_is_put_in_order_once(played: Played) -> N
     assert _lengths(played, "take_apart") == [9] and not _lengths(played, "next_keys")
 
 
-@pytest.mark.parametrize("few", [1, 2, 3, 7])
-@pytest.mark.parametrize("compared", [1, 2, 8, 9, 60])
-def test_groups_have_any_size_and_any_number_of_letters_is_compared(
-    monkeypatch: pytest.MonkeyPatch, few: int, compared: int
-) -> None:
-    monkeypatch.setattr(gpu_ties, "FEW", few)
-    monkeypatch.setattr(gpu_ties, "COMPARED", compared)
-    for strings in (drawn_words(few + compared, "ac", (1, 3, 30, 75), 4), DEEP, [DEEP[0][9:] + DEEP[0][:9]] * 3 + DEEP):
-        assert order_of(strings) == expected_of(strings)
-
-
 SHARED = "abbabaabbaabab" * 5
 DEEP = ["b" + SHARED + "aab", "a" + SHARED + "bba"]
 """Equal in the letters of one key, but not in those of two."""
 
 
-@pytest.mark.parametrize("compared", [14, 15, 16, 17, 100])
+def alike(count: int) -> list[str]:
+    """Words that share 60 letters: groups of so many, and none of more."""
+    draw = np.random.default_rng(9)
+    shared, *own = ("".join(draw.choice([*"ab"], 60)) for _ in range(count + 1))
+    return [shared + each[:30] for each in own]
+
+
+@pytest.mark.parametrize("stretch", [1, 31, 32, 33, 100])
+@pytest.mark.parametrize("strings", [DEEP, *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)])
+def test_warps_share_groups_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, played: Played, strings: list[str], stretch: int
+) -> None:
+    """No group is looked at by two warps: what they count is the same, however they share."""
+    watch, expected = Stopwatch(), Stopwatch()
+    words = gpu_order.DeviceWords.of(words_of(strings))
+    gpu_order.order_of(words, expected, at_once=False)
+    monkeypatch.setattr(gpu_ties, "STRETCH", stretch)
+    assert gpu_order.order_of(words, watch, at_once=False).tolist() == expected_of(strings)
+    assert watch.counts == expected.counts
+    compared = [arguments for _, kernel, arguments in played.launched if kernel == "compare_few"]
+    assert any(bool(noted[1]) for *_, (*_, noted) in compared) == (len(strings) > 31)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 5])
+@pytest.mark.parametrize("letters", ["ab", "abc", "abcde", "abcdefghijklmnopq"])
+def test_as_many_letters_are_compared_as_words_of_64_bits_hold(
+    monkeypatch: pytest.MonkeyPatch, letters: str, rounds: int
+) -> None:
+    """Of 1, 2, 4 and 8 bits."""
+    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    copied = "".join(letters[number * number % len(letters)] for number in range(70))
+    others = drawn_words(rounds, letters, (1, 7, 30, 75), 3)
+    strings = [copied + letters, copied, copied[9:] + copied[:9], copied[3:] + letters[-1], *others]
+    assert order_of(strings) == expected_of(strings)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
 def test_where_few_share_a_key_the_next_letters_are_compared(
-    monkeypatch: pytest.MonkeyPatch, played: Played, compared: int
+    monkeypatch: pytest.MonkeyPatch, played: Played, rounds: int
 ) -> None:
-    """Of 76 letters two words have at most 71 in common, 57 of them in a key: the fewer are compared the more is left."""
-    monkeypatch.setattr(gpu_ties, "COMPARED", compared)
+    """Of 74 letters two words have at most 71 in common, 57 of them in a key."""
+    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
     assert order_of(DEEP) == expected_of(DEEP)
-    assert bool(_lengths(played, "rank_keys")) == (compared < 15)
-    assert not _lengths(played, "next_keys")
+    assert bool(_lengths(played, "rank_keys")) == (rounds == 0) and not _lengths(played, "next_keys")
 
 
-def test_where_many_share_a_key_they_are_sorted_by_letters_again(
-    monkeypatch: pytest.MonkeyPatch, played: Played
-) -> None:
-    monkeypatch.setattr(gpu_ties, "FEW", 1)
-    assert order_of(DEEP) == expected_of(DEEP)
-    [tied] = _lengths(played, "mark_heads")
-    assert tied > 20 and not _lengths(played, "rank_keys")
-    assert [*_lengths(played, "take_apart")] == [len("".join(DEEP))]
+def test_where_many_share_a_key_they_are_sorted_by_letters_again(played: Played) -> None:
+    assert order_of(alike(40)) == expected_of(alike(40))
+    [tied] = _lengths(played, "next_keys")
+    assert tied in range(40, 12 * 40) and tied % 40 == 0 and not _lengths(played, "rank_keys")
 
 
 def test_what_letters_do_not_tell_apart_ranks_do(played: Played) -> None:
@@ -116,7 +137,6 @@ def test_what_letters_do_not_tell_apart_ranks_do(played: Played) -> None:
     [by_letters, *by_ranks] = _lengths(played, "mark_heads")
     assert len(words_of(strings).codes) > by_letters > by_ranks[0] > 0
     assert by_ranks == _lengths(played, "rank_keys")
-    assert len(_lengths(played, "take_apart")) == 2
 
 
 def test_what_is_never_told_apart_does_not_end_the_rounds_of_others() -> None:

@@ -130,7 +130,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
     prefixes = words.view(np.uint8).reshape(8, 8)
-    apart = rows, np.zeros(8, np.bool_), np.zeros(8, np.bool_), words
+    flags = np.zeros(8, np.bool_)
     written, cuts = Written(prefixes, rows, rows), borders.reshape(4, 2)
     of_members = words.view(np.uint16), rows, cuts, borders, words, words
     between = *of_members, borders, (0, 1, 9, 2, 2), rows.reshape(4, 2)
@@ -145,7 +145,9 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "first_keys": (words.view(np.uint8), rows, borders, (2, 20), words),
         "sample_letters": (words.view(np.uint8), rows, borders, (2, 20), words),
         "keys_between": (words.view(np.uint8), rows, borders, (2, 20), (0, 9), words, words),
-        "take_apart": (words, 20, (words, rows, borders), (22, 256), apart),
+        "take_apart": (words, 20, rows, np.zeros(8, np.bool_), np.zeros(8, np.bool_)),
+        "join_letters": (words.view(np.uint8), 2, words),
+        "compare_few": (rows, flags, rows, (words, rows, borders), (22, 2, 16), (flags, flags, flags, words)),
         "next_keys": (rows, words, words.view(np.uint8), rows, borders, (22, 2, 44), words),
         "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),
         "mark_heads": (words, borders, rows, rows, rows, rows),

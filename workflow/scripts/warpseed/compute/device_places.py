@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_sums import borders_of
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, pinned
 from warpseed.compute.warp import BLOCK, LANES, LANES_BITS, warp_places
 
-__all__ = ["EIGHT", "count_flags", "eight_at", "eight_from", "places_of", "put_places", "whole_words"]
+__all__ = ["EIGHT", "count_flags", "eight_at", "places_of", "put_places", "whole_words"]
 
 EIGHT = 8
 """Bytes of a word."""
@@ -42,19 +42,6 @@ def eight_at(values, words, i):
     for at in range(i * int64(EIGHT), int64(values.shape[0])):
         word |= uint64(values[at]) << uint64(int64(8) * (at & int64(EIGHT - 1)))
     return word
-
-
-@scalar
-def eight_from(words, place):
-    """Bytes from a place on, the first one lowest; of those behind the last word any.
-
-    words : uint64[k], k > 0
-    place : uint32
-    """
-    i, bits = uint32(place) >> uint32(3), uint64(8) * uint64(uint32(place) & uint32(EIGHT - 1))
-    behind = min(uint32(i + uint32(1)), uint32(words.shape[0] - 1))
-    # (In two steps, as a word is not shifted by 64 bits.)
-    return (words[i] >> bits) | ((words[behind] << (uint64(63) - bits)) << uint64(1))
 
 
 @kernel

@@ -19,7 +19,8 @@ from warpseed.compute.device_places import EIGHT, places_of, whole_words
 from warpseed.compute.device_ties import Split, settle_groups, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import gpu_fast, gpu_few, gpu_ties
+from warpseed.compute.warp import LANES
+from warpseed.ebwt import gpu_fast, gpu_few
 from warpseed.ebwt.gpu_fast import (
     KEY_BLOCK,
     first_keys,
@@ -31,10 +32,11 @@ from warpseed.ebwt.gpu_fast import (
     put_words,
     rank_keys,
     sample_letters,
+    take_apart,
 )
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
-from warpseed.ebwt.gpu_ties import taken_apart
+from warpseed.ebwt.gpu_ties import Packed, compared, packed
 from warpseed.ebwt.words import Words
 
 __all__ = [
@@ -144,8 +146,6 @@ class _Dense(NamedTuple):
 
     codes: Any
     """uint8[N]"""
-    eights: Any
-    """uint64[ceil(N / EIGHT)], the same"""
     bits: int
     """of a letter"""
     place_bits: int
@@ -158,11 +158,7 @@ class _Dense(NamedTuple):
         numbers = cupy().asarray(np.cumsum(occurs, dtype=np.uint8) - np.uint8(1))
         launch(number_letters, len(codes), BLOCK, words.codes, whole_words(words.codes), numbers, codes)
         count = len(words.codes)
-        return cls(codes.view(np.uint8)[:count], codes, bits_for(int(occurs.sum())), bits_for(count))
-
-    def read_by(self, words: DeviceWords) -> tuple[Any, Any, Any]:
-        """What kernels read that compare letters."""
-        return self.eights, words.words_of, words.offsets
+        return cls(codes.view(np.uint8)[:count], bits_for(int(occurs.sum())), bits_for(count))
 
     @property
     def room(self) -> int:
@@ -243,40 +239,74 @@ def begin_order(
     meanwhile : called with uint32[k], positions of the range in the order of one key, which what is tied may still
         change: gives the device something to do while the host finds what is
     """
-    letters = _Dense.of(words, occurs)
+    xp, letters = cupy(), _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
-    order, here = cupy().empty(len(words.codes), np.uint32), slice(first, first + len(keys))
-    apart = taken_apart(keys, letters.place_bits, letters.read_by(words), letters.known, order[here])
+    order, here = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
+    begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
+    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[here], begins, is_tied)
     del keys
-    tied = places_of(apart.is_tied, lambda: meanwhile(order[here]))
-    rows, ranks = tied + np.uint32(first), cupy().empty(len(order), np.uint32)
-    made = Ordering(words, order, here, letters.known + gpu_ties.COMPARED, rows, rows, Split(rows, 0, 0), ranks)
-    sectors, has_many = map(int, apart.noted.get())
-    watch.count("letters", sectors)
+    places = places_of(is_tied)
+    rows = places + np.uint32(first)
+    made = Ordering(words, order, here, letters.known, rows, rows, Split(rows, 0, 0), xp.empty(len(order), np.uint32))
     if len(rows):
-        made.split = settle_groups(apart.begins[tied].astype(np.uint32), rows, order, ranks)
-        if has_many:
-            _go_on(made, letters, watch)
+        _tell_apart(made, letters, _Tied(rows, begins[places]), watch, lambda: meanwhile(order[here]))
+    else:
+        meanwhile(order[here])
     return made
 
 
-def _go_on(made: Ordering, letters: _Dense, watch: Stopwatch) -> None:
-    """Put what is tied, where groups are of many, in the order of as many letters as a key holds, and of those behind
-    them where groups are of few then."""
-    words, rows, order, ranks = made.words, made.rows, made.order, made.ranks
-    numbers = cupy().cumsum(ranks[order[rows]] == rows, dtype=np.uint64)
-    tied = split_groups(_next_keys(words, letters, order[rows], numbers), rows, order, ranks).tied
-    watch.count("letters", len(rows))
-    made.known, made.split = 2 * letters.known, Split(tied, 0, 0)
-    if not len(tied):
-        return
-    keys = (ranks[order[tied]].astype(np.uint64) << np.uint64(32)) | order[tied]
-    apart = taken_apart(keys, 32, letters.read_by(words), made.known, cupy().empty(len(tied), np.uint32))
-    order[tied] = apart.order
-    made.split = settle_groups(apart.begins.astype(np.uint32), tied, order, ranks)
-    sectors, has_many = map(int, apart.noted.get())
+class _Tied(NamedTuple):
+    """What is tied."""
+
+    rows: Any
+    """uint32[t], ascending"""
+    heads: Any
+    """bool[t], whether a group begins with each"""
+
+
+def _tell_apart(
+    made: Ordering, letters: _Dense, tied: _Tied, watch: Stopwatch, meanwhile: Callable[[], None]
+) -> None:
+    """Tell apart by letters what one key does not: groups of few at once, and those of many by a second key first."""
+    order, read = made.order, packed(letters.codes, letters.bits)
+    left, is_many = _compare(made, read, tied, watch, meanwhile)
+    made.tied_first = left.rows
+    if is_many is not None:
+        rows, numbers = left.rows[is_many], cupy().cumsum(left.heads, dtype=np.uint64)[is_many]
+        left = _Tied(left.rows[~is_many], left.heads[~is_many])
+        keys = _next_keys(made.words, letters, order[rows], numbers)
+        watch.count("letters", len(rows))
+        made.known, rows = 2 * letters.known, split_groups(keys, rows, order, made.ranks).tied
+        if len(rows):
+            heads = made.ranks[order[rows]] == rows
+            of_many, _ = _compare(made, read, _Tied(rows, heads), watch)
+            left = _joined(left, of_many)
+    made.rows, made.split = left.rows, settle_groups(left.heads.astype(np.uint32), left.rows, order, made.ranks)
+
+
+def _compare(
+    made: Ordering, letters: Packed, tied: _Tied, watch: Stopwatch, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[_Tied, Any]:
+    """Compare the letters that follow where groups are of few.
+
+    Returns
+    -------
+    What is tied still, and whether each of it is in a group of many, bool[t], or None, where none is
+    """
+    words = made.words
+    done = compared(tied, made.order, letters, (words.words_of, words.offsets), made.known)
+    still = places_of(done.is_tied, meanwhile)
+    sectors, has_many = map(int, done.noted.get())
     watch.count("letters", sectors)
-    made.known += 0 if has_many else gpu_ties.COMPARED
+    made.known += 0 if has_many else letters.compared
+    return _Tied(tied.rows[still], done.begins[still]), done.is_many[still] if has_many else None
+
+
+def _joined(one: _Tied, other: _Tied) -> _Tied:
+    """All that is tied, in order."""
+    rows, heads = (cupy().concatenate(each) for each in zip(one, other, strict=True))
+    sorting = argsort(rows)
+    return _Tied(rows[sorting], heads[sorting])
 
 
 def _first_keys(words: DeviceWords, letters: _Dense) -> Any:

@@ -1,8 +1,9 @@
-"""What keys of letters do not tell apart: a kernel takes sorted keys apart, and where a group of equal ones has few
-conjugates compares the letters that follow, so that nothing of it need be sorted again.
+"""What the first key of letters does not tell apart: conjugates that share one are a *group*. Where it is of few, a warp
+compares the letters that follow, so that nothing of it need be sorted again.
 
-Each conjugate of such a group finds its own place: it counts how many of the others come before it. So all threads have
-work, and none waits for another.
+A lane has a conjugate, and reads the next letters of it, a word of 64 bits at a time. It is told the words of the others
+of its group, and counts those that come before it: so each word is read once, and all lanes have work, whatever the
+sizes of groups.
 """
 
 from __future__ import annotations
@@ -11,178 +12,235 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
-from warpseed.compute.device_places import EIGHT, eight_from
+from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
-from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
+from warpseed.compute.warp import ALL_LANES, BLOCK, LANES, LANES_BITS, lanes_before, warp_places
 from warpseed.ebwt.gpu_fast import ends_at
 
-__all__ = ["COMPARED", "FEW", "Apart", "compare_letters", "settle_here", "start_of", "take_apart", "taken_apart"]
+__all__ = ["ROUNDS", "Compared", "Packed", "compare_few", "compared", "join_letters", "packed"]
 
-FEW = 16
-"""Conjugates of a group whose letters are compared."""
-COMPARED = 256
-"""Letters of each that are, at most."""
-BLOCK = 256
-TAKEN = 8
-"""Ranks of a thread."""
-_LISTED = BLOCK * TAKEN
-_SECTOR_BITS = 5
-"""A sector of memory has 32 letters."""
+ROUNDS = 16
+"""Words of letters that are compared, at most."""
+STRETCH = 4 * LANES
+"""Conjugates of a warp."""
+_WORD_BITS = 64
+_SECTOR_BITS = 2
+"""A sector of memory has four words."""
+
+
+class Packed(NamedTuple):
+    """Letters as words of 64 bits, the first letter of each on top."""
+
+    words: Any
+    """uint64[ceil(N / letters of a word)]"""
+    bits: int
+    """of a letter, a power of two, at most 8"""
+
+    @property
+    def compared(self) -> int:
+        """Letters that `compare_few` looks at, at most."""
+        return ROUNDS * (_WORD_BITS // self.bits)
+
+
+@kernel
+def join_letters(codes, bits, words):
+    """A thread a word of 64 bits.
+
+    codes : uint8[N]
+    words : uint64[...], as of `Packed`
+    """
+    i, count = int64(cuda.grid(1)), int64(codes.shape[0])
+    if i >= words.shape[0]:
+        return
+    held = int64(_WORD_BITS) // int64(bits)
+    word = uint64(0)
+    for at in range(i * held, (i + int64(1)) * held):
+        word = (word << uint64(bits)) | (uint64(codes[at]) if at < count else uint64(0))
+    words[i] = word
+
+
+def packed(codes: Any, bits: int) -> Packed:
+    """Letters, uint8[N] on the device, of so many bits."""
+    of_letter = 1 << (bits - 1).bit_length()
+    words = cupy().empty(-(-len(codes) * of_letter // _WORD_BITS), np.uint64)
+    launch(join_letters, len(words), BLOCK, codes, of_letter, words)
+    return Packed(words, of_letter)
 
 
 @scalar
 def start_of(words_of, offsets, place, known):
-    """Where in its word a conjugate is so many letters further on, and where the word begins and ends; all uint32.
-
-    place, known : uint32
-    """
+    """Where in its word a conjugate is so many letters further on, and where the word begins and ends; all uint32."""
     first, last = ends_at(words_of, offsets, place)
-    ahead, left = uint32(known % uint32(last - first)), uint32(last - place)
+    ahead, left = uint32(uint32(known) % uint32(last - first)), uint32(last - place)
     if ahead < left:
         return uint32(place + ahead), first, last
     return uint32(first + uint32(ahead - left)), first, last
 
 
 @scalar
-def compare_letters(eights, one, other, most):
-    """Whether one of two conjugates comes first, by so many letters: below 0, 0 or above, and how many are equal.
+def next_word(words, bits, there):
+    """The next letters of a conjugate, as many as 64 bits hold, and where it is behind them.
 
-    Parameters
-    ----------
-    eights : uint64[ceil(N / EIGHT)], letters as `eight_from` reads them
-    one, other : as of `start_of`
+    words, bits : as of `Packed`
+    there : (at, first, last), as of `start_of`
     """
-    at, first, last = one
-    there, other_first, other_last = other
-    left = uint32(most)
-    while left > uint32(0):
-        step = min(min(uint32(EIGHT), left), min(uint32(last - at), uint32(other_last - there)))
-        beyond = uint64(8) * uint64(uint32(EIGHT) - step)  # bits that are not compared, on top
-        letters, letters_there = eight_from(eights, at) << beyond, eight_from(eights, there) << beyond
-        differ = letters ^ letters_there
-        if differ != uint64(0):
-            lowest = uint64(cuda.popc(uint64(differ & uint64(~differ + uint64(1))) - uint64(1)))
-            byte = lowest & ~uint64(7)
-            letter, letter_there = (letters >> byte) & uint64(255), (letters_there >> byte) & uint64(255)
-            equal = int64(uint32(most) - left) + ((int64(byte) - int64(beyond)) >> int64(3))
-            return int64(letter) - int64(letter_there), equal
-        at, there, left = uint32(at + step), uint32(there + step), uint32(left - step)
-        if at == last:
-            at = uint32(first)
-        if there == other_last:
-            there = uint32(other_first)
-    return int64(0), int64(most)
+    at, first, last = there
+    held, got, word = uint32(_WORD_BITS) // uint32(bits), uint32(0), uint64(0)
+    while got < held:
+        begin = uint64(at) * uint64(bits)
+        i, behind = begin >> uint64(6), begin & uint64(63)
+        letters = words[i] << behind
+        if behind and i + uint64(1) < uint64(words.shape[0]):
+            letters |= words[i + uint64(1)] >> (uint64(64) - behind)
+        word |= letters >> uint64(got * uint32(bits))
+        left = uint32(last - at)
+        if left > held - got:
+            at, got = uint32(at + uint32(held - got)), held
+        else:  # (what is behind the word's end is no part of it)
+            got, at = uint32(got + left), first
+            if got < held:
+                word &= ~(~uint64(0) >> uint64(got * uint32(bits)))
+    return word, (at, first, last)
 
 
 @scalar
-def settle_here(keys, place_bits, read, how, made, i):
-    """Of a conjugate that shares its key: find its place in its group, where that has FEW at most.
+def lanes_upto(lane):
+    """One and those before it, as bits of a uint32."""
+    return uint32(uint32(uint32(2) << uint32(lane)) - uint32(1))
 
-    keys, place_bits, read, how, made : as of `take_apart`
-    i : int64, the row of its key
 
-    Returns
-    -------
-    int64, sectors of the letters that tell it apart
+@scalar
+def first_lane(lanes):
+    """The first of some lanes, bits of a uint32 that is not 0."""
+    return int64(cuda.popc(uint32(uint32(lanes & uint32(~lanes + uint32(1))) - uint32(1))))
+
+
+@scalar
+def last_lane(lanes):
+    """The last of them."""
+    return int64(LANES - 1) - int64(cuda.clz(lanes))
+
+
+@scalar
+def span_of(heads, lane):
+    """The lanes of the group of one: where its first is, and the one behind its last, int64.
+
+    heads : uint32, lanes with which a group begins; with one at or before this lane, and one behind it
     """
-    (eights, words_of, offsets), (known, most), (order, begins, is_tied, noted) = read, how, made
-    bits = uint64(place_bits)
-    letters, places = keys[i] >> bits, (uint64(1) << bits) - uint64(1)
-    first, end, few = int64(i), int64(i) + int64(1), int64(FEW)
-    while first > int64(0) and i - first < few and keys[first - int64(1)] >> bits == letters:
-        first -= int64(1)
-    while end < int64(keys.shape[0]) and end - first <= few and keys[end] >> bits == letters:
-        end += int64(1)
-    place = uint32(keys[i] & places)
-    if end - first > few:
-        order[i], begins[i], is_tied[i] = place, first == i, True
-        if noted[1] == uint64(0):
-            noted[1] = uint64(1)
-        return int64(1)
-    start, to, before, equal, deepest = start_of(words_of, offsets, place, uint32(known)), first, 0, 0, int64(0)
-    for other in range(first, end):
-        if other != i:
-            there = start_of(words_of, offsets, uint32(keys[other] & places), uint32(known))
-            compared, depth = compare_letters(eights, there, start, most)
-            deepest = max(deepest, depth)
-            is_equal, is_before = compared == int64(0), other < i
-            to += int64(compared < int64(0) or (is_equal and is_before))
-            before += int64(is_equal and is_before)
-            equal += int64(is_equal)
-    order[to], begins[to], is_tied[to] = place, before == int64(0), equal > int64(0)
-    return (deepest >> int64(_SECTOR_BITS)) + int64(1)
+    upto = lanes_upto(lane)
+    return last_lane(uint32(heads & upto)), first_lane(uint32(heads & ~upto))
 
 
-@kernel
-def take_apart(keys, place_bits, read, how, made):
-    """A thread TAKEN ranks, and then some of those that share their key: what sorted keys say, and what letters do that
-    follow, where few have a key.
+@scalar
+def look_round(word, mine, span):
+    """Compare words within groups: how many of the rivals come before a lane, and which are equal to it.
 
     Parameters
     ----------
-    keys : uint64[k], ascending, above their positions what groups have in common
-    read : (eights, words_of, offsets), letters as of `compare_letters`
-    how : (known, most), how many letters a group has in common, and how many more are compared
-    made : (order, begins, is_tied, noted): uint32[k], positions; bool[k], whether a group begins here of those that are
-        equal still, and whether it has others; uint64[2], to which the sectors that were read are added, and whether a
-        group has more than FEW
+    word : uint64, of this lane
+    mine : (lane, rivals), rivals as lanes, uint32
+    span : as of `span_of`
     """
-    listed, number = cuda.shared.array(_LISTED, uint32), cuda.shared.array(2, uint32)
-    order, begins, is_tied, noted = made
-    me, threads, count = int64(cuda.threadIdx.x), int64(cuda.blockDim.x), int64(keys.shape[0])
-    bits, lane = uint64(place_bits), me & int64(LANES - 1)
-    if me < int64(2):
-        number[me] = uint32(0)
-    cuda.syncthreads()
-    i = (int64(cuda.grid(1)) - me) * int64(TAKEN) + me
-    for _ in range(TAKEN):
-        is_listed = False
-        if i < count:
-            letters = keys[i] >> bits
-            is_listed = i > int64(0) and keys[i - int64(1)] >> bits == letters
-            is_listed = is_listed or (i + int64(1) < count and keys[i + int64(1)] >> bits == letters)
-            if not is_listed:
-                order[i], begins[i], is_tied[i] = keys[i] & ((uint64(1) << bits) - uint64(1)), True, False
-        lanes = uint32(cuda.ballot_sync(ALL_LANES, is_listed))
-        if lanes:
-            to = int32(0)
-            if lane == int64(0):
-                to = int32(cuda.atomic.add(number, 0, uint32(cuda.popc(lanes))))
-            to = int32(cuda.shfl_sync(ALL_LANES, to, 0))
-            if is_listed:
-                listed[int64(to) + int64(lanes_before(lanes, lane))] = uint32(i)
-        i += threads
-    cuda.syncthreads()
-    sectors = int64(0)
-    for which in range(me, int64(number[0]), threads):
-        sectors += settle_here(keys, place_bits, read, how, made, int64(listed[which]))
-    if sectors:
-        cuda.atomic.add(number, 1, uint32(sectors))
-    cuda.syncthreads()
-    if me == int64(0) and number[1]:
-        cuda.atomic.add(noted, 0, uint64(number[1]))
+    (lane, rivals), (first, end) = mine, span
+    # (What lanes tell each other is signed: the top bit is turned for that, so that the order stays.)
+    here, less, size = int64(word ^ (uint64(1) << uint64(63))), int64(0), end - first
+    step = int64(1)
+    while cuda.any_sync(ALL_LANES, rivals != uint32(0) and step < size):
+        other = lane + step
+        other = (other - size if other >= end else other) & int64(LANES - 1)
+        there, bit = cuda.shfl_sync(ALL_LANES, here, other), uint32(uint32(1) << uint32(other))
+        if rivals & bit and there != here:
+            rivals = uint32(rivals & ~bit)
+            less += int64(there < here)
+        step += int64(1)
+    return less, rivals
 
 
-class Apart(NamedTuple):
-    """What `take_apart` makes."""
+@kernel
+def compare_few(rows, heads, order, read, how, made):
+    """A warp STRETCH conjugates that are tied, and what is left of the group of the last: puts each group of less than
+    LANES in the order of the letters that follow.
 
-    order: Any
-    """uint32[k], positions"""
+    Parameters
+    ----------
+    rows : uint32[t], their rows in the order, ascending
+    heads : bool[t], whether a group begins with each
+    order : uint32[N], positions, changed in place
+    read : (words, words_of, offsets), letters as of `Packed`
+    how : (known, bits, rounds), how many letters a group has in common, bits of a letter, words that are compared
+    made : (begins, is_tied, is_many, noted): bool[t], at first `heads`, and true: whether a group begins with each now,
+        whether it is tied still, and whether it is of a group that is not of few; uint64[2], to which are added the
+        sectors that were read, and whether there is such a group
+    """
+    (words, words_of, offsets), (known, bits, rounds), (begins, is_tied, is_many, noted) = read, how, made
+    count, lane, sectors = int64(rows.shape[0]), int64(cuda.threadIdx.x) & int64(LANES - 1), int64(0)
+    at = (int64(cuda.grid(1)) >> int64(LANES_BITS)) * int64(STRETCH)
+    stop = min(at + int64(STRETCH), count)
+    while at < stop:
+        here = at + lane
+        lanes = uint32(cuda.ballot_sync(ALL_LANES, here >= count or heads[here]))
+        behind = uint32(lanes & ~uint32(1))
+        if not lanes & uint32(1):  # (the group of another warp, or the rest of one of many)
+            at += first_lane(lanes) if lanes else int64(LANES)
+            continue
+        if behind == uint32(0):
+            noted[1] = uint64(1)
+            at += int64(LANES)
+            continue
+        taken, of_others = last_lane(behind), uint32(behind & ~lanes_upto(min(stop - at, int64(LANES)) - int64(1)))
+        if of_others:
+            taken = first_lane(of_others)
+        is_mine, span, rivals = lane < taken and here < count, (lane, lane + int64(1)), uint32(0)
+        place, there, less, looked = uint32(0), (uint32(0), uint32(0), uint32(1)), int64(0), int64(0)
+        if is_mine:
+            span = span_of(lanes, lane)
+            members = (uint64(1) << uint64(span[1])) - (uint64(1) << uint64(span[0]))
+            rivals = uint32(members & ~(uint64(1) << uint64(lane)))
+            place = uint32(order[rows[here]])
+            there = start_of(words_of, offsets, place, known)
+        for _ in range(rounds):
+            if cuda.ballot_sync(ALL_LANES, rivals != uint32(0)) == 0:
+                break
+            word = uint64(0)
+            if rivals:
+                word, there = next_word(words, bits, there)
+                looked += int64(1)
+            before, rivals = look_round(word, (lane, rivals), span)
+            less += before
+        if is_mine:
+            equal_before = int64(lanes_before(rivals, lane))
+            to = at + span[0] + less + equal_before
+            order[rows[to]] = place
+            begins[to], is_tied[to], is_many[to] = equal_before == int64(0), rivals != uint32(0), False
+        sectors += (looked + int64((1 << _SECTOR_BITS) - 1)) >> int64(_SECTOR_BITS)
+        at += taken
+    _, read_here = warp_places(sectors)
+    if lane == int64(0) and read_here:
+        cuda.atomic.add(noted, 0, uint64(read_here))
+
+
+class Compared(NamedTuple):
+    """What `compare_few` makes beside the order."""
+
     begins: Any
-    """bool[k]"""
+    """bool[t]"""
     is_tied: Any
-    """bool[k]"""
+    """bool[t]"""
+    is_many: Any
+    """bool[t]"""
     noted: Any
     """uint64[2]"""
 
 
-def taken_apart(keys: Any, place_bits: int, read: tuple[Any, Any, Any], known: int, order: Any) -> Apart:
-    """What sorted keys and COMPARED letters more tell, as of `take_apart`.
+def compared(tied: tuple[Any, Any], order: Any, letters: Packed, words: tuple[Any, Any], known: int) -> Compared:
+    """Tell conjugates apart that are tied, in place, as of `compare_few`.
 
-    order : uint32[k], which is made
+    tied : (rows, heads)
+    words : (words_of, offsets)
     """
+    rows, heads = tied
     xp = cupy()
-    made = Apart(order, *(xp.empty(len(keys), np.bool_) for _ in range(2)), xp.zeros(2, np.uint64))
-    launch(take_apart, -(-len(keys) // TAKEN), BLOCK, keys, place_bits, read, (known, COMPARED), tuple(made))
+    made = Compared(heads.copy(), *xp.ones((2, len(rows)), np.bool_), xp.zeros(2, np.uint64))
+    how, lanes = (known, letters.bits, ROUNDS), -(-len(rows) // STRETCH) * LANES
+    launch(compare_few, lanes, BLOCK, rows, heads, order, (letters.words, *words), how, tuple(made))
     return made
