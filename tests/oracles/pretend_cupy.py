@@ -157,7 +157,7 @@ class PretendCupy:
     def argmax(self, array: Array) -> Any:
         return np.argmax(array)
 
-    def bincount(self, array: Array, minlength: int) -> Array:
+    def bincount(self, array: Array, minlength: int = 0) -> Array:
         return np.bincount(array, minlength=minlength).view(Array)
 
     def repeat(self, array: Array, times: int) -> Array:

@@ -41,7 +41,9 @@ DEVICE_FUNCTIONS = (
     gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     gpu_few.header_of,
-    gpu_ties.first_lane, gpu_ties.lanes_upto, gpu_ties.last_lane, gpu_ties.look_round, gpu_ties.next_word, gpu_ties.span_of, gpu_ties.start_of,
+    gpu_ties.begins_at, gpu_ties.compare_listed, gpu_ties.first_lane, gpu_ties.lanes_upto, gpu_ties.last_lane,
+    gpu_ties.leave_tied, gpu_ties.list_tied, gpu_ties.look_round, gpu_ties.next_word, gpu_ties.run_at, gpu_ties.span_of,
+    gpu_ties.start_of,
     device_places.eight_at, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
@@ -103,6 +105,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_ties, "ROUNDS", 2)
     monkeypatch.setattr(gpu_ties, "BLOCK", 32)
     monkeypatch.setattr(gpu_ties, "STRETCH", 40)
+    monkeypatch.setattr(gpu_ties, "_LISTED", 72)
     monkeypatch.setattr(gpu_ranges, "_LEAST_SENT", 30)
     monkeypatch.setattr(gpu_ranges, "BLOCK", 16)
     monkeypatch.setattr(device_places, "BLOCK", 32)

@@ -84,8 +84,8 @@ def alike(count: int) -> list[str]:
     return [shared + each[:30] for each in own]
 
 
-@pytest.mark.parametrize("stretch", [1, 31, 32, 33, 100])
-@pytest.mark.parametrize("strings", [DEEP, *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)])
+@pytest.mark.parametrize("stretch", [3, 31, 32, 33, 100])
+@pytest.mark.parametrize("strings", [DEEP, ["a" * 99, "b"], *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)])
 def test_warps_share_groups_of_any_size(
     monkeypatch: pytest.MonkeyPatch, played: Played, strings: list[str], stretch: int
 ) -> None:
@@ -94,10 +94,11 @@ def test_warps_share_groups_of_any_size(
     words = gpu_order.DeviceWords.of(words_of(strings))
     gpu_order.order_of(words, expected, at_once=False)
     monkeypatch.setattr(gpu_ties, "STRETCH", stretch)
+    monkeypatch.setattr(gpu_ties, "_LISTED", stretch + 32)
     assert gpu_order.order_of(words, watch, at_once=False).tolist() == expected_of(strings)
     assert watch.counts == expected.counts
-    compared = [arguments for _, kernel, arguments in played.launched if kernel == "compare_few"]
-    assert any(bool(noted[1]) for *_, (*_, noted) in compared) == (len(strings) > 31)
+    compared = [arguments for _, kernel, arguments in played.launched if kernel == "take_apart"]
+    assert any(bool(noted[1]) for *_, (*_, noted) in compared) == (len(strings) > 31 or strings[1] == "b")
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 5])
@@ -110,6 +111,17 @@ def test_as_many_letters_are_compared_as_words_of_64_bits_hold(
     copied = "".join(letters[number * number % len(letters)] for number in range(70))
     others = drawn_words(rounds, letters, (1, 7, 30, 75), 3)
     strings = [copied + letters, copied, copied[9:] + copied[:9], copied[3:] + letters[-1], *others]
+    assert order_of(strings) == expected_of(strings)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_and_many_that_share_keys_go_on_together(monkeypatch: pytest.MonkeyPatch, rounds: int, seed: int) -> None:
+    """What is known of both is the least that is of either."""
+    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    draw = np.random.default_rng(seed)
+    pairs = [["".join(draw.choice([*"ab"], size)) for size in (110, 9)] for _ in range(3)]
+    strings = [*alike(40 + seed), *(first[: 60 + 10 * seed] + end for first, last in pairs for end in (last, last[::-1]))]
     assert order_of(strings) == expected_of(strings)
 
 

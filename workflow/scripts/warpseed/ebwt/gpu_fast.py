@@ -38,7 +38,6 @@ __all__ = [
     "read_on",
     "roll_on",
     "sample_letters",
-    "take_apart",
 ]
 
 ROLLED = 16
@@ -270,26 +269,6 @@ def keys_between(codes, words_of, offsets, how, limits, counts, keys):
         keys[uint64(at + i)] = made[uint64(room + i)]
     cuda.syncwarp()  # (all lanes have their place from `totals` before that is written anew)
     reserve(totals, below, counts, 1)
-
-
-@kernel
-def take_apart(keys, place_bits, order, begins, is_tied):
-    """A thread a rank: what a key of `first_keys` says when all are sorted.
-
-    Parameters
-    ----------
-    keys : uint64[k], ascending
-    order : uint32[k], positions
-    begins, is_tied : bool[k], whether a group begins here, of equal letters, and whether it has others
-    """
-    i = cuda.grid(1)
-    if i >= keys.shape[0]:
-        return
-    bits = uint64(place_bits)
-    letters = keys[i] >> bits
-    order[i] = keys[i] & ((uint64(1) << bits) - uint64(1))
-    begins[i] = i == 0 or keys[i - 1] >> bits != letters
-    is_tied[i] = not begins[i] or (i + 1 < keys.shape[0] and keys[i + 1] >> bits == letters)
 
 
 @kernel

@@ -1,7 +1,8 @@
 """The ω-order on a device: what is known of conjugates is doubled, or more, until no two are equal.
 
-They are sorted by as many letters as a word of 64 bits holds above their positions; those that are equal then by as
-many letters more, and what is still equal by the ranks of what is further on in its words. Where ranks have few bits, a
+They are sorted by as many letters as a word of 64 bits holds above their positions. Of the few that share such a key the
+next letters are compared (`gpu_ties.py`); where many do they are sorted by as many letters more first. What is still
+equal is sorted by the ranks of what is further on in its words. Where ranks have few bits, a
 key holds several, and what is known grows as many times. Ranks of all are made when they are first read: random words,
 which letters tell apart, need none.
 """
@@ -32,11 +33,10 @@ from warpseed.ebwt.gpu_fast import (
     put_words,
     rank_keys,
     sample_letters,
-    take_apart,
 )
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
-from warpseed.ebwt.gpu_ties import Packed, compared, packed
+from warpseed.ebwt.gpu_ties import Packed, packed, taken_apart
 from warpseed.ebwt.words import Words
 
 __all__ = [
@@ -114,7 +114,7 @@ def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: boo
     uint32[N] on the current device, the position of the conjugate of each rank
     """
     order = _order_few(words) if at_once and len(words.codes) <= gpu_few.MOST_FEW else None
-    return _order_many(words, watch or Stopwatch()) if order is None else order
+    return _order_many(words, watch) if order is None else order
 
 
 def _order_few(words: DeviceWords) -> Any:
@@ -183,7 +183,7 @@ class Ordering:
     known: int
     """letters that ranks tell apart"""
     tied_first: Any
-    """uint32[...], the rows of the range that one key does not tell apart, ascending"""
+    """uint32[...], the rows of the range that are tied when what few share a key is told apart, ascending"""
     rows: Any
     """uint32[...], those of the range that were not decided before, ascending"""
     split: Split
@@ -206,10 +206,10 @@ def rounds_of(made: Sequence[Ordering]) -> Iterator[None]:
         yield
 
 
-def _order_many(words: DeviceWords, watch: Stopwatch) -> Any:
-    """The order, by sorts of all that is tied."""
+def _order_many(words: DeviceWords, watch: Stopwatch | None) -> Any:
+    """The order, by sorts."""
     made = begin_order(words, letters_in(words.codes).get(), watch)
-    order_by_ranks(made, watch)
+    order_by_ranks(made, watch or Stopwatch())
     return made.order
 
 
@@ -225,16 +225,17 @@ def order_by_ranks(made: Ordering, watch: Stopwatch) -> None:
 def begin_order(
     words: DeviceWords,
     occurs: np.ndarray,
-    watch: Stopwatch,
+    watch: Stopwatch | None = None,
     number: int = 0,
     devices: int = 1,
     meanwhile: Callable[[Any], None] = lambda order: None,
 ) -> Ordering:
-    """Order conjugates by as many letters as two keys hold.
+    """Order conjugates by letters: by those of a key, and, of the few that share one, by those that follow.
 
     Parameters
     ----------
     occurs : of the words, as `letters_in` tells, on the host
+    watch : as of `order_of`; without one nothing is counted, which takes a copy from the device
     number, devices : which range of first letters is meant, of so many that have about as many conjugates
     meanwhile : called with uint32[k], positions of the range in the order of one key, which what is tied may still
         change: gives the device something to do while the host finds what is
@@ -242,16 +243,20 @@ def begin_order(
     xp, letters = cupy(), _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
     order, here = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
-    begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
-    launch(take_apart, len(keys), BLOCK, keys, letters.place_bits, order[here], begins, is_tied)
+    read, known = packed(letters.codes, letters.bits), letters.known
+    apart = taken_apart(keys, letters.place_bits, read, (words.words_of, words.offsets), known, order[here])
     del keys
-    places = places_of(is_tied)
-    rows = places + np.uint32(first)
-    made = Ordering(words, order, here, letters.known, rows, rows, Split(rows, 0, 0), xp.empty(len(order), np.uint32))
+    places = places_of(apart.is_tied, lambda: meanwhile(order[here]))
+    rows, ranks = places + np.uint32(first) if first else places, xp.empty(len(order), np.uint32)
+    made = Ordering(words, order, here, known + read.compared, rows, rows, Split(rows, 0, 0), ranks)
+    if watch is not None or len(rows):
+        sectors, has_many = map(int, apart.noted.get())
+        _count(watch, "letters", sectors)
     if len(rows):
-        _tell_apart(made, letters, _Tied(rows, begins[places]), watch, lambda: meanwhile(order[here]))
-    else:
-        meanwhile(order[here])
+        left = _Tied(rows, apart.begins[places])
+        if has_many:
+            left = _of_many(made, letters, read, left, watch)
+        made.rows, made.split = left.rows, settle_groups(left.heads.astype(np.uint32), left.rows, order, ranks)
     return made
 
 
@@ -264,49 +269,32 @@ class _Tied(NamedTuple):
     """bool[t], whether a group begins with each"""
 
 
-def _tell_apart(
-    made: Ordering, letters: _Dense, tied: _Tied, watch: Stopwatch, meanwhile: Callable[[], None]
-) -> None:
-    """Tell apart by letters what one key does not: groups of few at once, and those of many by a second key first."""
-    order, read = made.order, packed(letters.codes, letters.bits)
-    left, is_many = _compare(made, read, tied, watch, meanwhile)
-    made.tied_first = left.rows
-    if is_many is not None:
-        rows, numbers = left.rows[is_many], cupy().cumsum(left.heads, dtype=np.uint64)[is_many]
-        left = _Tied(left.rows[~is_many], left.heads[~is_many])
-        keys = _next_keys(made.words, letters, order[rows], numbers)
-        watch.count("letters", len(rows))
-        made.known, rows = 2 * letters.known, split_groups(keys, rows, order, made.ranks).tied
-        if len(rows):
-            heads = made.ranks[order[rows]] == rows
-            of_many, _ = _compare(made, read, _Tied(rows, heads), watch)
-            left = _joined(left, of_many)
-    made.rows, made.split = left.rows, settle_groups(left.heads.astype(np.uint32), left.rows, order, made.ranks)
-
-
-def _compare(
-    made: Ordering, letters: Packed, tied: _Tied, watch: Stopwatch, meanwhile: Callable[[], None] = lambda: None
-) -> tuple[_Tied, Any]:
-    """Compare the letters that follow where groups are of few.
-
-    Returns
-    -------
-    What is tied still, and whether each of it is in a group of many, bool[t], or None, where none is
-    """
-    words = made.words
-    done = compared(tied, made.order, letters, (words.words_of, words.offsets), made.known)
-    still = places_of(done.is_tied, meanwhile)
-    sectors, has_many = map(int, done.noted.get())
-    watch.count("letters", sectors)
-    made.known += 0 if has_many else letters.compared
-    return _Tied(tied.rows[still], done.begins[still]), done.is_many[still] if has_many else None
-
-
-def _joined(one: _Tied, other: _Tied) -> _Tied:
-    """All that is tied, in order."""
-    rows, heads = (cupy().concatenate(each) for each in zip(one, other, strict=True))
+def _of_many(made: Ordering, letters: _Dense, read: Packed, tied: _Tied, watch: Stopwatch | None) -> _Tied:
+    """Put groups of many in the order of a second key, and of the letters behind that: what is still tied of all."""
+    words, order, numbers = made.words, made.order, cupy().cumsum(tied.heads, dtype=np.int64)
+    is_many = cupy().bincount(numbers)[numbers] >= LANES
+    few, rows = _Tied(tied.rows[~is_many], tied.heads[~is_many]), tied.rows[is_many]
+    keys = _next_keys(words, letters, order[rows], numbers[is_many].astype(np.uint64))
+    _count(watch, "letters", len(rows))
+    known, rows = 2 * letters.known, split_groups(keys, rows, order, made.ranks).tied
+    if not len(rows):
+        return few
+    positions = order[rows]
+    keys = (made.ranks[positions].astype(np.uint64) << np.uint64(32)) | positions
+    apart = taken_apart(keys, 32, read, (words.words_of, words.offsets), known, positions)
+    order[rows] = positions
+    sectors, has_many = map(int, apart.noted.get())
+    _count(watch, "letters", sectors)
+    made.known = min(made.known, known + (0 if has_many else read.compared))
+    still = places_of(apart.is_tied)
+    rows, heads = (cupy().concatenate(both) for both in zip(few, (rows[still], apart.begins[still]), strict=True))
     sorting = argsort(rows)
     return _Tied(rows[sorting], heads[sorting])
+
+
+def _count(watch: Stopwatch | None, what: str, number: int) -> None:
+    if watch is not None:
+        watch.count(what, number)
 
 
 def _first_keys(words: DeviceWords, letters: _Dense) -> Any:

@@ -110,7 +110,7 @@ def order_shared(
             def colour(order: Any) -> None:
                 colours[number] = colours_of(there, order) if with_colours else None
 
-            made = begin_order(there, np.logical_or.reduce(occur), watch_here, number, len(devices), colour)
+            made = begin_order(there, np.logical_or.reduce(occur), None, number, len(devices), colour)
             if not made.is_open:
                 _colour_again(made, colours[number])
             mark("order")

@@ -1,5 +1,5 @@
-"""What the first key of letters does not tell apart: conjugates that share one are a *group*. Where it is of few, a warp
-compares the letters that follow, so that nothing of it need be sorted again.
+"""Sorted keys taken apart: what the letters of a key do not tell apart is a *group* of conjugates. Where it is of few, a
+warp compares the letters that follow, so that nothing of it need be sorted again.
 
 A lane has a conjugate, and reads the next letters of it, a word of 64 bits at a time. It is told the words of the others
 of its group, and counts those that come before it: so each word is read once, and all lanes have work, whatever the
@@ -12,17 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.compiled import int64, scalar, uint32, uint64
+from warpseed.compute.compiled import int64, scalar, uint16, uint32, uint64
 from warpseed.compute.gpu import cuda, cupy, kernel, launch
-from warpseed.compute.warp import ALL_LANES, BLOCK, LANES, LANES_BITS, lanes_before, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, LANES, LANES_BITS, WARPS, lanes_before, warp_places
 from warpseed.ebwt.gpu_fast import ends_at
 
-__all__ = ["ROUNDS", "Compared", "Packed", "compare_few", "compared", "join_letters", "packed"]
+__all__ = ["ROUNDS", "Apart", "Packed", "join_letters", "packed", "take_apart", "taken_apart"]
 
-ROUNDS = 16
+ROUNDS = 32
 """Words of letters that are compared, at most."""
-STRETCH = 4 * LANES
-"""Conjugates of a warp."""
+STRETCH = 16 * LANES
+"""Keys of a warp."""
+_LISTED = STRETCH + LANES
+"""Of a warp, at most: its own, and what is left of the group of the last."""
+_LISTED_OF_BLOCK = WARPS * _LISTED
 _WORD_BITS = 64
 _SECTOR_BITS = 2
 """A sector of memory has four words."""
@@ -38,7 +41,7 @@ class Packed(NamedTuple):
 
     @property
     def compared(self) -> int:
-        """Letters that `compare_few` looks at, at most."""
+        """Letters that `take_apart` compares, at most."""
         return ROUNDS * (_WORD_BITS // self.bits)
 
 
@@ -156,91 +159,180 @@ def look_round(word, mine, span):
     return less, rivals
 
 
-@kernel
-def compare_few(rows, heads, order, read, how, made):
-    """A warp STRETCH conjugates that are tied, and what is left of the group of the last: puts each group of less than
-    LANES in the order of the letters that follow.
+@scalar
+def begins_at(keys, place_bits, i):
+    """Whether a group begins with a key, or would, behind the last."""
+    bits = uint64(place_bits)
+    return i == int64(0) or i >= int64(keys.shape[0]) or keys[i] >> bits != keys[i - int64(1)] >> bits
+
+
+@scalar
+def run_at(keys, place_bits, i, step):
+    """How many keys from one on, or, with a step of -1, before it, are of its group, up to LANES."""
+    lane, bits = int64(cuda.threadIdx.x) & int64(LANES - 1), uint64(place_bits)
+    other = i + step * lane + (int64(0) if step > int64(0) else step)
+    is_there = int64(0) <= other < int64(keys.shape[0])
+    rest = uint32(cuda.ballot_sync(ALL_LANES, not is_there or keys[other] >> bits != keys[i] >> bits))
+    return first_lane(rest) if rest else int64(LANES)
+
+
+@scalar
+def leave_tied(keys, place_bits, made, i):
+    """What becomes of a conjugate whose group is of many."""
+    (order, begins, is_tied, noted), places = made, (uint64(1) << uint64(place_bits)) - uint64(1)
+    order[i], begins[i], is_tied[i] = keys[i] & places, begins_at(keys, place_bits, i), True
+    if noted[1] == uint64(0):
+        noted[1] = uint64(1)
+
+
+@scalar
+def list_tied(keys, place_bits, made, listed, stretch):
+    """Write what is alone in its group, and list the rest of a warp's stretch, and of the group of its last.
 
     Parameters
     ----------
-    rows : uint32[t], their rows in the order, ascending
-    heads : bool[t], whether a group begins with each
-    order : uint32[N], positions, changed in place
-    read : (words, words_of, offsets), letters as of `Packed`
-    how : (known, bits, rounds), how many letters a group has in common, bits of a letter, words that are compared
-    made : (begins, is_tied, is_many, noted): bool[t], at first `heads`, and true: whether a group begins with each now,
-        whether it is tied still, and whether it is of a group that is not of few; uint64[2], to which are added the
-        sectors that were read, and whether there is such a group
+    keys, place_bits, made : as of `take_apart`
+    listed : uint16[...], in shared memory
+    stretch : (begin, stop, room), its keys, and its first place in `listed`
+
+    Returns
+    -------
+    int64, how many are listed, by their distance from the first key
     """
-    (words, words_of, offsets), (known, bits, rounds), (begins, is_tied, is_many, noted) = read, how, made
-    count, lane, sectors = int64(rows.shape[0]), int64(cuda.threadIdx.x) & int64(LANES - 1), int64(0)
-    at = (int64(cuda.grid(1)) >> int64(LANES_BITS)) * int64(STRETCH)
-    stop = min(at + int64(STRETCH), count)
-    while at < stop:
-        here = at + lane
-        lanes = uint32(cuda.ballot_sync(ALL_LANES, here >= count or heads[here]))
-        behind = uint32(lanes & ~uint32(1))
-        if not lanes & uint32(1):  # (the group of another warp, or the rest of one of many)
-            at += first_lane(lanes) if lanes else int64(LANES)
-            continue
-        if behind == uint32(0):
-            noted[1] = uint64(1)
-            at += int64(LANES)
-            continue
-        taken, of_others = last_lane(behind), uint32(behind & ~lanes_upto(min(stop - at, int64(LANES)) - int64(1)))
-        if of_others:
-            taken = first_lane(of_others)
-        is_mine, span, rivals = lane < taken and here < count, (lane, lane + int64(1)), uint32(0)
-        place, there, less, looked = uint32(0), (uint32(0), uint32(0), uint32(1)), int64(0), int64(0)
-        if is_mine:
-            span = span_of(lanes, lane)
-            members = (uint64(1) << uint64(span[1])) - (uint64(1) << uint64(span[0]))
-            rivals = uint32(members & ~(uint64(1) << uint64(lane)))
-            place = uint32(order[rows[here]])
-            there = start_of(words_of, offsets, place, known)
-        for _ in range(rounds):
-            if cuda.ballot_sync(ALL_LANES, rivals != uint32(0)) == 0:
-                break
-            word = uint64(0)
-            if rivals:
-                word, there = next_word(words, bits, there)
-                looked += int64(1)
-            before, rivals = look_round(word, (lane, rivals), span)
-            less += before
-        if is_mine:
-            equal_before = int64(lanes_before(rivals, lane))
-            to = at + span[0] + less + equal_before
-            order[rows[to]] = place
-            begins[to], is_tied[to], is_many[to] = equal_before == int64(0), rivals != uint32(0), False
-        sectors += (looked + int64((1 << _SECTOR_BITS) - 1)) >> int64(_SECTOR_BITS)
+    (order, begins, is_tied, _), (begin, stop, room), number = made, stretch, int64(0)
+    lane, places = int64(cuda.threadIdx.x) & int64(LANES - 1), (uint64(1) << uint64(place_bits)) - uint64(1)
+    before = run_at(keys, place_bits, begin, int64(-1))  # (of a group of another warp)
+    is_many = before + run_at(keys, place_bits, begin, int64(1)) >= int64(LANES)
+    is_others = before > int64(0)
+    end = stop + run_at(keys, place_bits, stop - int64(1), int64(1)) - int64(1)
+    at = begin
+    while at < end:
+        i = at + lane
+        is_head = i < stop and begins_at(keys, place_bits, i)
+        is_listed = i < end and not (is_head and begins_at(keys, place_bits, i + int64(1)))
+        if is_head and not is_listed:
+            order[i], begins[i], is_tied[i] = keys[i] & places, True, False
+        if is_others:  # (until the first head)
+            heads = uint32(cuda.ballot_sync(ALL_LANES, is_head))
+            is_mine = heads != uint32(0) and lane >= first_lane(heads)
+            if is_listed and not is_mine:
+                is_listed = False
+                if is_many and i < stop:
+                    leave_tied(keys, place_bits, made, i)
+            is_others = heads == uint32(0)
+        lanes = uint32(cuda.ballot_sync(ALL_LANES, is_listed))
+        if is_listed:
+            listed[room + number + int64(lanes_before(lanes, lane))] = uint16(i - begin)
+        number += int64(cuda.popc(lanes))
+        at += int64(LANES)
+    cuda.syncwarp()
+    return number
+
+
+@scalar
+def compare_listed(keys, read, how, made, place):
+    """Compare the letters of the conjugates of a warp, each of which is in one group with others of them, and write what
+    becomes of them.
+
+    Parameters
+    ----------
+    place : (row, lanes, is_mine): int64, of this lane's conjugate; lanes with which a group begins, and of one of them
+        the end of the last; whether this lane takes part
+
+    Returns
+    -------
+    int64, how many words of letters the lane has read
+    """
+    (words, words_of, offsets), (place_bits, known, bits, rounds), (order, begins, is_tied, _) = read, how, made
+    (row, heads, is_mine), lane = place, int64(cuda.threadIdx.x) & int64(LANES - 1)
+    span, rivals, position, looked, less = (lane, lane + int64(1)), uint32(0), uint32(0), int64(0), int64(0)
+    there = uint32(0), uint32(0), uint32(1)
+    if is_mine:
+        span = span_of(heads, lane)
+        members = (uint64(1) << uint64(span[1])) - (uint64(1) << uint64(span[0]))
+        rivals = uint32(members & ~(uint64(1) << uint64(lane)))
+        position = uint32(keys[row] & ((uint64(1) << uint64(place_bits)) - uint64(1)))
+        there = start_of(words_of, offsets, position, known)
+    for _ in range(rounds):
+        if cuda.ballot_sync(ALL_LANES, rivals != uint32(0)) == 0:
+            break
+        word = uint64(0)
+        if rivals:
+            word, there = next_word(words, bits, there)
+            looked += int64(1)
+        before, rivals = look_round(word, (lane, rivals), span)
+        less += before
+    if is_mine:
+        equal_before = int64(lanes_before(rivals, lane))
+        to = row - lane + span[0] + less + equal_before
+        order[to], begins[to], is_tied[to] = position, equal_before == int64(0), rivals != uint32(0)
+    return looked
+
+
+@kernel
+def take_apart(keys, read, how, made):
+    """A warp STRETCH keys, and what is left of the group of the last: what sorted keys say, and, of groups of less than
+    LANES, what the letters do that follow.
+
+    Parameters
+    ----------
+    keys : uint64[k], ascending: positions, and above them what the conjugates of a group have in common
+    read : (words, words_of, offsets), letters as of `Packed`
+    how : (place_bits, known, bits, rounds), bits of a position, how many letters a group has in common, bits of a letter,
+        and how many words of letters more are compared
+    made : (order, begins, is_tied, noted): uint32[k], positions; bool[k], whether a group begins here of those that are
+        equal still, and whether it has others; uint64[2], to which are added the sectors that were read, and whether a
+        group has LANES or more
+    """
+    listed, count = cuda.shared.array(_LISTED_OF_BLOCK, uint16), int64(keys.shape[0])
+    (lane, warp), place_bits = (int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.grid(1)) >> int64(LANES_BITS)), how[0]
+    begin, room = warp * int64(STRETCH), (int64(cuda.threadIdx.x) >> int64(LANES_BITS)) * int64(_LISTED)
+    if begin >= count:
+        return
+    stop, at, sectors = min(begin + int64(STRETCH), count), int64(0), int64(0)
+    number = list_tied(keys, place_bits, made, listed, (begin, stop, room))
+    while at < number:
+        is_there = at + lane < number
+        row = begin + int64(listed[room + at + lane]) if is_there else count
+        heads = uint32(cuda.ballot_sync(ALL_LANES, begins_at(keys, place_bits, row)))
+        taken = int64(LANES)
+        if not heads & uint32(1):  # (the rest of a group of many)
+            taken = first_lane(heads) if heads else taken
+        elif heads != uint32(1):
+            taken = last_lane(heads)
+        if heads & uint32(1) and heads != uint32(1):
+            looked = compare_listed(keys, read, how, made, (row, heads, is_there and lane < taken))
+            sectors += (looked + int64((1 << _SECTOR_BITS) - 1)) >> int64(_SECTOR_BITS)
+        elif is_there and lane < taken and row < stop:
+            leave_tied(keys, place_bits, made, row)
         at += taken
     _, read_here = warp_places(sectors)
     if lane == int64(0) and read_here:
-        cuda.atomic.add(noted, 0, uint64(read_here))
+        cuda.atomic.add(made[3], 0, uint64(read_here))
 
 
-class Compared(NamedTuple):
-    """What `compare_few` makes beside the order."""
+class Apart(NamedTuple):
+    """What `take_apart` makes."""
 
+    order: Any
+    """uint32[k], positions"""
     begins: Any
-    """bool[t]"""
+    """bool[k]"""
     is_tied: Any
-    """bool[t]"""
-    is_many: Any
-    """bool[t]"""
+    """bool[k]"""
     noted: Any
     """uint64[2]"""
 
 
-def compared(tied: tuple[Any, Any], order: Any, letters: Packed, words: tuple[Any, Any], known: int) -> Compared:
-    """Tell conjugates apart that are tied, in place, as of `compare_few`.
+def taken_apart(
+    keys: Any, place_bits: int, letters: Packed, words: tuple[Any, Any], known: int, order: Any
+) -> Apart:
+    """Take sorted keys apart, as of `take_apart`.
 
-    tied : (rows, heads)
     words : (words_of, offsets)
+    order : uint32[k], which is made
     """
-    rows, heads = tied
-    xp = cupy()
-    made = Compared(heads.copy(), *xp.ones((2, len(rows)), np.bool_), xp.zeros(2, np.uint64))
-    how, lanes = (known, letters.bits, ROUNDS), -(-len(rows) // STRETCH) * LANES
-    launch(compare_few, lanes, BLOCK, rows, heads, order, (letters.words, *words), how, tuple(made))
+    xp, lanes = cupy(), -(-len(keys) // STRETCH) * LANES
+    made = Apart(order, *(xp.empty(len(keys), np.bool_) for _ in range(2)), xp.zeros(2, np.uint64))
+    launch(take_apart, lanes, BLOCK, keys, (letters.words, *words), (place_bits, known, letters.bits, ROUNDS), tuple(made))
     return made
