@@ -36,8 +36,8 @@ def test_the_floor_is_of_what_is_moved_and_what_ties_read(
 
     def rates(arrays: Any, repeats: int, fields: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
         asked.extend(arrays)
-        # A table of letters has a byte for each conjugate, one of ranks four.
-        assert all(array.itemsize == {"letters": 1, "ranks": 4}[name] for name, array in arrays.items())
+        # A table of letters has two bits for each conjugate, one of ranks four bytes.
+        assert all(array.nbytes == {"letters": 80, "ranks": 1200}[name] for name, array in arrays.items())
         return {name: {"letters": 5.0, "ranks": 7.0}[name] for name in arrays}, []
 
     monkeypatch.setattr(gpu_order, "order_of", order)

@@ -85,7 +85,9 @@ def alike(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("stretch", [3, 31, 32, 33, 100])
-@pytest.mark.parametrize("strings", [DEEP, ["a" * 99, "b"], *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)])
+@pytest.mark.parametrize(
+    "strings", [DEEP, ["a" * 99, "b"], *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)]
+)
 def test_warps_share_groups_of_any_size(
     monkeypatch: pytest.MonkeyPatch, played: Played, strings: list[str], stretch: int
 ) -> None:
@@ -121,7 +123,10 @@ def test_few_and_many_that_share_keys_go_on_together(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
     draw = np.random.default_rng(seed)
     pairs = [["".join(draw.choice([*"ab"], size)) for size in (110, 9)] for _ in range(3)]
-    strings = [*alike(40 + seed), *(first[: 60 + 10 * seed] + end for first, last in pairs for end in (last, last[::-1]))]
+    strings = [
+        *alike(40 + seed),
+        *(first[: 60 + 10 * seed] + end for first, last in pairs for end in (last, last[::-1])),
+    ]
     assert order_of(strings) == expected_of(strings)
 
 

@@ -4,8 +4,8 @@ The floor of the order has two parts. *Sorting*: n conjugates are not told apart
 sort, the fastest that GPUs have, takes eight bits a pass, in which each position and the letters that it is still to be
 sorted by, 32 bits of them, are read and written once; the first pass reads letters, the last writes positions alone.
 Bytes are moved at the rate of a copy within the device's memory. *Ties*: what is equal to others by its first letters
-reads letters further on in its word, then ranks, in each round in which it still is, a random sector of 32 bytes each,
-at the rate of a table of all letters or ranks. Rates are measured in the same run.
+reads those further on in its word, packed, then ranks, as long as it still is: random sectors of 32 bytes at the rate
+of a table of all letters or ranks. Rates are measured in the same run.
 
 Of distances no floor is known.
 """
@@ -73,7 +73,7 @@ def measure_limits(
     with on_device(0):
         there, watch = gpu_order.DeviceWords.of(words), Stopwatch()
         order = gpu_order.order_of(there, watch)
-        tables = {"letters": there.codes, "ranks": order}
+        tables = {"letters": gpu_order.packed_letters(there), "ranks": order}
         read = {name: tables[name] for name in watch.counts}
         rates, rows = gather_rates(read, repeats, {**fields, "queries": -1})
         moved = bytes_to_sort(letters)

@@ -1,10 +1,10 @@
 """The ω-order on a device: what is known of conjugates is doubled, or more, until no two are equal.
 
-They are sorted by as many letters as a word of 64 bits holds above their positions. Of the few that share such a key the
-next letters are compared (`gpu_ties.py`); where many do they are sorted by as many letters more first. What is still
-equal is sorted by the ranks of what is further on in its words. Where ranks have few bits, a
-key holds several, and what is known grows as many times. Ranks of all are made when they are first read: random words,
-which letters tell apart, need none.
+They are sorted by as many letters as a word of 64 bits holds above their positions. Of the few that share such a key
+the next letters are compared (`gpu_ties.py`); where many do they are sorted by as many letters more first. What is
+still equal is sorted by the ranks of what is further on in its words. Where ranks have few bits, a key holds several,
+and what is known grows as many times. Ranks of all are made when they are first read: random words, which letters tell
+apart, need none.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ __all__ = [
     "order_by_ranks",
     "order_further",
     "order_of",
+    "packed_letters",
     "rank_all",
     "rounds_of",
 ]
@@ -139,6 +140,12 @@ def letters_in(codes: Any) -> Any:
     occurs = cupy().zeros(256, np.bool_)
     launch(mark_letters, -(-len(codes) // EIGHT), BLOCK, codes, whole_words(codes), occurs)
     return occurs
+
+
+def packed_letters(words: DeviceWords) -> Any:
+    """What ties read of letters: uint64[...] on the device."""
+    letters = _Dense.of(words, letters_in(words.codes).get())
+    return packed(letters.codes, letters.bits).words
 
 
 class _Dense(NamedTuple):

@@ -1,9 +1,9 @@
-"""Sorted keys taken apart: what the letters of a key do not tell apart is a *group* of conjugates. Where it is of few, a
-warp compares the letters that follow, so that nothing of it need be sorted again.
+"""Sorted keys taken apart: what the letters of a key do not tell apart is a *group* of conjugates. Where it is of
+few, a warp compares the letters that follow, so that nothing of it need be sorted again.
 
-A lane has a conjugate, and reads the next letters of it, a word of 64 bits at a time. It is told the words of the others
-of its group, and counts those that come before it: so each word is read once, and all lanes have work, whatever the
-sizes of groups.
+A lane has a conjugate, and reads the next letters of it, a word of 64 bits at a time. It is told the words of the
+others of its group, and counts those that come before it: so each word is read once, and all lanes have work, whatever
+the sizes of groups.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ def list_tied(keys, place_bits, made, listed, stretch):
 
 @scalar
 def compare_listed(keys, read, how, made, place):
-    """Compare the letters of the conjugates of a warp, each of which is in one group with others of them, and write what
-    becomes of them.
+    """Compare the letters of the conjugates of a warp, each of which shares its key with others of them, and write
+    what becomes of them.
 
     Parameters
     ----------
@@ -278,29 +278,30 @@ def take_apart(keys, read, how, made):
     ----------
     keys : uint64[k], ascending: positions, and above them what the conjugates of a group have in common
     read : (words, words_of, offsets), letters as of `Packed`
-    how : (place_bits, known, bits, rounds), bits of a position, how many letters a group has in common, bits of a letter,
-        and how many words of letters more are compared
+    how : (place_bits, known, bits, rounds), bits of a position, how many letters a group has in common, bits of a
+        letter, and how many words of letters more are compared
     made : (order, begins, is_tied, noted): uint32[k], positions; bool[k], whether a group begins here of those that are
         equal still, and whether it has others; uint64[2], to which are added the sectors that were read, and whether a
         group has LANES or more
     """
     listed, count = cuda.shared.array(_LISTED_OF_BLOCK, uint16), int64(keys.shape[0])
-    (lane, warp), place_bits = (int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.grid(1)) >> int64(LANES_BITS)), how[0]
-    begin, room = warp * int64(STRETCH), (int64(cuda.threadIdx.x) >> int64(LANES_BITS)) * int64(_LISTED)
+    me, place_bits, at, sectors = int64(cuda.threadIdx.x), how[0], int64(0), int64(0)
+    lane, room = me & int64(LANES - 1), (me >> int64(LANES_BITS)) * int64(_LISTED)
+    begin = (int64(cuda.grid(1)) >> int64(LANES_BITS)) * int64(STRETCH)
     if begin >= count:
         return
-    stop, at, sectors = min(begin + int64(STRETCH), count), int64(0), int64(0)
+    stop = min(begin + int64(STRETCH), count)
     number = list_tied(keys, place_bits, made, listed, (begin, stop, room))
     while at < number:
         is_there = at + lane < number
         row = begin + int64(listed[room + at + lane]) if is_there else count
         heads = uint32(cuda.ballot_sync(ALL_LANES, begins_at(keys, place_bits, row)))
-        taken = int64(LANES)
-        if not heads & uint32(1):  # (the rest of a group of many)
-            taken = first_lane(heads) if heads else taken
-        elif heads != uint32(1):
+        is_few, taken = (heads & uint32(1)) != uint32(0) and heads != uint32(1), int64(LANES)
+        if is_few:
             taken = last_lane(heads)
-        if heads & uint32(1) and heads != uint32(1):
+        elif heads > uint32(1):  # (the rest of a group of many)
+            taken = first_lane(heads)
+        if is_few:
             looked = compare_listed(keys, read, how, made, (row, heads, is_there and lane < taken))
             sectors += (looked + int64((1 << _SECTOR_BITS) - 1)) >> int64(_SECTOR_BITS)
         elif is_there and lane < taken and row < stop:
@@ -324,15 +325,14 @@ class Apart(NamedTuple):
     """uint64[2]"""
 
 
-def taken_apart(
-    keys: Any, place_bits: int, letters: Packed, words: tuple[Any, Any], known: int, order: Any
-) -> Apart:
+def taken_apart(keys: Any, place_bits: int, letters: Packed, words: tuple[Any, Any], known: int, order: Any) -> Apart:
     """Take sorted keys apart, as of `take_apart`.
 
     words : (words_of, offsets)
     order : uint32[k], which is made
     """
     xp, lanes = cupy(), -(-len(keys) // STRETCH) * LANES
-    made = Apart(order, *(xp.empty(len(keys), np.bool_) for _ in range(2)), xp.zeros(2, np.uint64))
-    launch(take_apart, lanes, BLOCK, keys, (letters.words, *words), (place_bits, known, letters.bits, ROUNDS), tuple(made))
+    begins, is_tied = (xp.empty(len(keys), np.bool_) for _ in range(2))
+    made, how = Apart(order, begins, is_tied, xp.zeros(2, np.uint64)), (place_bits, known, letters.bits, ROUNDS)
+    launch(take_apart, lanes, BLOCK, keys, (letters.words, *words), how, tuple(made))
     return made
