@@ -73,9 +73,9 @@ def test_several_devices_find_the_same(gpus: Played | None, name: str) -> None:
         assert distances_by(words, *devices) == expected
         if gpus:
             assert set(gpus.where("keys_between" if len(devices) > 1 else "first_keys")) == set(devices)
-            assert sum(len(given[0]) for _, kernel, given in gpus.launched if kernel == "take_apart") == len(
-                words.codes
-            )
+            # (Second keys lie above positions of 32 bits.)
+            first_keys = [given[0] for _, kernel, given in gpus.launched if kernel == "take_apart" and given[2][0] < 32]
+            assert sum(map(len, first_keys)) == len(words.codes)
             # (A device may have nothing, where there are less gaps than devices.)
             assert set(gpus.where("count_between")) == set(gpus.where("cut_ranks")) <= set(devices)
             assert len(set(gpus.where("count_between"))) >= min(len(devices), len(words.codes) - 1)

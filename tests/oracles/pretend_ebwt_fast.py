@@ -17,10 +17,10 @@ from warpseed.ebwt import (
     gpu_fast,
     gpu_few,
     gpu_few_words,
+    gpu_groups,
     gpu_order,
     gpu_ranges,
     gpu_sets,
-    gpu_ties,
 )
 
 from oracles.lockstep import run_kernel
@@ -29,8 +29,8 @@ from oracles.pretend_gpu import install
 
 __all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels"]
 
-MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, gpu_ties, warp
-LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_ties
+MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, gpu_groups, warp
+LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_groups
 DEVICE_FUNCTIONS = (
     gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, searching.lower_bound,
     gpu_fast.ends_at, gpu_fast.known_of, gpu_fast.read_on,
@@ -41,10 +41,12 @@ DEVICE_FUNCTIONS = (
     gpu_sets.is_member, gpu_sets.joined_inside, gpu_sets.sets_inside, gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     gpu_few.header_of,
-    gpu_ties.begins_at, gpu_ties.compare_listed, gpu_ties.first_lane, gpu_ties.lanes_upto, gpu_ties.last_lane,
-    gpu_ties.leave_tied, gpu_ties.list_tied, gpu_ties.look_round, gpu_ties.next_word, gpu_ties.run_at, gpu_ties.span_of,
-    gpu_ties.start_of,
-    device_places.eight_at, warp.lanes_before, warp.reserve, warp.wait_for_blocks, warp.warp_places,
+    gpu_groups.ahead_in_word, gpu_groups.begins_at, gpu_groups.compare_listed, gpu_groups.count_before,
+    gpu_groups.lanes_taken, gpu_groups.leave_tied, gpu_groups.list_tied, gpu_groups.next_number, gpu_groups.position_in,
+    gpu_groups.run_at, gpu_groups.span_of,
+    device_places.eight_at,
+    warp.first_lane, warp.lanes_before, warp.lanes_upto, warp.last_lane, warp.reserve, warp.wait_for_blocks,
+    warp.warp_places,
 )  # fmt: skip
 TOGETHER = gpu_few.order_few, gpu_few.group_few
 """Kernels whose blocks wait for each other."""
@@ -102,10 +104,11 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_distances, "_MOST_PARTS", 2)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_fast, "WALKED", 3)
-    monkeypatch.setattr(gpu_ties, "ROUNDS", 2)
-    monkeypatch.setattr(gpu_ties, "BLOCK", 32)
-    monkeypatch.setattr(gpu_ties, "STRETCH", 40)
-    monkeypatch.setattr(gpu_ties, "_LISTED", 72)
+    monkeypatch.setattr(gpu_groups, "ROUNDS", 2)
+    monkeypatch.setattr(gpu_groups, "BLOCK", 64)
+    monkeypatch.setattr(gpu_groups, "STRETCH", 40)
+    monkeypatch.setattr(gpu_groups, "_LISTED", 72)
+    monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 144)
     monkeypatch.setattr(gpu_ranges, "_LEAST_SENT", 30)
     monkeypatch.setattr(gpu_ranges, "BLOCK", 16)
     monkeypatch.setattr(device_places, "BLOCK", 32)

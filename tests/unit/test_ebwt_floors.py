@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_ebwt_fast import play_fast_kernels
-from warpseed.ebwt import floors, gpu_distances, gpu_order
+from warpseed.compute.warp import LANES
+from warpseed.ebwt import floors, gpu_distances, gpu_groups, gpu_order
 from warpseed.ebwt.words import words_of
 
 
@@ -55,3 +57,16 @@ def test_the_floor_is_of_what_is_moved_and_what_ties_read(
     assert told[step, "time"] == 100 and told[step, "floor"] == floor and told[step, "share"] == floor / 100
     assert {metric for parameters, metric in told if "distances" in parameters} == {"time", "throughput"}
     assert {row["item"] for row in rows} == {"limits"} and {row["queries"] for row in rows} == {300}
+
+
+def test_what_is_compared_of_a_group_is_the_codes() -> None:
+    """In docs."""
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    pages = [" ".join((docs / name).read_text(encoding="utf-8").split()) for name in ("ebwt.md", "decisions.md")]
+    bases = gpu_groups.PackedLetters(None, 2).compared
+    assert (
+        f"Where fewer than {LANES} share such a key a warp compares the letters that follow, {bases:,} bases"
+        in pages[0]
+    )
+    told = f"among its {gpu_groups.STRETCH} keys; a lane has a conjugate of a group of up to {LANES - 1}"
+    assert told in pages[1] and f"up to {gpu_groups.ROUNDS} times, {bases:,} bases" in pages[1]

@@ -19,7 +19,7 @@ from oracles.pretend_ebwt_fast import DEVICE_FUNCTIONS, LAUNCHERS, MODULES, TOGE
 from oracles.pretend_gpu import install
 from warpseed.compute import warp
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_fast, gpu_few, gpu_few_words, gpu_order, gpu_ties
+from warpseed.ebwt import cpu, gpu, gpu_fast, gpu_few, gpu_few_words, gpu_groups, gpu_order
 from warpseed.ebwt.words import words_of
 from warpseed.errors import MemoryLimitError
 
@@ -93,7 +93,7 @@ def test_threads_take_turns_with_what_is_kept() -> None:
 @pytest.mark.parametrize(("rounds", "counts"), [(0, {"letters": 0, "ranks": 7 * 210}), (2, {"letters": 210})])
 def test_what_ties_read_is_counted(monkeypatch: pytest.MonkeyPatch, rounds: int, counts: dict[str, int]) -> None:
     """56 letters of one bit are known at first, then 64 more in each round, or seven ranks, which are all letters."""
-    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    monkeypatch.setattr(gpu_groups, "ROUNDS", rounds)
     watch = Stopwatch()
     gpu_order.order_of(gpu_order.DeviceWords.of(words_of(sets()["conjugates"])), watch)
     assert watch.counts == counts

@@ -12,7 +12,7 @@ from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu_order, gpu_ties
+from warpseed.ebwt import cpu, gpu_groups, gpu_order
 from warpseed.ebwt.words import words_of
 
 
@@ -86,21 +86,28 @@ def alike(count: int) -> list[str]:
 
 @pytest.mark.parametrize("stretch", [3, 31, 32, 33, 100])
 @pytest.mark.parametrize(
-    "strings", [DEEP, ["a" * 99, "b"], *map(alike, (31, 32, 33, 40)), drawn_words(3, "ac", (1, 3, 30, 75), 4)]
+    ("strings", "has_many"),
+    [
+        (DEEP, False),
+        (["a" * 99, "b"], True),
+        *((alike(count), count > 31) for count in (31, 32, 33, 40)),
+        (drawn_words(3, "ac", (1, 3, 30, 75), 4), False),
+    ],
 )
 def test_warps_share_groups_of_any_size(
-    monkeypatch: pytest.MonkeyPatch, played: Played, strings: list[str], stretch: int
+    monkeypatch: pytest.MonkeyPatch, played: Played, strings: list[str], has_many: bool, stretch: int
 ) -> None:
     """No group is looked at by two warps: what they count is the same, however they share."""
     watch, expected = Stopwatch(), Stopwatch()
     words = gpu_order.DeviceWords.of(words_of(strings))
     gpu_order.order_of(words, expected, at_once=False)
-    monkeypatch.setattr(gpu_ties, "STRETCH", stretch)
-    monkeypatch.setattr(gpu_ties, "_LISTED", stretch + 32)
+    monkeypatch.setattr(gpu_groups, "STRETCH", stretch)
+    monkeypatch.setattr(gpu_groups, "_LISTED", stretch + 32)
+    monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 2 * (stretch + 32))
     assert gpu_order.order_of(words, watch, at_once=False).tolist() == expected_of(strings)
     assert watch.counts == expected.counts
     compared = [arguments for _, kernel, arguments in played.launched if kernel == "take_apart"]
-    assert any(bool(noted[1]) for *_, (*_, noted) in compared) == (len(strings) > 31 or strings[1] == "b")
+    assert any(bool(noted[1]) for *_, (*_, noted) in compared) == has_many
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 5])
@@ -109,7 +116,7 @@ def test_as_many_letters_are_compared_as_words_of_64_bits_hold(
     monkeypatch: pytest.MonkeyPatch, letters: str, rounds: int
 ) -> None:
     """Of 1, 2, 4 and 8 bits."""
-    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    monkeypatch.setattr(gpu_groups, "ROUNDS", rounds)
     copied = "".join(letters[number * number % len(letters)] for number in range(70))
     others = drawn_words(rounds, letters, (1, 7, 30, 75), 3)
     strings = [copied + letters, copied, copied[9:] + copied[:9], copied[3:] + letters[-1], *others]
@@ -119,8 +126,8 @@ def test_as_many_letters_are_compared_as_words_of_64_bits_hold(
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 @pytest.mark.parametrize("seed", range(4))
 def test_few_and_many_that_share_keys_go_on_together(monkeypatch: pytest.MonkeyPatch, rounds: int, seed: int) -> None:
-    """What is known of both is the least that is of either."""
-    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    """Groups of few are tied still where those of many are told apart."""
+    monkeypatch.setattr(gpu_groups, "ROUNDS", rounds)
     draw = np.random.default_rng(seed)
     pairs = [["".join(draw.choice([*"ab"], size)) for size in (110, 9)] for _ in range(3)]
     strings = [
@@ -130,12 +137,33 @@ def test_few_and_many_that_share_keys_go_on_together(monkeypatch: pytest.MonkeyP
     assert order_of(strings) == expected_of(strings)
 
 
+def test_what_few_leave_tied_is_not_stepped_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many are known by two keys, the few by one: ranks go on from the lesser."""
+    monkeypatch.setattr(gpu_groups, "ROUNDS", 0)
+    draw = np.random.default_rng(0)
+    shared, one, two = ("".join(draw.choice([*"ab"], size)) for size in (120, 9, 9))
+    strings = ["a" * 99, shared + "a" + one, shared + "b" + two]
+    assert order_of(strings) == expected_of(strings)
+
+
+def test_what_is_read_of_letters_is_counted_in_sectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two words that differ in one letter, each conjugate reads as many numbers of 64 letters as are equal behind
+    its key, and the next one: four are a sector."""
+    monkeypatch.setattr(gpu_groups, "ROUNDS", 9)
+    shared, watch = "".join(np.random.default_rng(1).choice([*"ab"], 400)), Stopwatch()
+    words = gpu_order.DeviceWords.of(words_of(["a" + shared, "b" + shared]))
+    known = gpu_order._Dense.of(words, gpu_order.letters_in(words.codes)).known
+    gpu_order.order_of(words, watch, at_once=False)
+    equal = range(known, 401)  # letters up to the one that differs
+    assert watch.counts == {"letters": 2 * sum(1 + (each - known) // 64 // 4 for each in equal)}
+
+
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_where_few_share_a_key_the_next_letters_are_compared(
     monkeypatch: pytest.MonkeyPatch, played: Played, rounds: int
 ) -> None:
     """Of 74 letters two words have at most 71 in common, 57 of them in a key."""
-    monkeypatch.setattr(gpu_ties, "ROUNDS", rounds)
+    monkeypatch.setattr(gpu_groups, "ROUNDS", rounds)
     assert order_of(DEEP) == expected_of(DEEP)
     assert bool(_lengths(played, "rank_keys")) == (rounds == 0) and not _lengths(played, "next_keys")
 

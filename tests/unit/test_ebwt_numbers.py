@@ -155,7 +155,7 @@ def test_what_decisions_say_of_an_h200_is_the_record() -> None:
     records = records_of(H200)
     limits = records[(records["item"] == "limits") & (records["case"] == million) & (records["metric"] == "time")]
     assert f"On another host it is {1e3 * tables[0]:.2f} and {1e3 * tables[1]:.2f} (records" in text
-    assert f"A million words of 100 letters take {1e3 * limits['value'].median():.1f} where they took 31" in text
+    assert f"A million words of 100 letters take {1e3 * limits['value'].median():.1f} ms where they took 31" in text
     assert f"A hundred million take {1e3 * transform:.1f} ms (2.9 in the record of commit" in text
 
 

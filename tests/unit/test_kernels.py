@@ -146,7 +146,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "sample_letters": (words.view(np.uint8), rows, borders, (2, 20), words),
         "keys_between": (words.view(np.uint8), rows, borders, (2, 20), (0, 9), words, words),
         "take_apart": (words, (words, rows, borders), (20, 22, 2, 16), (rows, flags, flags, words)),
-        "join_letters": (words.view(np.uint8), 2, words),
+        "put_packed": (words.view(np.uint8), 2, words),
         "next_keys": (rows, words, words.view(np.uint8), rows, borders, (22, 2, 44), words),
         "rank_keys": (rows, rows, rows, rows, borders, (32, 1, 20), words),
         "mark_heads": (words, borders, rows, rows, rows, rows),

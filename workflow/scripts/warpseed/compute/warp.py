@@ -13,8 +13,11 @@ __all__ = [
     "LANES_BITS",
     "POLLS",
     "WARPS",
+    "first_lane",
     "lane_of",
     "lanes_before",
+    "lanes_upto",
+    "last_lane",
     "reserve",
     "wait_for_blocks",
     "warp_places",
@@ -38,6 +41,24 @@ def lanes_before(lanes, lane):
 
 
 @scalar
+def lanes_upto(lane):
+    """A lane and those before it, as bits of a uint32."""
+    return uint32(uint32(uint32(2) << uint32(lane)) - uint32(1))
+
+
+@scalar
+def first_lane(lanes):
+    """The first of some lanes, bits of a uint32: int64, LANES where there are none."""
+    return int64(cuda.popc(uint32(uint32(lanes & uint32(~lanes + uint32(1))) - uint32(1))))
+
+
+@scalar
+def last_lane(lanes):
+    """The last of some lanes, bits of a uint32: int64, -1 where there are none."""
+    return int64(LANES - 1) - int64(cuda.clz(lanes))
+
+
+@scalar
 def warp_places(count):
     """Where each lane's `count` items begin among its warp's, and the items of the whole warp; all lanes take part."""
     lane = int64(cuda.threadIdx.x) & int64(31)
@@ -50,9 +71,9 @@ def warp_places(count):
 
 
 @scalar
-def lane_of(places, first_lane, item):
+def lane_of(places, first_thread, item):
     """The thread of a warp whose items begin at or before `item`: binary search over shared memory."""
-    owner = first_lane
+    owner = first_thread
     step = int64(16)
     while step > int64(0):
         if int64(places[owner + step]) <= item:

@@ -5,7 +5,8 @@ sort, the fastest that GPUs have, takes eight bits a pass, in which each positio
 sorted by, 32 bits of them, are read and written once; the first pass reads letters, the last writes positions alone.
 Bytes are moved at the rate of a copy within the device's memory. *Ties*: what is equal to others by its first letters
 reads those further on in its word, packed, then ranks, as long as it still is: random sectors of 32 bytes at the rate
-of a table of all letters or ranks. Rates are measured in the same run.
+of a table of all letters or ranks. (A second key of letters that are not packed counts as one.) Rates are measured in
+the same run.
 
 Of distances no floor is known.
 """

@@ -1,7 +1,7 @@
 """The ω-order on a device: what is known of conjugates is doubled, or more, until no two are equal.
 
 They are sorted by as many letters as a word of 64 bits holds above their positions. Of the few that share such a key
-the next letters are compared (`gpu_ties.py`); where many do they are sorted by as many letters more first. What is
+the next letters are compared (`gpu_groups.py`); where many do they are sorted by as many letters more first. What is
 still equal is sorted by the ranks of what is further on in its words. Where ranks have few bits, a key holds several,
 and what is known grows as many times. Ranks of all are made when they are first read: random words, which letters tell
 apart, need none.
@@ -36,7 +36,7 @@ from warpseed.ebwt.gpu_fast import (
 )
 from warpseed.ebwt.gpu_few import Layout
 from warpseed.ebwt.gpu_few_words import bits_for, came_together, together
-from warpseed.ebwt.gpu_ties import Packed, packed, taken_apart
+from warpseed.ebwt.gpu_groups import PackedLetters, find_groups, pack_letters
 from warpseed.ebwt.words import Words
 
 __all__ = [
@@ -107,8 +107,8 @@ def order_of(words: DeviceWords, watch: Stopwatch | None = None, *, at_once: boo
     ----------
     words : DeviceWords
     at_once : whether at most MOST_FEW may be ordered by one kernel, whose blocks wait for each other
-    watch : counts, of more than MOST_FEW, the ``letters`` and ``ranks`` that tied ones read further on in their words:
-        of letters those of a key as one
+    watch : counts, of more than MOST_FEW, what tied ones read further on in their words: ``letters``, the fewest
+        sectors of 32 bytes that hold them packed, and one for each second key, and ``ranks``
 
     Returns
     -------
@@ -145,7 +145,7 @@ def letters_in(codes: Any) -> Any:
 def packed_letters(words: DeviceWords) -> Any:
     """What ties read of letters: uint64[...] on the device."""
     letters = _Dense.of(words, letters_in(words.codes).get())
-    return packed(letters.codes, letters.bits).words
+    return pack_letters(letters.codes, letters.bits).numbers
 
 
 class _Dense(NamedTuple):
@@ -180,8 +180,8 @@ class _Dense(NamedTuple):
 
 @dataclass
 class Ordering:
-    """An order, or the range of it that is one device's, as far as it is made: by all letters that keys hold, and by
-    ranks of what is known, which are those of the whole order."""
+    """An order, or the range of it that is one device's, as far as it is made: by letters of keys and those behind
+    them, and by ranks of what is known, which are those of the whole order."""
 
     words: DeviceWords
     order: Any
@@ -190,7 +190,7 @@ class Ordering:
     known: int
     """letters that ranks tell apart"""
     tied_first: Any
-    """uint32[...], the rows of the range that are tied when what few share a key is told apart, ascending"""
+    """uint32[...], the rows of the range that the first `find_groups` left tied, ascending"""
     rows: Any
     """uint32[...], those of the range that were not decided before, ascending"""
     split: Split
@@ -214,7 +214,7 @@ def rounds_of(made: Sequence[Ordering]) -> Iterator[None]:
 
 
 def _order_many(words: DeviceWords, watch: Stopwatch | None) -> Any:
-    """The order, by sorts."""
+    """That of more than MOST_FEW."""
     made = begin_order(words, letters_in(words.codes).get(), watch)
     order_by_ranks(made, watch or Stopwatch())
     return made.order
@@ -242,28 +242,31 @@ def begin_order(
     Parameters
     ----------
     occurs : of the words, as `letters_in` tells, on the host
-    watch : as of `order_of`; without one nothing is counted, which takes a copy from the device
+    watch : as of `order_of`; None: nothing is counted, nor copied from the device where nothing is tied
     number, devices : which range of first letters is meant, of so many that have about as many conjugates
-    meanwhile : called with uint32[k], positions of the range in the order of one key, which what is tied may still
-        change: gives the device something to do while the host finds what is
+    meanwhile : called with uint32[k], positions of the range as the first `find_groups` leaves them, of which those
+        that are tied may still move: gives the device something to do while the host finds what is
     """
     xp, letters = cupy(), _Dense.of(words, occurs)
     keys, first = (_first_keys(words, letters), 0) if devices == 1 else _keys_of(words, letters, number, devices)
     order, here = xp.empty(len(words.codes), np.uint32), slice(first, first + len(keys))
-    read, known = packed(letters.codes, letters.bits), letters.known
-    apart = taken_apart(keys, letters.place_bits, read, (words.words_of, words.offsets), known, order[here])
+    read, known = pack_letters(letters.codes, letters.bits), letters.known
+    groups = find_groups(keys, letters.place_bits, read, (words.words_of, words.offsets), known, order[here])
     del keys
-    places = places_of(apart.is_tied, lambda: meanwhile(order[here]))
-    rows, ranks = places + np.uint32(first) if first else places, xp.empty(len(order), np.uint32)
+    places = places_of(groups.is_tied, lambda: meanwhile(order[here]))
+    rows = places + np.uint32(first)
+    ranks = xp.empty(len(order), np.uint32)
     made = Ordering(words, order, here, known + read.compared, rows, rows, Split(rows, 0, 0), ranks)
-    if watch is not None or len(rows):
-        sectors, has_many = map(int, apart.noted.get())
-        _count(watch, "letters", sectors)
-    if len(rows):
-        left = _Tied(rows, apart.begins[places])
-        if has_many:
-            left = _of_many(made, letters, read, left, watch)
-        made.rows, made.split = left.rows, settle_groups(left.heads.astype(np.uint32), left.rows, order, ranks)
+    if watch is None and not len(rows):
+        return made
+    sectors, has_many = groups.told()
+    _count(watch, "letters", sectors)
+    left = _Tied(rows, groups.begins[places])
+    if has_many:
+        few, many = _many_of(left)
+        left = _joined(few, _settle_many(made, letters, read, many, watch))
+    split = settle_groups(left.heads.astype(np.uint32), left.rows, order, ranks)
+    made.rows, made.split = left.rows, split._replace(tied=left.rows)  # (the same rows, once in memory)
     return made
 
 
@@ -276,27 +279,50 @@ class _Tied(NamedTuple):
     """bool[t], whether a group begins with each"""
 
 
-def _of_many(made: Ordering, letters: _Dense, read: Packed, tied: _Tied, watch: Stopwatch | None) -> _Tied:
-    """Put groups of many in the order of a second key, and of the letters behind that: what is still tied of all."""
-    words, order, numbers = made.words, made.order, cupy().cumsum(tied.heads, dtype=np.int64)
+def _many_of(tied: _Tied) -> tuple[_Tied, _Tied]:
+    """What is in groups of less than LANES, and what is not."""
+    numbers = cupy().cumsum(tied.heads, dtype=np.int64)
     is_many = cupy().bincount(numbers)[numbers] >= LANES
-    few, rows = _Tied(tied.rows[~is_many], tied.heads[~is_many]), tied.rows[is_many]
-    keys = _next_keys(words, letters, order[rows], numbers[is_many].astype(np.uint64))
-    _count(watch, "letters", len(rows))
-    known, rows = 2 * letters.known, split_groups(keys, rows, order, made.ranks).tied
-    if not len(rows):
-        return few
-    positions = order[rows]
-    keys = (made.ranks[positions].astype(np.uint64) << np.uint64(32)) | positions
-    apart = taken_apart(keys, 32, read, (words.words_of, words.offsets), known, positions)
-    order[rows] = positions
-    sectors, has_many = map(int, apart.noted.get())
-    _count(watch, "letters", sectors)
-    made.known = min(made.known, known + (0 if has_many else read.compared))
-    still = places_of(apart.is_tied)
-    rows, heads = (cupy().concatenate(both) for both in zip(few, (rows[still], apart.begins[still]), strict=True))
+    few, many = (_Tied(tied.rows[which], tied.heads[which]) for which in (~is_many, is_many))
+    return few, many
+
+
+def _joined(one: _Tied, other: _Tied) -> _Tied:
+    """All that is tied, in order."""
+    rows, heads = (cupy().concatenate(both) for both in zip(one, other, strict=True))
     sorting = argsort(rows)
     return _Tied(rows[sorting], heads[sorting])
+
+
+def _settle_many(made: Ordering, letters: _Dense, read: PackedLetters, many: _Tied, watch: Stopwatch | None) -> _Tied:
+    """Put groups of LANES and more in the order of a second key, and compare what follows it where few share that.
+
+    Parameters
+    ----------
+    made : whose `order`, `ranks` and `known` are changed
+    many : what `find_groups` has left of such groups
+
+    Returns
+    -------
+    _Tied, what is equal still
+    """
+    words, order, rows = made.words, made.order, many.rows
+    keys = _next_keys(words, letters, order[rows], cupy().cumsum(many.heads, dtype=np.uint64))
+    _count(watch, "letters", len(rows))
+    rows, known = split_groups(keys, rows, order, made.ranks).tied, 2 * letters.known
+    if not len(rows):
+        return _Tied(rows, cupy().empty(0, np.bool_))
+    positions = order[rows]
+    # (Their ranks are those of the second key now.)
+    keys = (made.ranks[positions].astype(np.uint64) << np.uint64(32)) | positions
+    put = cupy().empty(len(positions), np.uint32)
+    groups = find_groups(keys, 32, read, (words.words_of, words.offsets), known, put)
+    order[rows] = put
+    sectors, has_many = groups.told()
+    _count(watch, "letters", sectors)
+    made.known = min(made.known, known + (0 if has_many else read.compared))
+    still = places_of(groups.is_tied)
+    return _Tied(rows[still], groups.begins[still])
 
 
 def _count(watch: Stopwatch | None, what: str, number: int) -> None:

@@ -7,7 +7,6 @@ ranks: then each device tells the others those of its range, and, round by round
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from warpseed.compute.device_copies import (
 from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import is_locked, locked
+from warpseed.compute.ranges import spans_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_counts import colours_of
 from warpseed.ebwt.gpu_fast import put_colours, put_last_letters
@@ -50,7 +50,7 @@ __all__ = ["Ordered", "order_shared", "order_to_host", "transform_to_host"]
 _FEW_TIED = 4
 """Of so many ranks one that is tied, or fewer: then the words of these alone are renewed."""
 _LEAST_SENT, _MOST_PARTS = 1 << 24, 8
-"""Letters of a part that goes to the host while others are made, at least, and how many parts at most."""
+"""So many letters go to the host at once; more in parts, each while the next is made, at most so many."""
 
 
 class Ordered(NamedTuple):
@@ -130,7 +130,7 @@ def order_shared(
 
 
 def _colour_again(made: Ordering, colours: Any) -> None:
-    """Renew the colours, if there are any, of what one key did not tell apart."""
+    """Renew the colours, if there are any, of what was tied when they were made."""
     if colours is None or not len(made.tied_first):
         return
     if len(made.tied_first) * _FEW_TIED > len(colours):
@@ -198,8 +198,9 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
         with time_on_device(watch_here, "order"):
             order_by_ranks(made[number], watch_here)
 
+    known = min(each.known for each in made)  # (Ranks of several devices are compared: they tell no more than that.)
     for each in made:
-        each.known = min(other.known for other in made)  # (what they tell each other is no more than that)
+        each.known = known
     is_open, is_tied = any(each.is_open for each in made), any(len(each.split.tied) for each in made)
     if len(devices) == 1 and is_tied:
         take_step(devices, end_alone, watch)
@@ -241,8 +242,9 @@ def transform_to_host(
         with marked_on_device(watch_here) as mark:
             made, indices = cupy().empty(len(order), np.uint8), cupy().full(len(words.offsets) - 1, -1, np.int64)
             before = letters_before(words)
-            for part in _parts_to_send(len(order)):
-                rank, there, out = first + part.start, made[part], last[ordered[number].ranks][part]
+            for begin, end in spans_of(len(order), 1, max(_LEAST_SENT, -(-len(order) // _MOST_PARTS))):
+                part = slice(begin, end)
+                rank, there, out = first + begin, made[part], last[ordered[number].ranks][part]
                 launch(put_last_letters, len(there), BLOCK, before, words.words_of, order[part], rank, there, indices)
                 sent_to_host(there.reshape(1, -1), out.reshape(1, -1), threads)
             mark("transform")
@@ -258,13 +260,6 @@ def transform_to_host(
     with time_on_device(watch, "device_to_host"):
         here = copied_to_host(indices, threads, locked(len(indices), np.int64, threads, LEAST_LOCKED))
     return Transform(last, here, letters)
-
-
-def _parts_to_send(letters: int) -> list[slice]:
-    """Of so many letters, which go to the host while the next are made."""
-    count = max(1, min(_MOST_PARTS, letters // _LEAST_SENT))
-    borders = [letters * part // count for part in range(count + 1)]
-    return [slice(*borders_of_part) for borders_of_part in pairwise(borders)]
 
 
 def order_to_host(ordered: Sequence[Ordered], devices: Sequence[int], threads: int, watch: Stopwatch) -> np.ndarray:

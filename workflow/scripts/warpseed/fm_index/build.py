@@ -36,6 +36,7 @@ from warpseed.fm_index.suffix_array import MAX_ROWS, SORTING_BYTES
 from warpseed.fm_index.table import choose_table_length
 from warpseed.fm_index.tags import make_tags
 from warpseed.fm_index.text import PackedText, find_segments, pack_text
+from warpseed.sequences.bgzf_format import is_gzip
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference
@@ -343,9 +344,7 @@ def _read(reference: object, require_room: Callable[[int], None], threads: int) 
 def _check_file(path: str | os.PathLike[str], require_room: Callable[[int], None]) -> None:
     """Say that memory is too little before a large file is read: a base takes a byte, packed half a byte at most."""
     if os.path.isfile(path):
-        with open(path, "rb") as handle:
-            packed = handle.read(2) == b"\x1f\x8b"
-        bases = os.path.getsize(path) * (2 if packed else 1)
+        bases = os.path.getsize(path) * (2 if is_gzip(path) else 1)
         if bases > _LARGE_FILE:
             require_room(min(bases, MAX_ROWS))
 

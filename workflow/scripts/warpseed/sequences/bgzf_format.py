@@ -1,11 +1,23 @@
-"""What BGZF is made of: gzip members of at most 64 KiB, blocks, each of which tells in its header how long it is."""
+"""How files of gzip begin, and what BGZF is made of: gzip members of at most 64 KiB, blocks, each of which tells in its
+header how long it is."""
 
 from __future__ import annotations
 
+import os
 import struct
 
-__all__ = ["END_BLOCK", "HEADER_BYTES", "LARGEST_BLOCK", "TRAILER", "block_bytes", "block_header"]
+__all__ = [
+    "END_BLOCK",
+    "GZIP_MAGIC",
+    "HEADER_BYTES",
+    "LARGEST_BLOCK",
+    "TRAILER",
+    "block_bytes",
+    "block_header",
+    "is_gzip",
+]
 
+GZIP_MAGIC = b"\x1f\x8b"
 END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 """The empty block that a whole file ends with."""
 LARGEST_BLOCK = 1 << 16
@@ -16,10 +28,16 @@ TRAILER = struct.Struct("<II")
 _HEADER = struct.Struct(
     "<4s6sHHHH"
 )  # magic, method and flags; time and system; length, kind, length and value of extra
-_START = b"\x1f\x8b\x08\x04"
+_START = GZIP_MAGIC + b"\x08\x04"
 _NO_TIME = b"\0\0\0\0\0\xff"
 _EXTRA = (6, 0x4342, 2)
 HEADER_BYTES = _HEADER.size
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those of gzip do."""
+    with open(path, "rb") as handle:
+        return handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def block_header(size: int) -> bytes:

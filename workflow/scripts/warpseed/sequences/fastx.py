@@ -10,7 +10,7 @@ import numpy as np
 from warpseed.compute.vectors import WIDTH
 from warpseed.errors import InputError
 from warpseed.sequences.alphabet import SHOWN, show_byte, show_name
-from warpseed.sequences.files import GZIP_MAGIC
+from warpseed.sequences.bgzf_format import GZIP_MAGIC
 from warpseed.sequences.parse import (
     BAD_BASE,
     BAD_BYTE,

@@ -19,11 +19,10 @@ from warpseed.compute.descriptors import fill_from, read_at
 from warpseed.compute.pipeline import behind
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
-from warpseed.sequences.bgzf_format import END_BLOCK, HEADER_BYTES, block_bytes
+from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes
 from warpseed.sequences.digests import digest_behind
 
 __all__ = [
-    "GZIP_MAGIC",
     "ByteStream",
     "atomic_path",
     "open_bytes",
@@ -35,7 +34,6 @@ __all__ = [
 
 _Read = TypeVar("_Read")
 
-GZIP_MAGIC = b"\x1f\x8b"
 _READ_BYTES = 1 << 20
 _WRITE_BYTES = 1 << 17
 _PAUSE = 100  # milliseconds between looks at whether a pipe is still wanted

@@ -11,6 +11,7 @@ import numpy as np
 
 from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.sequences.bgzf_format import is_gzip
 from warpseed.tree_bitmap import cpu, cpu_edits
 from warpseed.tree_bitmap.seeds import new_kmers
 from warpseed.tree_bitmap.stream import NEW, NO_KMER, KmerCounts
@@ -41,7 +42,6 @@ Found = tuple[np.ndarray, Callable[[], np.ndarray]]
 
 _BASES_A_BYTE = 5
 """Of a compressed file, or more: what is compressed further is no common sequence."""
-_GZIP = b"\x1f\x8b"
 
 
 class Answers(Protocol):
@@ -112,8 +112,7 @@ def _most_places(source: Any) -> int:
         status = os.stat(source)
         if not stat.S_ISREG(status.st_mode):
             return 0
-        with open(source, "rb") as handle:
-            return status.st_size * (_BASES_A_BYTE if handle.read(len(_GZIP)) == _GZIP else 1)
+        return status.st_size * (_BASES_A_BYTE if is_gzip(source) else 1)
     except OSError:
         return 0  # who reads it says so
 

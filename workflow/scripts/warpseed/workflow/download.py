@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpseed.errors import ConfigError, DownloadError, InputError
+from warpseed.sequences.bgzf_format import is_gzip
 from warpseed.sequences.files import open_for_writing, sha256_file
 
 __all__ = ["CatalogueEntry", "fetch_reference", "load_catalogue"]
@@ -143,7 +144,7 @@ def fetch_reference(
             raise
         # The part of an earlier call may be of an older version of the file: once more from the start.
         _get(entry, part, retries, sha256, expected)
-    if final.suffix == ".gz" and not _is_gzip(part):
+    if final.suffix == ".gz" and not is_gzip(part):
         _compress(part)
     os.replace(part, final)
     _origin(part).unlink()
@@ -263,11 +264,6 @@ def _contig_lengths(path: Path) -> Iterator[tuple[str, int]]:
     for batch in iter_queries(path):
         for i, length in enumerate(batch.lengths):
             yield batch.name(i), int(length)
-
-
-def _is_gzip(path: Path) -> bool:
-    with open(path, "rb") as handle:
-        return handle.read(2) == b"\x1f\x8b"
 
 
 def _compress(path: Path) -> None:

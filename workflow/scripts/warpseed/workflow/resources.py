@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from warpseed.sequences.bgzf_format import GZIP_MAGIC, is_gzip
 from warpseed.workflow.sources import References
 
 __all__ = [
@@ -100,16 +101,12 @@ def _needs(memory: float = 0, seconds: float = 0) -> Needs:
 
 def file_bases(path: str | Path) -> int:
     """At most about so many bases are in a FASTA or FASTQ file: one a byte, four where it is compressed."""
-    return Path(path).stat().st_size * (4 if _is_packed(_first_bytes(path, 2)) else 1)
+    return Path(path).stat().st_size * (4 if is_gzip(path) else 1)
 
 
 def _first_bytes(path: str | Path, count: int) -> bytes:
     with open(path, "rb") as handle:
         return handle.read(count)
-
-
-def _is_packed(data: bytes) -> bool:
-    return data[:2] == b"\x1f\x8b"
 
 
 def reference_bases(references: References, name: str, simulated: Mapping[str, int]) -> int:
@@ -149,7 +146,7 @@ def read_count(path: str | Path, read_sets: Mapping[str, Any]) -> int:
     if not path.is_file():
         return int(read_sets[path.stem]["count"])
     text = _first_bytes(path, _SAMPLE)
-    if _is_packed(text):
+    if text.startswith(GZIP_MAGIC):
         try:
             text = zlib.decompressobj(wbits=31).decompress(text, _SAMPLE)
         except zlib.error:
