@@ -3,6 +3,8 @@ these."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
 from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu_groups, gpu_order
+from warpseed.ebwt import cpu, gpu, gpu_few, gpu_groups, gpu_order, gpu_ranges
 from warpseed.ebwt.words import words_of
 
 
@@ -211,3 +213,23 @@ def test_every_conjugate_is_in_one_range(monkeypatch: pytest.MonkeyPatch, seed: 
         before += len(keys)
         found += keys.tolist()
     assert found == gpu_order._first_keys(there, letters).tolist()
+
+
+def test_devices_go_on_from_the_least_that_one_of_them_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One knows 155 letters of what few share, up to a run of one letter. Of that the other knows 54, as many share it:
+    so what differs behind it, and further on the other way round, is not to be stepped over."""
+    play_fast_kernels(monkeypatch, devices=2)
+    monkeypatch.setattr(gpu_few, "MOST_FEW", 0)
+    monkeypatch.setattr(gpu_groups, "ROUNDS", 4)
+    shared = "".join(np.random.default_rng(0).choice([*"ab"], 160)) + 80 * "d"
+    words = words_of([shared + "c" + 120 * "d", shared + "d" + 120 * "c"])
+    known, done = list[int](), gpu_ranges._order_by_ranks
+
+    def noted(made: Any, devices: Any, watch: Stopwatch) -> bool:
+        known.extend(each.known for each in made)
+        return done(made, devices, watch)
+
+    monkeypatch.setattr(gpu_ranges, "_order_by_ranks", noted)
+    found = gpu.find(words, order=True, devices=(0, 1), watch=Stopwatch())
+    assert found.order is not None and found.order.tolist() == cpu.order_conjugates(words).tolist()
+    assert sorted(known) == [54, 155]
