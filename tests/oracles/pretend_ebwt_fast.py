@@ -27,7 +27,7 @@ from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_gpu import install
 
-__all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels"]
+__all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels", "set_stretch"]
 
 MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, gpu_groups, warp
 LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_groups
@@ -64,6 +64,14 @@ class Played(NamedTuple):
     def where(self, name: str) -> list[int]:
         """On which GPUs a kernel was launched."""
         return [number for number, launched, _ in self.launched if launched == name]
+
+
+def set_stretch(monkeypatch: Any, keys: int) -> None:
+    """So many keys of a warp that looks for groups, of two in a block."""
+    listed = keys + warp.LANES
+    for name, value in (("BLOCK", 2 * warp.LANES), ("STRETCH", keys), ("_LISTED", listed)):
+        monkeypatch.setattr(gpu_groups, name, value)
+    monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 2 * listed)
 
 
 def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
@@ -105,10 +113,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_fast, "WALKED", 3)
     monkeypatch.setattr(gpu_groups, "ROUNDS", 2)
-    monkeypatch.setattr(gpu_groups, "BLOCK", 64)
-    monkeypatch.setattr(gpu_groups, "STRETCH", 40)
-    monkeypatch.setattr(gpu_groups, "_LISTED", 72)
-    monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 144)
+    set_stretch(monkeypatch, 40)
     monkeypatch.setattr(gpu_ranges, "_LEAST_SENT", 30)
     monkeypatch.setattr(gpu_ranges, "BLOCK", 16)
     monkeypatch.setattr(device_places, "BLOCK", 32)

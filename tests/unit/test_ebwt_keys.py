@@ -12,7 +12,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
-from oracles.pretend_ebwt_fast import Played, play_fast_kernels
+from oracles.pretend_ebwt_fast import Played, play_fast_kernels, set_stretch
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, gpu, gpu_few, gpu_groups, gpu_order, gpu_ranges
 from warpseed.ebwt.words import words_of
@@ -103,9 +103,7 @@ def test_warps_share_groups_of_any_size(
     watch, expected = Stopwatch(), Stopwatch()
     words = gpu_order.DeviceWords.of(words_of(strings))
     gpu_order.order_of(words, expected, at_once=False)
-    monkeypatch.setattr(gpu_groups, "STRETCH", stretch)
-    monkeypatch.setattr(gpu_groups, "_LISTED", stretch + 32)
-    monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 2 * (stretch + 32))
+    set_stretch(monkeypatch, stretch)
     assert gpu_order.order_of(words, watch, at_once=False).tolist() == expected_of(strings)
     assert watch.counts == expected.counts
     compared = [arguments for _, kernel, arguments in played.launched if kernel == "take_apart"]

@@ -23,7 +23,7 @@ from warpseed.mems.paper import Entries
 from warpseed.mems.reads import pack_long_reads
 from warpseed.sequences.queries import Queries
 
-DEVICE_FUNCTIONS = (kernels._is_early_redundant, kernels._place_in, warp.warp_places)
+DEVICE_FUNCTIONS = (kernels._is_early_redundant, kernels._place_in, warp.last_lane, warp.warp_places)
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:

@@ -11,6 +11,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.lockstep import run_kernel
 from oracles.tree_bitmap import codes_of_words, words_at
+from warpseed.compute import warp
 from warpseed.tree_bitmap import cpu_levenshtein, gpu_paper
 from warpseed.tree_bitmap import gpu_levenshtein as kernels
 from warpseed.tree_bitmap.growing import Growing
@@ -32,6 +33,7 @@ DEVICE_FUNCTIONS = (
     kernels._sweep_in_queues,
     kernels._sweep_is,
     kernels._sweep_k,
+    warp.last_lane,
 )
 
 
@@ -45,7 +47,7 @@ def assert_same(kernel: str, stream: list[int], known: list[int], k: int, edits:
     buffer = gpu_paper.MatchBuffer(np.zeros(2 * len(codes), np.uint64), np.zeros(1, np.uint64))
     launch = (kernels.KERNELS[kernel], blocks * threads, threads)
     arguments = (codes, (k, edits), bitmap, (0, len(codes)), actives, buffer)
-    run_kernel((kernels, gpu_paper), DEVICE_FUNCTIONS, launch, *arguments)
+    run_kernel((kernels, gpu_paper, warp), DEVICE_FUNCTIONS, launch, *arguments)
     found = cpu_levenshtein.edits_of(buffer.records[: int(buffer.cursor[0])], len(codes))
     assert (found.accepted.tolist(), found.missed.tolist()) == (expected.accepted.tolist(), expected.missed.tolist())
     return int((expected.accepted > 0).sum())

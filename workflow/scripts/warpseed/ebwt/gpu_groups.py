@@ -307,7 +307,8 @@ def take_apart(keys, read, how, made):
     made : (order, begins, is_tied, noted), as of `Groups`, whose `noted` is zeros
     """
     listed, count = cuda.shared.array(_LISTED_OF_BLOCK, uint16), int64(keys.shape[0])
-    me, place_bits, at, sectors = int64(cuda.threadIdx.x), how[0], int64(0), int64(0)
+    (place_bits, _, _, _), (_, _, _, noted) = how, made
+    me, at, sectors = int64(cuda.threadIdx.x), int64(0), int64(0)
     lane, room = me & int64(LANES - 1), (me >> int64(LANES_BITS)) * int64(_LISTED)
     begin = (int64(cuda.grid(1)) >> int64(LANES_BITS)) * int64(STRETCH)
     if begin >= count:
@@ -328,7 +329,7 @@ def take_apart(keys, read, how, made):
         at += taken
     _, read_here = warp_places(sectors)
     if lane == int64(0) and read_here:
-        cuda.atomic.add(made[3], _SECTORS, uint64(read_here))
+        cuda.atomic.add(noted, _SECTORS, uint64(read_here))
 
 
 class Groups(NamedTuple):

@@ -216,11 +216,11 @@ def rounds_of(made: Sequence[Ordering]) -> Iterator[None]:
 def _order_many(words: DeviceWords, watch: Stopwatch | None) -> Any:
     """That of more than MOST_FEW."""
     made = begin_order(words, letters_in(words.codes).get(), watch)
-    order_by_ranks(made, watch or Stopwatch())
+    order_by_ranks(made, watch)
     return made.order
 
 
-def order_by_ranks(made: Ordering, watch: Stopwatch) -> None:
+def order_by_ranks(made: Ordering, watch: Stopwatch | None = None) -> None:
     """End an order that is all on one device: by ranks, until nothing is tied, or stays so, and by lengths."""
     if made.is_open:
         rank_all(made)
@@ -326,6 +326,7 @@ def _settle_many(made: Ordering, letters: _Dense, read: PackedLetters, many: _Ti
 
 
 def _count(watch: Stopwatch | None, what: str, number: int) -> None:
+    """Count what ties read, where somebody wants to know."""
     if watch is not None:
         watch.count(what, number)
 
@@ -377,14 +378,14 @@ def rank_all(made: Ordering) -> None:
     made.ranks[places] = known
 
 
-def order_further(made: Ordering, watch: Stopwatch) -> None:
+def order_further(made: Ordering, watch: Stopwatch | None = None) -> None:
     """Put what is tied in the order of ranks further on in its words.
 
     The ranks of all conjugates have to be known.
     """
     words, tied, bits = made.words, made.split.tied, max(1, (len(made.ranks) - 1).bit_length())
     parts, keys = 64 // bits - 1, cupy().empty(len(tied), np.uint64)
-    watch.count("ranks", parts * len(keys))
+    _count(watch, "ranks", parts * len(keys))
     read, how = (made.order, made.ranks, words.words_of, words.offsets), (made.known, parts, bits)
     launch(rank_keys, len(keys), BLOCK, tied, *read, how, keys)
     made.rows, made.split = tied, split_groups(keys, tied, made.order, made.ranks)

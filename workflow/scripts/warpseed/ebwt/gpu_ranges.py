@@ -50,7 +50,7 @@ __all__ = ["Ordered", "order_shared", "order_to_host", "transform_to_host"]
 _FEW_TIED = 4
 """Of so many ranks one that is tied, or fewer: then the words of these alone are renewed."""
 _LEAST_SENT, _MOST_PARTS = 1 << 24, 8
-"""So many letters go to the host at once; more in parts, each while the next is made, at most so many."""
+"""Letters of a part that goes to the host while others are made, at least, and how many parts at most."""
 
 
 class Ordered(NamedTuple):
@@ -185,7 +185,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
             for places, ranks in (*told[:number], *told[number + 1 :]):
                 made[number].ranks[from_device(places)] = from_device(ranks)
             mark("device_to_device")
-            order_further(made[number], watch_here)
+            order_further(made[number])
             told_here = _positions_and_ranks(made[number], made[number].order[made[number].rows])
             mark("order")
         return told_here
@@ -196,7 +196,7 @@ def _order_by_ranks(made: Sequence[Ordering], devices: Sequence[int], watch: Sto
 
     def end_alone(number: int, watch_here: Stopwatch) -> None:
         with time_on_device(watch_here, "order"):
-            order_by_ranks(made[number], watch_here)
+            order_by_ranks(made[number])
 
     known = min(each.known for each in made)  # (Ranks of several devices are compared: they tell no more than that.)
     for each in made:
@@ -242,7 +242,8 @@ def transform_to_host(
         with marked_on_device(watch_here) as mark:
             made, indices = cupy().empty(len(order), np.uint8), cupy().full(len(words.offsets) - 1, -1, np.int64)
             before = letters_before(words)
-            for begin, end in spans_of(len(order), 1, max(_LEAST_SENT, -(-len(order) // _MOST_PARTS))):
+            parts = max(1, min(_MOST_PARTS, len(order) // _LEAST_SENT))
+            for begin, end in spans_of(len(order), parts, max(1, len(order))):
                 part = slice(begin, end)
                 rank, there, out = first + begin, made[part], last[ordered[number].ranks][part]
                 launch(put_last_letters, len(there), BLOCK, before, words.words_of, order[part], rank, there, indices)

@@ -12,7 +12,7 @@ import numpy as np
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.searching import lower_bound, owner_of
-from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, warp_places
+from warpseed.compute.warp import ALL_LANES, BLOCK, WARPS, last_lane, warp_places
 from warpseed.fm_index.bins import locate_row, narrowed
 from warpseed.mems.matches import PLACE_BITS
 from warpseed.mems.paper import (
@@ -105,7 +105,7 @@ def _is_early_redundant(sizes, state, step):
     me = int64(cuda.threadIdx.x)
     lane = me & int64(31)
     below = uint32(uint32(cuda.ballot_sync(ALL_LANES, searches)) & ((uint32(1) << uint32(lane)) - uint32(1)))
-    other = max(int64(31) - int64(cuda.clz(below)), int64(0))
+    other = max(last_lane(below), int64(0))
     other_size = uint32(cuda.shfl_sync(ALL_LANES, int32(size), int32(other)))
     other_pattern = cuda.shfl_sync(ALL_LANES, pattern, int32(other))
     ago = lane - other

@@ -33,8 +33,7 @@ _FLOOR = (
     "Floor of an order: the bytes that a radix sort must move, at the rate of a copy within the GPU's memory, and the "
     "letters and ranks that ties read, at that of random sectors, both measured in the same run; where no bytes are "
     "named, as in older records, letters read and positions written, once. Of distances no floor is known. Share: "
-    "floor over time. "
-    "Medians; the words lie on the device, their order and distances stay there."
+    "floor over time. Medians; the words lie on the device, their order and distances stay there."
 )
 
 

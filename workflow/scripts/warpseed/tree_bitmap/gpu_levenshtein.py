@@ -14,7 +14,7 @@ from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import cuda, cupy, kernel, launch, on_device, to_device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.compute.warp import ALL_LANES
+from warpseed.compute.warp import ALL_LANES, last_lane
 from warpseed.tree_bitmap.bitmap import TreeBitmap, child_of
 from warpseed.tree_bitmap.cpu_levenshtein import Edits, check_edits, edits_of
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, append_record, reset_active
@@ -215,7 +215,7 @@ def _queue_children(bitmap, queue, held, visit, active, offset):
     lane, mine = me & int64(31), (me >> int64(5)) * int64(QUEUE)
     waiting = uint32(cuda.ballot_sync(ALL_LANES, children != uint64(0)))
     while waiting != uint32(0):
-        source = int64(31) - int64(cuda.clz(waiting))
+        source = last_lane(waiting)
         waiting = uint32(waiting & ~(uint32(1) << uint32(source)))
         its_node = int64(cuda.shfl_sync(ALL_LANES, node, source))
         its_children = uint64(cuda.shfl_sync(ALL_LANES, int64(children), source))
