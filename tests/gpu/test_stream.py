@@ -43,7 +43,9 @@ def streams(k: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("k", [1, 3, 4, 5, 12, 15, 30, 31])
 @pytest.mark.parametrize("block", [64, 1 << 24])
-def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
+@pytest.mark.parametrize("devices", [[0], [0, 0], [0, 0, 0]])
+def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: int, devices: list[int]) -> None:
+    """A GPU can be several of those that share the work."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
     draw = random.Random(9)
     for name, codes in streams(k).items():
@@ -51,12 +53,12 @@ def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: 
             known = np.unique([draw.randrange(4**k) for _ in range(40 if seed_length else 0)]).astype(np.uint64)
             expected = truth.answers_to(codes.tolist(), k, seed_length, known.tolist())
             answers, dictionary = gpu.find_answers(
-                codes, k, seed_length=seed_length, dictionary=known, watch=Stopwatch()
+                codes, k, seed_length=seed_length, dictionary=known, devices=devices, watch=Stopwatch()
             )
             assert answers.tolist() == list(expected[0]), (name, seed_length)
             assert dictionary().tolist() == list(expected[1]), (name, seed_length)
             fixed, _ = gpu.find_answers(
-                codes, k, seed_length=seed_length, dictionary=known, grows=False, watch=Stopwatch()
+                codes, k, seed_length=seed_length, dictionary=known, grows=False, devices=devices, watch=Stopwatch()
             )
             held, _ = cpu.find_answers(
                 codes, k, seed_length=seed_length, dictionary=known, grows=False, watch=Stopwatch()
@@ -73,8 +75,8 @@ def test_a_table_grows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     codes[30_000:40_000] = codes[:10_000]
     blocks = np.array_split(codes, 7)
     stream = np.concatenate([part for block in blocks for part in (block, np.full(1, NO_BASE))]).tolist()
-    counts = gpu.DeviceCounts(k, gpu_memory.Need.of(k, 0, counting=True), 0)
-    answers = gpu.DeviceAnswers(k, np.empty(0, np.uint64), gpu_memory.Need.of(k, 0), 0, grows=True)
+    counts = gpu.DeviceCounts(gpu_memory.Need.of(k, 0, counting=True), [0], 1)
+    answers = gpu.DeviceAnswers(gpu_memory.Need.of(k, 0), [0], 1, np.empty(0, np.uint64))
     told: list[np.ndarray] = []
     for number, block in enumerate(blocks, 1):
         counts.take(block, number < len(blocks))
@@ -92,25 +94,27 @@ def test_a_table_grows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     assert counted.counts.tolist() == [len(held) for held in places.values()]
 
 
-@pytest.mark.parametrize("k", [1, 3, 6, 7, 9])
+@pytest.mark.parametrize("k", [1, 3, 6, 7, 9, 14, 31])
 @pytest.mark.parametrize("block", [4096, 1 << 20])
-def test_short_kmers_are_counted(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
-    """By blocks of threads for themselves, and by all together; few of them are added to by all threads."""
+def test_kmers_are_counted(monkeypatch: pytest.MonkeyPatch, k: int, block: int) -> None:
+    """Short ones by blocks of threads for themselves, and by all together; few are added to by all threads."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
     draw = np.random.default_rng(k)
     for codes in (draw.integers(0, 5, 300_000, np.uint8), np.full(300_000, 2, np.uint8), np.arange(300_000) % 3):
         codes = codes.astype(np.uint8)
         expected = cpu.HostCounts(k, places=len(codes))
         expected.take(codes, False)
-        counted = gpu.count_kmers(codes, k, watch=Stopwatch())
-        for mine, true in zip(counted, expected.counted(), strict=True):
-            assert mine.tolist() == true.tolist()
+        wanted = expected.counted()
+        for devices in ([0], [0, 0, 0]):
+            counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
+            for mine, true in zip(counted, wanted, strict=True):
+                assert mine.tolist() == true.tolist()
 
 
 def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = codes_of(random.Random(6), 20_000)
     expected = truth.answers_to(codes.tolist(), 7, 500)
-    monkeypatch.setattr(gpu_memory, "parts_for", lambda *asked: 3)
+    monkeypatch.setattr(gpu_memory, "passes_for", lambda *asked: 3)
     answers, dictionary = gpu.find_answers(codes, 7, seed_length=500, watch=Stopwatch())
     assert answers.tolist() == expected[0]
     assert dictionary().tolist() == expected[1]

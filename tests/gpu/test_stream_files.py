@@ -21,7 +21,7 @@ from warpseed import cli
 from warpseed.compute import gpu as device_module
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences import queries
-from warpseed.tree_bitmap import cpu, gpu, gpu_memory, gpu_structures, search
+from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_structures, search
 from warpseed.tree_bitmap.dictionary import Dictionary, save_dictionary
 
 K = 11
@@ -30,10 +30,10 @@ REAL = pytest.mark.gpu
 
 @pytest.fixture(params=["played", pytest.param("real", marks=REAL)])
 def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the CPU plays two GPUs. Blocks are small."""
+    """Whether the CPU plays three GPUs. Blocks are small."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
     if request.param == "played":
-        play_table(monkeypatch, devices=2)
+        play_table(monkeypatch, devices=3)
     return bool(request.param == "played")
 
 
@@ -79,37 +79,48 @@ ASKED = {
 FORMS = list(itertools.product(("kmers", "places"), ("o.tsv", "o.bin")))
 
 
+def several(played: bool) -> str:
+    """GPUs that share the work."""
+    if played:
+        return "gpu:2,0,1"
+    if device_module.device_count() < 2:
+        pytest.skip("one GPU answers")
+    return "gpu:0,1"
+
+
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("blocks", [1 << 27, 700], ids=["one block", "many blocks"])
+@pytest.mark.parametrize("cards", ["one", "several"])
 def test_files_are_those_of_the_cpu(
-    played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str, blocks: int
+    played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str, blocks: int, cards: str
 ) -> None:
     """From a file, of which is known how much room it takes, and from a pipe: its table grows."""
+    there = ["--device", "gpu" if cards == "one" else several(played)]
     for (report, name), threads in zip(FORMS, "1221", strict=True):
         given = [*ASKED[asked], "--report", report]
         monkeypatch.setattr(cpu, "BLOCK_PLACES", 1 << 27)
         expected = written(folder, name, *given)
         monkeypatch.setattr(cpu, "BLOCK_PLACES", blocks)
         monkeypatch.setattr(queries, "_PIECE_BYTES", min(blocks, 1 << 20))
-        assert written(folder, name, *given, "--device", "gpu", "--threads", threads) == expected
+        assert written(folder, name, *given, *there, "--threads", threads) == expected
         with piped(folder) as pipe:
-            assert written(folder, name, *given, "--device", "gpu", "--threads", threads, source=pipe) == expected
+            assert written(folder, name, *given, *there, "--threads", threads, source=pipe) == expected
 
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_little_memory_and_several_devices_write_the_same(
     played: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: str
 ) -> None:
-    """K-mers in several parts, one after the other on a device."""
-    found = gpu_memory.parts_for
-    parts: list[int] = []
+    """K-mers in several parts, one after the other on a device, or on each of them."""
+    found = gpu_memory.passes_for
+    passes: list[int] = []
 
     def noted(*asked: Any) -> int:
-        parts.append(found(*asked))
-        return parts[-1]
+        passes.append(found(*asked))
+        return passes[-1]
 
-    monkeypatch.setattr(gpu_memory, "parts_for", noted)
-    devices = ["gpu:0,1"] if played or device_module.device_count() > 1 else []
+    monkeypatch.setattr(gpu_memory, "passes_for", noted)
+    devices = [several(played)] if played or device_module.device_count() > 1 else []
     for report, name in FORMS:
         given = [*ASKED[asked], "--report", report]
         expected = written(folder, name, *given)
@@ -120,7 +131,7 @@ def test_little_memory_and_several_devices_write_the_same(
             for device in ("gpu", *devices):
                 assert written(folder, name, *given, "--device", device) == expected
     # Short k-mers, or a dictionary that stays, take a small table.
-    assert max(parts, default=1) > 2 or asked.startswith(("short", "fixed"))
+    assert max(passes, default=1) > 1 or asked.startswith(("short", "fixed"))
 
 
 @pytest.mark.parametrize("k", [3, 21])
@@ -151,19 +162,19 @@ class Noted:
         self.whole: list[bool] = []
         self.bases: list[int] = []
         """of each block of a file, with the place behind it"""
-        found, take = search.target_for, gpu._Flight.take
+        found, take = search.target_for, gpu_flight.Flight.take
 
         def target_for(*asked: Any, **named: Any) -> Any:
             target = found(*asked, **named)
             self.whole.append(target.whole)
             return target
 
-        def noted(flight: gpu._Flight, codes: np.ndarray) -> Iterator[np.ndarray]:
+        def noted(flight: gpu_flight.Flight, codes: np.ndarray, *answers: Any) -> None:
             self.bases.append(len(codes))
-            return take(flight, codes)
+            take(flight, codes, *answers)
 
         monkeypatch.setattr(search, "target_for", target_for)
-        monkeypatch.setattr(gpu._Flight, "take", noted)
+        monkeypatch.setattr(gpu_flight.Flight, "take", noted)
 
 
 def long_file(folder: Path, records: int, length: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import memmove
+from ctypes import memmove, memset
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ class Array(np.ndarray):
 
     @property
     def data(self) -> Any:  # type: ignore[override]
-        return SimpleNamespace(ptr=self.ctypes.data)
+        return SimpleNamespace(ptr=self.ctypes.data, memset_async=partial(memset, self.ctypes.data))
 
     def get(self, out: np.ndarray | None = None, blocking: bool = True, stream: Stream | None = None) -> np.ndarray:
         if out is None:
@@ -145,8 +146,8 @@ class PretendCupy:
     def argsort(self, array: Array) -> Array:
         return np.argsort(array, kind="stable").view(Array)
 
-    def maximum(self, array: Array, least: int) -> Array:
-        return np.maximum(array, least).view(Array)
+    def maximum(self, array: Array, least: Any, out: Array | None = None) -> Array:
+        return np.maximum(array, least, out=out).view(Array)
 
     def minimum(self, array: Array, most: int) -> Array:
         return np.minimum(array, most).view(Array)

@@ -46,11 +46,16 @@ class _Kernels:
             kmer = int(kmers[i])
             if kmer in slots:
                 answers[i] = SEEN
-            elif stretch.grows:
+            else:
                 slots[kmer] = next(free)
                 _take(table, slots[kmer], kmer, stretch.first + i + 1)
-            if len(table.counts) and stretch.grows:
+            if len(table.counts):
                 table.counts[slots[kmer]] += np.uint64(1)
+
+    def look_up_kmers(self, table, block, stretch, answers) -> None:
+        slots, _ = _slots_of(table)
+        kmers, mine = _kmers_of(table, block, stretch, answers)
+        answers[: len(mine)][mine & np.isin(kmers, np.array(list(slots), np.uint64))] = SEEN
 
     def insert_known(self, table, kmers, part, parts) -> None:
         slots, free = _slots_of(table)
@@ -65,11 +70,13 @@ class _Kernels:
             kmer = int(kmers[i])
             if _has_bit(table, kmer):
                 answers[i] = SEEN
-            elif stretch.grows and table.turns[kmer] != EMPTY:
+            elif not len(table.turns):
+                continue
+            elif table.turns[kmer] != EMPTY:
                 answers[i] = SEEN
                 if table.turns[kmer] <= stretch.first:
                     _set_bit(table, kmer)
-            elif stretch.grows:
+            else:
                 table.turns[kmer] = stretch.first + i + 1
 
     def count_short_kmers(self, table, block, stretch) -> None:
@@ -132,11 +139,20 @@ def _take(table: Any, slot: int, kmer: int, turn: int) -> None:
 
 def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
     """Put a pretended CuPy and these kernels where the library looks for them."""
+    from warpseed.compute import device_copies
     from warpseed.compute import gpu as device
-    from warpseed.tree_bitmap import gpu_structures, gpu_table
+    from warpseed.tree_bitmap import gpu_flight, gpu_structures, gpu_table
+
+    def from_device(value: Any, out: Any = None) -> Any:
+        if out is None:
+            return value
+        out[...] = value
+        return out
 
     package, _ = install(monkeypatch, None, devices)
     for module in (gpu_structures, gpu_table):
         monkeypatch.setattr(module, "launch", _Kernels().launch)
+    for module in (device_copies, gpu_flight):
+        monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     return package

@@ -81,7 +81,7 @@ def test_each_place_is_what_it_is(
     borders = [places * i // stretches for i in range(stretches + 1)]
     answers: list[int] = []
     for first, last in itertools.pairwise(borders):
-        answers += searched(table, block, Stretch(first, last, 0, 1, True))
+        answers += searched(table, block, Stretch(first, last, 0, 1))
         # Bits are only of what stood before the stretch.
         assert set(bits_of(table)) <= {kmer for kmer, place in first_places(codes, k).items() if place < first}
 
@@ -96,11 +96,11 @@ def test_bits_are_set_of_what_comes_again() -> None:
     codes = [0, 1, 2, 3] * 12
     (block,) = blocks_of(codes, [])
     table = short_table(2)
-    assert searched(table, block, Stretch(0, 10, 0, 1, True)).count(truth.NEW) == 4 and bits_of(table) == []
-    assert searched(table, block, Stretch(10, 20, 0, 1, True)) == [truth.SEEN] * 10
+    assert searched(table, block, Stretch(0, 10, 0, 1)).count(truth.NEW) == 4 and bits_of(table) == []
+    assert searched(table, block, Stretch(10, 20, 0, 1)) == [truth.SEEN] * 10
     assert bits_of(table) == sorted(first_places(codes, 2)) and int(table.counts.sum()) == 20
     table.turns[...] = EMPTY
-    assert searched(table, block, Stretch(20, 30, 0, 1, True)) == [truth.SEEN] * 10
+    assert searched(table, block, Stretch(20, 30, 0, 1)) == [truth.SEEN] * 10
 
 
 def test_parts_share_the_kmers() -> None:
@@ -110,10 +110,10 @@ def test_parts_share_the_kmers() -> None:
     known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
     answers, fixed = [], []
     for part, table in enumerate(tables):
-        answers.append(searched(table, block, Stretch(0, 57, part, 3, True)))
+        answers.append(searched(table, block, Stretch(0, 57, part, 3)))
         some = short_table(4, grows=False)
         started(kernels.insert_short_known, len(known), some, np.array(known, np.uint64), part, 3)
-        fixed.append(searched(some, block, Stretch(0, 57, part, 3, False)))
+        fixed.append(searched(some, block, Stretch(0, 57, part, 3)))
     expected, dictionary = truth.answers_to(codes, 4)
     assert np.max(answers, axis=0).tolist() == list(expected)[:57]
     held = [kmer for table in tables for kmer in turns_of(table)]
@@ -133,7 +133,7 @@ def test_what_is_known_before(grows: bool) -> None:
     for _ in range(2):
         started(kernels.insert_short_known, len(known), table, np.array(known, np.uint64), 0, 1)
     assert bits_of(table) == sorted(known)
-    answers = searched(table, block, Stretch(0, 56, 0, 1, grows))
+    answers = searched(table, block, Stretch(0, 56, 0, 1))
     kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 5))
     if grows:
         expected, _ = truth.answers_to(codes, 5, 0, known)
@@ -152,7 +152,7 @@ def test_a_hash_table_goes_to_places_of_their_own(grows: bool) -> None:
     small = table_of(5, 92)
     known = np.array([3, 700], np.uint64)
     launched(gpu_fast.insert_known, 2, small, known, 0, 1)
-    launched(gpu_fast.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1, True), np.full(56, truth.NEW, np.uint8))
+    launched(gpu_fast.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1), np.full(56, truth.NEW, np.uint8))
     table = short_table(5, grows)
     started(kernels.spread_slots, len(small.slots), small, table)
     assert bits_of(table) == [3, 700]
@@ -160,4 +160,4 @@ def test_a_hash_table_goes_to_places_of_their_own(grows: bool) -> None:
         turns = {kmer: place + 1 for kmer, place in first_places(codes, 5).items()} | {3: 0, 700: 0}
         assert turns_of(table) == turns
         assert int(table.counts.sum()) == 56
-        assert searched(table, block, Stretch(60, 116, 0, 1, True)) == [truth.SEEN] * 56
+        assert searched(table, block, Stretch(60, 116, 0, 1)) == [truth.SEEN] * 56

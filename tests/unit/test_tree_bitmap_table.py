@@ -21,14 +21,14 @@ BLOCK = 8
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:
-    run_kernel(
-        (kernels,), (kernels.kmer_in, kernels._claim, kernels._count_taken), (kernel, threads, BLOCK), *arguments
-    )
+    functions = kernels.kmer_in, kernels._claim, kernels._count_taken, kernels._set_filter, kernels._is_held
+    run_kernel((kernels,), functions, (kernel, threads, BLOCK), *arguments)
 
 
-def table_of(k: int, slots: int) -> KmerTable:
+def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
     """A table of nothing."""
-    return KmerTable(np.full((slots, 2), EMPTY), np.zeros(slots, np.uint64), np.zeros(1, np.uint64), k)
+    filter_bits = np.zeros(filter_words, np.uint32)
+    return KmerTable(np.full((slots, 2), EMPTY), np.zeros(slots, np.uint64), filter_bits, np.zeros(1, np.uint64), k)
 
 
 def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
@@ -82,7 +82,7 @@ def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> N
     answers = np.full(places, truth.NEW, np.uint8)
     borders = [places * i // stretches for i in range(stretches + 1)]
     for first, last in itertools.pairwise(borders):
-        stretch = Stretch(first, last, 0, 1, True)
+        stretch = Stretch(first, last, 0, 1)
         launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
 
     expected, dictionary = truth.answers_to(codes, k)
@@ -104,7 +104,7 @@ def test_blocks_go_on_where_those_before_end(k: int, sizes: list[int], no_bases:
     table, answers, first = table_of(k, 164), np.full(len(codes) - k + 1, truth.NEW, np.uint8), 0
     for block, size in zip(blocks_of(codes, sizes), [*sizes, 4 - sum(sizes)], strict=True):
         last = min(block.first + 32 * (size + 1), len(codes)) - k + 1
-        stretch = Stretch(first, last, 0, 1, True)
+        stretch = Stretch(first, last, 0, 1)
         launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
         first = last
     assert answers.tolist() == list(truth.answers_to(codes, k)[0])[: len(answers)]
@@ -119,10 +119,10 @@ def test_parts_share_the_kmers() -> None:
     known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
     answers = np.full((2, 3, places), truth.NEW, np.uint8)
     for part, table in enumerate(tables):
-        launched(kernels.insert_kmers, places, table, block, Stretch(0, places, part, 3, True), answers[0, part])
-        fixed = table_of(4, 92)
+        launched(kernels.insert_kmers, places, table, block, Stretch(0, places, part, 3), answers[0, part])
+        fixed = table_of(4, 92, 3)
         launched(kernels.insert_known, len(known), fixed, np.array(known, np.uint64), part, 3)
-        launched(kernels.insert_kmers, places, fixed, block, Stretch(0, places, part, 3, False), answers[1, part])
+        launched(kernels.look_up_kmers, places, fixed, block, Stretch(0, places, part, 3), answers[1, part])
     expected, dictionary = truth.answers_to(codes, 4)
     assert answers[0].max(axis=0).tolist() == list(expected)[:places]
     held = [kmer for table in tables for kmer in held_by(table)]
@@ -145,7 +145,7 @@ def test_what_is_known_before(moved: bool) -> None:
         table, small = table_of(5, 92)._replace(used=table.used), table
         launched(kernels.move_slots, len(small.slots), small, table)
     answers = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, table, block, Stretch(0, 56, 0, 1, True), answers)
+    launched(kernels.insert_kmers, 56, table, block, Stretch(0, 56, 0, 1), answers)
     expected, dictionary = truth.answers_to(codes, 5, 0, known)
     assert answers.tolist() == list(expected)[:56]
     assert sorted(held_by(table)) == list(dictionary)
@@ -157,25 +157,33 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     codes = streams()[0][1]
     (block,) = blocks_of(2 * codes, [])
     small = table_of(5, 64)
-    launched(kernels.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1, True), np.full(56, truth.NEW, np.uint8))
+    launched(kernels.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1), np.full(56, truth.NEW, np.uint8))
     large = table_of(5, 200)._replace(used=small.used)
     launched(kernels.move_slots, len(small.slots), small, large)
     assert held_by(large) == held_by(small)
     again = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1, True), again)
+    launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
     assert again.tolist() == [truth.SEEN] * 56
     assert int(large.counts.sum()) == 2 * 56
 
 
-def test_a_fixed_table_takes_nothing() -> None:
-    codes = streams()[0][1]
-    (block,) = blocks_of(2 * codes, [])
-    table = table_of(5, 92)
-    launched(kernels.insert_kmers, 30, table, block, Stretch(0, 30, 0, 1, True), np.full(30, truth.NEW, np.uint8))
-    before = table.slots.copy(), table.used.copy(), table.counts.copy()
+@pytest.mark.parametrize("filter_words", [1, 2, 40])
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_fixed_table_takes_nothing(filter_words: int, moved: bool) -> None:
+    """However many k-mers that it does not have pass its filter; a larger one has a filter, too."""
+    codes = [*streams()[0][1][:50], 4, *streams()[0][1][51:]]
+    (block,) = blocks_of(codes, [])
+    held = {word for _, word in truth.words_at(codes[:34], 5)}
+    known = np.array(truth.codes_of_words(held), np.uint64)
+    table = table_of(5, 92, filter_words)
+    launched(kernels.insert_known, len(known), table, known, 0, 1)
+    if moved:
+        table, small = table_of(5, 120, filter_words + 1)._replace(used=table.used), table
+        launched(kernels.move_slots, len(small.slots), small, table)
+    before = [np.array(array) for array in table[:-1]]
     answers = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, table, block, Stretch(60, 116, 0, 1, False), answers)
-    known = {word for _, word in truth.words_at(codes[:34], 5)}
-    assert answers.tolist() == [truth.SEEN if word in known else truth.NEW for _, word in truth.words_at(codes, 5)]
-    for held, then in zip((table.slots, table.used, table.counts), before, strict=True):
-        assert held.tolist() == then.tolist()
+    launched(kernels.look_up_kmers, 56, table, block, Stretch(0, 56, 0, 1), answers)
+    words = dict(truth.words_at(codes, 5))
+    kinds = [truth.SEEN if words.get(place) in held else truth.NEW for place in range(56)]
+    assert answers.tolist() == [kind if place in words else truth.NO_KMER for place, kind in enumerate(kinds)]
+    assert all(map(np.array_equal, table[:-1], before))

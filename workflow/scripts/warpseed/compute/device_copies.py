@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from ctypes import memmove
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +34,7 @@ from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
     "LEAST_LOCKED",
+    "begin_copy",
     "copied_from_host",
     "copied_to_device",
     "copied_to_host",
@@ -47,6 +49,8 @@ _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
 LEAST_LOCKED = 1 << 22
 """Bytes up to which a copy by the driver takes no longer than one to memory that is locked."""
+_LEAST_SHARED = 1 << 19
+"""Bytes that a thread copies at least where others do, too: to ask it takes some hundredth of a millisecond."""
 _MOST_COPYING = 8
 """Threads that copy to or from one device."""
 _Pair: TypeAlias = "tuple[np.ndarray, Any]"
@@ -153,6 +157,22 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
 def wait_for_sent() -> None:
     """Let this thread's stream wait until all that `sent_to_host` has begun on the current device is done."""
     cupy().cuda.get_current_stream().wait_event(kept_stream("copies").record())
+
+
+def begin_copy(out: np.ndarray, value: np.ndarray, threads: int = 1) -> list[Future[Any]]:
+    """Copy between arrays of the host, C-contiguous, of the same shape and type; large ones by several threads.
+
+    Returns
+    -------
+    what is to be waited for; both arrays must stay until then
+    """
+    workers = min(max(1, threads), _MOST_COPYING * device_count(), value.nbytes // _LEAST_SHARED)
+    if workers < 2:
+        out[...] = value
+        return []
+    borders = [value.nbytes * worker // workers for worker in range(workers + 1)]
+    to, of, submit = out.ctypes.data, value.ctypes.data, _copying_threads().submit
+    return [submit(memmove, to + first, of + first, last - first) for first, last in pairwise(borders)]
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:

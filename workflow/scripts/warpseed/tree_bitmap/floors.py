@@ -60,6 +60,7 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any
     arrays as large as those of its table, by name."""
     from warpseed.compute.gpu import cupy
     from warpseed.tree_bitmap.gpu_memory import BLOCK_BASES
+    from warpseed.tree_bitmap.gpu_structures import Kept
     from warpseed.tree_bitmap.gpu_table import DeviceKmers
 
     xp = cupy()
@@ -68,10 +69,10 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any
     there, answers = xp.asarray(padded), xp.empty(len(padded), xp.uint8)
 
     def search() -> Any:
-        kmers, places = DeviceKmers(k, len(padded)), 0
+        kmers, places = DeviceKmers(Kept(k), len(padded)), 0
         for first in range(0, len(padded), BLOCK_BASES):
             kmers.append(there[first : first + BLOCK_BASES])
             places += kmers.search(answers[places:], max(len(codes) - k + 1, 0))
         return answers[:places]
 
-    return search, DeviceKmers(k, len(padded)).structure.arrays()
+    return search, DeviceKmers(Kept(k), len(padded)).structure.arrays()

@@ -66,7 +66,7 @@ def insert_short_kmers(table, block, stretch, answers):
     word, bit = _bit_of(kmer)
     if table.seen[word] & bit:
         answers[place - stretch.first] = SEEN
-    elif stretch.grows:
+    elif table.turns.shape[0]:
         turn = uint64(place) + uint64(1)
         # What is read may be old, but a turn only falls.
         before = table.turns[kmer]

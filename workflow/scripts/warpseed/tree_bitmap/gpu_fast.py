@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.bits import fetch_word, first_slot, mixed, prefix_mask
-from warpseed.compute.compiled import int32, int64, scalar, uint64
+from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
@@ -29,6 +29,7 @@ __all__ = [
     "insert_known",
     "is_of_part",
     "kmer_in",
+    "look_up_kmers",
     "move_slots",
     "pack_codes",
 ]
@@ -46,6 +47,9 @@ class KmerTable(NamedTuple):
     """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none"""
     counts: np.ndarray
     """uint64[slots], how often each k-mer has come; uint64[0] where nobody asks"""
+    filter: np.ndarray
+    """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
+    bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
     used: np.ndarray
     """uint64[1], slots that are not empty"""
     k: int
@@ -71,8 +75,6 @@ class Stretch(NamedTuple):
     part: int
     parts: int
     """k-mers are dealt out by their hash to so many parts, and only those of one are searched"""
-    grows: bool
-    """whether the table takes k-mers that it does not have"""
 
 
 @kernel
@@ -113,24 +115,54 @@ def kmer_in(block, place, k):
 
 
 @scalar
-def _claim(table, kmer, turn, grows):
-    """Bring a k-mer to its slot at a turn. Returns the slot, and the turn that was there: EMPTY if there was none, and
-    then the slot is left empty if the table does not grow."""
+def _claim(table, kmer, turn):
+    """Bring a k-mer to its slot at a turn. Returns the slot, and the turn that was there: EMPTY if there was none."""
     slot = _first_slot(kmer, table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its k-mer, and its turn only falls.
         held = table.slots[slot, 0]
-        if held == EMPTY and grows:
-            held = cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer)
-            held = kmer if held == EMPTY else held
         if held == EMPTY:
-            return slot, EMPTY
+            held = cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer)
+            if held == EMPTY:  # (whose turn is not read before: that would be one more way to memory)
+                return slot, cuda.atomic.min(table.slots, (slot, 1), turn)
         if held == kmer:
             before = table.slots[slot, 1]
-            if before > turn and grows:
+            if before > turn:
                 before = cuda.atomic.min(table.slots, (slot, 1), turn)
             return slot, before
         slot = next_slot(slot, table.slots.shape[0])
+
+
+@scalar
+def _filter_bits(table, kmer):
+    """(word, bits): what a k-mer sets of the filter."""
+    hashed = uint32(mixed(kmer) & uint64(0x7FFF))
+    bits = uint32(1) << (hashed & uint32(31))
+    bits |= uint32(1) << ((hashed >> uint32(5)) & uint32(31))
+    bits |= uint32(1) << (hashed >> uint32(10))
+    return first_slot(kmer, int64(table.filter.shape[0])), bits
+
+
+@scalar
+def _set_filter(table, kmer):
+    """Let a k-mer pass the filter, if there is one."""
+    if table.filter.shape[0]:
+        word, bits = _filter_bits(table, kmer)
+        cuda.atomic.or_(table.filter, word, bits)
+
+
+@scalar
+def _is_held(table, kmer):
+    """Whether a k-mer is in a table that has a filter."""
+    word, bits = _filter_bits(table, kmer)
+    if table.filter[word] & bits != bits:
+        return False
+    slot = _first_slot(kmer, table.slots.shape[0])
+    while table.slots[slot, 0] != EMPTY:
+        if table.slots[slot, 0] == kmer:
+            return True
+        slot = next_slot(slot, table.slots.shape[0])
+    return False
 
 
 @scalar
@@ -156,15 +188,26 @@ def insert_kmers(table, block, stretch, answers):
             answers[place - stretch.first] = NO_KMER
         elif is_of_part(kmer, stretch.part, stretch.parts):
             turn = uint64(place) + uint64(1)
-            slot, before = _claim(table, kmer, turn, stretch.grows)
-            if before == EMPTY:
-                is_new = stretch.grows
-            else:
+            slot, before = _claim(table, kmer, turn)
+            is_new = before == EMPTY
+            if not is_new:
                 # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
                 answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
-            if table.counts.shape[0] and stretch.grows:
+            if table.counts.shape[0]:
                 cuda.atomic.add(table.counts, slot, uint64(1))
     _count_taken(table, is_new)
+
+
+@kernel
+def look_up_kmers(table, block, stretch, answers):
+    """A thread a place: what `insert_kmers` does, with a table that stays as it is."""
+    place = int64(stretch.first) + int64(cuda.grid(1))
+    if place < stretch.last:
+        kmer, known = kmer_in(block, place, table.k)
+        if not known:
+            answers[place - stretch.first] = NO_KMER
+        elif is_of_part(kmer, stretch.part, stretch.parts) and _is_held(table, kmer):
+            answers[place - stretch.first] = SEEN
 
 
 @kernel
@@ -173,8 +216,9 @@ def insert_known(table, kmers, part, parts):
     i = cuda.grid(1)
     is_new = False
     if i < kmers.shape[0] and is_of_part(kmers[i], part, parts):
-        _, before = _claim(table, kmers[i], KNOWN, True)
+        _, before = _claim(table, kmers[i], KNOWN)
         is_new = before == EMPTY
+        _set_filter(table, kmers[i])
     _count_taken(table, is_new)
 
 
@@ -192,3 +236,4 @@ def move_slots(old, table):
     table.slots[slot, 1] = old.slots[i, 1]
     if table.counts.shape[0]:
         table.counts[slot] = old.counts[i]
+    _set_filter(table, kmer)

@@ -47,9 +47,9 @@ def _stream_there(source: Any, watch: Stopwatch) -> tuple[Any, Any, Callable[[],
 def _answers(codes: Any, k: int, known: np.ndarray, grows: bool, device: int) -> Any:
     """What each place of a stream on the device is, uint8[n] there."""
     xp, need, given = cupy(), Need.of(k, len(codes), len(known), grows=grows), 0
-    if not gpu_memory.has_room(device, need):
+    if not gpu_memory.has_room([device], need):
         refuse_results(MemoryError(f"{need.kmers:,} k-mers"))
-    kmers = DeviceKmers(k, need.kmers, known, grows=grows)
+    kmers = DeviceKmers(need.kept, need.kmers, known)
     answers = xp.zeros(len(codes), xp.uint8)
     for first in range(0, len(codes), gpu_memory.BLOCK_BASES):
         block = codes[first : first + gpu_memory.BLOCK_BASES]

@@ -10,12 +10,12 @@ from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "has_room", "parts_for"]
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "has_room", "passes_for"]
 
-BLOCK_BASES = 1 << 23
-"""Bases that go to the device together, some milliseconds of its work."""
+BLOCK_BASES = 1 << 25
+"""Bases that go to the devices together, some milliseconds of their work."""
 IN_FLIGHT = 3
-"""Blocks on their way: one comes to the device, one is searched, one goes back."""
+"""Blocks on their way: one comes to the devices, one is searched, one goes back."""
 _BLOCK_BYTES = 3
 """Of each base of a block: its code, its answer, and packed with a mark."""
 _ORDERED_BYTES = 53
@@ -37,6 +37,11 @@ class Need(NamedTuple):
     def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
         """That of a stream of so many places, and k-mers that are known before."""
         return cls(Kept(k, grows, counting), min(known + (places if grows else 0), 4**k))
+
+    def parts(self, devices: int, passes: int = 1) -> int:
+        """Parts that k-mers are dealt out to, of which each device has one in each pass of the stream; of a dictionary
+        that stays as it is all devices have the same one, and share the places."""
+        return passes * devices if self.kept.grows else passes
 
     def bytes(self, parts: int = 1) -> int:
         """Bytes that a search of one of so many parts of the k-mers takes."""
@@ -66,26 +71,27 @@ def _room(device: int, wanted: int) -> int:
         return room
 
 
-def has_room(device: int, need: Need) -> bool:
-    """Whether a device has room for all of a search at once."""
-    return need.bytes() <= _room(device, need.bytes())
+def has_room(devices: Sequence[int], need: Need) -> bool:
+    """Whether devices have room for all of a search at once."""
+    wanted = need.bytes(need.parts(len(devices)))
+    return all(wanted <= _room(device, wanted) for device in devices)
 
 
-def parts_for(devices: Sequence[int], need: Need) -> int:
-    """Parts that k-mers are dealt out to: as many for each device, which it takes one after the other.
+def passes_for(devices: Sequence[int], need: Need) -> int:
+    """How often a stream goes through the devices, each time for other parts of the k-mers.
 
     Raises
     ------
     MemoryLimitError : there is no room for a part
     """
-    parts = len(devices)
+    passes = 1
     for device in devices:
-        room = _room(device, need.bytes(parts))
+        room = _room(device, need.bytes(need.parts(len(devices))))
         if need.least > room:
             raise MemoryLimitError(
                 f"GPU {device} has {room / 1e6:,.0f} MB for {need.kmers:,} k-mers, which take "
                 f"{need.least / 1e6:,.0f} MB even in parts; use a larger GPU, or device='cpu'."
             )
-        while need.bytes(parts) > room:
-            parts += len(devices)
-    return parts
+        while need.bytes(need.parts(len(devices), passes)) > room:
+            passes += 1
+    return passes

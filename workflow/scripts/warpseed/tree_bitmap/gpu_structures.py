@@ -27,6 +27,7 @@ from warpseed.tree_bitmap.gpu_fast import (
     Stretch,
     insert_kmers,
     insert_known,
+    look_up_kmers,
     move_slots,
 )
 from warpseed.tree_bitmap.slots import EMPTY
@@ -34,6 +35,7 @@ from warpseed.tree_bitmap.slots import EMPTY
 __all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "structure_for", "table_bytes"]
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
+_FILTER_BITS = 16
 _BLOCK = 256
 _LOAD = 0.75
 """How full a hash table may be."""
@@ -78,7 +80,13 @@ def slots_for(kmers: int) -> int:
 
 
 def _hashed_bytes(kept: Kept, slots: int) -> int:
-    return slots * (_SLOT_BYTES + (_COUNT_BYTES if kept.counting else 0))
+    filter_bytes = 0 if kept.grows else _filter_words(slots) * WORD_BITS // 8
+    return slots * (_SLOT_BYTES + (_COUNT_BYTES if kept.counting else 0)) + filter_bytes
+
+
+def _filter_words(slots: int) -> int:
+    """Words of sixteen bits for each k-mer that a hash table has room for."""
+    return int(_LOAD * slots) * _FILTER_BITS // WORD_BITS + 1
 
 
 def _direct_bytes(kept: Kept) -> int:
@@ -113,15 +121,22 @@ def _structure(kept: Kept, slots: int) -> HashTable | DirectTable:
     return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots)
 
 
+def _empty_words(shape: tuple[int, ...]) -> Any:
+    """uint64[shape], EMPTY: as bytes, which a device sets twice as fast as words."""
+    words = cupy().empty(shape, np.uint64)
+    words.data.memset_async(int(EMPTY) & 0xFF, words.nbytes)
+    return words
+
+
 class HashTable:
     """A slot for each k-mer that there is, and some more."""
 
     def __init__(self, kept: Kept, slots: int) -> None:
         xp = cupy()
-        empty = xp.empty((slots, 2), np.uint64)
-        empty[...] = EMPTY
+        empty = _empty_words((slots, 2))
         counts = xp.zeros(slots if kept.counting else 0, np.uint64)
-        self.table = KmerTable(empty, counts, xp.zeros(1, np.uint64), kept.k)
+        filter_words = xp.zeros(0 if kept.grows else _filter_words(slots), np.uint32)
+        self.table = KmerTable(empty, counts, filter_words, xp.zeros(1, np.uint64), kept.k)
         self._kept = kept
         self._most_used = 0
         """slots that may be used, at most"""
@@ -151,7 +166,8 @@ class HashTable:
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
-        launch(insert_kmers, stretch.last - stretch.first, _BLOCK, self.table, block, stretch, answers)
+        search = insert_kmers if self._kept.grows else look_up_kmers
+        launch(search, stretch.last - stretch.first, _BLOCK, self.table, block, stretch, answers)
 
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
@@ -170,8 +186,7 @@ class DirectTable:
 
     def __init__(self, kept: Kept) -> None:
         xp, cells = cupy(), 4**kept.k
-        turns = xp.empty(cells if kept.grows else 0, np.uint64)
-        turns[...] = EMPTY
+        turns = _empty_words((cells if kept.grows else 0,))
         seen = xp.zeros(_words_of(kept.k), np.uint32)
         counts = xp.zeros(cells if kept.counting else 0, np.uint64)
         self.table = ShortKmers(seen, turns, counts, kept.k)

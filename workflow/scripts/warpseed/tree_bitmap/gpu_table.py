@@ -10,10 +10,9 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
-from warpseed.tree_bitmap.room import require_room
-from warpseed.tree_bitmap.stream import NEW, KmerCounts
+from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers"]
+__all__ = ["DeviceKmers", "share_of"]
 
 _BLOCK = 256
 _AT_ONCE = 1 << 20
@@ -21,32 +20,36 @@ _AT_ONCE = 1 << 20
 _NONE = np.empty(0, np.uint64)
 
 
+def share_of(count: int, number: int, of: int) -> slice:
+    """One of so many equal shares of what is counted."""
+    return slice(count * number // of, count * (number + 1) // of)
+
+
 class DeviceKmers:
     """The distinct k-mers of a stream on the current device, which grow as blocks of bases come.
 
     Parameters
     ----------
-    k : bases of a k-mer, 1 to 31
+    kept : what is kept of k-mers
     kmers : how many there will be, about
     known : uint64[d], codes of distinct k-mers that are seen before the stream begins
-    grows : whether the k-mers of the stream are seen, too, from their first place on
-    counting : whether k-mers are counted
     part, parts : k-mers are dealt out to so many parts by their hash, and only those of one are taken
+
+    Attributes
+    ----------
+    k : bases of a k-mer
     """
 
-    def __init__(
-        self, k: int, kmers: int, known: np.ndarray = _NONE, *,
-        grows: bool = True, counting: bool = False, part: int = 0, parts: int = 1,
-    ) -> None:  # fmt: skip
-        self.k = k
-        self._grows = grows
+    def __init__(self, kept: Kept, kmers: int, known: np.ndarray = _NONE, part: int = 0, parts: int = 1) -> None:
+        self.k = kept.k
+        self._grows = kept.grows
         self._part, self._parts = part, parts
         self._bases = 0
         """bases that have come"""
         self._searched = 0
         """places whose k-mers are in the structure, or in another part"""
         xp = cupy()
-        self.structure = structure_for(Kept(k, grows, counting), min(kmers, 4**k))
+        self.structure = structure_for(kept, min(kmers, 4**kept.k))
         # A word before the block has the last bases of the one before.
         self._block = PackedBlock(xp.zeros(2, np.uint64), xp.zeros(2, np.uint64), -BASES_A_WORD)
         self._words = 0
@@ -71,31 +74,34 @@ class DeviceKmers:
         launch(pack_codes, words, _BLOCK, codes, 1, self._block.words, self._block.marks)
         self._bases += words * BASES_A_WORD
 
-    def search(self, answers: Any, last: int | None = None) -> int:
+    def search(self, answers: Any, last: int | None = None, share: tuple[int, int] = (0, 1)) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
         all that the stream has whole.
 
         answers : uint8[…] on the device, takes what each place is
+        share : (number, of): which of so many equal shares of these places it takes, of a dictionary that stays as it
+            is; answers of others stay as they are
 
         Returns
         -------
-        places
+        places, of all shares
         """
         whole = self._bases - self.k + 1
         first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
         if self._grows:
             self.structure = self.structure.with_room(last - first)
-        answers[: last - first] = NEW
-        stretch = Stretch(first, last, self._part, self._parts, self._grows)
-        self.structure.insert(self._block, stretch, answers)
+        places = share_of(last - first, *share)
+        mine = answers[places]
+        mine[...] = NEW
+        stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)
+        self.structure.insert(self._block, stretch, mine)
         self._searched = last
         return last - first
 
-    def counted(self) -> KmerCounts:
-        """All k-mers of the structure by their first places, with their counts; the structure is given up."""
+    def counted(self) -> tuple[Any, Any, Any]:
+        """Of all k-mers of the structure their codes, turns and counts, uint64[d] each on the device, by their turns;
+        the structure is given up."""
         codes, turns, counts = self.structure.held()
         del self.structure  # sorting wants its memory
-        require_room(3 * codes.nbytes, f"To take {len(codes):,} counted {self.k}-mers", "use the CPU")
         order = argsort(turns)
-        places = turns[order] - np.uint64(1)
-        return KmerCounts(codes[order].get(), places.get().view(np.int64), counts[order].get().view(np.int64))
+        return codes[order], turns[order], counts[order]

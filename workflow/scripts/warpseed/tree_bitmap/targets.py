@@ -81,15 +81,15 @@ class Target(NamedTuple):
 
     whole: bool = False
     """whether all of the stream has to be one block"""
-    device: int | None = None
-    """the GPU that they go to as they come"""
+    devices: tuple[int, ...] = ()
+    """the GPUs that they go to as they come"""
     need: Need | None = None
     """what they take of its memory, as far as that is known"""
 
 
 def target_for(source: Any, request: Request, *, counting: bool) -> Target:
-    """Where the blocks of a source go. One GPU takes them as they come if it has room for all that there may be;
-    several share the k-mers of the whole stream, and one with little memory takes them in parts."""
+    """Where the blocks of a source go. GPUs take them as they come if they have room for all that there may be; those
+    with little memory take parts of the k-mers, one after the other, each of the whole stream."""
     options = request.options
     if options.tier == "paper":
         return Target(whole=True)
@@ -101,9 +101,7 @@ def target_for(source: Any, request: Request, *, counting: bool) -> Target:
     places = _most_places(source)
     known = 0 if counting else len(request.known) + (0 if request.grows else min(request.seed_length, places))
     need = Need.of(request.k, places, known, grows=request.grows or counting, counting=counting)
-    if len(devices) > 1 or not has_room(devices[0], need):
-        return Target(whole=True)
-    return Target(device=devices[0], need=need)
+    return Target(devices=devices, need=need) if has_room(devices, need) else Target(whole=True)
 
 
 def _most_places(source: Any) -> int:
@@ -130,8 +128,7 @@ def answers_on(target: Target, request: Request, known: np.ndarray, places: int)
         return cpu.HostKmers(request.k, known, grows=request.grows, threads=threads, places=places)
     from warpseed.tree_bitmap.gpu import DeviceAnswers
 
-    assert target.device is not None
-    return DeviceAnswers(request.k, known, target.need, target.device, grows=request.grows)
+    return DeviceAnswers(target.need, target.devices, request.options.threads, known)
 
 
 def counts_on(target: Target, request: Request, places: int) -> Counts:
@@ -145,8 +142,7 @@ def counts_on(target: Target, request: Request, places: int) -> Counts:
         return _WholeCounts(lambda codes: count_fast(codes, request.k, options, Stopwatch()))
     from warpseed.tree_bitmap.gpu import DeviceCounts
 
-    assert target.device is not None
-    return DeviceCounts(request.k, target.need, target.device)
+    return DeviceCounts(target.need, target.devices, options.threads)
 
 
 def known_before(codes: np.ndarray, request: Request, watch: Stopwatch) -> np.ndarray:
@@ -187,7 +183,7 @@ def find_fast(codes: np.ndarray, k: int, options: Options, **asked: Any) -> Foun
         return cpu.find_answers(codes, k, threads=options.threads, **asked)
     from warpseed.tree_bitmap import gpu
 
-    return gpu.find_answers(codes, k, devices=devices_of(options.device), **asked)
+    return gpu.find_answers(codes, k, devices=devices_of(options.device), threads=options.threads, **asked)
 
 
 def count_fast(codes: np.ndarray, k: int, options: Options, watch: Stopwatch) -> KmerCounts:
@@ -196,7 +192,7 @@ def count_fast(codes: np.ndarray, k: int, options: Options, watch: Stopwatch) ->
     if options.device != "cpu":
         from warpseed.tree_bitmap.gpu import count_kmers
 
-        return count_kmers(codes, k, devices=devices_of(options.device), watch=watch)
+        return count_kmers(codes, k, devices=devices_of(options.device), threads=options.threads, watch=watch)
     with watch.stage("search"):
         counts = cpu.HostCounts(k, threads=options.threads, places=len(codes))
         counts.take(codes, False)

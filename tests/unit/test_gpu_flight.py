@@ -1,0 +1,188 @@
+"""The way of a stream through GPUs that the CPU plays: what comes back, wherever it is cut, and from however many."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles import tree_bitmap as truth
+from oracles.pretend_cupy import OutOfMemoryError, PretendCupy
+from oracles.pretend_stream import play_table
+from warpseed.compute import device_copies
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
+from warpseed.tree_bitmap.gpu_flight import Flight
+from warpseed.tree_bitmap.gpu_memory import Need
+
+K = 5
+NONE = np.empty(0, np.uint64)
+DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
+
+
+@pytest.fixture(autouse=True)
+def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
+    """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
+    monkeypatch.setattr(device_copies, "_LEAST_SHARED", 16)
+    return play_table(monkeypatch, devices=5)
+
+
+def stream(length: int = 4000) -> np.ndarray:
+    """Bases, some that are none, and a part that comes again."""
+    codes = np.random.default_rng(length).choice(5, length, p=[0.24] * 4 + [0.04]).astype(np.uint8)
+    codes[length // 2 : length // 2 + length // 8] = codes[: length // 8]
+    return codes
+
+
+def known_kmers() -> np.ndarray:
+    return np.unique(np.random.default_rng(3).integers(0, 4**K, 200, np.uint64))
+
+
+def pieces_of(array: np.ndarray, draw: random.Random) -> list[np.ndarray]:
+    """An array in pieces of some lengths, none among them."""
+    cuts = sorted(draw.choices(range(len(array) + 1), k=9))
+    return np.split(array, cuts)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("grows", [True, False])
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_answers_come_wherever_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], grows: bool, locked: bool, threads: int
+) -> None:
+    """Bases in pieces of any lengths, and their answers in other ones; `known` says how many have come."""
+    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
+    codes, known, draw = stream(), known_kmers(), random.Random(len(devices))
+    expected, _ = cpu.find_answers(codes, K, dictionary=known, grows=grows, watch=Stopwatch())
+    answers = np.full(len(codes), 77, np.uint8)
+    wanted = pieces_of(answers, draw)
+    flight = Flight(devices, Need.of(K, len(codes), len(known), grows=grows), known, Stopwatch(), threads)
+    for place in wanted[:-1]:  # (of the last one asks the last take)
+        flight.take(codes[:0], place)
+    parts = pieces_of(codes, draw)
+    for number, part in enumerate(parts, 1):
+        flight.take(part, wanted[-1] if number == len(parts) else None)
+        assert answers[: flight.known].tolist() == expected[: flight.known].tolist()
+    assert 0 < flight.known < len(codes)
+    flight.end()
+    flight.close()
+    assert flight.known == len(codes) and answers.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("length", [0, 1, K - 1, K, 31, 32, 33, 511, 512, 513, 1055, 3000])
+def test_streams_of_any_length(devices: tuple[int, ...], length: int) -> None:
+    codes = stream()[:length]
+    for grows in (True, False):
+        asked: dict[str, Any] = {"dictionary": known_kmers(), "grows": grows, "seed_length": length // 3}
+        expected = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
+        found = gpu.find_answers(codes, K, devices=devices, threads=2, watch=Stopwatch(), **asked)
+        assert found[0].tolist() == expected[0].tolist()
+        assert found[1]().tolist() == expected[1]().tolist()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("k", [1, 5, 31])
+@pytest.mark.parametrize("length", [0, 3, 40, 2500])
+def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: int) -> None:
+    """Also where a device has no k-mer."""
+    codes = stream()[:length]
+    expected = cpu.HostCounts(k, places=length)
+    expected.take(codes, False)
+    counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
+    for mine, true in zip(counted, expected.counted(), strict=True):
+        assert mine.tolist() == true.tolist() and mine.dtype == true.dtype
+
+
+def noted(monkeypatch: pytest.MonkeyPatch, kind: Any, name: str, note: Callable[..., object]) -> None:
+    """Let a method tell what it is given."""
+    method = getattr(kind, name)
+
+    def told(self: Any, *given: Any) -> Any:
+        note(self, *given)
+        return method(self, *given)
+
+    monkeypatch.setattr(kind, name, told)
+
+
+def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that devices begin soon; a stream that is shorter than a block takes no more room than it has bases."""
+    sizes: list[int] = []
+    noted(monkeypatch, gpu_table.DeviceKmers, "append", lambda _, codes: sizes.append(len(codes)))
+    rooms: list[int] = []
+    noted(monkeypatch, gpu_flight._Room, "__init__", lambda _, bases, theirs: rooms.append(bases))
+    gpu.find_answers(stream(), K, watch=Stopwatch())
+    assert sizes == [32, 64, 128, 256, *[512] * 6, 448] and set(rooms) == {512}
+    sizes.clear(), rooms.clear()
+    gpu.find_answers(stream()[:100], K, watch=Stopwatch())
+    assert sizes == [32, 64, 32] and set(rooms) == {128}
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_each_device_does_its_share(monkeypatch: pytest.MonkeyPatch, grows: bool) -> None:
+    """Of a dictionary that grows all look at all places for k-mers of their own; else each at a share of the places."""
+    stretches: dict[int, list[Any]] = {}
+
+    def note(structure: Any, block: Any, stretch: Any, answers: Any) -> None:
+        stretches.setdefault(id(structure), []).append(stretch)
+
+    from warpseed.tree_bitmap.gpu_structures import HashTable
+
+    noted(monkeypatch, HashTable, "insert", note)
+    codes, known = stream(), np.arange(40, dtype=np.uint64)
+    gpu.find_answers(codes, 31, dictionary=known, grows=grows, devices=(0, 1, 2), watch=Stopwatch())
+    assert len(stretches) == 3
+    places = len(codes) - 30
+    for own in stretches.values():
+        looked_at = sum(stretch.last - stretch.first for stretch in own)
+        assert looked_at >= places if grows else places // 3 - 20 < looked_at < places // 3 + 40
+        assert {stretch.parts for stretch in own} == ({3} if grows else {1})
+    assert {own[0].part for own in stretches.values()} == ({0, 1, 2} if grows else {0})
+
+
+def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends in a sentence, when all that was on its way has come."""
+    closed: list[Any] = []
+    noted(monkeypatch, Flight, "close", closed.append)
+    searched: list[int] = []
+
+    def fail(self: Any, *_: Any) -> None:
+        searched.append(1)
+        if len(searched) == 6:
+            raise OutOfMemoryError("out of memory allocating 5 bytes")
+
+    noted(monkeypatch, gpu_table.DeviceKmers, "search", fail)
+    with pytest.raises(MemoryLimitError, match="memory does not suffice"):
+        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
+    [flight] = closed
+    assert not any(lane._filling for lane in flight._lanes)
+
+
+def test_a_pass_has_gone_when_the_next_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tables would take the memory that the next one is counted to have."""
+    import gc
+    import weakref
+
+    there: list[Any] = []
+
+    def note(flight: Flight, *_: Any) -> None:
+        gc.collect()
+        assert all(other() is None for other in there)
+        there.append(weakref.ref(flight))
+
+    noted(monkeypatch, Flight, "__init__", note)
+    monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: 4)
+    codes = stream()
+    answers, _ = gpu.find_answers(codes, K, watch=Stopwatch())
+    assert answers.tolist() == list(truth.answers_to(codes.tolist(), K)[0]) and len(there) == 4
+    there.clear()
+    assert len(gpu.count_kmers(codes, K, watch=Stopwatch()).codes) == int((answers == truth.NEW).sum())
+    assert len(there) == 4

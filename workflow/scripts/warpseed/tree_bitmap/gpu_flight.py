@@ -1,0 +1,333 @@
+"""The way of a stream through GPUs: blocks of bases go to what knows k-mers there, what their places are comes back.
+
+A block is copied to the devices while the one before it is searched and the answers of the one before that come back.
+Of several devices each brings a piece of the block, which the others take from it, and gives back what the places of
+its share are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.device_copies import begin_copy, from_device
+from warpseed.compute.gpu import cupy, kept_stream, on_device, pinned
+from warpseed.compute.locked_memory import is_locked
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap import gpu_memory
+from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
+from warpseed.tree_bitmap.gpu_table import DeviceKmers, share_of
+from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
+
+__all__ = ["Flight"]
+
+_LANES = 3
+"""Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
+_FIRST = 16
+"""The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
+
+
+class _Wanted(NamedTuple):
+    """Places of the stream whose answers are asked for."""
+
+    answers: np.ndarray
+    """uint8[n], takes them"""
+    is_locked: bool
+    """whether devices copy there at full speed"""
+
+
+class _Room:
+    """What a block takes on the current device, and the stream of execution that its copies go on.
+
+    Parameters
+    ----------
+    bases : of a block, which has no more places
+    theirs : places whose answers another device may send
+    """
+
+    def __init__(self, bases: int, theirs: int) -> None:
+        xp = cupy()
+        self.codes, self.answers = xp.empty(bases, xp.uint8), xp.empty(bases, xp.uint8)
+        self._theirs = xp.empty(theirs, xp.uint8)
+        self.copies = xp.cuda.Stream(non_blocking=True)
+        # What was there before may still be read on the other stream.
+        self.copies.wait_event(xp.cuda.get_current_stream().record())
+        self._landing: list[tuple[np.ndarray, np.ndarray]] = []
+        """of answers that come to pinned memory first, where they belong, and where they come"""
+
+    @cached_property
+    def _through(self) -> np.ndarray:
+        """Pinned memory, which answers go through that belong elsewhere."""
+        return pinned(len(self.answers), np.uint8)
+
+    def join(self, span: slice, other: _Room) -> None:
+        """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
+        theirs. On the stream of copies."""
+        mine, theirs = self.answers[span], self._theirs[: span.stop - span.start]
+        from_device(other.answers[span], theirs)
+        cupy().maximum(mine, theirs, out=mine)
+
+    def give(self, first: int, wanted: _Wanted) -> None:
+        """Send answers, from the first of this block's on, to the host, on the stream of copies."""
+        span = slice(first, first + len(wanted.answers))
+        to = wanted.answers if wanted.is_locked else self._through[span]
+        self.answers[span].get(stream=self.copies, out=to, blocking=False)
+        if not wanted.is_locked:
+            self._landing.append((wanted.answers, to))
+
+    def land(self, threads: int) -> None:
+        """Wait for what was sent."""
+        self.copies.synchronize()
+        wait([each for answers, came in self._landing for each in begin_copy(answers, came, threads)])
+        self._landing.clear()
+
+
+class _Lane:
+    """Bases of a block on the host, in memory that devices copy from at full speed."""
+
+    def __init__(self, bases: int) -> None:
+        self.codes = pinned(bases, np.uint8)
+        self.room = bases
+        """bases that make it full"""
+        self.bases = 0
+        self.came: list[Any] = []
+        """what comes when devices have taken them"""
+        self._filling: list[Future[Any]] = []
+
+    def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
+        """Take bases while there is room, which may be on their way still; returns the others."""
+        while self.came:
+            self.came.pop().synchronize()
+        taken = codes[: self.room - self.bases]
+        self._filling += begin_copy(self.codes[self.bases : self.bases + len(taken)], taken, threads)
+        self.bases += len(taken)
+        return codes[len(taken) :]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more."""
+        return self.bases == self.room
+
+    def filled(self) -> None:
+        """Wait for all that was taken."""
+        wait(self._filling)
+        self._filling.clear()
+
+    def words(self) -> np.ndarray:
+        """The bases that were taken, in whole words; there are none then."""
+        size = -(-self.bases // BASES_A_WORD) * BASES_A_WORD
+        self.codes[self.bases : size] = NO_BASE
+        self.bases = 0
+        return self.codes[:size]
+
+
+class _Block:
+    """What a block takes on each device."""
+
+    def __init__(self, rooms: list[_Room]) -> None:
+        self.rooms = rooms
+        self.places = 0
+
+
+class Flight:
+    """Bases on their way through one or more devices, from which comes what each place is, in order.
+
+    Attributes
+    ----------
+    kmers : what each device has of the k-mers
+    known : places of the stream, from its begin on, whose answers have come
+
+    Parameters
+    ----------
+    devices : numbers of GPUs. Each has a part of the k-mers of a dictionary that grows; of one that stays as it is all
+        have the same, and share the places
+    need : what the search takes
+    known : uint64[d], codes of distinct k-mers that are seen before the stream begins
+    watch : takes the seconds in which bases come to the devices, as ``host_to_device``, and in which the host waits for
+        answers, as ``kernel``
+    threads : CPU threads that copy
+    turn : (number, passes): which of so many passes of the stream it is, each for other parts of the k-mers
+    length : bases of the stream, if that is known
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[int],
+        need: Need,
+        known: np.ndarray,
+        watch: Stopwatch,
+        threads: int = 1,
+        turn: tuple[int, int] = (0, 1),
+        length: int | None = None,
+    ) -> None:
+        self._devices, self._watch, self._threads = devices, watch, threads
+        most = gpu_memory.BLOCK_BASES
+        self._most = most if length is None else min(most, max(1, -(-length // BASES_A_WORD)) * BASES_A_WORD)
+        """bases of a block"""
+        self._shares_places = not need.kept.grows
+        number, passes = turn
+        parts = need.parts(len(devices), passes)
+        self.kmers: list[DeviceKmers] = []
+        for here, device in enumerate(devices):
+            part = number if self._shares_places else number * len(devices) + here
+            with _there(device):
+                self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
+        self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
+        """of which the first takes the next bases"""
+        self._lanes[0].room = min(self._most, max(BASES_A_WORD, gpu_memory.BLOCK_BASES // _FIRST))
+        self._full: _Lane | None = None
+        """what goes next"""
+        self._free = deque(self._block() for _ in range(IN_FLIGHT))
+        self._flying: deque[_Block] = deque()
+        self._wanted: deque[_Wanted] = deque()
+        self._total = 0
+        """bases that were sent"""
+        self.known = 0
+
+    def _block(self) -> _Block:
+        theirs = 0 if self._shares_places else -(-self._most // len(self._devices))
+        rooms = []
+        for device in self._devices:
+            with _there(device):
+                rooms.append(_Room(self._most, theirs))
+        return _Block(rooms)
+
+    def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
+        """Take the next bases.
+
+        codes : uint8[n]
+        answers : uint8[…], takes what the next places are that were not asked for before, NO_KMER, NEW or SEEN, when
+            `known` says so
+        """
+        if answers is not None and len(answers):
+            self._wanted.append(_Wanted(answers, is_locked(answers)))
+        while len(codes):
+            with self._watch.stage("host_to_device"):
+                codes = self._lanes[0].fill(codes, self._threads)
+            if self._lanes[0].is_full:
+                self._pass_on()
+        self._lanes[0].filled()
+        if self._full is not None:
+            self._full.filled()
+
+    def end(self) -> None:
+        """All answers are there then: those of the last places, where no k-mer fits, too."""
+        for _ in range(2):
+            self._pass_on()
+        while self._flying:
+            self._land()
+        for answers, _ in self._wanted:
+            answers[...] = NO_KMER
+        self._wanted.clear()
+        self.known = self._total
+
+    def close(self) -> None:
+        """Wait for what is on its way, whose memory is free then."""
+        for lane in self._lanes:
+            lane.filled()
+        for block in (*self._free, *self._flying):
+            for device, room in zip(self._devices, block.rooms, strict=True):
+                with _there(device) as searching:
+                    searching.synchronize()
+                    room.copies.synchronize()
+
+    def _pass_on(self) -> None:
+        """Send the block that is full on its way, while the bases of the next one still come."""
+        full, self._full = self._full, self._lanes[0]
+        self._lanes.rotate(-1)
+        self._lanes[0].room = min(2 * self._full.room, self._most)
+        if full is not None and full.bases:
+            self._launch(full)
+
+    def _launch(self, lane: _Lane) -> None:
+        """Send a block on its way."""
+        block = self._free.popleft()
+        self._flying.append(block)
+        with self._watch.stage("host_to_device"):
+            lane.filled()
+            self._total += lane.bases
+            codes = lane.words()
+            lane.came = self._bring(codes, block)
+        searched = self._search(block, len(codes))
+        if self._wanted:
+            self._give(block, searched)
+        if not self._free:
+            self._land()
+
+    def _bring(self, codes: np.ndarray, block: _Block) -> list[Any]:
+        """Bring a block to all devices, of which each takes a piece from the host, and the others from there; returns
+        what comes when each has its piece."""
+        rooms, words, came = block.rooms, len(codes) // BASES_A_WORD, []
+        shares = [share_of(words, number, len(rooms)) for number in range(len(rooms))]
+        pieces = [slice(BASES_A_WORD * share.start, BASES_A_WORD * share.stop) for share in shares]
+        for device, room, piece in zip(self._devices, rooms, pieces, strict=True):
+            with _there(device):
+                room.codes[piece].set(codes[piece], stream=room.copies)
+                came.append(room.copies.record())
+        for number, room in enumerate(rooms):
+            with _there(self._devices[number]) as searching:
+                with room.copies:
+                    for other in self._others(number):
+                        room.copies.wait_event(came[other])
+                        from_device(rooms[other].codes[pieces[other]], room.codes[pieces[other]])
+                searching.wait_event(room.copies.record())
+        return came
+
+    def _search(self, block: _Block, size: int) -> list[Any]:
+        """Search a block on each device; returns what comes when each has done so."""
+        searched = []
+        for number, (kmers, room) in enumerate(zip(self.kmers, block.rooms, strict=True)):
+            share = (number, len(block.rooms)) if self._shares_places else (0, 1)
+            with _there(self._devices[number]) as searching:
+                kmers.append(room.codes[:size])
+                block.places = kmers.search(room.answers, self._total, share)
+                searched.append(searching.record())
+                room.copies.wait_event(searched[number])
+        return searched
+
+    def _give(self, block: _Block, searched: Sequence[Any]) -> None:
+        """Send the answers of a block to those who asked for them: each device has its share of places."""
+        for number, room in enumerate(block.rooms):
+            share = share_of(block.places, number, len(block.rooms))
+            with _there(self._devices[number]), room.copies:
+                for other in () if self._shares_places else self._others(number):
+                    room.copies.wait_event(searched[other])
+                    room.join(share, block.rooms[other])
+                self._hand_out(room, share)
+
+    def _hand_out(self, room: _Room, share: slice) -> None:
+        first, last = share.start, share.stop
+        while first < last and self._wanted:
+            answers, locked = self._wanted.popleft()
+            now, later = answers[: last - first], answers[last - first :]
+            room.give(first, _Wanted(now, locked))
+            first += len(now)
+            if len(later):
+                self._wanted.appendleft(_Wanted(later, locked))
+
+    def _land(self) -> None:
+        """Wait for what was sent first."""
+        block = self._flying.popleft()
+        with self._watch.stage("kernel"):
+            for room in block.rooms:
+                room.land(self._threads)
+        self.known += block.places
+        self._free.append(block)
+
+    def _others(self, number: int) -> list[int]:
+        """The numbers of the other devices."""
+        return [other for other in range(len(self._devices)) if other != number]
+
+
+@contextmanager
+def _there(device: int) -> Iterator[Any]:
+    """On a device, and the stream of execution there that searches, which is given."""
+    with on_device(device), kept_stream(0) as searching:
+        yield searching
