@@ -52,6 +52,8 @@ class _Kernels:
             if len(table.counts):
                 table.counts[slots[kmer]] += np.uint64(1)
 
+    insert_kmers_of_part = insert_kmers
+
     def look_up_kmers(self, table, block, stretch, answers) -> None:
         slots, _ = _slots_of(table)
         kmers, mine = _kmers_of(table, block, stretch, answers)

@@ -168,10 +168,10 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     (
         "docs/tree_bitmap.md",
-        r"the k-mers so far: (\d+) bytes\s+each, (\d+) when they are counted",
+        r"of k-mers so far: (\d+) bytes\s+each, (\d+) when they are counted",
         tuple(_bytes_a_kmer(counting) for counting in (False, True)),
     ),
-    ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases\s+are copied", gpu_memory.BLOCK_BASES >> 20),
+    ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),
     ("docs/tree_bitmap.md", r"wherever that is the\s+smaller\s+one, up to k = (\d+)", gpu_structures._MOST_TURNS_K),
     ("docs/decisions.md", r"for every two places at most, up to k = (\d+)", tree_cpu._MOST_COUNTED_K),
     ("docs/decisions.md", r"of k up to 6 \(([\d,]+) words of 4 bytes", gpu_direct.SHARED_CELLS),

@@ -65,11 +65,10 @@ def test_answers_come_wherever_they_are_asked_for(
     answers = np.full(len(codes), 77, np.uint8)
     wanted = pieces_of(answers, draw)
     flight = Flight(devices, Need.of(K, len(codes), len(known), grows=grows), known, Stopwatch(), threads)
-    for place in wanted[:-1]:  # (of the last one asks the last take)
+    for place in wanted[:-1]:
         flight.take(codes[:0], place)
-    parts = pieces_of(codes, draw)
-    for number, part in enumerate(parts, 1):
-        flight.take(part, wanted[-1] if number == len(parts) else None)
+    for number, part in enumerate(pieces_of(codes, draw)):
+        flight.take(part, None if number else wanted[-1])
         assert answers[: flight.known].tolist() == expected[: flight.known].tolist()
     assert 0 < flight.known < len(codes)
     flight.end()
@@ -120,10 +119,10 @@ def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms: list[int] = []
     noted(monkeypatch, gpu_flight._Room, "__init__", lambda _, bases, theirs: rooms.append(bases))
     gpu.find_answers(stream(), K, watch=Stopwatch())
-    assert sizes == [32, 64, 128, 256, *[512] * 6, 448] and set(rooms) == {512}
+    assert sizes == [128, 256, *[512] * 7, 32] and set(rooms) == {512}
     sizes.clear(), rooms.clear()
     gpu.find_answers(stream()[:100], K, watch=Stopwatch())
-    assert sizes == [32, 64, 32] and set(rooms) == {128}
+    assert sizes == [128] and set(rooms) == {128}
 
 
 @pytest.mark.parametrize("grows", [True, False])

@@ -21,8 +21,21 @@ BLOCK = 8
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:
-    functions = kernels.kmer_in, kernels._claim, kernels._count_taken, kernels._set_filter, kernels._is_held
+    functions = (
+        kernels.kmer_in,
+        kernels._claim,
+        kernels._insert,
+        kernels._count_taken,
+        kernels._set_filter,
+        kernels._is_held,
+    )
     run_kernel((kernels,), functions, (kernel, threads, BLOCK), *arguments)
+
+
+def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: np.ndarray) -> None:
+    """Insert the k-mers of a part from a queue."""
+    threads = -(-(stretch.last - stretch.first) // stretch.parts)
+    launched(kernels.insert_kmers_of_part, threads, table, block, stretch, answers)
 
 
 def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
@@ -165,6 +178,27 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
     assert again.tolist() == [truth.SEEN] * 56
     assert int(large.counts.sum()) == 2 * 56
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize(("codes", "k"), [case[1:] for case in streams()], ids=[case[0] for case in streams()])
+def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -> None:
+    """Of each part, in two stretches, of which some places are no k-mer's; also of a part that nearly all are of."""
+    places = len(codes) - k + 1
+    (block,) = blocks_of(codes, [])
+    for part in range(min(parts, 7)):
+        plain, queued = table_of(k, 92), table_of(k, 92)
+        answers = np.full((2, places), truth.NEW, np.uint8)
+        for first, last in ((0, places // 3), (places // 3, places)):
+            stretch = Stretch(first, last, part, parts)
+            launched(kernels.insert_kmers, last - first, plain, block, stretch, answers[0, first:last])
+            inserted(queued, block, stretch, answers[1, first:last])
+        assert answers[0].tolist() == answers[1].tolist()
+        assert held_by(plain) == held_by(queued)
+        counts = [
+            dict(zip(table.slots[:, 0].tolist(), table.counts.tolist(), strict=True)) for table in (plain, queued)
+        ]
+        assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("filter_words", [1, 2, 40])

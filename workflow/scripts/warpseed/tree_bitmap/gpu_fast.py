@@ -20,12 +20,14 @@ from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER, SEEN
 
 __all__ = [
+    "BLOCK",
     "KNOWN",
     "SLOTS_A_BUCKET",
     "KmerTable",
     "PackedBlock",
     "Stretch",
     "insert_kmers",
+    "insert_kmers_of_part",
     "insert_known",
     "is_of_part",
     "kmer_in",
@@ -36,6 +38,10 @@ __all__ = [
 
 KNOWN = np.uint64(0)
 """The turn of a k-mer that is known before the stream begins; that of a place is its number and 1."""
+BLOCK = 256
+"""Threads of a block."""
+QUEUED = 512
+"""K-mers of a block's queue: up to two for each of its threads, less one."""
 SLOTS_A_BUCKET = 2
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
 
@@ -173,6 +179,19 @@ def _count_taken(table, is_new):
         cuda.atomic.add(table.used, 0, uint64(taken))
 
 
+@scalar
+def _insert(table, kmer, turn, first, answers):
+    """Bring a k-mer to its slot at a turn, and say what it and others are; `first` is the place of the first answer.
+    Returns whether it is new."""
+    slot, before = _claim(table, kmer, turn)
+    if before != EMPTY:
+        # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
+        answers[int64(max(turn, before)) - int64(1) - int64(first)] = SEEN
+    if table.counts.shape[0]:
+        cuda.atomic.add(table.counts, slot, uint64(1))
+    return before == EMPTY
+
+
 @kernel
 def insert_kmers(table, block, stretch, answers):
     """A thread a place: its k-mer goes to the table.
@@ -187,15 +206,50 @@ def insert_kmers(table, block, stretch, answers):
         if not known:
             answers[place - stretch.first] = NO_KMER
         elif is_of_part(kmer, stretch.part, stretch.parts):
-            turn = uint64(place) + uint64(1)
-            slot, before = _claim(table, kmer, turn)
-            is_new = before == EMPTY
-            if not is_new:
-                # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
-                answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
-            if table.counts.shape[0]:
-                cuda.atomic.add(table.counts, slot, uint64(1))
+            is_new = _insert(table, kmer, uint64(place) + uint64(1), stretch.first, answers)
     _count_taken(table, is_new)
+
+
+@kernel
+def insert_kmers_of_part(table, block, stretch, answers):
+    """What `insert_kmers` does, where parts are many: a block of threads looks at as many times more places, and queues
+    the k-mers of its part, so that each of its threads has one when they go to the table."""
+    kmers = cuda.shared.array(QUEUED, uint64)
+    turns = cuda.shared.array(QUEUED, uint64)
+    queued = cuda.shared.array(1, int32)
+    me, threads, parts = int64(cuda.threadIdx.x), int64(cuda.blockDim.x), int64(stretch.parts)
+    if me == 0:
+        queued[0] = int32(0)
+    first = int64(stretch.first) + int64(cuda.blockIdx.x) * threads * parts
+    new = int32(0)
+    for step in range(parts):
+        cuda.syncthreads()
+        place = first + int64(step) * threads + me
+        if place < stretch.last:
+            kmer, known = kmer_in(block, place, table.k)
+            if not known:
+                answers[place - stretch.first] = NO_KMER
+            elif is_of_part(kmer, stretch.part, parts):
+                last = cuda.atomic.add(queued, 0, int32(1))
+                kmers[last] = kmer
+                turns[last] = uint64(place) + uint64(1)
+        cuda.syncthreads()
+        left = int64(queued[0])
+        cuda.syncthreads()  # (all have read it)
+        while left >= threads or (left > 0 and int64(step) + int64(1) == parts):
+            end = left
+            left = max(end - threads, int64(0))
+            mine = left + me
+            if mine < end and _insert(table, kmers[mine], turns[mine], stretch.first, answers):
+                new += int32(1)
+        if me == 0:
+            queued[0] = int32(left)
+    cuda.syncthreads()
+    if new:
+        cuda.atomic.add(queued, 0, new)
+    cuda.syncthreads()
+    if me == 0 and queued[0]:
+        cuda.atomic.add(table.used, 0, uint64(queued[0]))
 
 
 @kernel

@@ -30,7 +30,7 @@ __all__ = ["Flight"]
 
 _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
-_FIRST = 16
+_FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
 
 
@@ -203,8 +203,8 @@ class Flight:
         """Take the next bases.
 
         codes : uint8[n]
-        answers : uint8[…], takes what the next places are that were not asked for before, NO_KMER, NEW or SEEN, when
-            `known` says so
+        answers : uint8[…], takes what the next places are that nobody has asked for, NO_KMER, NEW or SEEN, when `known`
+            says so; places are asked for with their bases or before
         """
         if answers is not None and len(answers):
             self._wanted.append(_Wanted(answers, is_locked(answers)))

@@ -21,11 +21,13 @@ from warpseed.tree_bitmap.gpu_direct import (
     spread_slots,
 )
 from warpseed.tree_bitmap.gpu_fast import (
+    BLOCK,
     SLOTS_A_BUCKET,
     KmerTable,
     PackedBlock,
     Stretch,
     insert_kmers,
+    insert_kmers_of_part,
     insert_known,
     look_up_kmers,
     move_slots,
@@ -36,7 +38,8 @@ __all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "struct
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
-_BLOCK = 256
+_QUEUED_PARTS = 3
+"""Parts of the k-mers from which on threads queue those of theirs; of two each finds one as fast."""
 _LOAD = 0.75
 """How full a hash table may be."""
 _MOST_TURNS_K = 13
@@ -155,19 +158,21 @@ class HashTable:
         if isinstance(larger, HashTable):
             larger.table = larger.table._replace(used=self.table.used)
             larger._most_used = self._most_used
-            launch(move_slots, there, _BLOCK, self.table, larger.table)
+            launch(move_slots, there, BLOCK, self.table, larger.table)
         else:
-            launch(spread_slots, there, _BLOCK, self.table, larger.table)
+            launch(spread_slots, there, BLOCK, self.table, larger.table)
         return larger
 
     def add_known(self, kmers: Any, part: int, parts: int) -> None:
         """As `Structure.add_known`."""
-        launch(insert_known, len(kmers), _BLOCK, self.table, kmers, part, parts)
+        launch(insert_known, len(kmers), BLOCK, self.table, kmers, part, parts)
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
-        search = insert_kmers if self._kept.grows else look_up_kmers
-        launch(search, stretch.last - stretch.first, _BLOCK, self.table, block, stretch, answers)
+        search, threads = insert_kmers if self._kept.grows else look_up_kmers, stretch.last - stretch.first
+        if self._kept.grows and stretch.parts >= _QUEUED_PARTS:
+            search, threads = insert_kmers_of_part, -(-threads // stretch.parts)
+        launch(search, threads, BLOCK, self.table, block, stretch, answers)
 
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
@@ -197,14 +202,14 @@ class DirectTable:
 
     def add_known(self, kmers: Any, part: int, parts: int) -> None:
         """As `Structure.add_known`."""
-        launch(insert_short_known, len(kmers), _BLOCK, self.table, kmers, part, parts)
+        launch(insert_short_known, len(kmers), BLOCK, self.table, kmers, part, parts)
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
         places = stretch.last - stretch.first
-        launch(insert_short_kmers, places, _BLOCK, self.table, block, stretch, answers)
+        launch(insert_short_kmers, places, BLOCK, self.table, block, stretch, answers)
         if len(self.table.counts):
-            launch(count_short_kmers, min(places, _COUNTING_THREADS), _BLOCK, self.table, block, stretch)
+            launch(count_short_kmers, min(places, _COUNTING_THREADS), BLOCK, self.table, block, stretch)
 
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""

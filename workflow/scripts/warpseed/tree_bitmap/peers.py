@@ -23,6 +23,8 @@ from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
 __all__ = ["TOOLS", "Fixed", "fixed_dictionary", "fixed_sides"]
 
 _AHO_CORASICK = "ahocorasick_rs"
+_DRAWN_FROM = 10_000_000
+"""Bases whose k-mers are drawn: those of a billion would take minutes to put in order."""
 
 
 class Fixed(NamedTuple):
@@ -34,8 +36,9 @@ class Fixed(NamedTuple):
 
 
 def fixed_dictionary(work: Work, count: int, seed: int) -> Fixed:
-    """Up to `count` k-mers of a stream, drawn at random, and the stream followed by its reverse complement."""
-    known = np.unique(kmers_of_stream(work.codes, work.k))
+    """Up to `count` k-mers of a stream's first `_DRAWN_FROM` bases, drawn at random, and the stream followed by its
+    reverse complement."""
+    known = np.unique(kmers_of_stream(work.codes[:_DRAWN_FROM], work.k))
     if len(known) > count:
         known = np.sort(np.random.default_rng(seed).choice(known, count, replace=False))
     complement = np.array([3, 2, 1, 0, NO_BASE], np.uint8)[work.codes[::-1]]
