@@ -47,6 +47,8 @@ class Stream:
 
     def __init__(self, non_blocking: bool = False) -> None:
         self.ptr = id(self)
+        self.waited = False
+        """whether the host has waited for it"""
 
     def __enter__(self) -> Stream:
         return self
@@ -55,7 +57,7 @@ class Stream:
         pass
 
     def synchronize(self) -> None:
-        pass
+        self.waited = True
 
     def record(self) -> Stream:
         """An event, whose end comes with that of the stream."""

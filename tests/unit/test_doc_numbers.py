@@ -163,8 +163,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     (
         "docs/tree_bitmap.md",
-        r"on their way through it,\s+some (\d+) MB",
-        round((2 * gpu_memory.IN_FLIGHT + 0.5) * gpu_memory.BLOCK_BASES / 1e6),
+        r"on their way through it,\s+some (\d+) MB \((\d+) where two",
+        tuple(
+            round(gpu_memory.block_bytes(gpu_memory.BLOCK_BASES, theirs) / 1e6)
+            for theirs in (0, gpu_memory.theirs_of(gpu_memory.BLOCK_BASES, 2, shares_places=False))
+        ),
     ),
     (
         "docs/tree_bitmap.md",
@@ -172,6 +175,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
         tuple(_bytes_a_kmer(counting) for counting in (False, True)),
     ),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),
+    (
+        "CHANGELOG.md",
+        r"A GPU takes (\d+) MB beside the table",
+        round(gpu_memory.block_bytes(gpu_memory.BLOCK_BASES, 0) / 1e6),
+    ),
     ("docs/tree_bitmap.md", r"wherever that is the\s+smaller\s+one, up to k = (\d+)", gpu_structures._MOST_TURNS_K),
     ("docs/decisions.md", r"for every two places at most, up to k = (\d+)", tree_cpu._MOST_COUNTED_K),
     ("docs/decisions.md", r"of k up to 6 \(([\d,]+) words of 4 bytes", gpu_direct.SHARED_CELLS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from oracles.pretend_stream import play_table
 from warpseed.compute import device_copies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 
@@ -58,22 +59,42 @@ def pieces_of(array: np.ndarray, draw: random.Random) -> list[np.ndarray]:
 def test_answers_come_wherever_they_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], grows: bool, locked: bool, threads: int
 ) -> None:
-    """Bases in pieces of any lengths, and their answers in other ones; `known` says how many have come."""
+    """Bases in pieces of any lengths, and their answers in other ones; `answered` says how many."""
     monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
     codes, known, draw = stream(), known_kmers(), random.Random(len(devices))
     expected, _ = cpu.find_answers(codes, K, dictionary=known, grows=grows, watch=Stopwatch())
     answers = np.full(len(codes), 77, np.uint8)
     wanted = pieces_of(answers, draw)
-    flight = Flight(devices, Need.of(K, len(codes), len(known), grows=grows), known, Stopwatch(), threads)
+    flight = Flight(devices, Need.of(K, len(codes), len(known), grows=grows), known, threads=threads)
     for place in wanted[:-1]:
         flight.take(codes[:0], place)
     for number, part in enumerate(pieces_of(codes, draw)):
         flight.take(part, None if number else wanted[-1])
-        assert answers[: flight.known].tolist() == expected[: flight.known].tolist()
-    assert 0 < flight.known < len(codes)
+        assert answers[: flight.answered].tolist() == expected[: flight.answered].tolist()
+    assert 0 < flight.answered < len(codes)
     flight.end()
-    flight.close()
-    assert flight.known == len(codes) and answers.tolist() == expected.tolist()
+    assert flight.answered == len(codes) and answers.tolist() == expected.tolist()
+
+
+def test_what_was_taken_is_the_callers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the threads that copy take."""
+    copy = np.copyto
+
+    def slowly(*given: Any) -> None:
+        time.sleep(0.003)
+        copy(*given)
+
+    monkeypatch.setattr(np, "copyto", slowly)
+    codes, answers = stream(900), np.zeros(900, np.uint8)
+    expected, _ = cpu.find_answers(codes, K, watch=Stopwatch())
+    with Flight([0], Need.of(K, len(codes)), NONE, threads=3) as flight:
+        flight.take(codes[:0], answers)
+        for part in np.split(codes, [100, 650]):
+            given = part.copy()
+            flight.take(given)
+            given[...] = 4
+        flight.end()
+    assert answers.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("devices", DEVICES)
@@ -89,6 +110,19 @@ def test_streams_of_any_length(devices: tuple[int, ...], length: int) -> None:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("passes", [2, 3])
+@pytest.mark.parametrize("grows", [True, False])
+def test_passes_are_joined(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], passes: int, grows: bool) -> None:
+    """Of which each is for other k-mers, also of a dictionary that stays as it is."""
+    codes, known = stream(), known_kmers()
+    expected, _ = cpu.find_answers(codes, K, dictionary=known, grows=grows, watch=Stopwatch())
+    monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: passes)
+    asked: dict[str, Any] = {"dictionary": known, "grows": grows, "devices": devices}
+    found, _ = gpu.find_answers(codes, K, watch=Stopwatch(), **asked)
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("k", [1, 5, 31])
 @pytest.mark.parametrize("length", [0, 3, 40, 2500])
 def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: int) -> None:
@@ -101,13 +135,47 @@ def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: in
         assert mine.tolist() == true.tolist() and mine.dtype == true.dtype
 
 
+@pytest.mark.parametrize("devices", DEVICES[1:])
+def test_devices_give_back_equal_shares_of_what_was_counted(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...]
+) -> None:
+    lengths: list[int] = []
+    share = gpu_counts._share
+
+    def told(*asked: Any) -> Any:
+        columns = share(*asked)
+        lengths.append(len(columns[0]))
+        return columns
+
+    monkeypatch.setattr(gpu_counts, "_share", told)
+    counted = gpu.count_kmers(
+        np.random.default_rng(1).integers(0, 4, 6000, np.uint8), 31, devices=devices, watch=Stopwatch()
+    )
+    assert len(lengths) == len(devices) and sum(lengths) == len(counted.codes) == 5970
+    assert max(lengths) - min(lengths) < 600
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("grows", [True, False])
+def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool) -> None:
+    flight = Flight(devices, Need.of(31, 4000, grows=grows), NONE)
+    flight.take(stream())
+    for number in range(len(devices)):
+        rooms = [block.rooms[number] for block in (*flight._free, *flight._flying)]
+        blocks = [array for room in rooms for array in (room.codes, room.answers, room._theirs)]
+        packed = flight.kmers[number]._block
+        theirs = gpu_memory.theirs_of(512, len(devices), shares_places=not grows)
+        taken = sum(array.nbytes for array in (*blocks, packed.words, packed.marks))
+        assert taken == gpu_memory.block_bytes(512, theirs) + 4 * 8  # (a word before, and one behind)
+
+
 def noted(monkeypatch: pytest.MonkeyPatch, kind: Any, name: str, note: Callable[..., object]) -> None:
-    """Let a method tell what it is given."""
+    """Let a method tell what it is given, but for what has a name."""
     method = getattr(kind, name)
 
-    def told(self: Any, *given: Any) -> Any:
+    def told(self: Any, *given: Any, **named: Any) -> Any:
         note(self, *given)
-        return method(self, *given)
+        return method(self, *given, **named)
 
     monkeypatch.setattr(kind, name, told)
 
@@ -149,8 +217,8 @@ def test_each_device_does_its_share(monkeypatch: pytest.MonkeyPatch, grows: bool
 
 def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends in a sentence, when all that was on its way has come."""
-    closed: list[Any] = []
-    noted(monkeypatch, Flight, "close", closed.append)
+    flights: list[Any] = []
+    noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
     searched: list[int] = []
 
     def fail(self: Any, *_: Any) -> None:
@@ -161,8 +229,49 @@ def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> Non
     noted(monkeypatch, gpu_table.DeviceKmers, "search", fail)
     with pytest.raises(MemoryLimitError, match="memory does not suffice"):
         gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
-    [flight] = closed
+    [flight] = flights
     assert not any(lane._filling for lane in flight._lanes)
+    assert all_are_idle(flight)
+
+
+def all_are_idle(flight: Flight) -> bool:
+    """Whether all that takes memory was waited for."""
+    rooms = [room for block in (*flight._free, *flight._flying) for room in block.rooms]
+    assert len(rooms) == 3 * len(flight.kmers)
+    return all(room.copies.waited for room in rooms)
+
+
+def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All devices are idle when it is told, and what was taken has been read."""
+    flights: list[Any] = []
+    noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
+    landed: list[int] = []
+
+    def interrupt(*_: Any) -> None:
+        landed.append(1)
+        if len(landed) == 3:
+            raise KeyboardInterrupt
+
+    noted(monkeypatch, gpu_flight._Room, "land", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
+    assert all_are_idle(flights[0])
+
+
+def test_seconds_are_those_of_stages() -> None:
+    watch = Stopwatch()
+    gpu.find_answers(stream(), K, watch=watch)
+    assert set(watch.seconds) == {"host_to_device", "kernel", "device_to_host"}
+    gpu.count_kmers(stream(), K, devices=(0, 1), watch=watch)
+    assert set(watch.seconds) == {"host_to_device", "kernel", "device_to_host", "order"}
+
+
+def test_what_fits_two_gpus_and_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    need = Need.of(31, 100_000)
+    room = int(need.bytes(2) / 0.9) + 2
+    monkeypatch.setattr(gpu_memory, "free_memory", lambda: room)
+    assert gpu_memory.has_room((0, 1), need) and not gpu_memory.has_room((0,), need)
+    assert (gpu_memory.passes_for((0, 1), need), gpu_memory.passes_for((0,), need)) == (1, 2)
 
 
 def test_a_pass_has_gone_when_the_next_begins(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,10 +51,25 @@ def test_it_takes_what_is_said(monkeypatch: pytest.MonkeyPatch, kept: Kept, kmer
     assert sum(array.nbytes for array in arrays) == table_bytes(kept, kmers)
 
 
-def test_parts_never_take_more_than_the_whole() -> None:
+def test_passes_never_take_more_than_the_whole() -> None:
     """So that k-mers are dealt out to so many parts that each has room."""
     for k in (1, 9, 12, 13, 14, 31):
         for counting in (False, True):
             need = gpu_memory.Need.of(k, CELEGANS, counting=counting)
-            bytes_of = [need.bytes(parts) for parts in (*range(1, 40), 1000)]
-            assert max(bytes_of) == bytes_of[0] and bytes_of[-1] <= need.least
+            for devices in (1, 2, 8):
+                bytes_of = [need.bytes(devices, passes) for passes in (*range(1, 40), 1000)]
+                assert max(bytes_of) == bytes_of[0] and bytes_of[-1] <= need.least(devices)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+@pytest.mark.parametrize("grows", [False, True])
+def test_each_place_of_a_stretch_is_looked_at(monkeypatch: pytest.MonkeyPatch, parts: int, grows: bool) -> None:
+    """By a thread of its own, or, where parts are many, by one for as many places as there are parts."""
+    launched: list[tuple[str, int]] = []
+    play_table(monkeypatch)
+    structure = structure_for(Kept(31, grows), 100)
+    noted = lambda function, threads, *_: launched.append((function.py_func.__name__, threads))  # noqa: E731
+    monkeypatch.setattr(gpu_structures, "launch", noted)
+    structure.insert(None, gpu_structures.Stretch(7, 1007, 0, parts), None)  # type: ignore[arg-type]
+    plain = ("insert_kmers" if grows else "look_up_kmers", 1000)
+    assert launched == [plain if parts < 3 or not grows else ("insert_kmers_of_part", -(-1000 // parts))]

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from ctypes import memmove
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +29,7 @@ from warpseed.compute.gpu import (
 )
 from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.pipeline import wanted_by_this_thread
+from warpseed.compute.ranges import spans_of
 from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
@@ -159,20 +159,17 @@ def wait_for_sent() -> None:
     cupy().cuda.get_current_stream().wait_event(kept_stream("copies").record())
 
 
-def begin_copy(out: np.ndarray, value: np.ndarray, threads: int = 1) -> list[Future[Any]]:
-    """Copy between arrays of the host, C-contiguous, of the same shape and type; large ones by several threads.
+def begin_copy(out: np.ndarray, value: np.ndarray, threads: int, copying: list[Future[None]]) -> None:
+    """Copy an array of the host to another of the same shape and type, a large one by several threads.
 
-    Returns
-    -------
-    what is to be waited for; both arrays must stay until then
+    copying : takes what is to be waited for, each part known at once, whatever interrupts the next
     """
-    workers = min(max(1, threads), _MOST_COPYING * device_count(), value.nbytes // _LEAST_SHARED)
+    workers = min(threads, value.nbytes // _LEAST_SHARED)
     if workers < 2:
-        out[...] = value
-        return []
-    borders = [value.nbytes * worker // workers for worker in range(workers + 1)]
-    to, of, submit = out.ctypes.data, value.ctypes.data, _copying_threads().submit
-    return [submit(memmove, to + first, of + first, last - first) for first, last in pairwise(borders)]
+        np.copyto(out, value)
+        return
+    for first, last in spans_of(len(value), workers, len(value)):
+        copying.append(_copying_threads().submit(np.copyto, out[first:last], value[first:last]))
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:

@@ -13,6 +13,7 @@ from warpseed.compute.pipeline import check_wanted, mapped
 __all__ = [
     "STEP",
     "borders_of",
+    "equal_share",
     "fill_in_parts",
     "on_threads",
     "places_of",
@@ -40,6 +41,11 @@ def spans_of(count: int, threads: int, most: int = STEP) -> list[tuple[int, int]
     parts = max(1, min(threads * -(-count // (threads * most)), count))
     borders = [count * part // parts for part in range(parts + 1)]
     return list(pairwise(borders))
+
+
+def equal_share(count: int, number: int, of: int) -> slice:
+    """One of so many equal shares of [0, count)."""
+    return slice(count * number // of, count * (number + 1) // of)
 
 
 def on_threads(threads: int, task: Callable[[int], _Result], count: int) -> list[_Result]:

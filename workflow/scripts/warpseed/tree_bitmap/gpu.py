@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -44,11 +43,11 @@ class _Blocks:
 
     def __init__(self, need: Need, devices: Sequence[int], threads: int, known: np.ndarray = _NONE) -> None:
         self._devices, self._threads = devices, threads
-        self._flight = Flight(devices, need, known, Stopwatch(), threads)
+        self._flight = Flight(devices, need, known, threads=threads)
 
     def _fly(self, codes: np.ndarray, answers: np.ndarray | None, more: bool) -> None:
         """Take a block; `answers`, uint8[n + 1], take what its places are, and the one behind it."""
-        with closing(self._flight) as flight:
+        with self._flight as flight:
             flight.take(codes, answers)
             flight.take(_BORDER)
             if not more:
@@ -70,7 +69,7 @@ class DeviceAnswers(_Blocks):
         self._waiting.append(np.empty(len(codes) + 1, np.uint8))
         self._fly(codes, self._waiting[-1], more)
         done = []
-        while self._waiting and self._told + len(self._waiting[0]) <= self._flight.known:
+        while self._waiting and self._told + len(self._waiting[0]) <= self._flight.answered:
             block = self._waiting.popleft()
             self._told += len(block)
             done.append(block[:-1])
@@ -86,7 +85,7 @@ class DeviceCounts(_Blocks):
 
     def counted(self) -> KmerCounts:
         """What has been counted; nothing is taken after it."""
-        return counted_on(self._devices, self._flight.kmers, self._threads)
+        return counted_on(self._devices, self._flight.kmers, self._threads, Stopwatch())
 
 
 def find_answers(
@@ -105,7 +104,8 @@ def find_answers(
     devices : numbers of GPUs. Where the dictionary stays as it is, they share the places of the stream; else each takes
         the k-mers of its share of all hashes, and where memory is too little for that a part of it after the other
     threads : CPU threads that copy
-    watch : takes the seconds of each stage
+    watch : takes the seconds of ``host_to_device``, ``kernel`` and ``device_to_host`` (see `Flight`), and where k-mers
+        are counted of ``order``
 
     Raises
     ------
@@ -134,7 +134,9 @@ def _answer(
         require_room(len(codes), f"To search {len(codes):,} places")
         with on_device(devices[0]):
             answers = locked(len(codes), np.uint8, threads)
-        with closing(Flight(devices, need, known, watch, threads, (number, passes), len(codes))) as flight:
+        with Flight(
+            devices, need, known, watch=watch, threads=threads, number=number, passes=passes, length=len(codes)
+        ) as flight:
             flight.take(codes, answers)
             flight.end()
         return answers
@@ -155,10 +157,12 @@ def count_kmers(
     passes = gpu_memory.passes_for(devices, need)
 
     def counted_in(number: int) -> KmerCounts:
-        with closing(Flight(devices, need, _NONE, watch, threads, (number, passes), len(codes))) as flight:
+        with Flight(
+            devices, need, _NONE, watch=watch, threads=threads, number=number, passes=passes, length=len(codes)
+        ) as flight:
             flight.take(codes)
             flight.end()
-            return counted_on(devices, flight.kmers, threads)
+            return counted_on(devices, flight.kmers, threads, watch)
 
     counted = [counted_in(number) for number in range(passes)]
     return counted[0] if passes == 1 else _joined(k, counted)

@@ -40,8 +40,8 @@ KNOWN = np.uint64(0)
 """The turn of a k-mer that is known before the stream begins; that of a place is its number and 1."""
 BLOCK = 256
 """Threads of a block."""
-QUEUED = 512
-"""K-mers of a block's queue: up to two for each of its threads, less one."""
+_QUEUED = 2 * BLOCK
+"""K-mers that a block's queue has room for: what a step leaves, less than one a thread, and those of the next step."""
 SLOTS_A_BUCKET = 2
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
 
@@ -212,10 +212,11 @@ def insert_kmers(table, block, stretch, answers):
 
 @kernel
 def insert_kmers_of_part(table, block, stretch, answers):
-    """What `insert_kmers` does, where parts are many: a block of threads looks at as many times more places, and queues
-    the k-mers of its part, so that each of its threads has one when they go to the table."""
-    kmers = cuda.shared.array(QUEUED, uint64)
-    turns = cuda.shared.array(QUEUED, uint64)
+    """What `insert_kmers` does, where parts are many: a block of threads, BLOCK at most, looks at as many times more
+    places, and queues the k-mers of its part in 8 kB of shared memory, so that each of its threads has one when they go
+    to the table. It takes a thread for as many places as there are parts."""
+    kmers = cuda.shared.array(_QUEUED, uint64)
+    turns = cuda.shared.array(_QUEUED, uint64)
     queued = cuda.shared.array(1, int32)
     me, threads, parts = int64(cuda.threadIdx.x), int64(cuda.blockDim.x), int64(stretch.parts)
     if me == 0:

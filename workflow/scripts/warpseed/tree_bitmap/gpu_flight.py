@@ -2,7 +2,7 @@
 
 A block is copied to the devices while the one before it is searched and the answers of the one before that come back.
 Of several devices each brings a piece of the block, which the others take from it, and gives back what the places of
-its share are.
+its share are. One thread launches all of it; devices wait for each other by events.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from warpseed.compute.device_copies import begin_copy, from_device
 from warpseed.compute.gpu import cupy, kept_stream, on_device, pinned
 from warpseed.compute.locked_memory import is_locked
+from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
-from warpseed.tree_bitmap.gpu_table import DeviceKmers, share_of
+from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
 __all__ = ["Flight"]
@@ -34,7 +36,7 @@ _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
 
 
-class _Wanted(NamedTuple):
+class _Asked(NamedTuple):
     """Places of the stream whose answers are asked for."""
 
     answers: np.ndarray
@@ -74,19 +76,18 @@ class _Room:
         from_device(other.answers[span], theirs)
         cupy().maximum(mine, theirs, out=mine)
 
-    def give(self, first: int, wanted: _Wanted) -> None:
+    def give(self, first: int, asked: _Asked) -> None:
         """Send answers, from the first of this block's on, to the host, on the stream of copies."""
-        span = slice(first, first + len(wanted.answers))
-        to = wanted.answers if wanted.is_locked else self._through[span]
+        span = slice(first, first + len(asked.answers))
+        to = asked.answers if asked.is_locked else self._through[span]
         self.answers[span].get(stream=self.copies, out=to, blocking=False)
-        if not wanted.is_locked:
-            self._landing.append((wanted.answers, to))
+        if not asked.is_locked:
+            self._landing.append((asked.answers, to))
 
-    def land(self, threads: int) -> None:
-        """Wait for what was sent."""
-        self.copies.synchronize()
-        wait([each for answers, came in self._landing for each in begin_copy(answers, came, threads)])
-        self._landing.clear()
+    def land(self, threads: int, copying: list[Future[None]]) -> None:
+        """Bring what came to where it belongs; `copying` takes what is to be waited for."""
+        while self._landing:
+            begin_copy(*self._landing.pop(), threads, copying)
 
 
 class _Lane:
@@ -94,31 +95,30 @@ class _Lane:
 
     def __init__(self, bases: int) -> None:
         self.codes = pinned(bases, np.uint8)
-        self.room = bases
+        self.size = bases
         """bases that make it full"""
         self.bases = 0
         self.came: list[Any] = []
         """what comes when devices have taken them"""
-        self._filling: list[Future[Any]] = []
+        self._filling: list[Future[None]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more."""
+        return self.bases == self.size
 
     def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
         """Take bases while there is room, which may be on their way still; returns the others."""
         while self.came:
             self.came.pop().synchronize()
-        taken = codes[: self.room - self.bases]
-        self._filling += begin_copy(self.codes[self.bases : self.bases + len(taken)], taken, threads)
+        taken = codes[: self.size - self.bases]
+        begin_copy(self.codes[self.bases : self.bases + len(taken)], taken, threads, self._filling)
         self.bases += len(taken)
         return codes[len(taken) :]
 
-    @property
-    def is_full(self) -> bool:
-        """Whether it takes no more."""
-        return self.bases == self.room
-
     def filled(self) -> None:
         """Wait for all that was taken."""
-        wait(self._filling)
-        self._filling.clear()
+        _wait_for(self._filling)
 
     def words(self) -> np.ndarray:
         """The bases that were taken, in whole words; there are none then."""
@@ -128,21 +128,23 @@ class _Lane:
         return self.codes[:size]
 
 
+@dataclass
 class _Block:
     """What a block takes on each device."""
 
-    def __init__(self, rooms: list[_Room]) -> None:
-        self.rooms = rooms
-        self.places = 0
+    rooms: list[_Room]
+    places: int = 0
+    """that are searched with it"""
 
 
 class Flight:
-    """Bases on their way through one or more devices, from which comes what each place is, in order.
+    """Bases on their way through one or more devices, from which comes what each place is, in order. It is a context,
+    at whose end, also of a block that fails, devices are idle: then nothing goes to memory that is given up.
 
     Attributes
     ----------
     kmers : what each device has of the k-mers
-    known : places of the stream, from its begin on, whose answers have come
+    answered : places of the stream, from its begin on, whose answers have come
 
     Parameters
     ----------
@@ -150,11 +152,16 @@ class Flight:
         have the same, and share the places
     need : what the search takes
     known : uint64[d], codes of distinct k-mers that are seen before the stream begins
-    watch : takes the seconds in which bases come to the devices, as ``host_to_device``, and in which the host waits for
-        answers, as ``kernel``
+    watch : takes the seconds in which bases come to the devices, as ``host_to_device``, in which the host waits for
+        answers, as ``kernel``, and copies those that do not come to locked memory, as ``device_to_host``
     threads : CPU threads that copy
-    turn : (number, passes): which of so many passes of the stream it is, each for other parts of the k-mers
+    number, passes : which of so many passes of the stream it is, each for other parts of the k-mers
     length : bases of the stream, if that is known
+
+    Raises
+    ------
+    MemoryLimitError : a device's memory is short, here or on the way
+    DeviceError : a device does not answer
     """
 
     def __init__(
@@ -162,74 +169,48 @@ class Flight:
         devices: Sequence[int],
         need: Need,
         known: np.ndarray,
-        watch: Stopwatch,
+        *,
+        watch: Stopwatch | None = None,
         threads: int = 1,
-        turn: tuple[int, int] = (0, 1),
+        number: int = 0,
+        passes: int = 1,
         length: int | None = None,
     ) -> None:
-        self._devices, self._watch, self._threads = devices, watch, threads
-        most = gpu_memory.BLOCK_BASES
-        self._most = most if length is None else min(most, max(1, -(-length // BASES_A_WORD)) * BASES_A_WORD)
-        """bases of a block"""
+        self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._shares_places = not need.kept.grows
-        number, passes = turn
+        most = gpu_memory.BLOCK_BASES
+        self._most = most if length is None else min(most, _whole_words(max(1, length)))
+        """bases of a block"""
         parts = need.parts(len(devices), passes)
         self.kmers: list[DeviceKmers] = []
         for here, device in enumerate(devices):
-            part = number if self._shares_places else number * len(devices) + here
             with _there(device):
+                part = need.part(len(devices), number, here)
                 self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
         self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].room = min(self._most, max(BASES_A_WORD, gpu_memory.BLOCK_BASES // _FIRST))
+        self._lanes[0].size = min(self._most, _whole_words(-(-most // _FIRST)))
         self._full: _Lane | None = None
         """what goes next"""
         self._free = deque(self._block() for _ in range(IN_FLIGHT))
         self._flying: deque[_Block] = deque()
-        self._wanted: deque[_Wanted] = deque()
+        self._asked: deque[_Asked] = deque()
         self._total = 0
         """bases that were sent"""
-        self.known = 0
+        self.answered = 0
 
     def _block(self) -> _Block:
-        theirs = 0 if self._shares_places else -(-self._most // len(self._devices))
+        theirs = gpu_memory.theirs_of(self._most, len(self._devices), shares_places=self._shares_places)
         rooms = []
         for device in self._devices:
             with _there(device):
                 rooms.append(_Room(self._most, theirs))
         return _Block(rooms)
 
-    def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
-        """Take the next bases.
+    def __enter__(self) -> Self:
+        return self
 
-        codes : uint8[n]
-        answers : uint8[…], takes what the next places are that nobody has asked for, NO_KMER, NEW or SEEN, when `known`
-            says so; places are asked for with their bases or before
-        """
-        if answers is not None and len(answers):
-            self._wanted.append(_Wanted(answers, is_locked(answers)))
-        while len(codes):
-            with self._watch.stage("host_to_device"):
-                codes = self._lanes[0].fill(codes, self._threads)
-            if self._lanes[0].is_full:
-                self._pass_on()
-        self._lanes[0].filled()
-        if self._full is not None:
-            self._full.filled()
-
-    def end(self) -> None:
-        """All answers are there then: those of the last places, where no k-mer fits, too."""
-        for _ in range(2):
-            self._pass_on()
-        while self._flying:
-            self._land()
-        for answers, _ in self._wanted:
-            answers[...] = NO_KMER
-        self._wanted.clear()
-        self.known = self._total
-
-    def close(self) -> None:
-        """Wait for what is on its way, whose memory is free then."""
+    def __exit__(self, *error: object) -> None:
         for lane in self._lanes:
             lane.filled()
         for block in (*self._free, *self._flying):
@@ -238,11 +219,39 @@ class Flight:
                     searching.synchronize()
                     room.copies.synchronize()
 
+    def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
+        """Take the next bases.
+
+        codes : uint8[n], which are read when this returns
+        answers : uint8[…], takes what the next places are that nobody has asked for, NO_KMER, NEW or SEEN, when
+            `answered` says so. Places are asked for with their bases or before; what others are is lost
+        """
+        if answers is not None and len(answers):
+            self._asked.append(_Asked(answers, is_locked(answers)))
+        with self._watch.stage("host_to_device"):
+            while len(codes):
+                codes = self._lanes[0].fill(codes, self._threads)
+                if self._lanes[0].is_full:
+                    self._pass_on()
+            for lane in self._lanes:
+                lane.filled()
+
+    def end(self) -> None:
+        """All answers are there then: those of the last places, where no k-mer fits, too."""
+        for _ in range(2):
+            self._pass_on()
+        while self._flying:
+            self._land()
+        for answers, _ in self._asked:
+            answers[...] = NO_KMER
+        self._asked.clear()
+        self.answered = self._total
+
     def _pass_on(self) -> None:
         """Send the block that is full on its way, while the bases of the next one still come."""
         full, self._full = self._full, self._lanes[0]
         self._lanes.rotate(-1)
-        self._lanes[0].room = min(2 * self._full.room, self._most)
+        self._lanes[0].size = min(2 * self._full.size, self._most)
         if full is not None and full.bases:
             self._launch(full)
 
@@ -250,13 +259,12 @@ class Flight:
         """Send a block on its way."""
         block = self._free.popleft()
         self._flying.append(block)
-        with self._watch.stage("host_to_device"):
-            lane.filled()
-            self._total += lane.bases
-            codes = lane.words()
-            lane.came = self._bring(codes, block)
+        lane.filled()
+        self._total += lane.bases
+        codes = lane.words()
+        lane.came = self._bring(codes, block)
         searched = self._search(block, len(codes))
-        if self._wanted:
+        if self._asked:
             self._give(block, searched)
         if not self._free:
             self._land()
@@ -265,7 +273,7 @@ class Flight:
         """Bring a block to all devices, of which each takes a piece from the host, and the others from there; returns
         what comes when each has its piece."""
         rooms, words, came = block.rooms, len(codes) // BASES_A_WORD, []
-        shares = [share_of(words, number, len(rooms)) for number in range(len(rooms))]
+        shares = [equal_share(words, number, len(rooms)) for number in range(len(rooms))]
         pieces = [slice(BASES_A_WORD * share.start, BASES_A_WORD * share.stop) for share in shares]
         for device, room, piece in zip(self._devices, rooms, pieces, strict=True):
             with _there(device):
@@ -282,12 +290,11 @@ class Flight:
 
     def _search(self, block: _Block, size: int) -> list[Any]:
         """Search a block on each device; returns what comes when each has done so."""
-        searched = []
+        searched, of = [], len(block.rooms) if self._shares_places else 1
         for number, (kmers, room) in enumerate(zip(self.kmers, block.rooms, strict=True)):
-            share = (number, len(block.rooms)) if self._shares_places else (0, 1)
             with _there(self._devices[number]) as searching:
                 kmers.append(room.codes[:size])
-                block.places = kmers.search(room.answers, self._total, share)
+                block.places = kmers.search(room.answers, self._total, number % of, of)
                 searched.append(searching.record())
                 room.copies.wait_event(searched[number])
         return searched
@@ -295,7 +302,7 @@ class Flight:
     def _give(self, block: _Block, searched: Sequence[Any]) -> None:
         """Send the answers of a block to those who asked for them: each device has its share of places."""
         for number, room in enumerate(block.rooms):
-            share = share_of(block.places, number, len(block.rooms))
+            share = equal_share(block.places, number, len(block.rooms))
             with _there(self._devices[number]), room.copies:
                 for other in () if self._shares_places else self._others(number):
                     room.copies.wait_event(searched[other])
@@ -303,27 +310,45 @@ class Flight:
                 self._hand_out(room, share)
 
     def _hand_out(self, room: _Room, share: slice) -> None:
+        """Send a share of a block's answers to whoever asks for these places; none are left for who asks later."""
         first, last = share.start, share.stop
-        while first < last and self._wanted:
-            answers, locked = self._wanted.popleft()
-            now, later = answers[: last - first], answers[last - first :]
-            room.give(first, _Wanted(now, locked))
+        while first < last and self._asked:
+            asked = self._asked.popleft()
+            now, later = asked.answers[: last - first], asked.answers[last - first :]
+            room.give(first, asked._replace(answers=now))
             first += len(now)
             if len(later):
-                self._wanted.appendleft(_Wanted(later, locked))
+                self._asked.appendleft(asked._replace(answers=later))
 
     def _land(self) -> None:
         """Wait for what was sent first."""
-        block = self._flying.popleft()
+        block, copying = self._flying[0], list[Future[None]]()
         with self._watch.stage("kernel"):
             for room in block.rooms:
-                room.land(self._threads)
-        self.known += block.places
-        self._free.append(block)
+                room.copies.synchronize()
+        with self._watch.stage("device_to_host"):
+            try:
+                for room in block.rooms:
+                    room.land(self._threads, copying)
+            finally:
+                _wait_for(copying)
+        self._free.append(self._flying.popleft())
+        self.answered += block.places
 
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""
         return [other for other in range(len(self._devices)) if other != number]
+
+
+def _whole_words(bases: int) -> int:
+    return -(-bases // BASES_A_WORD) * BASES_A_WORD
+
+
+def _wait_for(copying: list[Future[None]]) -> None:
+    """Wait for copies, all of them, and tell of one that has failed."""
+    wait(copying)
+    while copying:
+        copying.pop().result()
 
 
 @contextmanager

@@ -10,16 +10,16 @@ from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "has_room", "passes_for"]
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "theirs_of"]
 
 BLOCK_BASES = 1 << 25
 """Bases that go to the devices together, some milliseconds of their work."""
 IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
-_BLOCK_BYTES = 3
-"""Of each base of a block: its code, its answer, and packed with a mark."""
 _ORDERED_BYTES = 53
 """Of each k-mer that was counted, for what comes of it: its number, code, turn and count, and what sorting takes."""
+_JOINED_BYTES = 7
+"""More of that where several devices share what they have counted."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
 _OF_FREE = 0.9
@@ -43,11 +43,16 @@ class Need(NamedTuple):
         that stays as it is all devices have the same one, and share the places."""
         return passes * devices if self.kept.grows else passes
 
-    def bytes(self, parts: int = 1) -> int:
-        """Bytes that a search of one of so many parts of the k-mers takes."""
-        kmers = self.kmers_of(parts)
-        ordered = _ORDERED_BYTES * kmers if self.kept.counting else 0
-        return IN_FLIGHT * _BLOCK_BYTES * BLOCK_BASES + table_bytes(self.kept, kmers) + ordered
+    def part(self, devices: int, number: int, here: int) -> int:
+        """Which of them a device, `here`, has in the pass of a number."""
+        return number * devices + here if self.kept.grows else number
+
+    def bytes(self, devices: int = 1, passes: int = 1) -> int:
+        """Bytes that a pass of a search takes on each of so many devices."""
+        kmers = self.kmers_of(self.parts(devices, passes))
+        ordered = (_ORDERED_BYTES + (_JOINED_BYTES if devices > 1 else 0)) * kmers if self.kept.counting else 0
+        theirs = theirs_of(BLOCK_BASES, devices, shares_places=not self.kept.grows)
+        return block_bytes(BLOCK_BASES, theirs) + table_bytes(self.kept, kmers) + ordered
 
     def kmers_of(self, parts: int) -> int:
         """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
@@ -55,10 +60,19 @@ class Need(NamedTuple):
             return self.kmers
         return min(self.kmers, int(_UNEVEN * self.kmers / parts) + BLOCK_BASES)
 
-    @property
-    def least(self) -> int:
-        """Bytes that a search takes at least, in however many parts."""
-        return self._replace(kmers=min(self.kmers, BLOCK_BASES + BLOCK_BASES // 2)).bytes()
+    def least(self, devices: int = 1) -> int:
+        """Bytes that a search takes on each device at least, in however many passes."""
+        return self._replace(kmers=min(self.kmers, BLOCK_BASES + BLOCK_BASES // 2)).bytes(devices)
+
+
+def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
+    """Answers that a device may have room for that another sends, of a block of so many bases."""
+    return 0 if shares_places or devices == 1 else -(-bases // devices)
+
+
+def block_bytes(bases: int, theirs: int) -> int:
+    """Bytes of the blocks on their way: of each base its code and its answer, of one of them packed with marks."""
+    return IN_FLIGHT * (2 * bases + theirs) + bases // 2
 
 
 def _room(device: int, wanted: int) -> int:
@@ -73,7 +87,7 @@ def _room(device: int, wanted: int) -> int:
 
 def has_room(devices: Sequence[int], need: Need) -> bool:
     """Whether devices have room for all of a search at once."""
-    wanted = need.bytes(need.parts(len(devices)))
+    wanted = need.bytes(len(devices))
     return all(wanted <= _room(device, wanted) for device in devices)
 
 
@@ -84,14 +98,14 @@ def passes_for(devices: Sequence[int], need: Need) -> int:
     ------
     MemoryLimitError : there is no room for a part
     """
-    passes = 1
+    passes, least = 1, need.least(len(devices))
     for device in devices:
-        room = _room(device, need.bytes(need.parts(len(devices))))
-        if need.least > room:
+        room = _room(device, need.bytes(len(devices)))
+        if least > room:
             raise MemoryLimitError(
                 f"GPU {device} has {room / 1e6:,.0f} MB for {need.kmers:,} k-mers, which take "
-                f"{need.least / 1e6:,.0f} MB even in parts; use a larger GPU, or device='cpu'."
+                f"{least / 1e6:,.0f} MB even in parts; use a larger GPU, or device='cpu'."
             )
-        while need.bytes(need.parts(len(devices), passes)) > room:
+        while need.bytes(len(devices), passes) > room:
             passes += 1
     return passes

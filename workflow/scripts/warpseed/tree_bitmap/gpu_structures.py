@@ -38,8 +38,9 @@ __all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "struct
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
+"""Of a filter, for each k-mer that its table has room for."""
 _QUEUED_PARTS = 3
-"""Parts of the k-mers from which on threads queue those of theirs; of two each finds one as fast."""
+"""Parts of the k-mers from which on threads queue those of theirs: of two that is no clear gain."""
 _LOAD = 0.75
 """How full a hash table may be."""
 _MOST_TURNS_K = 13
@@ -88,7 +89,7 @@ def _hashed_bytes(kept: Kept, slots: int) -> int:
 
 
 def _filter_words(slots: int) -> int:
-    """Words of sixteen bits for each k-mer that a hash table has room for."""
+    """Words of the filter before a hash table of so many slots."""
     return int(_LOAD * slots) * _FILTER_BITS // WORD_BITS + 1
 
 
@@ -169,9 +170,13 @@ class HashTable:
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
-        search, threads = insert_kmers if self._kept.grows else look_up_kmers, stretch.last - stretch.first
-        if self._kept.grows and stretch.parts >= _QUEUED_PARTS:
-            search, threads = insert_kmers_of_part, -(-threads // stretch.parts)
+        places = stretch.last - stretch.first
+        if not self._kept.grows:
+            search, threads = look_up_kmers, places
+        elif stretch.parts < _QUEUED_PARTS:
+            search, threads = insert_kmers, places
+        else:
+            search, threads = insert_kmers_of_part, -(-places // stretch.parts)
         launch(search, threads, BLOCK, self.table, block, stretch, answers)
 
     def held(self) -> tuple[Any, Any, Any]:

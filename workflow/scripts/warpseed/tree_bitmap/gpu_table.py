@@ -7,22 +7,18 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.compute.ranges import equal_share
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers", "share_of"]
+__all__ = ["DeviceKmers"]
 
 _BLOCK = 256
 _AT_ONCE = 1 << 20
 """K-mers that are known before which go to the table together: fewer than a block's, for which each part has room."""
 _NONE = np.empty(0, np.uint64)
-
-
-def share_of(count: int, number: int, of: int) -> slice:
-    """One of so many equal shares of what is counted."""
-    return slice(count * number // of, count * (number + 1) // of)
 
 
 class DeviceKmers:
@@ -74,23 +70,24 @@ class DeviceKmers:
         launch(pack_codes, words, _BLOCK, codes, 1, self._block.words, self._block.marks)
         self._bases += words * BASES_A_WORD
 
-    def search(self, answers: Any, last: int | None = None, share: tuple[int, int] = (0, 1)) -> int:
+    def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
         all that the stream has whole.
 
         answers : uint8[…] on the device, takes what each place is
-        share : (number, of): which of so many equal shares of these places it takes, of a dictionary that stays as it
-            is; answers of others stay as they are
+        number, of : which of so many equal shares of these places it takes, of a dictionary that stays as it is;
+            answers of others stay as they are
 
         Returns
         -------
         places, of all shares
         """
+        assert of == 1 or not self._grows
         whole = self._bases - self.k + 1
         first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
         if self._grows:
             self.structure = self.structure.with_room(last - first)
-        places = share_of(last - first, *share)
+        places = equal_share(last - first, number, of)
         mine = answers[places]
         mine[...] = NEW
         stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)

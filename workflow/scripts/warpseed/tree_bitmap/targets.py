@@ -1,4 +1,4 @@
-"""Where a stream is matched and counted, by tier and device: block by block on the CPU or a GPU, or all at once."""
+"""Where a stream is matched and counted, by tier and device: block by block on the CPU or GPUs, or all at once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Target(NamedTuple):
     devices: tuple[int, ...] = ()
     """the GPUs that they go to as they come"""
     need: Need | None = None
-    """what they take of its memory, as far as that is known"""
+    """what they take of their memory, as far as that is known"""
 
 
 def target_for(source: Any, request: Request, *, counting: bool) -> Target:
