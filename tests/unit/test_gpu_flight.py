@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from oracles import pretend_cupy
 from oracles import tree_bitmap as truth
 from oracles.pretend_cupy import OutOfMemoryError, PretendCupy
 from oracles.pretend_stream import play_table
 from warpseed.compute import device_copies
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import MemoryLimitError
+from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
@@ -161,7 +164,7 @@ def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool) -> None
     flight = Flight(devices, Need.of(31, 4000, grows=grows), NONE)
     flight.take(stream())
     for number in range(len(devices)):
-        rooms = [block.rooms[number] for block in (*flight._free, *flight._flying)]
+        rooms = [block.rooms[number] for block in flight._blocks]
         blocks = [array for room in rooms for array in (room.codes, room.answers, room._theirs)]
         packed = flight.kmers[number]._block
         theirs = gpu_memory.theirs_of(512, len(devices), shares_places=not grows)
@@ -185,7 +188,7 @@ def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     noted(monkeypatch, gpu_table.DeviceKmers, "append", lambda _, codes: sizes.append(len(codes)))
     rooms: list[int] = []
-    noted(monkeypatch, gpu_flight._Room, "__init__", lambda _, bases, theirs: rooms.append(bases))
+    noted(monkeypatch, gpu_flight._Room, "__init__", lambda _, bases, *__: rooms.append(bases))
     gpu.find_answers(stream(), K, watch=Stopwatch())
     assert sizes == [128, 256, *[512] * 7, 32] and set(rooms) == {512}
     sizes.clear(), rooms.clear()
@@ -236,9 +239,9 @@ def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def all_are_idle(flight: Flight) -> bool:
     """Whether all that takes memory was waited for."""
-    rooms = [room for block in (*flight._free, *flight._flying) for room in block.rooms]
+    rooms = [room for block in flight._blocks for room in block.rooms]
     assert len(rooms) == 3 * len(flight.kmers)
-    return all(room.copies.waited for room in rooms)
+    return all(room.copies.waited for room in rooms) and not flight._copying
 
 
 def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,6 +259,49 @@ def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(KeyboardInterrupt):
         gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
     assert all_are_idle(flights[0])
+
+
+@pytest.mark.parametrize("what", ["pinned memory", "where memory lies", "waiting"])
+def test_an_error_of_the_device_has_a_sentence(monkeypatch: pytest.MonkeyPatch, played: PretendCupy, what: str) -> None:
+    """Wherever the host asks for something there."""
+
+    class CUDARuntimeError(Exception):
+        __module__ = "cupy_backends.cuda.api.runtime"
+
+    def fail(*_: Any) -> None:
+        raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+    place: Any = {
+        "pinned memory": played.cuda,
+        "where memory lies": played.cuda.runtime,
+        "waiting": pretend_cupy.Stream,
+    }
+    name = {
+        "pinned memory": "alloc_pinned_memory",
+        "where memory lies": "pointerGetAttributes",
+        "waiting": "synchronize",
+    }
+    monkeypatch.setattr(place[what], name[what], fail)
+    with pytest.raises(DeviceError, match="cannot be used"):
+        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
+
+
+def test_copies_that_are_cut_short_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one cannot begin, as no thread can, those before it end before what they copy goes."""
+    begun: list[Future[None]] = []
+    pool = ThreadPoolExecutor(2)
+
+    def submit(function: Any, *given: Any) -> Future[None]:
+        if len(begun) == 7:
+            raise RuntimeError("can't start new thread")
+        begun.append(pool.submit(lambda: (time.sleep(0.01), function(*given))[1]))
+        return begun[-1]
+
+    monkeypatch.setattr(device_copies, "_copying_threads", lambda: SimpleNamespace(submit=submit))
+    with pytest.raises(RuntimeError, match="new thread"):
+        gpu.find_answers(stream(), K, threads=3, watch=Stopwatch())
+    assert len(begun) == 7 and all(each.done() for each in begun)
+    pool.shutdown()
 
 
 def test_seconds_are_those_of_stages() -> None:

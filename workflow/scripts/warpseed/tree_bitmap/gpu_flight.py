@@ -51,11 +51,12 @@ class _Room:
     Parameters
     ----------
     bases : of a block, which has no more places
+    given : places whose answers it gives back, at most
     theirs : places whose answers another device may send
     """
 
-    def __init__(self, bases: int, theirs: int) -> None:
-        xp = cupy()
+    def __init__(self, bases: int, given: int, theirs: int) -> None:
+        xp, self._given = cupy(), given
         self.codes, self.answers = xp.empty(bases, xp.uint8), xp.empty(bases, xp.uint8)
         self._theirs = xp.empty(theirs, xp.uint8)
         self.copies = xp.cuda.Stream(non_blocking=True)
@@ -67,7 +68,7 @@ class _Room:
     @cached_property
     def _through(self) -> np.ndarray:
         """Pinned memory, which answers go through that belong elsewhere."""
-        return pinned(len(self.answers), np.uint8)
+        return pinned(self._given, np.uint8)
 
     def join(self, span: slice, other: _Room) -> None:
         """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
@@ -78,11 +79,12 @@ class _Room:
 
     def give(self, first: int, asked: _Asked) -> None:
         """Send answers, from the first of this block's on, to the host, on the stream of copies."""
-        span = slice(first, first + len(asked.answers))
-        to = asked.answers if asked.is_locked else self._through[span]
-        self.answers[span].get(stream=self.copies, out=to, blocking=False)
+        to, count = asked.answers, len(asked.answers)
         if not asked.is_locked:
+            used = sum(len(came) for _, came in self._landing)
+            to = self._through[used : used + count]
             self._landing.append((asked.answers, to))
+        self.answers[first : first + count].get(stream=self.copies, out=to, blocking=False)
 
     def land(self, threads: int, copying: list[Future[None]]) -> None:
         """Bring what came to where it belongs; `copying` takes what is to be waited for."""
@@ -187,24 +189,28 @@ class Flight:
             with _there(device):
                 part = need.part(len(devices), number, here)
                 self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
-        self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
+        with on_device(devices[0]):
+            self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
         self._lanes[0].size = min(self._most, _whole_words(-(-most // _FIRST)))
         self._full: _Lane | None = None
         """what goes next"""
-        self._free = deque(self._block() for _ in range(IN_FLIGHT))
-        self._flying: deque[_Block] = deque()
+        self._blocks = [self._block() for _ in range(IN_FLIGHT)]
+        self._free, self._flying = deque(self._blocks), deque[_Block]()
+        self._copying: list[Future[None]] = []
+        """answers that come from pinned memory to where they belong"""
         self._asked: deque[_Asked] = deque()
         self._total = 0
         """bases that were sent"""
         self.answered = 0
 
     def _block(self) -> _Block:
+        given = -(-self._most // len(self._devices))
         theirs = gpu_memory.theirs_of(self._most, len(self._devices), shares_places=self._shares_places)
         rooms = []
         for device in self._devices:
             with _there(device):
-                rooms.append(_Room(self._most, theirs))
+                rooms.append(_Room(self._most, given, theirs))
         return _Block(rooms)
 
     def __enter__(self) -> Self:
@@ -213,7 +219,8 @@ class Flight:
     def __exit__(self, *error: object) -> None:
         for lane in self._lanes:
             lane.filled()
-        for block in (*self._free, *self._flying):
+        _wait_for(self._copying)
+        for block in self._blocks:
             for device, room in zip(self._devices, block.rooms, strict=True):
                 with _there(device) as searching:
                     searching.synchronize()
@@ -226,22 +233,25 @@ class Flight:
         answers : uint8[…], takes what the next places are that nobody has asked for, NO_KMER, NEW or SEEN, when
             `answered` says so. Places are asked for with their bases or before; what others are is lost
         """
-        if answers is not None and len(answers):
-            self._asked.append(_Asked(answers, is_locked(answers)))
-        with self._watch.stage("host_to_device"):
+        with on_device(self._devices[0]):
+            if answers is not None and len(answers):
+                self._asked.append(_Asked(answers, is_locked(answers)))
             while len(codes):
-                codes = self._lanes[0].fill(codes, self._threads)
+                with self._watch.stage("host_to_device"):
+                    codes = self._lanes[0].fill(codes, self._threads)
                 if self._lanes[0].is_full:
                     self._pass_on()
-            for lane in self._lanes:
-                lane.filled()
+            with self._watch.stage("host_to_device"):
+                for lane in self._lanes:
+                    lane.filled()
 
     def end(self) -> None:
         """All answers are there then: those of the last places, where no k-mer fits, too."""
-        for _ in range(2):
-            self._pass_on()
-        while self._flying:
-            self._land()
+        with on_device(self._devices[0]):
+            for _ in range(2):
+                self._pass_on()
+            while self._flying:
+                self._land()
         for answers, _ in self._asked:
             answers[...] = NO_KMER
         self._asked.clear()
@@ -259,10 +269,11 @@ class Flight:
         """Send a block on its way."""
         block = self._free.popleft()
         self._flying.append(block)
-        lane.filled()
-        self._total += lane.bases
-        codes = lane.words()
-        lane.came = self._bring(codes, block)
+        with self._watch.stage("host_to_device"):
+            lane.filled()
+            self._total += lane.bases
+            codes = lane.words()
+            lane.came = self._bring(codes, block)
         searched = self._search(block, len(codes))
         if self._asked:
             self._give(block, searched)
@@ -322,16 +333,14 @@ class Flight:
 
     def _land(self) -> None:
         """Wait for what was sent first."""
-        block, copying = self._flying[0], list[Future[None]]()
+        block = self._flying[0]
         with self._watch.stage("kernel"):
             for room in block.rooms:
                 room.copies.synchronize()
         with self._watch.stage("device_to_host"):
-            try:
-                for room in block.rooms:
-                    room.land(self._threads, copying)
-            finally:
-                _wait_for(copying)
+            for room in block.rooms:
+                room.land(self._threads, self._copying)
+            _wait_for(self._copying)
         self._free.append(self._flying.popleft())
         self.answered += block.places
 
