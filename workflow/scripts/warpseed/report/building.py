@@ -92,12 +92,18 @@ def index_build(measurements: Measurements, *, of_all: bool = False) -> list[Blo
         return []
     known = genomes(measurements)
     peaks = _peaks(measurements)
-    rows = [_cells(row, known, peaks) for row in rows_of(built)]
-    heads = [*texts("Tool", "on", "genome", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
+    groups: dict[str, list[list[Cell]]] = {}
+    for row in rows_of(built):
+        title, cells = _cells(row, known, peaks)
+        groups.setdefault(title, []).append(cells)
+    heads = [*texts("Tool", "what is timed"), *map(Cell, ("threads", "repeats", "time"))]
     heads += map(Cell, (_PEAK, "bytes a base", _BESIDE))
+    rows = [cells for group in groups.values() for cells in group]
     kept = [place for place in range(len(heads)) if any(cells[place].text for cells in rows)]
-    kept_rows = [Row([cells[place] for place in kept]) for cells in rows]
-    table = Table([[heads[place] for place in kept]], [Group("", kept_rows)], len(kept))
+    shown_groups = [
+        Group(title, [Row([cells[place] for place in kept]) for cells in group]) for title, group in groups.items()
+    ]
+    table = Table([[heads[place] for place in kept]], shown_groups, len(kept))
     notes = [_NOTE, *(_NOTES_OF[heads[place].text] for place in kept if heads[place].text in _NOTES_OF)]
     return [Heading("Building the index"), Text(" ".join(notes), soft=True), table, *simulated]
 
@@ -142,8 +148,10 @@ def _of_a_tiny_genome(row: Mapping[str, Any], peaks: Mapping[Any, float]) -> flo
     return found[min(found)] if found else math.nan
 
 
-def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peaks: Mapping[Any, float]) -> list[Cell]:
-    """A row: what built which genome on which machine, the stage, and how long it took."""
+def _cells(
+    row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peaks: Mapping[Any, float]
+) -> tuple[str, list[Cell]]:
+    """The machine and the genome, and a row: what built it, the stage, and how long it took."""
     genome = known.get((row["source"], row["machine"]), Genome("", math.nan))
     first = split_parameters(row["parameters"]).get("bases")
     if first:
@@ -151,13 +159,14 @@ def _cells(row: Mapping[str, Any], known: Mapping[tuple[str, str], Genome], peak
         genome, label = Genome(genome.name, float(first)), f"{genome.name}, {part}" if genome.name else part
     else:
         label = genome.label
-    cells = texts(_builder(row), machine_label(row["source"], row["machine"]), label, _WORDS[row["stage"]])
+    title = ": ".join(fact for fact in (machine_label(row["source"], row["machine"]), label) if fact)
+    cells = texts(_builder(row), _WORDS[row["stage"]])
     cells += [Cell(str(row["threads"])), Cell(str(row["repeats"])), Cell(format_seconds(row["median_s"]))]
     peak = peaks.get(tuple(row[key] for key in _MEMORY_KEYS))
     if peak is None:
-        return [*cells, *texts("", "", "")]
+        return title, [*cells, *texts("", "", "")]
     beside = peak - _of_a_tiny_genome(row, peaks)
-    return [*cells, Cell(format_bytes(peak)), *(Cell(_a_base(taken, genome)) for taken in (peak, beside))]
+    return title, [*cells, Cell(format_bytes(peak)), *(Cell(_a_base(taken, genome)) for taken in (peak, beside))]
 
 
 def _a_base(taken: float, genome: Genome) -> str:
