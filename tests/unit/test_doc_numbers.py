@@ -40,7 +40,7 @@ from warpseed.mems import gpu_fast as mem_gpu_fast  # noqa: E402
 from warpseed.one_error import gpu_fast  # noqa: E402
 from warpseed.output import from_device  # noqa: E402
 from warpseed.tree_bitmap import cpu as tree_cpu  # noqa: E402
-from warpseed.tree_bitmap import gpu_direct, gpu_memory, gpu_structures  # noqa: E402
+from warpseed.tree_bitmap import gpu_direct, gpu_flight, gpu_memory, gpu_structures  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 Q, P = (inspect.signature(build.build_index).parameters[name].default for name in ("occ_interval", "sa_interval"))
@@ -173,6 +173,11 @@ NUMBERS: list[tuple[str, str, Any]] = [
         "docs/tree_bitmap.md",
         r"of k-mers so far: (\d+) bytes\s+each, (\d+) when they are counted",
         tuple(_bytes_a_kmer(counting) for counting in (False, True)),
+    ),
+    (
+        "docs/tree_bitmap.md",
+        r"the host (\d+) MB that they copy",
+        round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * gpu_memory.BLOCK_BASES / 1e6),
     ),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),
     (

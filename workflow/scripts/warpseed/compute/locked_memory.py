@@ -18,7 +18,7 @@ import numpy as np
 
 from warpseed.compute.gpu import cupy, current_device, is_of_device
 from warpseed.compute.machine import available_memory
-from warpseed.compute.ranges import on_threads
+from warpseed.compute.ranges import equal_share, on_threads
 from warpseed.errors import say
 
 __all__ = ["is_locked", "locked", "locked_copy"]
@@ -44,8 +44,7 @@ class _Block:
         memory = np.empty(size + _PAGE, np.uint8)  # (NumPy asks for large pages)
         begin = -memory.ctypes.data % _PAGE  # (devices write faster from where a cache line begins)
         memory = memory[begin : begin + size]
-        borders = [size * number // threads for number in range(threads + 1)]
-        on_threads(threads, lambda number: memory[borders[number] : borders[number + 1] : _PAGE].fill(0), threads)
+        on_threads(threads, lambda number: memory[equal_share(size, number, threads)][::_PAGE].fill(0), threads)
         self.size, self.address = size, memory.ctypes.data
         if _lock(self.address, size):
             finalize(self, _unlock, current_device(), self.address, memory).atexit = False

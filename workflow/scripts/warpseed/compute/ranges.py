@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -39,8 +38,8 @@ def steps(begin: int, end: int) -> Iterator[tuple[int, int]]:
 def spans_of(count: int, threads: int, most: int = STEP) -> list[tuple[int, int]]:
     """[0, count) in ranges of at most `most`, as many for each of the threads where there is enough for all."""
     parts = max(1, min(threads * -(-count // (threads * most)), count))
-    borders = [count * part // parts for part in range(parts + 1)]
-    return list(pairwise(borders))
+    shares = (equal_share(count, part, parts) for part in range(parts))
+    return [(share.start, share.stop) for share in shares]
 
 
 def equal_share(count: int, number: int, of: int) -> slice:

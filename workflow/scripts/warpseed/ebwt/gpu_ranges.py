@@ -24,7 +24,7 @@ from warpseed.compute.device_copies import (
 from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import is_locked, locked
-from warpseed.compute.ranges import spans_of
+from warpseed.compute.ranges import equal_share, spans_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.gpu_counts import colours_of
 from warpseed.ebwt.gpu_fast import put_colours, put_last_letters
@@ -150,8 +150,7 @@ def _brought(
 
     def bring(number: int, watch_here: Stopwatch) -> tuple[Letters, np.ndarray]:
         def part_of(values: np.ndarray) -> np.ndarray:
-            first, last = (len(values) * min(end, takers) // takers for end in (number, number + 1))
-            return values[first:last]
+            return values[equal_share(len(values), number, takers)] if number < takers else values[:0]
 
         with marked_on_device(watch_here) as mark:
             part = sent_from_host(Letters(part_of(words.codes), part_of(words.offsets)), threads)
