@@ -129,14 +129,13 @@ def _answer(
     """What each place of a stream is, as `find_seeded` asks."""
     need = Need.of(k, len(codes), len(known), grows=grows)
     passes = gpu_memory.passes_for(devices, need)
+    begun = partial(Flight, devices, need, known, watch=watch, threads=threads, passes=passes, length=len(codes))
 
     def answers_of(number: int) -> np.ndarray:
         require_room(len(codes), f"To search {len(codes):,} places")
         with on_device(devices[0]):
             answers = locked(len(codes), np.uint8, threads)
-        with Flight(
-            devices, need, known, watch=watch, threads=threads, number=number, passes=passes, length=len(codes)
-        ) as flight:
+        with begun(number=number) as flight:
             flight.take(codes, answers)
             flight.end()
         return answers
@@ -155,11 +154,10 @@ def count_kmers(
     of `find_answers`."""
     need = Need.of(k, len(codes), counting=True)
     passes = gpu_memory.passes_for(devices, need)
+    begun = partial(Flight, devices, need, _NONE, watch=watch, threads=threads, passes=passes, length=len(codes))
 
     def counted_in(number: int) -> KmerCounts:
-        with Flight(
-            devices, need, _NONE, watch=watch, threads=threads, number=number, passes=passes, length=len(codes)
-        ) as flight:
+        with begun(number=number) as flight:
             flight.take(codes)
             flight.end()
             return counted_on(devices, flight.kmers, threads, watch)

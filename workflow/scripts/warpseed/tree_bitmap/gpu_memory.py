@@ -18,7 +18,7 @@ IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
 _ORDERED_BYTES = 53
 """Of each k-mer that was counted, for what comes of it: its number, code, turn and count, and what sorting takes."""
-_JOINED_BYTES = 7
+_SHARED_BYTES = 7
 """More of that where several devices share what they have counted."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
@@ -50,7 +50,7 @@ class Need(NamedTuple):
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
         kmers = self.kmers_of(self.parts(devices, passes))
-        ordered = (_ORDERED_BYTES + (_JOINED_BYTES if devices > 1 else 0)) * kmers if self.kept.counting else 0
+        ordered = (_ORDERED_BYTES + (_SHARED_BYTES if devices > 1 else 0)) * kmers if self.kept.counting else 0
         theirs = theirs_of(BLOCK_BASES, devices, shares_places=not self.kept.grows)
         return block_bytes(BLOCK_BASES, theirs) + table_bytes(self.kept, kmers) + ordered
 
