@@ -113,7 +113,7 @@ def copy_late(to: int, of: int, size: int, kind: int, stream: int) -> None:
 def pinned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of all buffers of pinned memory that copies ask for, in values."""
     sizes: list[int] = []
-    give = device.pinned
+    give = device_copies.pinned
     monkeypatch.setattr(device_copies, "pinned", lambda count, dtype: sizes.append(count) or give(count, dtype))
     return sizes
 

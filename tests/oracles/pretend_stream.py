@@ -33,7 +33,7 @@ class _Kernels:
             getattr(self, function.py_func.__name__)(*arguments)
 
     def pack_codes(self, codes, first_word, words, marks) -> None:
-        fours = np.asarray(codes).reshape(-1, 32).astype(np.uint64)
+        fours = np.asarray(codes).view(np.uint8).reshape(-1, 32).astype(np.uint64)
         shifts = np.arange(62, -2, -2, dtype=np.uint64)
         there = slice(first_word, first_word + len(fours))
         words[there] = (np.where(fours < 4, fours, np.uint64(0)) << shifts).sum(axis=1, dtype=np.uint64)
@@ -130,8 +130,8 @@ def _slots_of(table: Any) -> tuple[dict[int, int], Iterator[int]]:
 
 def _is_of(kmers: np.ndarray, part: int, parts: int) -> np.ndarray:
     """Which k-mers are a part's, bool[…]."""
-    hashed = mixed.py_func(kmers.copy())
-    return (hashed >> np.uint64(16) & np.uint64(0xFFFF)) % np.uint64(parts) == np.uint64(part)
+    share = (mixed.py_func(kmers.copy()) >> np.uint64(16)) & np.uint64(0xFFFF)
+    return share * np.uint64(parts) >> np.uint64(16) == np.uint64(part)
 
 
 def _take(table: Any, slot: int, kmer: int, turn: int) -> None:

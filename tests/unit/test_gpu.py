@@ -396,16 +396,6 @@ def test_stages_are_marked_and_waited_for_once(made_up: SimpleNamespace) -> None
     assert watch.seconds == {}
 
 
-def test_pinned_memory_comes_in_few_sizes(made_up: SimpleNamespace) -> None:
-    asked: list[int] = []
-    gpu.cupy().cuda.alloc_pinned_memory = lambda size: asked.append(size) or bytearray(size)
-    for count in (1, 8192, 8193, 100_000, 0):
-        numbers = gpu.pinned(count, np.uint64)
-        numbers[...] = 7
-        assert numbers.shape == (count,) and numbers.dtype == np.uint64 and numbers.flags.writeable
-    assert asked == [1 << 16, 1 << 16, 1 << 17, 1 << 20]
-
-
 def test_two_kernels_of_one_name_are_refused() -> None:
     """The tests of kernels find them by name, and would compile the second one alone."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from oracles import pretend_cupy
 from oracles import tree_bitmap as truth
 from oracles.pretend_cupy import OutOfMemoryError, PretendCupy
 from oracles.pretend_stream import play_table
-from warpseed.compute import device_copies
+from warpseed.compute import host_copies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
@@ -34,7 +32,7 @@ DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
 def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
     """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
-    monkeypatch.setattr(device_copies, "_LEAST_SHARED", 16)
+    monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
     return play_table(monkeypatch, devices=5)
 
 
@@ -233,7 +231,7 @@ def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(MemoryLimitError, match="memory does not suffice"):
         gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
     [flight] = flights
-    assert not any(lane._filling for lane in flight._lanes)
+    assert not any(lane._filling._held for lane in flight._lanes)
     assert all_are_idle(flight)
 
 
@@ -241,7 +239,7 @@ def all_are_idle(flight: Flight) -> bool:
     """Whether all that takes memory was waited for."""
     rooms = [room for block in flight._blocks for room in block.rooms]
     assert len(rooms) == 3 * len(flight.kmers)
-    return all(room.copies.waited for room in rooms) and not flight._copying
+    return all(room.copies.waited for room in rooms) and not flight._copying._held
 
 
 def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,20 +286,22 @@ def test_an_error_of_the_device_has_a_sentence(monkeypatch: pytest.MonkeyPatch, 
 
 def test_copies_that_are_cut_short_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one cannot begin, as no thread can, those before it end before what they copy goes."""
-    begun: list[Future[None]] = []
-    pool = ThreadPoolExecutor(2)
+    made: list[host_copies.HostCopies] = []
+    begun: list[host_copies.HostCopies] = []
+    begin = host_copies.HostCopies.begin
 
-    def submit(function: Any, *given: Any) -> Future[None]:
+    def begin_some(copies: host_copies.HostCopies, *given: Any) -> None:
         if len(begun) == 7:
             raise RuntimeError("can't start new thread")
-        begun.append(pool.submit(lambda: (time.sleep(0.01), function(*given))[1]))
-        return begun[-1]
+        begun.append(copies)
+        begin(copies, *given)
 
-    monkeypatch.setattr(device_copies, "_copying_threads", lambda: SimpleNamespace(submit=submit))
+    noted(monkeypatch, host_copies.HostCopies, "__init__", lambda copies: made.append(copies))
+    monkeypatch.setattr(host_copies.HostCopies, "begin", begin_some)
     with pytest.raises(RuntimeError, match="new thread"):
         gpu.find_answers(stream(), K, threads=3, watch=Stopwatch())
-    assert len(begun) == 7 and all(each.done() for each in begun)
-    pool.shutdown()
+    assert len(begun) == 7 and set(map(id, begun)) <= set(map(id, made))
+    assert not any(copies._held for copies in made)
 
 
 def test_seconds_are_those_of_stages() -> None:

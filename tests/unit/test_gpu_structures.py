@@ -23,8 +23,8 @@ CELEGANS = 100_286_076
         (Kept(31), CELEGANS, False),
         (Kept(9), 1 << 15, False),
         (Kept(9), 1 << 17, True),
-        (Kept(9, counting=True), 1 << 17, False),
-        (Kept(9, counting=True), 1 << 18, True),
+        (Kept(9, counting=True), 1 << 16, False),
+        (Kept(9, counting=True), 1 << 17, True),
         (Kept(15, grows=False), CELEGANS, True),
         (Kept(15, grows=False), 100_000, False),
         (Kept(31, grows=False), 0, False),
@@ -64,7 +64,7 @@ def test_passes_never_take_more_than_the_whole() -> None:
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 @pytest.mark.parametrize("grows", [False, True])
 def test_each_place_of_a_stretch_is_looked_at(monkeypatch: pytest.MonkeyPatch, parts: int, grows: bool) -> None:
-    """By a thread of its own, or, where parts are many, by one for as many places as there are parts."""
+    """By a thread of its own, or, where k-mers have parts, by one for some places of each part."""
     launched: list[tuple[str, int]] = []
     play_table(monkeypatch)
     structure = structure_for(Kept(31, grows), 100)
@@ -72,4 +72,5 @@ def test_each_place_of_a_stretch_is_looked_at(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setattr(gpu_structures, "launch", noted)
     structure.insert(None, gpu_structures.Stretch(7, 1007, 0, parts), None)  # type: ignore[arg-type]
     plain = ("insert_kmers" if grows else "look_up_kmers", 1000)
-    assert launched == [plain if parts < 3 or not grows else ("insert_kmers_of_part", -(-1000 // parts))]
+    queued = ("insert_kmers_of_part", -(-1000 // (4 * parts)))
+    assert launched == [plain if parts == 1 or not grows else queued]

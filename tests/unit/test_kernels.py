@@ -178,7 +178,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "match_edits_in_queues": edits,
         "match_naively": (*chunk, rows, MatchBuffer(words, words)),
         "match_by_shuffle": (*chunk, (2, 16), MatchBuffer(words, words)),
-        "pack_codes": (words.view(np.uint8), 0, words, words),
+        "pack_codes": (words, 0, words, words),
         "insert_kmers": (stream, block, stretch, words.view(np.uint8)),
         "insert_kmers_of_part": (stream, block, stretch, words.view(np.uint8)),
         "insert_known": (stream, words, 0, 1),

@@ -16,6 +16,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles.pretend_gpu import install
 from warpseed.compute import locked_memory
 from warpseed.compute.locked_memory import is_locked, locked, locked_copy
+from warpseed.errors import MemoryLimitError
 
 LEAST = 1 << 20
 DRIVER_ERROR = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda.api.runtime"})
@@ -65,6 +66,36 @@ def locks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locks]:
 
 def drawn(seed: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 1 << 62, count, np.uint64)
+
+
+def test_pinned_memory_comes_in_few_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, _ = install(monkeypatch, None)
+    asked: list[int] = []
+    package.cuda.alloc_pinned_memory = lambda size: asked.append(size) or bytearray(size)
+    for count in (1, 8192, 8193, 100_000, 0):
+        numbers = locked_memory.pinned(count, np.uint64)
+        numbers[...] = 7
+        assert numbers.shape == (count,) and numbers.dtype == np.uint64 and numbers.flags.writeable
+    assert asked == [1 << 16, 1 << 16, 1 << 17, 1 << 20]
+
+
+def test_room_is_required_where_memory_is_new(locks: Locks) -> None:
+    """Not of what waits; and nothing is taken where there is too little."""
+    asked: list[int] = []
+
+    def refuse() -> None:
+        raise MemoryLimitError("too little")
+
+    held = locked(2 * LEAST, np.uint8, require=lambda: asked.append(1))
+    assert asked == [1]
+    locked(10, np.uint8, require=lambda: asked.append(2))
+    assert asked == [1, 2]
+    del held
+    locked(2 * LEAST, np.uint8, require=refuse)
+    for count in (10, 40 * LEAST):
+        with pytest.raises(MemoryLimitError):
+            locked(count, np.uint8, require=refuse)
+    assert locks.made == 1
 
 
 @pytest.mark.parametrize("threads", [1, 3])

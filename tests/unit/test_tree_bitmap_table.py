@@ -13,29 +13,34 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
 from oracles.lockstep import run_kernel
+from warpseed.compute import warp
 from warpseed.tree_bitmap import gpu_fast as kernels
 from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
 from warpseed.tree_bitmap.slots import EMPTY
 
 BLOCK = 8
+WARPS = 64
+"""Threads of a block of two warps."""
 
 
-def launched(kernel: Any, threads: int, *arguments: Any) -> None:
+def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> None:
     functions = (
         kernels.kmer_in,
         kernels._claim,
         kernels._insert,
+        kernels._add_taken,
         kernels._count_taken,
         kernels._set_filter,
         kernels._is_held,
+        warp.lanes_before,
     )
-    run_kernel((kernels,), functions, (kernel, threads, BLOCK), *arguments)
+    run_kernel((kernels, warp), functions, (kernel, threads, block), *arguments)
 
 
 def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: np.ndarray) -> None:
     """Insert the k-mers of a part from a queue."""
-    threads = -(-(stretch.last - stretch.first) // stretch.parts)
-    launched(kernels.insert_kmers_of_part, threads, table, block, stretch, answers)
+    threads = -(-(stretch.last - stretch.first) // (kernels.PLACES_A_PART * stretch.parts))
+    launched(kernels.insert_kmers_of_part, threads, table, block, stretch, answers, block=WARPS)
 
 
 def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
@@ -53,7 +58,7 @@ def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
     for size in [*sizes, len(padded) // 32 - sum(sizes)]:
         words, marks = np.full((2, size + 3), 0xABAB_ABAB_ABAB_ABAB, np.uint64)
         words[0], marks[0] = carried
-        launched(kernels.pack_codes, size, padded[first : first + 32 * size], 1, words, marks)
+        launched(kernels.pack_codes, size, padded[first : first + 32 * size].view(np.uint64), 1, words, marks)
         blocks.append(PackedBlock(words, marks, first - 32))
         first, carried = first + 32 * size, (words[size], marks[size])
     return blocks
@@ -180,14 +185,29 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     assert int(large.counts.sum()) == 2 * 56
 
 
+def of_many_warps() -> list[tuple[str, list[int], int]]:
+    """Streams of more places than a block of two warps takes, of two parts."""
+    draw = random.Random(12)
+    some = [draw.randrange(4) for _ in range(1200)]
+    return [
+        ("many", some, 30),
+        ("repeat of many", [*some[:150], *some[:150], 4, *some[:300]], 12),
+        ("few bases", [draw.choice([0, 4, 4]) for _ in range(700)], 3),
+        ("homopolymer of many", [1] * 1100, 29),
+    ]
+
+
+QUEUED = [*streams(), *of_many_warps()]
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 40])
-@pytest.mark.parametrize(("codes", "k"), [case[1:] for case in streams()], ids=[case[0] for case in streams()])
+@pytest.mark.parametrize(("codes", "k"), [case[1:] for case in QUEUED], ids=[case[0] for case in QUEUED])
 def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -> None:
     """Of each part, in two stretches, of which some places are no k-mer's; also of a part that nearly all are of."""
     places = len(codes) - k + 1
     (block,) = blocks_of(codes, [])
-    for part in range(min(parts, 7)):
-        plain, queued = table_of(k, 92), table_of(k, 92)
+    for part in range(min(parts, 4)):
+        plain, queued = (table_of(k, 2 * len(codes)) for _ in range(2))
         answers = np.full((2, places), truth.NEW, np.uint8)
         for first, last in ((0, places // 3), (places // 3, places)):
             stretch = Stretch(first, last, part, parts)

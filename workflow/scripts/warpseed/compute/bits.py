@@ -14,6 +14,7 @@ from warpseed.compute.compiled import int64, scalar, uint64
 __all__ = [
     "fetch_word",
     "first_slot",
+    "joined_bases",
     "mismatch_bits",
     "mixed",
     "prefix_mask",
@@ -30,11 +31,17 @@ _ODD = np.uint64(0xD6E8FEB86659FD93)
 
 
 @scalar
+def joined_bases(word, behind, first):
+    """The 32 bases from one of a word's on, uint64 below 32, which end in the word behind it."""
+    shift = first << uint64(1)
+    return (word << shift) | ((behind >> uint64(1)) >> (uint64(63) - shift))
+
+
+@scalar
 def fetch_word(words, position):
     """The 32 bases from `position` on; reads `words[position // 32]` and the one behind it."""
     word = uint64(position) >> uint64(5)
-    shift = (uint64(position) & uint64(31)) << uint64(1)
-    return (words[word] << shift) | ((words[word + uint64(1)] >> uint64(1)) >> (uint64(63) - shift))
+    return joined_bases(words[word], words[word + uint64(1)], uint64(position) & uint64(31))
 
 
 @scalar

@@ -23,18 +23,15 @@ from warpseed.compute.gpu import (
     device_count,
     device_errors,
     kept_stream,
-    pinned,
     synchronize,
     to_device,
 )
-from warpseed.compute.locked_memory import is_locked
+from warpseed.compute.locked_memory import is_locked, pinned
 from warpseed.compute.pipeline import wanted_by_this_thread
-from warpseed.compute.ranges import spans_of
 from warpseed.compute.stopwatch import Stopwatch
 
 __all__ = [
     "LEAST_LOCKED",
-    "begin_copy",
     "copied_from_host",
     "copied_to_device",
     "copied_to_host",
@@ -49,8 +46,6 @@ _PIECE = 1 << 22
 """Bytes that a thread copies at a time; an array of no more is copied at once."""
 LEAST_LOCKED = 1 << 22
 """Bytes up to which a copy by the driver takes no longer than one to memory that is locked."""
-_LEAST_SHARED = 1 << 19
-"""Bytes that a thread copies at least where others do, too: to ask it takes some hundredth of a millisecond."""
 _MOST_COPYING = 8
 """Threads that copy to or from one device."""
 _Pair: TypeAlias = "tuple[np.ndarray, Any]"
@@ -157,19 +152,6 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
 def wait_for_sent() -> None:
     """Let this thread's stream wait until all that `sent_to_host` has begun on the current device is done."""
     cupy().cuda.get_current_stream().wait_event(kept_stream("copies").record())
-
-
-def begin_copy(out: np.ndarray, value: np.ndarray, threads: int, copying: list[Future[None]]) -> None:
-    """Copy an array of the host to another of the same shape and type, a large one by several threads.
-
-    copying : takes what is to be waited for, each part known at once, whatever interrupts the next
-    """
-    workers = min(threads, value.nbytes // _LEAST_SHARED)
-    if workers < 2:
-        np.copyto(out, value)
-        return
-    for first, last in spans_of(len(value), workers, len(value)):
-        copying.append(_copying_threads().submit(np.copyto, out[first:last], value[first:last]))
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.device_sums import borders_of
-from warpseed.compute.gpu import cuda, cupy, kernel, launch, pinned
+from warpseed.compute.gpu import cuda, cupy, kernel, launch
+from warpseed.compute.locked_memory import pinned
 from warpseed.compute.warp import BLOCK, LANES, LANES_BITS, warp_places
 
 __all__ = ["EIGHT", "count_flags", "eight_at", "places_of", "put_places", "whole_words"]

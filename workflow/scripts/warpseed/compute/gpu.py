@@ -56,7 +56,6 @@ __all__ = [
     "multiprocessors",
     "on_device",
     "on_own_stream",
-    "pinned",
     "release",
     "require_gpu",
     "require_visible",
@@ -74,9 +73,6 @@ kernels: dict[str, Any] = {}
 
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
-
-_LEAST_PINNED = 16
-"""Bits of the smallest piece of pinned memory."""
 
 _initialising = threading.RLock()
 
@@ -233,13 +229,30 @@ def require_visible(number: int) -> None:
         raise DeviceError(f"GPU {number} was asked for, but {visible} are visible, which have the numbers from 0 on.")
 
 
+_here = threading.local()
+"""`device` is the one that a thread is on by `on_device`: to come there again takes it no time."""
+
+
 @contextmanager
 def on_device(number: int) -> Iterator[None]:
     """Make one of the visible GPUs the current one of this thread, and its errors ours (see `device_errors`)."""
-    require_visible(number)
-    with device_errors(), cupy().cuda.Device(number), cuda.gpus[number]:
-        _defer_cleanup_at_exit(number)
+    with device_errors():
+        if getattr(_here, "device", None) == number == current_device():
+            yield
+        else:
+            require_visible(number)
+            with cupy().cuda.Device(number), cuda.gpus[number], _noted(number):
+                yield
+
+
+@contextmanager
+def _noted(device: int) -> Iterator[None]:
+    _defer_cleanup_at_exit(device)
+    before, _here.device = getattr(_here, "device", None), device
+    try:
         yield
+    finally:
+        _here.device = before
 
 
 @cache
@@ -331,19 +344,6 @@ def give_back_memory() -> None:
 def in_rows(array: Any, row_type: np.dtype) -> Any:
     """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel: CuPy has no such arrays."""
     return cuda.as_cuda_array(array, sync=False).view(row_type)
-
-
-def pinned(count: int, dtype: Any) -> np.ndarray:
-    """An array on the host, not initialised, in memory that devices copy from and to at full speed.
-
-    The memory is kept for later arrays when nobody holds this one or a part of it. Sizes are powers of two, so that
-    there are few.
-    """
-    size = count * np.dtype(dtype).itemsize
-    if not size:
-        return np.empty(0, dtype)
-    memory = cupy().cuda.alloc_pinned_memory(1 << max(_LEAST_PINNED, (size - 1).bit_length()))
-    return np.frombuffer(memory, dtype, count)
 
 
 def to_device(value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Instructions that Python has no word for: bits counted, words at any byte or that threads share, prefetch, as LLVM's.
+"""Instructions that Python has no word for: bits counted, words at any byte or that threads share, prefetch, as LLVM's;
+and calls of the C library.
 
 `popcount`, `leading_zeros` and `trailing_zeros` are for both targets, of which each has an instruction for the first
 two; the others are for CPU code only.
@@ -10,7 +11,21 @@ from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
 
-__all__ = ["atomic_xor", "leading_zeros", "load_word", "popcount", "prefetch", "store_word", "trailing_zeros"]
+__all__ = [
+    "add_at",
+    "atomic_xor",
+    "copy_bytes",
+    "leading_zeros",
+    "load_word",
+    "popcount",
+    "prefetch",
+    "read_words",
+    "store_word",
+    "trailing_zeros",
+    "write_words",
+]
+
+_I64 = ir.IntType(64)
 
 
 @intrinsic
@@ -114,3 +129,57 @@ leading_zeros = intrinsic(_count_zeros("ctlz"))
 """Zero bits of a uint64 above its highest one, as int64; 64 where there is none."""
 trailing_zeros = intrinsic(_count_zeros("cttz"))
 """Zero bits of a uint64 below its lowest one, as int64; 64 where there is none."""
+
+
+@intrinsic
+def add_at(typing_context, address, value):
+    """Add to the uint64 at an address, while other threads may; returns what was there. What a thread wrote before is
+    seen by one that comes later."""
+    if not address == value == types.uint64:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        place = builder.inttoptr(arguments[0], _I64.as_pointer())
+        return builder.atomic_rmw("add", place, arguments[1], "seq_cst")
+
+    return types.uint64(address, value), codegen
+
+
+@intrinsic
+def copy_bytes(typing_context, to, of, size):
+    """Copy so many bytes from an address to another, as memcpy(3)."""
+    if not to == of == size == types.uint64:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64] * 3), "memcpy")
+        builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    return types.void(to, of, size), codegen
+
+
+def _call_on_words(name: str):
+    """What makes a call of read(2) or write(2) with a file's number and all bytes of an array, uint64[n]."""
+
+    def definition(typing_context, descriptor, words):
+        if not (isinstance(words, types.Array) and words.dtype == types.uint64 and descriptor == types.int64):
+            return None
+
+        def codegen(context, builder, signature, arguments):
+            held = cgutils.create_struct_proxy(signature.args[1])(context, builder, value=arguments[1])
+            size = builder.mul(held.nitems, _I64(8))
+            called = ir.FunctionType(_I64, [ir.IntType(32), _I64, _I64])
+            function = cgutils.get_or_insert_function(builder.module, called, name)
+            number = builder.trunc(arguments[0], ir.IntType(32))
+            return builder.call(function, [number, builder.ptrtoint(held.data, _I64), size])
+
+        return types.int64(descriptor, words), codegen
+
+    return definition
+
+
+read_words = intrinsic(_call_on_words("read"))
+"""Read an open file, by its number, int64, into an array, uint64[n]: bytes, int64; 0 at its end, -1 where it fails."""
+write_words = intrinsic(_call_on_words("write"))
+"""Write an array, uint64[n], to an open file, by its number, int64: bytes, int64; -1 where it fails."""

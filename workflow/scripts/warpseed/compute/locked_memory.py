@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 from weakref import finalize
@@ -21,7 +22,7 @@ from warpseed.compute.machine import available_memory
 from warpseed.compute.ranges import equal_share, on_threads
 from warpseed.errors import say
 
-__all__ = ["is_locked", "locked", "locked_copy"]
+__all__ = ["is_locked", "locked", "locked_copy", "pinned"]
 
 _LEAST = 1 << 25
 """Bytes up to which memory is the system's, which then has it at hand; what is larger has pages of its own."""
@@ -30,6 +31,8 @@ _STEPS = 8
 _SPARE = 4
 """Memory that waits serves what takes this part of it less."""
 _PAGE = 4096
+_LEAST_PINNED = 16
+"""Bits of the smallest piece of pinned memory."""
 _PORTABLE = 1
 """For all devices (cudaHostRegisterPortable)."""
 
@@ -109,18 +112,28 @@ def _most_waiting() -> int:
 os.register_at_fork(before=_waiting.clear)
 
 
-def locked(count: int, dtype: Any, threads: int = 1, least: int | None = None) -> np.ndarray:
+def locked(
+    count: int,
+    dtype: Any,
+    threads: int = 1,
+    least: int | None = None,
+    require: Callable[[], None] | None = None,
+) -> np.ndarray:
     """An array on the host, [count], not initialised, that devices copy to at full speed where it is large.
 
     Parameters
     ----------
     threads : CPU threads that touch memory where it is new
     least : bytes up to which memory is the system's; none for those up to which that has it at hand
+    require : called before memory is taken that does not wait here: raises an error where there is too little
     """
     size = count * np.dtype(dtype).itemsize
-    if size <= (_LEAST if least is None else least):
+    block = None if (is_small := size <= (_LEAST if least is None else least)) else _waiting_block(size)
+    if block is None and require is not None:
+        require()
+    if is_small:
         return np.empty(count, dtype)
-    return np.asarray(_Lent(_waiting_block(size) or _new_block(size, threads)))[:size].view(dtype)
+    return np.asarray(_Lent(block or _new_block(size, threads)))[:size].view(dtype)
 
 
 def locked_copy(value: Any, threads: int = 1) -> Any:
@@ -157,3 +170,16 @@ def _new_block(size: int, threads: int) -> _Block:
     _give_back(size)
     step = max(_PAGE, (1 << (size.bit_length() - 1)) // _STEPS)
     return _Block(-(-size // step) * step, max(1, threads))
+
+
+def pinned(count: int, dtype: Any) -> np.ndarray:
+    """An array on the host, not initialised, in memory that devices copy from and to at full speed.
+
+    The memory is kept for later arrays when nobody holds this one or a part of it. Sizes are powers of two, so that
+    there are few.
+    """
+    size = count * np.dtype(dtype).itemsize
+    if not size:
+        return np.empty(0, dtype)
+    memory = cupy().cuda.alloc_pinned_memory(1 << max(_LEAST_PINNED, (size - 1).bit_length()))
+    return np.frombuffer(memory, dtype, count)

@@ -13,8 +13,8 @@ from warpseed.compute.device_batches import run_batches, share_of
 from warpseed.compute.device_copies import copied_to_host, sent_from_host
 from warpseed.compute.device_marks import marked_on_device
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
-from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, pinned, synchronize
-from warpseed.compute.locked_memory import locked
+from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, synchronize
+from warpseed.compute.locked_memory import locked, pinned
 from warpseed.compute.ranges import borders_of
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch

@@ -130,11 +130,11 @@ def _answer(
     need = Need.of(k, len(codes), len(known), grows=grows)
     passes = gpu_memory.passes_for(devices, need)
     begun = partial(Flight, devices, need, known, watch=watch, threads=threads, passes=passes, length=len(codes))
+    room = partial(require_room, len(codes), f"To search {len(codes):,} places")
 
     def answers_of(number: int) -> np.ndarray:
-        require_room(len(codes), f"To search {len(codes):,} places")
         with on_device(devices[0]):
-            answers = locked(len(codes), np.uint8, threads)
+            answers = locked(len(codes), np.uint8, threads, require=room)
         with begun(number=number) as flight:
             flight.take(codes, answers)
             flight.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,9 +47,10 @@ def counted_on(devices: Sequence[int], kmers: Sequence[DeviceKmers], threads: in
 
     counted = take_step(devices, order, watch)
     total = sum(len(codes) for codes, _, _ in counted)
-    require_room(3 * 8 * total, f"To take {total:,} counted {kmers[0].k}-mers", "use the CPU")
+    what = f"To take {total:,} counted {kmers[0].k}-mers"
+    rooms = [partial(require_room, 8 * columns * total, what, "use the CPU") for columns in (3, 2, 1)]
     with on_device(devices[0]):
-        columns = [locked(total, np.uint64, threads) for _ in range(3)]
+        columns = [locked(total, np.uint64, threads, require=room) for room in rooms]
     cuts = _cuts(devices, [turns for _, turns, _ in counted])
     firsts = borders_of(np.diff(cuts).sum(axis=0))
 

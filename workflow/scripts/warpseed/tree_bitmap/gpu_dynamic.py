@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch, on_device, pinned, synchronize, to_device
+from warpseed.compute.gpu import argsort, cupy, launch, on_device, synchronize, to_device
+from warpseed.compute.locked_memory import pinned
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.dynamic import LANES, Event, Events, How, Matcher
 from warpseed.tree_bitmap.gpu_paper import BLOCK, MatchBuffer, match_by_shuffle, match_naively

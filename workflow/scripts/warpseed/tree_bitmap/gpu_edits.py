@@ -179,7 +179,7 @@ def _look_up(padded: Any, near: Neighbourhood, found: Any) -> None:
     """The distances at as many places as `found` has: those of bases on the device, whole words of them, of which the
     first is that before the places."""
     words, marks = (cupy().zeros(len(padded) // BASES_A_WORD + 1, np.uint64) for _ in range(2))
-    launch(pack_codes, len(words), _BLOCK, padded, 0, words, marks)
+    launch(pack_codes, len(words), _BLOCK, padded.view(np.uint64), 0, words, marks)
     launch(look_up_places, len(found), _BLOCK, near, words, marks, len(found), found)
 
 

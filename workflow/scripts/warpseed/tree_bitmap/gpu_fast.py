@@ -12,16 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warpseed.compute.bits import fetch_word, first_slot, mixed, prefix_mask
+from warpseed.compute.bits import fetch_word, first_slot, joined_bases, mixed, prefix_mask
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
-from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER, SEEN
+from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
 __all__ = [
     "BLOCK",
     "KNOWN",
+    "PLACES_A_PART",
     "SLOTS_A_BUCKET",
     "KmerTable",
     "PackedBlock",
@@ -41,7 +43,13 @@ KNOWN = np.uint64(0)
 BLOCK = 256
 """Threads of a block."""
 _QUEUED = 2 * BLOCK
-"""K-mers that a block's queue has room for: what a step leaves, less than one a thread, and those of the next step."""
+"""K-mers that the queues of a block's warps have room for: what a step leaves, less than one a lane, and those of the
+next step."""
+_EIGHTS_A_WORD = BASES_A_WORD // 8
+PLACES_A_PART = 4
+"""Places that a thread looks at for each part, where k-mers are queued: of more, fewer lanes are idle in the end."""
+_HIGH_BITS = np.uint64(0xFCFC_FCFC_FCFC_FCFC)
+"""Of eight codes, none of which a base has."""
 SLOTS_A_BUCKET = 2
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
 
@@ -83,19 +91,34 @@ class Stretch(NamedTuple):
     """k-mers are dealt out by their hash to so many parts, and only those of one are searched"""
 
 
+@scalar
+def _brought_together(eight):
+    """The two low bits of eight bytes, whose others are 0, beside each other, those of the lowest byte on top."""
+    eight = ((eight << uint64(2)) | (eight >> uint64(8))) & uint64(0x000F_000F_000F_000F)
+    eight = ((eight << uint64(4)) | (eight >> uint64(16))) & uint64(0x0000_00FF_0000_00FF)
+    return ((eight << uint64(8)) | (eight >> uint64(32))) & uint64(0xFFFF)
+
+
 @kernel
 def pack_codes(codes, first_word, words, marks):
-    """A thread packs 32 bases of codes, uint8[32·n], of which those above 3 are no base, behind `first_word` words."""
+    """A thread packs 32 bases behind `first_word` words.
+
+    codes : uint64[4·n], eight bytes each, the first one lowest, of which those above 3 are no base
+    """
     word = cuda.grid(1)
-    if word * BASES_A_WORD >= codes.shape[0]:
+    if word * _EIGHTS_A_WORD >= codes.shape[0]:
         return
     bases = uint64(0)
     unknown = uint64(0)
-    for j in range(BASES_A_WORD):
-        code = uint64(codes[word * BASES_A_WORD + j])
-        is_base = code < uint64(NO_BASE)
-        bases = (bases << uint64(2)) | (code if is_base else uint64(0))
-        unknown = (unknown << uint64(2)) | (uint64(0) if is_base else uint64(1))
+    for j in range(_EIGHTS_A_WORD):
+        eight = codes[word * _EIGHTS_A_WORD + j]
+        high = eight & _HIGH_BITS
+        # Its top bit says of each byte whether any bit of it is set.
+        high |= (high & uint64(0x7F7F_7F7F_7F7F_7F7F)) + uint64(0x7F7F_7F7F_7F7F_7F7F)
+        no_base = (high >> uint64(7)) & uint64(0x0101_0101_0101_0101)
+        eight &= ~(_HIGH_BITS | no_base | (no_base << uint64(1)))
+        bases = (bases << uint64(16)) | _brought_together(eight)
+        unknown = (unknown << uint64(16)) | _brought_together(no_base)
     words[first_word + word] = bases
     marks[first_word + word] = unknown
 
@@ -109,7 +132,8 @@ def _first_slot(kmer, slots):
 @scalar
 def is_of_part(kmer, part, parts):
     """Whether a k-mer is one of a part's."""
-    return parts == 1 or int64((mixed(kmer) >> uint64(16)) & uint64(0xFFFF)) % int64(parts) == int64(part)
+    share = (uint32(mixed(kmer) >> uint64(16)) & uint32(0xFFFF)) * uint32(parts)
+    return parts == 1 or int64(share >> uint32(16)) == int64(part)
 
 
 @scalar
@@ -173,10 +197,24 @@ def _is_held(table, kmer):
 
 @scalar
 def _count_taken(table, is_new):
-    """Add the slots that the threads of a block took; all of them come here."""
+    """Add the slots that the threads of a block took, one at most each; all of them come here."""
     taken = cuda.syncthreads_count(int32(is_new))
     if cuda.threadIdx.x == 0 and taken:
         cuda.atomic.add(table.used, 0, uint64(taken))
+
+
+@scalar
+def _add_taken(table, taken):
+    """Add the slots that each thread of a block took; all of them come here."""
+    held = cuda.shared.array(1, int32)
+    if cuda.threadIdx.x == 0:
+        held[0] = int32(0)
+    cuda.syncthreads()
+    if taken:
+        cuda.atomic.add(held, 0, int32(taken))
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and held[0]:
+        cuda.atomic.add(table.used, 0, uint64(held[0]))
 
 
 @scalar
@@ -212,45 +250,49 @@ def insert_kmers(table, block, stretch, answers):
 
 @kernel
 def insert_kmers_of_part(table, block, stretch, answers):
-    """What `insert_kmers` does, where parts are many: a block of threads, BLOCK at most, looks at as many times more
-    places, and queues the k-mers of its part in 8 kB of shared memory, so that each of its threads has one when they go
-    to the table. It takes a thread for as many places as there are parts."""
+    """What `insert_kmers` does, where k-mers have parts: a warp looks at 32 places after the other, and queues the
+    k-mers of its part, so that each of its lanes has one when they go to the table. A thread takes PLACES_A_PART places
+    for each part; a block has BLOCK threads at most, and 8 kB of shared memory."""
     kmers = cuda.shared.array(_QUEUED, uint64)
     turns = cuda.shared.array(_QUEUED, uint64)
-    queued = cuda.shared.array(1, int32)
-    me, threads, parts = int64(cuda.threadIdx.x), int64(cuda.blockDim.x), int64(stretch.parts)
-    if me == 0:
-        queued[0] = int32(0)
-    first = int64(stretch.first) + int64(cuda.blockIdx.x) * threads * parts
-    new = int32(0)
-    for step in range(parts):
-        cuda.syncthreads()
-        place = first + int64(step) * threads + me
+    me = int64(cuda.threadIdx.x)
+    lane = me & int64(LANES - 1)
+    queue, queued, new = int64(2) * (me - lane), int64(0), int64(0)
+    places = int64(stretch.parts) * int64(PLACES_A_PART)
+    place = int64(stretch.first) + (int64(cuda.grid(1)) - lane) * places + lane
+    here = place - int64(block.first)
+    # A lane's next place is 32 behind: it begins at the same base of the next word.
+    word, base, unwanted = here >> int64(5), uint64(here & int64(31)), uint64(int64(64) - int64(2) * int64(table.k))
+    bases, marks = uint64(0), uint64(0)
+    if place < stretch.last:
+        bases, marks = block.words[word], block.marks[word]
+    for _ in range(places):
+        kmer, is_mine = uint64(0), False
         if place < stretch.last:
-            kmer, known = kmer_in(block, place, table.k)
+            word += int64(1)
+            bases_behind, marks_behind = block.words[word], block.marks[word]
+            kmer = joined_bases(bases, bases_behind, base) >> unwanted
+            known = joined_bases(marks, marks_behind, base) >> unwanted == uint64(0)
+            bases, marks = bases_behind, marks_behind
             if not known:
                 answers[place - stretch.first] = NO_KMER
-            elif is_of_part(kmer, stretch.part, parts):
-                last = cuda.atomic.add(queued, 0, int32(1))
-                kmers[last] = kmer
-                turns[last] = uint64(place) + uint64(1)
-        cuda.syncthreads()
-        left = int64(queued[0])
-        cuda.syncthreads()  # (all have read it)
-        while left >= threads or (left > 0 and int64(step) + int64(1) == parts):
-            end = left
-            left = max(end - threads, int64(0))
-            mine = left + me
-            if mine < end and _insert(table, kmers[mine], turns[mine], stretch.first, answers):
-                new += int32(1)
-        if me == 0:
-            queued[0] = int32(left)
-    cuda.syncthreads()
-    if new:
-        cuda.atomic.add(queued, 0, new)
-    cuda.syncthreads()
-    if me == 0 and queued[0]:
-        cuda.atomic.add(table.used, 0, uint64(queued[0]))
+            is_mine = known and is_of_part(kmer, stretch.part, stretch.parts)
+        lanes = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
+        if is_mine:
+            last = queue + queued + int64(lanes_before(lanes, lane))
+            kmers[last] = kmer
+            turns[last] = uint64(place) + uint64(1)
+        queued += int64(cuda.popc(lanes))
+        cuda.syncwarp()
+        if queued >= int64(LANES):
+            queued -= int64(LANES)
+            mine = queue + queued + lane
+            new += int64(_insert(table, kmers[mine], turns[mine], stretch.first, answers))
+            cuda.syncwarp()
+        place += int64(LANES)
+    if lane < queued:
+        new += int64(_insert(table, kmers[queue + lane], turns[queue + lane], stretch.first, answers))
+    _add_taken(table, new)
 
 
 @kernel

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +16,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from warpseed.compute.device_copies import begin_copy, from_device
-from warpseed.compute.gpu import cupy, kept_stream, on_device, pinned
-from warpseed.compute.locked_memory import is_locked
+from warpseed.compute.device_copies import from_device
+from warpseed.compute.gpu import cupy, kept_stream, on_device
+from warpseed.compute.host_copies import HostCopies
+from warpseed.compute.locked_memory import is_locked, pinned
 from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
@@ -86,10 +86,10 @@ class _Room:
             self._landing.append((asked.answers, to))
         self.answers[first : first + count].get(stream=self.copies, out=to, blocking=False)
 
-    def land(self, threads: int, copying: list[Future[None]]) -> None:
-        """Bring what came to where it belongs; `copying` takes what is to be waited for."""
+    def land(self, copies: HostCopies, threads: int) -> None:
+        """Begin to bring what came to where it belongs."""
         while self._landing:
-            begin_copy(*self._landing.pop(), threads, copying)
+            copies.begin(*self._landing.pop(), threads)
 
 
 class _Lane:
@@ -102,7 +102,7 @@ class _Lane:
         self.bases = 0
         self.came: list[Any] = []
         """what comes when devices have taken them"""
-        self._filling: list[Future[None]] = []
+        self._filling = HostCopies()
 
     @property
     def is_full(self) -> bool:
@@ -114,13 +114,13 @@ class _Lane:
         while self.came:
             self.came.pop().synchronize()
         taken = codes[: self.size - self.bases]
-        begin_copy(self.codes[self.bases : self.bases + len(taken)], taken, threads, self._filling)
+        self._filling.begin(self.codes[self.bases : self.bases + len(taken)], taken, threads)
         self.bases += len(taken)
         return codes[len(taken) :]
 
     def filled(self) -> None:
         """Wait for all that was taken."""
-        _wait_for(self._filling)
+        self._filling.wait()
 
     def words(self) -> np.ndarray:
         """The bases that were taken, in whole words; there are none then."""
@@ -197,7 +197,7 @@ class Flight:
         """what goes next"""
         self._blocks = [self._block() for _ in range(IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[_Block]()
-        self._copying: list[Future[None]] = []
+        self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""
         self._asked: deque[_Asked] = deque()
         self._total = 0
@@ -219,7 +219,7 @@ class Flight:
     def __exit__(self, *error: object) -> None:
         for lane in self._lanes:
             lane.filled()
-        _wait_for(self._copying)
+        self._copying.wait()
         for block in self._blocks:
             for device, room in zip(self._devices, block.rooms, strict=True):
                 with _there(device) as searching:
@@ -339,8 +339,8 @@ class Flight:
                 room.copies.synchronize()
         with self._watch.stage("device_to_host"):
             for room in block.rooms:
-                room.land(self._threads, self._copying)
-            _wait_for(self._copying)
+                room.land(self._copying, self._threads)
+            self._copying.wait()
         self._free.append(self._flying.popleft())
         self.answered += block.places
 
@@ -351,13 +351,6 @@ class Flight:
 
 def _whole_words(bases: int) -> int:
     return -(-bases // BASES_A_WORD) * BASES_A_WORD
-
-
-def _wait_for(copying: list[Future[None]]) -> None:
-    """Wait for copies, all of them, and tell of one that has failed."""
-    wait(copying)
-    while copying:
-        copying.pop().result()
 
 
 @contextmanager

@@ -53,9 +53,8 @@ def _answers(codes: Any, k: int, known: np.ndarray, grows: bool, device: int) ->
     answers = xp.zeros(len(codes), xp.uint8)
     for first in range(0, len(codes), gpu_memory.BLOCK_BASES):
         block = codes[first : first + gpu_memory.BLOCK_BASES]
-        padded = xp.full(-(-len(block) // BASES_A_WORD) * BASES_A_WORD, NO_BASE, xp.uint8)
-        padded[: len(block)] = block
-        kmers.append(padded)
+        missing = -len(block) % BASES_A_WORD
+        kmers.append(xp.concatenate([block, xp.full(missing, NO_BASE, xp.uint8)]) if missing else block)
         given += kmers.search(answers[given:], first + len(block))
     return answers
 

@@ -22,6 +22,7 @@ from warpseed.tree_bitmap.gpu_direct import (
 )
 from warpseed.tree_bitmap.gpu_fast import (
     BLOCK,
+    PLACES_A_PART,
     SLOTS_A_BUCKET,
     KmerTable,
     PackedBlock,
@@ -34,14 +35,12 @@ from warpseed.tree_bitmap.gpu_fast import (
 )
 from warpseed.tree_bitmap.slots import EMPTY
 
-__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "structure_for", "table_bytes"]
+__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "fill_bytes", "slots_for", "structure_for", "table_bytes"]
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
 """Of a filter, for each k-mer that its table has room for."""
-_QUEUED_PARTS = 3
-"""Parts of the k-mers from which on threads queue those of theirs: of two that is no clear gain."""
-_LOAD = 0.75
+_LOAD = 0.6
 """How full a hash table may be."""
 _MOST_TURNS_K = 13
 """The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
@@ -125,10 +124,15 @@ def _structure(kept: Kept, slots: int) -> HashTable | DirectTable:
     return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots)
 
 
+def fill_bytes(array: Any, value: int) -> None:
+    """Set each byte of a CuPy array, C-contiguous, to a value: many times as fast as CuPy sets numbers of one byte."""
+    array.data.memset_async(value, array.nbytes)
+
+
 def _empty_words(shape: tuple[int, ...]) -> Any:
-    """uint64[shape], EMPTY: as bytes, which a device sets twice as fast as words."""
+    """uint64[shape], EMPTY."""
     words = cupy().empty(shape, np.uint64)
-    words.data.memset_async(int(EMPTY) & 0xFF, words.nbytes)
+    fill_bytes(words, int(EMPTY) & 0xFF)
     return words
 
 
@@ -173,10 +177,10 @@ class HashTable:
         places = stretch.last - stretch.first
         if not self._kept.grows:
             search, threads = look_up_kmers, places
-        elif stretch.parts < _QUEUED_PARTS:
+        elif stretch.parts == 1:
             search, threads = insert_kmers, places
         else:
-            search, threads = insert_kmers_of_part, -(-places // stretch.parts)
+            search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
         launch(search, threads, BLOCK, self.table, block, stretch, answers)
 
     def held(self) -> tuple[Any, Any, Any]:

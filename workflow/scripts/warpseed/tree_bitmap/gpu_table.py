@@ -10,7 +10,7 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.ranges import equal_share
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
-from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
+from warpseed.tree_bitmap.gpu_structures import Kept, fill_bytes, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
 __all__ = ["DeviceKmers"]
@@ -67,7 +67,7 @@ class DeviceKmers:
         for array, before in zip(self._block[:2], old[:2], strict=True):
             array[:1] = before[self._words : self._words + 1]
         self._words = words
-        launch(pack_codes, words, _BLOCK, codes, 1, self._block.words, self._block.marks)
+        launch(pack_codes, words, _BLOCK, codes.view(np.uint64), 1, self._block.words, self._block.marks)
         self._bases += words * BASES_A_WORD
 
     def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
@@ -89,7 +89,7 @@ class DeviceKmers:
             self.structure = self.structure.with_room(last - first)
         places = equal_share(last - first, number, of)
         mine = answers[places]
-        mine[...] = NEW
+        fill_bytes(mine, int(NEW))
         stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)
         self.structure.insert(self._block, stretch, mine)
         self._searched = last
