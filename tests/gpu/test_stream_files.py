@@ -239,12 +239,12 @@ def test_kmers_of_a_long_stream_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """40 MB of a GPU, and blocks that leave most of it to k-mers."""
+    """48 MB of a GPU, and blocks that leave most of it to k-mers."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 1 << 18)
     pool = device_module.cupy().get_default_memory_pool()
     with device_module.on_device(0):
         device_module.give_back_memory()
-        pool.set_limit(size=pool.total_bytes() + 40_000_000)
+        pool.set_limit(size=pool.total_bytes() + 48_000_000)
     yield
     pool.set_limit(size=0)
 
@@ -269,7 +269,7 @@ def test_a_gpu_that_is_full(little: None, tmp_path: Path, capsys: pytest.Capture
 @REAL
 @pytest.mark.parametrize("asked", FEW)
 def test_a_stream_longer_than_a_gpu(little: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
-    """160 million bases go through 40 MB in one pass, from a file and from a pipe, where their k-mers have room."""
+    """160 million bases go through 48 MB in one pass, from a file and from a pipe, where their k-mers have room."""
     long_file(tmp_path, 400, 400_000)
     monkeypatch.setattr(cpu, "BLOCK_PLACES", 1 << 24)
     asked_for, reports = FEW[asked]

@@ -32,6 +32,7 @@ DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
 def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
     """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
+    monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", 32)
     monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
     return play_table(monkeypatch, devices=5)
 

@@ -268,6 +268,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "sort_longer_buckets": (tagged, words, rows, borders.reshape(4, 2)),
         "place_ended": (tagged,),
         "gather_sectors": (rows, 64, rows),
+        "add_to_sectors": (rows, 64, 128),
         "touch_sectors": (rows, 64, 128),
         "count_hits_shown": (search,),
         "count_sectors": (search, words),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 
-__all__ = ["gather_sectors", "touch_sectors"]
+__all__ = ["add_to_sectors", "gather_sectors", "touch_sectors"]
 
 
 @scalar
@@ -55,3 +55,16 @@ def touch_sectors(words, reads, threads):
     for _ in range(reads):
         state = _next_draw(state)
         words[_word_of(state, sectors)] += uint32(1)
+
+
+@kernel
+def add_to_sectors(words, reads, threads):
+    """As `touch_sectors`, but that no thread waits for what it reads: it is read and written where the cache is."""
+    t = int64(cuda.grid(1))
+    if t >= int64(threads):
+        return
+    sectors = uint64(words.shape[0]) >> uint64(3)
+    state = _first_draw(t)
+    for _ in range(reads):
+        state = _next_draw(state)
+        cuda.atomic.add(words, _word_of(state, sectors), uint32(1))

@@ -1,8 +1,8 @@
 """How near the GPU kernels of the fast tier come to what the device can do: codes on the device, answers left there.
 
 The floor is that of `warpseed.measure.floors`. What must be touched at least: of a hash table one sector for every
-base, read and written; of a direct-addressed one a sector of the bits for every base, which is read, and for every
-distinct k-mer one of the turns, read and written.
+base, which is read, and for every distinct k-mer written, too; of a direct-addressed one a sector of the bits for every
+base, which is read, and for every distinct k-mer one of the turns, read and written.
 """
 
 from __future__ import annotations
@@ -46,13 +46,20 @@ def measure_limits(
         search, arrays = _search(codes, k)
         results = int((search() == NEW).sum())
         seconds = kernel_seconds(search, repeats)
-        rates: dict[str, float] = {}
+        floor = 0.0
         rows: list[dict[str, Any]] = []
-        for name, array in arrays.items():
-            rate, told = gather_rates({name: array}, repeats, {**shared, "queries": -1}, written=name != "seen")
-            rates, rows = rates | rate, rows + told
-    floor = floor_seconds({name: results if name == "turns" else places for name in arrays}, rates)
+        for name, sectors, written in _touched(arrays, places, results):
+            told_of = {**shared, "queries": -1}
+            rates, told = gather_rates({name: arrays[name]}, repeats, told_of, written=written)
+            floor, rows = floor + floor_seconds({name: sectors}, rates), rows + told
     return rows + limit_rows(seconds, floor, {**shared, "results": results}, unit="bases/s")
+
+
+def _touched(arrays: Mapping[str, Any], places: int, distinct: int) -> list[tuple[str, int, bool]]:
+    """Of which array how many sectors must be touched at least, and whether they are written, too."""
+    if "table" in arrays:
+        return [("table", places - distinct, False), ("table", distinct, True)]
+    return [("seen", places, False), ("turns", distinct, True)]
 
 
 def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any]]:

@@ -34,6 +34,8 @@ _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
+_LEAST_FIRST = 1 << 22
+"""Bases that it has at least: as many are copied while a block is launched."""
 
 
 class _Asked(NamedTuple):
@@ -192,10 +194,11 @@ class Flight:
         with on_device(devices[0]):
             self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].size = min(self._most, _whole_words(-(-most // _FIRST)))
+        self._lanes[0].size = first = min(self._most, max(_whole_words(-(-most // _FIRST)), _LEAST_FIRST))
         self._full: _Lane | None = None
         """what goes next"""
-        self._blocks = [self._block() for _ in range(IN_FLIGHT)]
+        is_one = length is not None and length <= first
+        self._blocks = [self._block() for _ in range(1 if is_one else IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[_Block]()
         self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""

@@ -13,12 +13,17 @@ from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, fill_bytes, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers"]
+__all__ = ["DeviceKmers", "order_of"]
 
 _BLOCK = 256
 _AT_ONCE = 1 << 20
 """K-mers that are known before which go to the table together: fewer than a block's, for which each part has room."""
 _NONE = np.empty(0, np.uint64)
+
+
+def order_of(turns: Any, most: int) -> Any:
+    """The order of turns, uint64[n] on the device, none above `most`: half as many bits are sorted in half the time."""
+    return argsort(turns.astype(np.uint32) if most < 1 << 32 else turns)
 
 
 class DeviceKmers:
@@ -34,14 +39,14 @@ class DeviceKmers:
     Attributes
     ----------
     k : bases of a k-mer
+    bases : of the stream, that have come
     """
 
     def __init__(self, kept: Kept, kmers: int, known: np.ndarray = _NONE, part: int = 0, parts: int = 1) -> None:
         self.k = kept.k
         self._grows = kept.grows
         self._part, self._parts = part, parts
-        self._bases = 0
-        """bases that have come"""
+        self.bases = 0
         self._searched = 0
         """places whose k-mers are in the structure, or in another part"""
         xp = cupy()
@@ -58,8 +63,8 @@ class DeviceKmers:
     def append(self, codes: Any) -> None:
         """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched."""
         xp, words = cupy(), len(codes) // BASES_A_WORD
-        assert self._searched > self._bases - self.k
-        old, first = self._block, self._bases - BASES_A_WORD
+        assert self._searched > self.bases - self.k
+        old, first = self._block, self.bases - BASES_A_WORD
         if words + 2 > len(old.words):
             self._block = PackedBlock(xp.zeros(words + 2, np.uint64), xp.zeros(words + 2, np.uint64), first)
         else:
@@ -68,7 +73,7 @@ class DeviceKmers:
             array[:1] = before[self._words : self._words + 1]
         self._words = words
         launch(pack_codes, words, _BLOCK, codes.view(np.uint64), 1, self._block.words, self._block.marks)
-        self._bases += words * BASES_A_WORD
+        self.bases += words * BASES_A_WORD
 
     def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
@@ -83,7 +88,7 @@ class DeviceKmers:
         places, of all shares
         """
         assert of == 1 or not self._grows
-        whole = self._bases - self.k + 1
+        whole = self.bases - self.k + 1
         first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
         if self._grows:
             self.structure = self.structure.with_room(last - first)
@@ -100,5 +105,5 @@ class DeviceKmers:
         the structure is given up."""
         codes, turns, counts = self.structure.held()
         del self.structure  # sorting wants its memory
-        order = argsort(turns)
+        order = order_of(turns, self.bases)
         return codes[order], turns[order], counts[order]
