@@ -67,7 +67,7 @@ def _bytes_a_kmer(counting: bool) -> int:
     """What a long k-mer takes on a GPU, of many."""
     many = 10**8
     need = [gpu_memory.Need.of(31, kmers, counting=counting).bytes() for kmers in (many, 2 * many)]
-    return (need[1] - need[0]) // many
+    return round((need[1] - need[0]) / many)
 
 
 NUMBERS: list[tuple[str, str, Any]] = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -78,6 +79,43 @@ def takes(told: SimpleNamespace, size: int, made: list[Any]) -> Callable[[], Any
             told.free += size
 
     return Part
+
+
+# ---- devices
+
+
+def test_a_thread_that_is_on_a_device_stays_there(monkeypatch: pytest.MonkeyPatch, made_up: SimpleNamespace) -> None:
+    """It enters one only where it is on another, by whatever way, and is back where it was in the end."""
+    entered: list[int] = []
+
+    @contextmanager
+    def enter(number: int) -> Iterator[None]:
+        entered.append(number)
+        before, made_up.device = made_up.device, number
+        try:
+            yield
+        finally:
+            made_up.device = before
+
+    gpu.cupy().cuda.Device = enter
+    gpu.cuda.gpus = [nullcontext()] * 2
+    monkeypatch.setattr(gpu, "_defer_cleanup_at_exit", lambda number: None)
+    with gpu.on_device(0), gpu.on_device(0), gpu.on_device(1), gpu.on_device(1):
+        with gpu.on_device(0):
+            assert made_up.device == 0
+        with enter(0), gpu.on_device(1):  # (as another library would)
+            assert made_up.device == 1
+        with pytest.raises(ZeroDivisionError), gpu.on_device(0):
+            raise ZeroDivisionError
+        assert made_up.device == 1
+    assert entered == [0, 1, 0, 0, 1, 0]
+    made_up.device = 1
+    with gpu.on_device(0):
+        assert made_up.device == 0
+    made_up.device = 0
+    with gpu.on_device(0), pytest.raises(DeviceError), gpu.on_device(0):
+        raise CudaAPIError(700, "an illegal address")
+    assert entered[6:] == [0, 0]
 
 
 # ---- residency

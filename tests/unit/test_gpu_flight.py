@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from oracles import pretend_cupy
 from oracles import tree_bitmap as truth
 from oracles.pretend_cupy import OutOfMemoryError, PretendCupy
 from oracles.pretend_stream import play_table
+from oracles.slow_copies import SlowCopies
 from warpseed.compute import host_copies
+from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
@@ -78,25 +79,30 @@ def test_answers_come_wherever_they_are_asked_for(
     assert flight.answered == len(codes) and answers.tolist() == expected.tolist()
 
 
-def test_what_was_taken_is_the_callers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the threads that copy take."""
-    copy = np.copyto
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCopies]:
+    copies = SlowCopies(monkeypatch, 0.003)
+    yield copies
+    copies.end()
 
-    def slowly(*given: Any) -> None:
-        time.sleep(0.003)
-        copy(*given)
 
-    monkeypatch.setattr(np, "copyto", slowly)
-    codes, answers = stream(900), np.zeros(900, np.uint8)
+@pytest.mark.parametrize("locked", [False, True])
+def test_what_was_taken_is_the_callers_again(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, locked: bool) -> None:
+    """However long the threads that copy take; and what has been answered is there."""
+    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
+    codes, answers = stream(2100), np.full(2100, 77, np.uint8)
     expected, _ = cpu.find_answers(codes, K, watch=Stopwatch())
+    told = []
     with Flight([0], Need.of(K, len(codes)), NONE, threads=3) as flight:
         flight.take(codes[:0], answers)
-        for part in np.split(codes, [100, 650]):
+        for part in np.split(codes, [100, 650, 1300, 1900]):
             given = part.copy()
             flight.take(given)
             given[...] = 4
+            told.append(flight.answered)
+            assert answers[: told[-1]].tolist() == expected[: told[-1]].tolist()
         flight.end()
-    assert answers.tolist() == expected.tolist()
+    assert answers.tolist() == expected.tolist() and 0 < told[-1] < 2100
 
 
 @pytest.mark.parametrize("devices", DEVICES)
@@ -192,7 +198,7 @@ def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes == [128, 256, *[512] * 7, 32] and set(rooms) == {512}
     sizes.clear(), rooms.clear()
     gpu.find_answers(stream()[:100], K, watch=Stopwatch())
-    assert sizes == [128] and set(rooms) == {128}
+    assert sizes == [128] and rooms == [128]
 
 
 @pytest.mark.parametrize("grows", [True, False])
@@ -232,7 +238,7 @@ def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(MemoryLimitError, match="memory does not suffice"):
         gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
     [flight] = flights
-    assert not any(lane._filling._held for lane in flight._lanes)
+    assert not any(lane._filling._begun.held for lane in flight._lanes)
     assert all_are_idle(flight)
 
 
@@ -240,18 +246,20 @@ def all_are_idle(flight: Flight) -> bool:
     """Whether all that takes memory was waited for."""
     rooms = [room for block in flight._blocks for room in block.rooms]
     assert len(rooms) == 3 * len(flight.kmers)
-    return all(room.copies.waited for room in rooms) and not flight._copying._held
+    return all(room.copies.waited for room in rooms) and not flight._copying._begun.held
 
 
-def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("landing", range(1, 7))
+def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, landing: int) -> None:
     """All devices are idle when it is told, and what was taken has been read."""
+    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: False)
     flights: list[Any] = []
     noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
     landed: list[int] = []
 
     def interrupt(*_: Any) -> None:
         landed.append(1)
-        if len(landed) == 3:
+        if len(landed) == landing:
             raise KeyboardInterrupt
 
     noted(monkeypatch, gpu_flight._Room, "land", interrupt)
@@ -285,24 +293,22 @@ def test_an_error_of_the_device_has_a_sentence(monkeypatch: pytest.MonkeyPatch, 
         gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
 
 
-def test_copies_that_are_cut_short_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", range(1, 12))
+def test_copies_that_are_cut_short_are_waited_for(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, most: int) -> None:
     """Where one cannot begin, as no thread can, those before it end before what they copy goes."""
-    made: list[host_copies.HostCopies] = []
-    begun: list[host_copies.HostCopies] = []
-    begin = host_copies.HostCopies.begin
+    begun: list[int] = []
+    begin = HostCopies.begin
 
-    def begin_some(copies: host_copies.HostCopies, *given: Any) -> None:
-        if len(begun) == 7:
+    def begin_some(copies: HostCopies, *given: Any) -> None:
+        if len(begun) == most:
             raise RuntimeError("can't start new thread")
-        begun.append(copies)
+        begun.append(1)
         begin(copies, *given)
 
-    noted(monkeypatch, host_copies.HostCopies, "__init__", lambda copies: made.append(copies))
-    monkeypatch.setattr(host_copies.HostCopies, "begin", begin_some)
+    monkeypatch.setattr(HostCopies, "begin", begin_some)
     with pytest.raises(RuntimeError, match="new thread"):
         gpu.find_answers(stream(), K, threads=3, watch=Stopwatch())
-    assert len(begun) == 7 and set(map(id, begun)) <= set(map(id, made))
-    assert not any(copies._held for copies in made)
+    assert len(begun) == most and slow.are_done()
 
 
 def test_seconds_are_those_of_stages() -> None:

@@ -90,7 +90,7 @@ def test_shuffle_over_naive() -> None:
     assert max(ratios, key=ratios.__getitem__) == 15
     assert f"(Figure 36) is {ratios[15]:.0f} at most, of k = 15" in PAGE
     took = [1e3 * shuffle for _, shuffle in times.values()]
-    assert re.search(rf"now it is {min(took):.2f} to {max(took):.2f}\)", PAGE)
+    assert re.search(rf"takes {min(took):.2f} to {max(took):.2f} ms here", PAGE)
 
 
 def test_the_hybrid_beside_the_trie() -> None:

@@ -9,6 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 import numpy as np
 from oracles.pretend_stream import play_table
 from warpseed.tree_bitmap import gpu_memory, gpu_structures
+from warpseed.tree_bitmap.gpu_fast import PLACES_A_PART
 from warpseed.tree_bitmap.gpu_structures import DirectTable, HashTable, Kept, structure_for, table_bytes
 
 CELEGANS = 100_286_076
@@ -72,5 +73,5 @@ def test_each_place_of_a_stretch_is_looked_at(monkeypatch: pytest.MonkeyPatch, p
     monkeypatch.setattr(gpu_structures, "launch", noted)
     structure.insert(None, gpu_structures.Stretch(7, 1007, 0, parts), None)  # type: ignore[arg-type]
     plain = ("insert_kmers" if grows else "look_up_kmers", 1000)
-    queued = ("insert_kmers_of_part", -(-1000 // (4 * parts)))
+    queued = ("insert_kmers_of_part", -(-1000 // (PLACES_A_PART * parts)))
     assert launched == [plain if parts == 1 or not grows else queued]

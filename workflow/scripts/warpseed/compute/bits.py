@@ -32,7 +32,7 @@ _ODD = np.uint64(0xD6E8FEB86659FD93)
 
 @scalar
 def joined_bases(word, behind, first):
-    """The 32 bases from one of a word's on, uint64 below 32, which end in the word behind it."""
+    """The 32 bases from base `first` of a word on, uint64 0 to 31; the last ones are those of the word behind it."""
     shift = first << uint64(1)
     return (word << shift) | ((behind >> uint64(1)) >> (uint64(63) - shift))
 

@@ -12,6 +12,7 @@ released meanwhile.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -58,8 +59,18 @@ _C_ORDER, _OTHER_ORDER = _C | _ALIGNED | _WRITEABLE, _F | _ALIGNED | _WRITEABLE
 _ARRAYS = (np.ndarray,)
 
 _loading = threading.RLock()
+"""Held where a function is compiled and loaded."""
 _NUMBA_BYTES, _FUNCTION_BYTES = 128 << 20, 48 << 20
 """Of address space: what Numba takes with the first function, and each function that follows."""
+
+
+def _renew_lock() -> None:
+    """A child has none of the threads that may have held it."""
+    global _loading
+    _loading = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:

@@ -44,6 +44,7 @@ __all__ = [
     "current_device",
     "device_count",
     "device_errors",
+    "fill_bytes",
     "free_memory",
     "give_back_memory",
     "in_rows",
@@ -229,7 +230,7 @@ def require_visible(number: int) -> None:
         raise DeviceError(f"GPU {number} was asked for, but {visible} are visible, which have the numbers from 0 on.")
 
 
-_here = threading.local()
+_entered = threading.local()
 """`device` is the one that a thread is on by `on_device`: to come there again takes it no time."""
 
 
@@ -237,22 +238,23 @@ _here = threading.local()
 def on_device(number: int) -> Iterator[None]:
     """Make one of the visible GPUs the current one of this thread, and its errors ours (see `device_errors`)."""
     with device_errors():
-        if getattr(_here, "device", None) == number == current_device():
+        if getattr(_entered, "device", None) == number == current_device():
             yield
         else:
             require_visible(number)
-            with cupy().cuda.Device(number), cuda.gpus[number], _noted(number):
+            with cupy().cuda.Device(number), cuda.gpus[number], _remembered(number):
                 yield
 
 
 @contextmanager
-def _noted(device: int) -> Iterator[None]:
+def _remembered(device: int) -> Iterator[None]:
+    """Until the end this thread knows that it is on a device."""
     _defer_cleanup_at_exit(device)
-    before, _here.device = getattr(_here, "device", None), device
+    before, _entered.device = getattr(_entered, "device", None), device
     try:
         yield
     finally:
-        _here.device = before
+        _entered.device = before
 
 
 @cache
@@ -353,6 +355,11 @@ def to_device(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value)(*map(to_device, value))
     return value
+
+
+def fill_bytes(array: Any, value: int) -> None:
+    """Set each byte of a CuPy array, C-contiguous: CuPy itself takes 3 times as long for words, 20 times for bytes."""
+    array.data.memset_async(value, array.nbytes)
 
 
 def sort(array: Any) -> None:

@@ -4,6 +4,8 @@ New memory costs more than to copy to it: the system clears it page by page when
 to memory that is not locked through some that is. So several threads touch it, it is locked at once, and when nobody
 holds it any more it waits for the next results. Where none that waits suits, as much is given back as is taken, and no
 more waits than a quarter of the memory that was free at first.
+
+`pinned` is for small buffers that copies go through: CuPy keeps those, in few sizes.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ _STEPS = 8
 _SPARE = 4
 """Memory that waits serves what takes this part of it less."""
 _PAGE = 4096
-_LEAST_PINNED = 16
-"""Bits of the smallest piece of pinned memory."""
+_LEAST_PINNED_BITS = 16
+"""Of the size of the smallest piece of pinned memory."""
 _PORTABLE = 1
 """For all devices (cudaHostRegisterPortable)."""
 
@@ -125,10 +127,11 @@ def locked(
     ----------
     threads : CPU threads that touch memory where it is new
     least : bytes up to which memory is the system's; none for those up to which that has it at hand
-    require : called before memory is taken that does not wait here: raises an error where there is too little
+    require : called before memory is asked of the system; raises an error where there is too little
     """
     size = count * np.dtype(dtype).itemsize
-    block = None if (is_small := size <= (_LEAST if least is None else least)) else _waiting_block(size)
+    is_small = size <= (_LEAST if least is None else least)
+    block = None if is_small else _waiting_block(size)
     if block is None and require is not None:
         require()
     if is_small:
@@ -181,5 +184,5 @@ def pinned(count: int, dtype: Any) -> np.ndarray:
     size = count * np.dtype(dtype).itemsize
     if not size:
         return np.empty(0, dtype)
-    memory = cupy().cuda.alloc_pinned_memory(1 << max(_LEAST_PINNED, (size - 1).bit_length()))
+    memory = cupy().cuda.alloc_pinned_memory(1 << max(_LEAST_PINNED_BITS, (size - 1).bit_length()))
     return np.frombuffer(memory, dtype, count)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,8 @@ def _linker() -> Any:
 
 _linked: list[Any] = []
 """What keeps linked code in memory: all of it stays, as long as the process."""
+_numbers = count()
+"""Of what is linked: none comes twice, also where a signal ends the linking of one."""
 
 
 def link(code: Code) -> Callable[[bytes, Any], int]:
@@ -119,5 +122,6 @@ def link(code: Code) -> Callable[[bytes, Any], int]:
     from llvmlite import binding
 
     builder = binding.JITLibraryBuilder().add_object_img(code.image).add_current_process().export_symbol(ENTRY)
-    _linked.append(builder.link(_linker(), f"{ENTRY}-{len(_linked)}"))
-    return _ENTRY_TYPE(_linked[-1][ENTRY])
+    linked = builder.link(_linker(), f"{ENTRY}-{next(_numbers)}")
+    _linked.append(linked)
+    return _ENTRY_TYPE(linked[ENTRY])

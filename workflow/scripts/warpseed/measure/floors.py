@@ -1,7 +1,7 @@
 """How near kernels come to what the device can do.
 
-floor = sum over arrays of (32-byte sectors that must be read / rate of random sectors in a table of that size, measured
-in the same run); share = floor / time. A system says how many sectors its kernels must read.
+floor = sum over arrays of (32-byte sectors that must be read, or read and written / rate of such random sectors in a
+table of that size, measured in the same run); share = floor / time. A system says how many its kernels must touch.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _gather_rate(array: Any, repeats: int) -> float:
 
 
 def _touch_rate(array: Any, repeats: int) -> float:
-    """That of the faster one of two ways."""
+    """Random sectors that are read and written a second, by the faster of two kernels."""
     from warpseed.compute.gpu import launch
     from warpseed.measure.gpu_floors import add_to_sectors, touch_sectors
 
@@ -101,7 +101,7 @@ def _as_sectors(array: Any) -> Any:
 
 
 def floor_seconds(sectors: Mapping[str, int], rates: Mapping[str, float]) -> float:
-    """Seconds that reading so many sectors of each array takes at least."""
+    """Seconds that to touch so many sectors of each array takes at least."""
     return float(sum(count / rates[name] for name, count in sectors.items()))
 
 

@@ -48,7 +48,8 @@ def counted_on(devices: Sequence[int], kmers: Sequence[DeviceKmers], threads: in
     counted = take_step(devices, order, watch)
     total = sum(len(codes) for codes, _, _ in counted)
     what = f"To take {total:,} counted {kmers[0].k}-mers"
-    rooms = [partial(require_room, 8 * columns * total, what, "use the CPU") for columns in (3, 2, 1)]
+    # (of the columns that are still to come)
+    rooms = [partial(require_room, 8 * left * total, what, "use the CPU") for left in (3, 2, 1)]
     with on_device(devices[0]):
         columns = [locked(total, np.uint64, threads, require=room) for room in rooms]
     cuts = _cuts(devices, [turns for _, turns, _ in counted])

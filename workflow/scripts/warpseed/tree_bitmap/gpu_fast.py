@@ -1,9 +1,10 @@
-"""Kernels of the fast tier, for k-mers of any length: those of a stream go to a hash table, a thread each.
+"""Kernels of the fast tier, for k-mers of any length: those of a stream go to a hash table, by a thread each, or, where
+a table has a part of all k-mers, by warps that queue those of theirs.
 
 A slot of the table is two words beside each other: a k-mer's code, and the least turn at which any thread has come with
-it. So a k-mer costs one sector of memory, read and written once, whatever k is, and the stream itself is forgotten
-block by block. Whoever comes at a turn below the slot's takes the slot, and whoever is behind it has been seen before;
-of equal k-mers exactly the first is left, in whatever order threads run.
+it. So a k-mer costs one sector of memory, which is read, and written where it is new, whatever k is, and the stream
+itself is forgotten block by block. Whoever comes at a turn below the slot's takes the slot, and whoever is behind it
+has been seen before; of equal k-mers exactly the first is left, in whatever order threads run.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ BLOCK = 256
 _QUEUED = 2 * BLOCK
 """K-mers that the queues of a block's warps have room for: what a step leaves, less than one a lane, and those of the
 next step."""
-_EIGHTS_A_WORD = BASES_A_WORD // 8
+_CODE_WORDS = BASES_A_WORD // 8
+"""Words of eight codes each that become one of 32 bases."""
 PLACES_A_PART = 4
-"""Places that a thread looks at for each part, where k-mers are queued: of more, fewer lanes are idle in the end."""
+"""Places that a thread looks at for each part, where k-mers are queued: of fewer, more lanes are idle in the end; more
+gain nothing."""
 _HIGH_BITS = np.uint64(0xFCFC_FCFC_FCFC_FCFC)
 """Of eight codes, none of which a base has."""
 SLOTS_A_BUCKET = 2
@@ -106,12 +109,12 @@ def pack_codes(codes, first_word, words, marks):
     codes : uint64[4·n], eight bytes each, the first one lowest, of which those above 3 are no base
     """
     word = cuda.grid(1)
-    if word * _EIGHTS_A_WORD >= codes.shape[0]:
+    if word * _CODE_WORDS >= codes.shape[0]:
         return
     bases = uint64(0)
     unknown = uint64(0)
-    for j in range(_EIGHTS_A_WORD):
-        eight = codes[word * _EIGHTS_A_WORD + j]
+    for j in range(_CODE_WORDS):
+        eight = codes[word * _CODE_WORDS + j]
         high = eight & _HIGH_BITS
         # Its top bit says of each byte whether any bit of it is set.
         high |= (high & uint64(0x7F7F_7F7F_7F7F_7F7F)) + uint64(0x7F7F_7F7F_7F7F_7F7F)
@@ -131,7 +134,7 @@ def _first_slot(kmer, slots):
 
 @scalar
 def is_of_part(kmer, part, parts):
-    """Whether a k-mer is one of a part's."""
+    """Whether a k-mer is one of a part's, of 65,536 parts at most."""
     share = (uint32(mixed(kmer) >> uint64(16)) & uint32(0xFFFF)) * uint32(parts)
     return parts == 1 or int64(share >> uint32(16)) == int64(part)
 
@@ -206,15 +209,15 @@ def _count_taken(table, is_new):
 @scalar
 def _add_taken(table, taken):
     """Add the slots that each thread of a block took; all of them come here."""
-    held = cuda.shared.array(1, int32)
+    of_block = cuda.shared.array(1, int32)
     if cuda.threadIdx.x == 0:
-        held[0] = int32(0)
+        of_block[0] = int32(0)
     cuda.syncthreads()
     if taken:
-        cuda.atomic.add(held, 0, int32(taken))
+        cuda.atomic.add(of_block, 0, int32(taken))
     cuda.syncthreads()
-    if cuda.threadIdx.x == 0 and held[0]:
-        cuda.atomic.add(table.used, 0, uint64(held[0]))
+    if cuda.threadIdx.x == 0 and of_block[0]:
+        cuda.atomic.add(table.used, 0, uint64(of_block[0]))
 
 
 @scalar
@@ -250,7 +253,7 @@ def insert_kmers(table, block, stretch, answers):
 
 @kernel
 def insert_kmers_of_part(table, block, stretch, answers):
-    """What `insert_kmers` does, where k-mers have parts: a warp looks at 32 places after the other, and queues the
+    """What `insert_kmers` does, where k-mers have parts: a warp looks at 32 places after another, and queues the
     k-mers of its part, so that each of its lanes has one when they go to the table. A thread takes PLACES_A_PART places
     for each part; a block has BLOCK threads at most, and 8 kB of shared memory."""
     kmers = cuda.shared.array(_QUEUED, uint64)

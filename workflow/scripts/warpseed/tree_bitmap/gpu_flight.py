@@ -35,7 +35,7 @@ _LANES = 3
 _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
 _LEAST_FIRST = 1 << 22
-"""Bases that it has at least: as many are copied while a block is launched."""
+"""Bases of the first block, at least: shorter streams go as one."""
 
 
 class _Asked(NamedTuple):
@@ -197,8 +197,8 @@ class Flight:
         self._lanes[0].size = first = min(self._most, max(_whole_words(-(-most // _FIRST)), _LEAST_FIRST))
         self._full: _Lane | None = None
         """what goes next"""
-        is_one = length is not None and length <= first
-        self._blocks = [self._block() for _ in range(1 if is_one else IN_FLIGHT)]
+        fits_first = length is not None and length <= first
+        self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[_Block]()
         self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch
+from warpseed.compute.gpu import cupy, fill_bytes, launch
 from warpseed.tree_bitmap.gpu_direct import (
     WORD_BITS,
     ShortKmers,
@@ -35,7 +35,7 @@ from warpseed.tree_bitmap.gpu_fast import (
 )
 from warpseed.tree_bitmap.slots import EMPTY
 
-__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "fill_bytes", "slots_for", "structure_for", "table_bytes"]
+__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "structure_for", "table_bytes"]
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
@@ -122,11 +122,6 @@ def structure_for(kept: Kept, kmers: int) -> Structure:
 def _structure(kept: Kept, slots: int) -> HashTable | DirectTable:
     """A hash table of so many slots, or the direct-addressed one that serves in its stead."""
     return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots)
-
-
-def fill_bytes(array: Any, value: int) -> None:
-    """Set each byte of a CuPy array, C-contiguous, to a value: many times as fast as CuPy sets numbers of one byte."""
-    array.data.memset_async(value, array.nbytes)
 
 
 def _empty_words(shape: tuple[int, ...]) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, launch
+from warpseed.compute.gpu import argsort, cupy, fill_bytes, launch
 from warpseed.compute.ranges import equal_share
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
-from warpseed.tree_bitmap.gpu_structures import Kept, fill_bytes, structure_for
+from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
 __all__ = ["DeviceKmers", "order_of"]
@@ -22,7 +22,8 @@ _NONE = np.empty(0, np.uint64)
 
 
 def order_of(turns: Any, most: int) -> Any:
-    """The order of turns, uint64[n] on the device, none above `most`: half as many bits are sorted in half the time."""
+    """The order of turns, uint64[n] on the device, none above `most`, as a stream of so many bases has them: half of
+    their bits are sorted where that does."""
     return argsort(turns.astype(np.uint32) if most < 1 << 32 else turns)
 
 
