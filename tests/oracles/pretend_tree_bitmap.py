@@ -85,6 +85,7 @@ class _Distances(PlayedKernels):
         cpu_edits._put_neighbours(slots, level, (0, len(slots)))
 
     def pack_codes(self, codes, first_word, words, marks) -> None:
+        codes = np.asarray(codes).view(np.uint8)
         assert first_word == 0 and len(codes) // 32 == len(words) - 1 == len(marks) - 1
         shifts = np.arange(62, -1, -2, dtype=np.uint64)
         rows = codes.reshape(-1, 32).astype(np.uint64)
