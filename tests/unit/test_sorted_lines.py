@@ -22,7 +22,7 @@ from warpseed.output import runs, sorted_lines
 from warpseed.output.hits import Hits
 from warpseed.output.runs import MAGIC, open_run_file
 from warpseed.output.sorted_lines import merge_run_files, open_run_writer, open_sorted
-from warpseed.output.sorting import HeldRun, SortedLines, merge_runs, stable_order
+from warpseed.output.sorting import Before, HeldRun, SortedLines, merge_runs, stable_order
 from warpseed.output.totals import Totals
 from warpseed.output.writers import open_writer
 
@@ -76,7 +76,7 @@ def test_lines_with_equal_keys_stay_in_the_order_of_the_runs(memory: int) -> Non
         lines_with([(4, 9, 9), same, same, same], "tdef"),
         lines_with([same, (5, 1, 3)], "gu"),
     ]
-    merged = merge_runs(runs, memory=memory, threads=1, make=lambda lines: lines.used_text().tobytes())
+    merged = merge_runs(runs, memory=memory, threads=1, make=lambda lines, before: lines.used_text().tobytes())
     assert b"".join(merged) == b"tabcdefgux"
 
 
@@ -113,8 +113,13 @@ def test_memory_threads_and_batches_do_not_change_a_byte(
 
 def test_little_memory_means_many_runs(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
     added = []
-    add = runs.Spool.add
-    monkeypatch.setattr(runs.Spool, "add", lambda self, *run: (added.append(run[0]), add(self, *run)))
+    begin = runs.Spool.begin
+
+    def begun(self: runs.Spool, lines: int, text_bytes: int) -> Callable[[SortedLines, Before], None]:
+        added.append(lines)
+        return begin(self, lines, text_bytes)
+
+    monkeypatch.setattr(runs.Spool, "begin", begun)
     write(tmp_path / "h.bed", batches_of(hits, cycle([10])), memory=5 * KILOBYTES)
     assert len(added) > 20 and sum(added) < len(hits)
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
@@ -161,7 +166,7 @@ def test_long_lines_are_held_by_their_bytes(tmp_path: Path) -> None:
     with open_sorted(tmp_path / "h.bed", BED, memory=1 << 20) as writer:
         for batch in batches_of(hits, cycle([0])):
             writer.put(batch, writer.make(batch))
-        sizes = list(merge_runs(writer.runs(), memory=1 << 20, threads=1, make=SortedLines.size))
+        sizes = list(merge_runs(writer.runs(), memory=1 << 20, threads=1, make=lambda lines, _: lines.size()))
     assert sum(sizes) > 4 << 20 and max(sizes) < 1 << 20
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
 
@@ -228,16 +233,37 @@ def fail_with(code: int) -> Callable[..., None]:
     return fail
 
 
-def test_a_disk_that_fills_while_lines_wait(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_disk_that_fills_while_lines_wait(
+    tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
     monkeypatch.setattr(os, "pwrite", fail_with(errno.ENOSPC))
     full = r"cannot be written \(No space left on device\); free some space"
     with pytest.raises(InputError, match=f"^{tmp_path}: {full}"):
-        write(tmp_path / "h.bed.gz", batches_of(hits, cycle([10])), memory=5 * KILOBYTES)
+        write(tmp_path / "h.bed.gz", batches_of(hits, cycle([10])), memory=5 * KILOBYTES, threads=threads)
     with (
         pytest.raises(InputError, match=f"^{tmp_path / 'h.runs'}: {full}"),
         open_run_writer(tmp_path / "h.runs", BED) as writer,
     ):
         writer.put(hits)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_waiting_lines_that_cannot_be_read_again(
+    tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    keys_read = runs.SpooledRun.read
+
+    def read(self: runs.SpooledRun, first: int, room: int) -> SortedLines:
+        """The keys, and behind them a file in which nothing is left of the text."""
+        lines = keys_read(self, first, room)
+        os.ftruncate(self.source, self.place.column(4))
+        return lines
+
+    monkeypatch.setattr(runs.SpooledRun, "read", read)
+    with pytest.raises(InputError, match="the runs end too early; make the file again"):
+        write(tmp_path / "h.bed.gz", batches_of(hits, cycle([400])), memory=50 * KILOBYTES, threads=threads)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,19 @@ from warpseed.compute.ranges import borders_of
 from warpseed.output.opening import open_output
 from warpseed.output.sorting import SortedLines, contig_places
 
-__all__ = ["BINS", "Density"]
+__all__ = ["BINS", "Counts", "Density"]
 
 BINS = 500
 """Bins along a whole reference, about: every contig has bins of its own."""
+
+
+class Counts(NamedTuple):
+    """How many of some lines begin in some bins."""
+
+    bins: slice
+    plus: np.ndarray
+    minus: np.ndarray
+    """int64[b], of each strand"""
 
 
 class Density:
@@ -44,15 +54,19 @@ class Density:
         self._places = contig_places(lengths)[self.contig] + self.start.astype(np.uint64)
         self.plus, self.minus = np.zeros((2, len(self.start)), np.int64)
 
-    def add(self, part: SortedLines) -> None:
-        """Count some lines, at least one, which are sorted."""
+    def counts(self, part: SortedLines) -> Counts:
+        """What there is to add of some lines, at least one; from any thread."""
         first, last = np.searchsorted(self._places, part.place[[0, -1]], "right")
         bins = slice(int(first) - 1, int(last))
         edges = np.append(np.searchsorted(part.place, self._places[bins]), len(part))
         before = borders_of(part.shape & np.uint64(1))
         minus = np.diff(before[edges])
-        self.minus[bins] += minus
-        self.plus[bins] += np.diff(edges) - minus
+        return Counts(bins, np.diff(edges) - minus, minus)
+
+    def add(self, counts: Counts) -> None:
+        """Add what was counted of some lines."""
+        self.plus[counts.bins] += counts.plus
+        self.minus[counts.bins] += counts.minus
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a table, tab-separated: contig, start, end, plus, minus.

@@ -6,18 +6,18 @@ import json
 import os
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
 from warpseed.compute.descriptors import fill_from, write_at
 from warpseed.errors import InputError
 from warpseed.output.opening import refusal
-from warpseed.output.sorting import KEY_BYTES, SortedLines, lines_that_fit
+from warpseed.output.sorting import KEY_BYTES, Before, SortedLines, lines_that_fit
 from warpseed.output.totals import Totals
 
 __all__ = ["MAGIC", "About", "RunFile", "Spool", "open_run_file", "open_spool"]
@@ -59,7 +59,7 @@ class About:
 
 
 class Spool:
-    """A file that takes runs, one behind the other, and gives them back as `Run`s.
+    """A file that takes runs, one behind the other, and gives them back as `Run`s when they are all written.
 
     Parameters
     ----------
@@ -73,24 +73,25 @@ class Spool:
         self._end = len(MAGIC)
         self.places: list[_Place] = []
 
-    def add(self, lines: int, text_bytes: int, parts: Iterable[SortedLines]) -> None:
-        """Write a run that comes in parts.
+    def begin(self, lines: int, text_bytes: int) -> Callable[[SortedLines, Before], None]:
+        """Begin a run of so many lines.
 
-        Raises
-        ------
-        InputError : it cannot be written
+        Returns
+        -------
+        function of each part of it, of at least one line, and of what stands before it, which writes the part, from any
+        thread; it raises InputError where that cannot be done
         """
         place = _Place(-(-self._end // 8) * 8, lines, text_bytes)
-        done = text_done = 0
-        for part in parts:
-            if len(part):
-                offsets = part.offsets + (text_done - part.offsets[0])
-                for which, column in enumerate((*part.keys(), offsets)):
-                    self._write(column, place.column(which) + 8 * done)
-                self._write(part.used_text(), place.column(len(_COLUMNS)) + text_done)
-                done, text_done = done + len(part), int(offsets[-1])
         self.places.append(place)
         self._end = place.end()
+
+        def write(part: SortedLines, before: Before) -> None:
+            offsets = part.offsets + (before.text_bytes - part.offsets[0])
+            for which, column in enumerate((*part.keys(), offsets)):
+                self._write(column, place.column(which) + 8 * before.lines)
+            self._write(part.used_text(), place.column(len(_COLUMNS)) + before.text_bytes)
+
+        return write
 
     def _write(self, values: np.ndarray, at: int) -> None:
         try:
@@ -111,7 +112,11 @@ class Spool:
         self._write(np.frombuffer(trailer, np.uint8), self._end)
 
 
-def _read_column(source: int | Path, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
+_Source: TypeAlias = int | Path
+"""A descriptor, or a path, which is opened whenever it is read: there may be more files than can be open."""
+
+
+def _read_column(source: _Source, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
     values = np.empty(count, dtype)
     buffer = values.data.cast("B")
     descriptor = source if isinstance(source, int) else os.open(source, os.O_RDONLY | os.O_CLOEXEC)
@@ -124,11 +129,21 @@ def _read_column(source: int | Path, dtype: np.dtype, begin: int, count: int) ->
     return values
 
 
+class _RunText(NamedTuple):
+    """The text of a run."""
+
+    source: _Source
+    begin: int
+
+    def __getitem__(self, part: slice) -> np.ndarray:  # type: ignore[override]
+        first, last = int(part.start), int(part.stop)
+        return _read_column(self.source, np.dtype(np.uint8), self.begin + first, last - first)
+
+
 class SpooledRun(NamedTuple):
     """A Run in a file."""
 
-    source: int | Path
-    """a descriptor, or a path, which is opened whenever it is read: there may be more files than can be open"""
+    source: _Source
     place: _Place
 
     @property
@@ -136,7 +151,7 @@ class SpooledRun(NamedTuple):
         return self.place.lines
 
     def read(self, first: int, room: int) -> SortedLines:
-        """As `Run.read`.
+        """As `Run.read`; the text is read where it is wanted.
 
         Raises
         ------
@@ -147,9 +162,7 @@ class SpooledRun(NamedTuple):
         last = first + lines_that_fit(offsets, room)
         offsets = offsets[: last - first + 1]
         place, shape, query = (self._column(which, first, last) for which in range(3))
-        begin = self.place.column(len(_COLUMNS)) + int(offsets[0])
-        text = _read_column(self.source, np.dtype(np.uint8), begin, int(offsets[-1] - offsets[0]))
-        return SortedLines(place, shape, query, offsets - offsets[0], text)
+        return SortedLines(place, shape, query, offsets, _RunText(self.source, self.place.column(len(_COLUMNS))))
 
     def _column(self, which: int, first: int, last: int) -> np.ndarray:
         return _read_column(self.source, _COLUMNS[which], self.place.column(which) + 8 * first, last - first)

@@ -7,26 +7,28 @@ and queries are numbered as in the whole input.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from warpseed.compute.pipeline import mapped
+from warpseed.compute.pipeline import Ahead, mapped
 from warpseed.errors import InputError
 from warpseed.output.bam import bam_heading
-from warpseed.output.density import Density
+from warpseed.output.density import Counts, Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
 from warpseed.output.opening import check_output, folder_of, open_output, refusal, remove_old_indexes
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
-from warpseed.output.sorting import HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
+from warpseed.output.sorting import Before, HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
 from warpseed.output.tabix import BamIndex, Entries, TabixIndex
 from warpseed.output.totals import Totals
-from warpseed.sequences.bgzf import block_offsets
+from warpseed.sequences.bgzf import PackedPart, block_offsets, pack_part
+from warpseed.sequences.bgzf_format import is_packed
 from warpseed.sequences.files import atomic_path
 
 __all__ = ["LINES_AT_ONCE", "MEMORY", "LineMaker", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
@@ -35,6 +37,8 @@ MEMORY = 1 << 28
 """Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
 _HELD_PARTS = 64
 """Parts in which they are held, about."""
+_JOINING = 4
+"""Threads that make these parts, at most: up to twice as many are made at once, which takes as much memory again."""
 LINES_AT_ONCE = 1 << 17
 """Lines that a thread makes together, about."""
 
@@ -87,13 +91,16 @@ class SortedWriter:
 
     line: None = None
 
-    def __init__(self, spool: Spool, format: Format, about: About, *, memory: int, threads: int) -> None:
+    def __init__(
+        self, spool: Spool, joining: Ahead[SortedLines], format: Format, about: About, *, memory: int, threads: int
+    ) -> None:
         self.totals = about.totals
         self._maker = _TextLines(format) if format.maker is None else format.maker()
         self._about = about
         self._spool = spool
         self._memory = memory
         self._threads = threads
+        self._joining = joining
         self._fresh: list[SortedLines] = []
         self._held: list[HeldRun] = []
         self._fresh_bytes = self._held_bytes = 0
@@ -121,33 +128,44 @@ class SortedWriter:
         if self._held_bytes + self._fresh_bytes > self._memory:
             self.spill()
 
-    def _join(self) -> None:
-        """Make one part of those that came last: many small ones would take long to merge."""
+    def _join(self, everything: bool = False) -> None:
+        """Make one part of those that came last, beside what comes next: many small ones would take long to merge."""
         if self._fresh:
-            self._held.append(HeldRun(merge_lines(self._fresh)))
+            self._joining.submit(merge_lines, self._fresh)
             self._held_bytes += self._fresh_bytes
             self._fresh, self._fresh_bytes = [], 0
+        self._held.extend(map(HeldRun, self._joining.taken(everything)))
 
     def spill(self) -> None:
         """Write what is held as a run."""
-        self._join()
+        self._join(everything=True)
         if self._held:
-            text_bytes = sum(len(run.held.used_text()) for run in self._held)
-            parts = merge_runs(self._held, memory=self._memory, threads=self._threads, make=lambda lines: lines)
-            self._spool.add(sum(run.lines for run in self._held), text_bytes, parts)
+            text_bytes = sum(run.held.text_bytes for run in self._held)
+            write = self._spool.begin(sum(run.lines for run in self._held), text_bytes)
+            deque(merge_runs(self._held, memory=self._memory, threads=self._threads, make=write), maxlen=0)
             self._held, self._held_bytes = [], 0
 
     def runs(self) -> list[Run]:
         """All lines, those on the disk first."""
-        self._join()
+        self._join(everything=True)
         return [*self._spool.runs(), *self._held]
+
+
+class _Written(NamedTuple):
+    """What is made of some lines beside others, before they are written."""
+
+    text: memoryview | PackedPart
+    entries: Entries | None
+    counts: Counts | None
+    unplaced: int
 
 
 class _Output:
     """A file of sorted lines, and its index beside it."""
 
-    def __init__(self, handle: BinaryIO, indexed: bool) -> None:
+    def __init__(self, handle: Any, packed: bool, indexed: bool) -> None:
         self._handle = handle
+        self._packed = packed
         self._indexed = indexed
         self.index: TabixIndex | None = None
 
@@ -158,22 +176,28 @@ class _Output:
         contigs = [line.rsplit("\t", 1) for line in about.contigs.splitlines()]
         names, lengths = [name for name, _ in contigs], np.array([length for _, length in contigs], np.int64)
         heading = bam_heading(names, lengths) if about.preset == "bam" else about.heading.encode()
-        index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, len(heading), about.preset)
+        index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, about.preset)
         behind = unplaced(lengths)
 
-        def made(lines: SortedLines) -> tuple[SortedLines, SortedLines, Entries | None]:
+        def made(lines: SortedLines, before: Before) -> _Written:
+            begin, text = len(heading) + before.text_bytes, lines.used_text().data
             placed = lines.part(0, int(np.searchsorted(lines.place, behind)))
-            written = placed.that_are_written()
-            return lines, placed, index.entries(written) if self._indexed and len(written) else None
+            shown = placed.that_are_written()
+            return _Written(
+                pack_part(text, begin) if self._packed else text,
+                index.entries(shown, begin) if self._indexed and len(shown) else None,
+                density.counts(placed) if density is not None and len(placed) else None,
+                len(lines) - len(placed),
+            )
 
         self._handle.write(heading)
-        for lines, placed, entries in merge_runs(runs, memory=memory, threads=threads, make=made):
-            self._handle.write(lines.used_text().data)
+        for text, entries, counts, more_unplaced in merge_runs(runs, memory=memory, threads=threads, make=made):
+            self._handle.write(text)
             if entries is not None:
                 index.add(entries)
-            index.unplaced += len(lines) - len(placed)
-            if density is not None and len(placed):
-                density.add(placed)
+            if density is not None and counts is not None:
+                density.add(counts)
+            index.unplaced += more_unplaced
         self.index = index
 
 
@@ -205,7 +229,7 @@ def _open_sorted(
                 raise refusal(target, error) from error
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
-            output = _Output(handle, indexed)
+            output = _Output(handle, is_packed(path), indexed)
             yield output
     remove_old_indexes(path, list(written))
 
@@ -230,8 +254,12 @@ def open_sorted(
     InputError : the file cannot be written, or is one of the inputs
     """
     about = _about(format)
-    with _open_sorted(path, about, threads, inputs) as output, open_spool(folder_of(path)) as spool:
-        writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
+    with (
+        _open_sorted(path, about, threads, inputs) as output,
+        open_spool(folder_of(path)) as spool,
+        _joining(threads) as joining,
+    ):
+        writer = SortedWriter(spool, joining, format, about, memory=memory, threads=threads)
         yield writer
         output.write(writer.runs(), about, memory=memory, threads=threads)
 
@@ -250,9 +278,9 @@ def open_run_writer(
     """
     about = _about(format)
     check_output(path)
-    with atomic_path(path) as temporary, open(temporary, "x+b", buffering=0) as handle:
+    with atomic_path(path) as temporary, open(temporary, "x+b", buffering=0) as handle, _joining(threads) as joining:
         spool = Spool(handle, path)
-        writer = SortedWriter(spool, format, about, memory=memory, threads=threads)
+        writer = SortedWriter(spool, joining, format, about, memory=memory, threads=threads)
         yield writer
         writer.spill()
         spool.close_as_file(about)
@@ -293,6 +321,10 @@ def merge_run_files(
     with _open_sorted(output, about, threads, paths, index_path) as opened:
         opened.write(runs, about, memory=memory, threads=threads, density=density)
     return Totals.sum(file.about.totals for file in files)
+
+
+def _joining(threads: int) -> Ahead[SortedLines]:
+    return Ahead(min(threads, _JOINING))
 
 
 def _about(format: Format) -> About:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from warpseed.output.lines import Line
 
 __all__ = [
     "KEY_BYTES",
+    "Before",
     "HeldRun",
     "Run",
     "SortedLines",
@@ -38,9 +39,18 @@ __all__ = [
 KEY_BYTES = 32
 """What a line takes beside its text."""
 _Made = TypeVar("_Made")
+_Key: TypeAlias = tuple[int, int, int]
+"""What orders a line: place, shape and query of `SortedLines`."""
 
 _ROUND_BYTES = 1 << 23
 """Lines that are merged together, about, keys included."""
+
+
+class FileText(Protocol):
+    """Text that lies in a file."""
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        """Bytes [start, stop) of it, uint8[]; read anew each time, from any thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +65,8 @@ class SortedLines:
     """int64[n], the query's number"""
     offsets: np.ndarray
     """int64[n + 1], line i is text[offsets[i]:offsets[i + 1]]"""
-    text: np.ndarray
-    """uint8[]"""
+    text: np.ndarray | FileText
+    """uint8[], or what reads it"""
 
     def __len__(self) -> int:
         return len(self.place)
@@ -79,26 +89,46 @@ class SortedLines:
         offsets = np.append(self.offsets[:-1][shown], self.offsets[-1])
         return SortedLines(self.place[shown], self.shape[shown], self.query[shown], offsets, self.text)
 
+    def in_memory(self) -> SortedLines:
+        """The same lines, their text read."""
+        if isinstance(self.text, np.ndarray):
+            return self
+        return SortedLines(*self.keys(), self.offsets - self.offsets[0], self.used_text())
+
     def used_text(self) -> np.ndarray:
         """The text of these lines alone, uint8[]."""
         return self.text[self.offsets[0] : self.offsets[-1]]
 
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of the text of these lines alone."""
+        return int(self.offsets[-1] - self.offsets[0])
+
     def size(self) -> int:
         """Bytes that the lines take, keys included."""
-        return KEY_BYTES * len(self) + int(self.offsets[-1] - self.offsets[0])
+        return KEY_BYTES * len(self) + self.text_bytes
 
-    def key(self, i: int) -> tuple[int, int, int]:
+    def key(self, i: int) -> _Key:
         """What orders line i."""
-        place, shape, query = self.keys()
-        return int(place[i]), int(shape[i]), int(query[i])
+        return int(self.place[i]), int(self.shape[i]), int(self.query[i])
 
-    def count_to(self, key: tuple[int, int, int], inclusive: bool) -> int:
-        """Lines that stand before a key, or are equal to it where `inclusive`."""
-        first, last = 0, len(self)
+    def end_of(self, key: _Key, first: int, inclusive: bool) -> int:
+        """The first line, from line `first` on, that stands behind a key, or is equal to it where not `inclusive`."""
+        last = len(self)
         for column, value in zip(self.keys(), key, strict=True):
             value = column.dtype.type(value)
-            first, last = (first + int(np.searchsorted(column[first:last], value, side)) for side in ("left", "right"))
+            first += int(column[first:last].searchsorted(value))
+            if first == last or column[first] != value:
+                return first
+            last = first + int(column[first:last].searchsorted(value, "right"))
         return last if inclusive else first
+
+
+class Before(NamedTuple):
+    """What stands before some lines, of all that are merged."""
+
+    lines: int
+    text_bytes: int
 
 
 class Run(Protocol):
@@ -217,9 +247,9 @@ def sort_lines(hits: Hits, line: Line, first: int, last: int) -> SortedLines:
 
 
 def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
-    """Lines of several sorted parts as one; equal keys stay in the order of the parts."""
+    """Lines of several sorted parts as one, in memory; equal keys stay in the order of the parts."""
     if len(parts) == 1:
-        return parts[0]
+        return parts[0].in_memory()
     place, shape, query = map(np.concatenate, zip(*(part.keys() for part in parts), strict=True))
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     return arrange(place, shape, query, lengths, np.concatenate([part.used_text() for part in parts]))
@@ -229,35 +259,32 @@ class _Cursor:
     """How far a run is read and used."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
-        self._begin = self._used = 0
-        self._loaded: SortedLines | None = None
+        self._run, self._lines = run, run.lines
+        self._begin = self._used = self._count = 0
+        self._loaded: SortedLines
+        self.last_key: _Key | None = None
+        """the last key that is loaded; None where no other follows"""
 
-    def load(self, room: int) -> SortedLines:
-        """What is not used, at least half of it as much as there is room for, or all."""
-        loaded = self._loaded
-        if loaded is None or (2 * self._used >= len(loaded) and self._begin + len(loaded) < self._run.lines):
+    def load(self, room: int) -> None:
+        """See to it that what is loaded and not used is half of what there is room for, or all."""
+        if 2 * self._used >= self._count and self._begin + self._count < self._lines:
             self._begin += self._used
             self._used = 0
-            self._loaded = loaded = self._run.read(self._begin, room)
-        return loaded
+            self._loaded = self._run.read(self._begin, room)
+            self._count = len(self._loaded)
+            is_last = self._begin + self._count == self._lines
+            self.last_key = None if is_last else self._loaded.key(self._count - 1)
 
-    def last_key(self) -> tuple[int, int, int] | None:
-        """The last key that is loaded; None where no other follows."""
-        assert self._loaded is not None
-        behind = self._begin + len(self._loaded)
-        return self._loaded.key(len(self._loaded) - 1) if behind < self._run.lines else None
-
-    def take(self, key: tuple[int, int, int] | None, inclusive: bool) -> SortedLines:
-        """Lines up to a key, or all that are loaded; they are used then."""
-        loaded, first = self._loaded, self._used
-        assert loaded is not None
-        self._used = len(loaded) if key is None else max(first, loaded.count_to(key, inclusive))
-        return loaded.part(first, self._used)
+    def take(self, key: _Key | None, inclusive: bool) -> SortedLines | None:
+        """Lines up to a key, or all that are loaded, if there are any; they are used then."""
+        first = self._used
+        last = self._count if key is None else self._loaded.end_of(key, first, inclusive)
+        self._used = last
+        return self._loaded.part(first, last) if last > first else None
 
     def is_over(self) -> bool:
         """Whether all is used."""
-        return self._begin + self._used == self._run.lines
+        return self._begin + self._used == self._lines
 
 
 def _rounds(runs: Sequence[Run], room: int) -> Iterator[list[SortedLines]]:
@@ -268,15 +295,15 @@ def _rounds(runs: Sequence[Run], room: int) -> Iterator[list[SortedLines]]:
             cursor.load(max(KEY_BYTES, room // len(cursors)))
         # Up to the smallest of the last keys that are loaded, everything is. Of lines that equal it, those of later
         # runs wait until the first such run has no more.
-        ends = [(key, i) for i, cursor in enumerate(cursors) if (key := cursor.last_key()) is not None]
+        ends = [(cursor.last_key, i) for i, cursor in enumerate(cursors) if cursor.last_key is not None]
         key, which = min(ends, default=(None, len(cursors)))
         taken = [cursor.take(key, i <= which) for i, cursor in enumerate(cursors)]
-        yield [part for part in taken if len(part)]
+        yield [part for part in taken if part is not None]
         cursors = [cursor for cursor in cursors if not cursor.is_over()]
 
 
 def merge_runs(
-    runs: Sequence[Run], *, memory: int, threads: int, make: Callable[[SortedLines], _Made]
+    runs: Sequence[Run], *, memory: int, threads: int, make: Callable[[SortedLines, Before], _Made]
 ) -> Iterator[_Made]:
     """All lines of sorted runs in order, part by part; equal keys stay in the order of the runs.
 
@@ -284,11 +311,23 @@ def merge_runs(
     ----------
     memory : bytes that are taken beside runs in memory, about; at least a line of each run is held
     threads : threads that merge
-    make : what is done with each part beside the others
+    make : what is done with each part beside the others, from any thread
 
     Yields
     ------
     what `make` made of at least one line
     """
     room = min(_ROUND_BYTES, memory // (2 * threads + 4))
-    return mapped(_rounds(runs, room), lambda parts: make(merge_lines(parts)), threads, ahead=1)
+
+    def tasks() -> Iterator[tuple[list[SortedLines], Before]]:
+        before = Before(0, 0)
+        for parts in _rounds(runs, room):
+            yield parts, before
+            text_bytes = sum(part.text_bytes for part in parts)
+            before = Before(before.lines + sum(map(len, parts)), before.text_bytes + text_bytes)
+
+    def merged(task: tuple[list[SortedLines], Before]) -> _Made:
+        parts, before = task
+        return make(merge_lines(parts), before)
+
+    return mapped(tasks(), merged, threads, ahead=1)

@@ -81,11 +81,10 @@ class _Windows(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """What an index takes of lines that follow each other; places count from the first one."""
+    """What an index takes of lines that follow each other."""
 
     chunks: _Chunks
     windows: _Windows
-    text_bytes: int
 
 
 def _bins_of(start: np.ndarray, last: np.ndarray, depth: int) -> np.ndarray:
@@ -114,7 +113,6 @@ class TabixIndex:
     ----------
     names : of the contigs
     lengths : int64[c], their lengths
-    at : bytes before the first line
     preset : that of the text's format; None where no file is made of it
 
     Attributes
@@ -125,23 +123,25 @@ class TabixIndex:
 
     unplaced = 0
 
-    def __init__(self, names: Sequence[str], lengths: np.ndarray, at: int = 0, preset: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], lengths: np.ndarray, preset: str | None = None) -> None:
         self._preset = preset
         self.is_wide = int(lengths.max(initial=0)) > LONGEST_IN_TBI
         self._depth = _CSI_DEPTH if self.is_wide else _TBI_DEPTH
         self._names = names
         self._begins = contig_places(lengths)
-        self._at = at
         self._reached = -1
         self._chunks: list[_Chunks] = []
         self._windows: list[_Windows] = []
 
-    def entries(self, lines: SortedLines) -> Entries:
-        """What there is to enter of some lines, at least one, none of them empty; from any thread."""
+    def entries(self, lines: SortedLines, begin: int) -> Entries:
+        """What there is to enter of some lines, at least one, none of them empty; from any thread.
+
+        begin : the byte at which the first of them begins, of what is not packed
+        """
         contig = np.searchsorted(self._begins, lines.place, "right").astype(np.int64) - 1
         start = (lines.place - self._begins[contig]).astype(np.int64)
         last = start + np.maximum((lines.shape >> np.uint64(1)).astype(np.int64) - 1, 0)
-        at = lines.offsets - lines.offsets[0]
+        at = lines.offsets + (begin - lines.offsets[0])
         bins = _bins_of(start, last, self._depth)
         firsts = np.flatnonzero(np.append(True, (bins[1:] != bins[:-1]) | (contig[1:] != contig[:-1])))
         ends = np.append(firsts[1:], len(lines))
@@ -149,17 +149,14 @@ class TabixIndex:
         reached = (contig << _CONTIG_SHIFT) | (last >> _WINDOW_BITS)
         further = np.flatnonzero(reached > np.append(-1, np.maximum.accumulate(reached)[:-1]))
         windows = _Windows(reached[further], start[further] >> _WINDOW_BITS, at[further])
-        return Entries(chunks, windows, int(at[-1]))
+        return Entries(chunks.joined(), windows)
 
     def add(self, entries: Entries) -> None:
-        """Enter the lines that are written next."""
-        chunks, windows, size = entries
-        at = self._at
-        self._chunks.append(chunks._replace(begin=chunks.begin + at, end=chunks.end + at).joined())
-        news = windows.reached > self._reached
-        self._windows.append(_Windows(windows.reached[news], windows.first[news], windows.begin[news] + at))
+        """Enter lines, behind those before them."""
+        chunks, windows = entries
+        self._chunks.append(chunks)
+        self._windows.append(_Windows(*(column[windows.reached > self._reached] for column in windows)))
         self._reached = max(self._reached, int(windows.reached[-1]))
-        self._at += size
 
     def finished(self, block_offsets: np.ndarray) -> bytes:
         """The index as a file's bytes.

@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar
@@ -19,7 +19,7 @@ from warpseed.compute.descriptors import fill_from, read_at
 from warpseed.compute.pipeline import behind
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
-from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes
+from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes, is_packed
 from warpseed.sequences.digests import digest_behind
 
 __all__ = [
@@ -209,22 +209,20 @@ def standard_output() -> BinaryIO:
 def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, as BGZF, which is gzip, when its name ends in ``.gz`` or ``.bam``.
 
-    Equal content gives equal files, for any number of threads, which compress. With more than one, what is not
-    compressed goes to a plain file in a thread of its own. An OSError that writing raises, perhaps only with the next
-    bytes or at the end, names the file.
+    Equal content gives equal files, for any number of threads, which compress. With more than one, what goes to a plain
+    file is written in a thread of its own. An OSError that writing raises, perhaps only with the next bytes or at the
+    end, names the file.
     """
-    with io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES) as raw:
-        if os.fspath(path).endswith((".gz", ".bam")):
+    with ExitStack() as stack:
+        stream: Any = stack.enter_context(io.BufferedWriter(_NamedFile(path, "wb"), _WRITE_BYTES))
+        # (A pipe may be full for as long as it likes, and whoever waits for it has to be interruptible.)
+        if threads > 1 and stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            stream = _Behind(stack.enter_context(behind(stream.write)))
+        if is_packed(path):
             from warpseed.sequences.bgzf import BgzfWriter  # NumPy: what only names files waits for none
 
-            with BgzfWriter(raw, threads) as packed:
-                yield packed  # type: ignore[misc]
-        elif threads > 1 and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-            with behind(raw.write) as write:
-                yield _Behind(write)  # type: ignore[misc]
-        else:
-            # A pipe may be full for as long as it likes, and whoever waits for it has to be interruptible.
-            yield raw
+            stream = stack.enter_context(BgzfWriter(stream, threads))
+        yield stream
 
 
 class ByteStream:

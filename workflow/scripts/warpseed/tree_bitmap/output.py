@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 from warpseed.compute.letters import SLACK, bytes_of, put_bytes, put_number, put_word, read_only
+from warpseed.compute.pipeline import mapped
 from warpseed.sequences.names import Names
 from warpseed.tree_bitmap.request import Tell
 from warpseed.tree_bitmap.stream import KmerCounts, Stream
@@ -45,7 +46,8 @@ FORM = 1
 KMER_ROW = np.dtype([("kmer", "<u8"), ("start", "<u8"), ("count", "<u8"), ("record", "<u4"), ("seen", "<u4")])
 """A k-mer's number, where it begins for the first time, how often it comes, the record of that place, and 1 where the
 dictionary or the seed has it, else 0."""
-_BYTES_AT_ONCE = 1 << 24
+_BYTES_AT_ONCE = 1 << 22
+"""Of lines, at most, that a thread makes together."""
 _NUMBER_BYTES = 20
 _TAB, _DOT = np.uint64(ord("\t")), np.uint64(ord("."))
 _LETTERS = np.uint64(int.from_bytes(b"ACGT", "little"))
@@ -90,6 +92,10 @@ class KmerRows(NamedTuple):
     """of the records"""
 
 
+_Maker: TypeAlias = Callable[[slice, np.ndarray], memoryview]
+"""What makes the bytes of some rows, given the record of each."""
+
+
 class _Labels(NamedTuple):
     """Names of records, and where these begin, as compiled code reads them."""
 
@@ -124,12 +130,8 @@ def _put_place(labels, record, place, out, to):
 
 @scalar
 def _format_places(kinds, span, record, labels, ahead, endings, out):
-    """Lines of the places [begin, end) that have a kind, of which the first is in `record` or behind.
-
-    Returns
-    -------
-    (to, record) : the bytes written, and the record of the last place
-    """
+    """Lines of the places [begin, end) that have a kind, of which the first is in `record` or behind; returns the bytes
+    written."""
     words, sizes = endings
     to = int64(0)
     for place in range(span[0], span[1]):
@@ -141,7 +143,7 @@ def _format_places(kinds, span, record, labels, ahead, endings, out):
         to = _put_place(labels, record, int64(place) + int64(ahead), out, to)
         put_word(out, to, words[kind], sizes[kind])
         to += sizes[kind]
-    return to, record
+    return to
 
 
 @scalar
@@ -181,28 +183,30 @@ def begin_places(handle: BinaryIO, format: str, told: Told, k: int, max_edits: i
     handle.write(told.heading if format == "tsv" else PLACES_HEAD.pack(told.magic, FORM, k, max_edits))
 
 
-def write_places(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray) -> None:
+def write_places(handle: BinaryIO, told: Told, threads: int, stream: Stream, kinds: np.ndarray) -> None:
     """A line for each place of a kind that is not 0: record, place in it, status.
 
     Parameters
     ----------
     told : what is told of them
+    threads : that make lines
     stream : some records of it
     kinds : uint8[n], of their places
     """
     labels, longest = _labels(stream.names, stream.starts)
-    line = longest + _NUMBER_BYTES + 8
-    size = max(1, _BYTES_AT_ONCE // line)
-    record, endings = 0, told.words()
-    for first in range(0, len(kinds), size):
-        span = (first, min(first + size, len(kinds)))
-        # Another thread may write them: no other lines go there.
-        out = np.empty((span[1] - first) * line + SLACK, np.uint8)
-        used, record = _format_places(kinds, span, record, labels, told.ahead, endings, out)
-        handle.write(out.data[:used])
+    line, endings = longest + _NUMBER_BYTES + 8, told.words()
+
+    def lines(some: slice) -> memoryview:
+        out = np.empty((some.stop - some.start) * line + SLACK, np.uint8)
+        record = max(0, int(np.searchsorted(labels.starts, some.start, side="right")) - 1)
+        used = _format_places(kinds, (some.start, some.stop), record, labels, told.ahead, endings, out)
+        return out.data[:used]
+
+    for text in mapped(_slices(len(kinds), line), lines, threads):
+        handle.write(text)
 
 
-def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray) -> None:
+def write_places_as_binary(handle: BinaryIO, told: Told, threads: int, stream: Stream, kinds: np.ndarray) -> None:
     """For each record its size, its name, and the kinds of its places, the first in a byte's lowest bits."""
     offsets, a_byte = stream.names.offsets, 8 // told.bits
     ends = np.append(stream.starts[1:] - 1, len(kinds))
@@ -217,44 +221,63 @@ def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: 
         handle.write(packed.data)
 
 
-def _row_ranges(rows: KmerRows, size: int, tell: Tell) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows after the other, and the record of each."""
-    count, last = len(rows.counted.codes), 0
+def _slices(count: int, row: int) -> list[slice]:
+    """So many rows of so many bytes in pieces that are made together."""
+    size = max(1, _BYTES_AT_ONCE // row)
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def _write_rows(
+    handle: BinaryIO,
+    rows: KmerRows,
+    row: int,
+    made: Callable[[slice, np.ndarray], memoryview],
+    tell: Tell,
+    threads: int,
+) -> None:
+    """Write rows of so many bytes at most, which a function makes of some of them and of the record of each."""
+    count, done = len(rows.counted.codes), 0
+    pieces = _slices(count, row)
 
     def written() -> str:
-        return f"{last:,} of {count:,} {rows.k}-mers written"
+        return f"{done:,} of {count:,} {rows.k}-mers written"
 
-    for first in tell(written, range(0, count, size)):
-        last = min(first + size, count)
-        some = slice(first, last)
-        yield some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1
+    def piece(some: slice) -> memoryview:
+        return made(some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1)
+
+    for some, text in zip(pieces, tell(written, mapped(pieces, piece, threads)), strict=True):
+        handle.write(text)
+        done = some.stop
 
 
-def write_kmers(handle: BinaryIO, rows: KmerRows, tell: Tell) -> None:
+def write_kmers(handle: BinaryIO, rows: KmerRows, tell: Tell, threads: int) -> None:
     """A line for each k-mer: record, first place in it, how often it comes, its bases, 'new' or 'seen'."""
     handle.write(KMER_HEADING)
     labels, longest = _labels(rows.names, rows.starts)
-    line = longest + 2 * _NUMBER_BYTES + rows.k + 10
-    size = max(1, _BYTES_AT_ONCE // line)
+    line, statuses = longest + 2 * _NUMBER_BYTES + rows.k + 10, ANSWERS.words()
     codes, places, counts = rows.counted
-    for some, records in _row_ranges(rows, size, tell):
+
+    def lines(some: slice, records: np.ndarray) -> memoryview:
         out = np.empty(len(records) * line + SLACK, np.uint8)
-        used = _format_kmers(
-            (codes[some], places[some], records), counts[some], rows.seen[some], labels,
-            ANSWERS.words(), rows.k, out,
-        )  # fmt: skip
-        handle.write(out.data[:used])
+        kmers = codes[some], places[some], records
+        used = _format_kmers(kmers, counts[some], rows.seen[some], labels, statuses, rows.k, out)
+        return out.data[:used]
+
+    _write_rows(handle, rows, line, lines, tell, threads)
 
 
-def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows, tell: Tell) -> None:
+def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows, tell: Tell, threads: int) -> None:
     """A head, a KMER_ROW for each k-mer, and the names of the records."""
     names, count = rows.names, len(rows.seen)
     handle.write(KMER_HEAD.pack(KMERS_MAGIC, FORM, rows.k, count, len(rows.starts), len(names.text)))
-    for some, records in _row_ranges(rows, _BYTES_AT_ONCE // KMER_ROW.itemsize, tell):
+
+    def table(some: slice, records: np.ndarray) -> memoryview:
         table = np.empty(len(records), KMER_ROW)
         table["kmer"], table["count"] = rows.counted.codes[some], rows.counted.counts[some]
         table["start"], table["record"] = rows.counted.places[some] - rows.starts[records], records
         table["seen"] = rows.seen[some]
-        handle.write(table.data.cast("B"))
+        return table.data.cast("B")
+
+    _write_rows(handle, rows, KMER_ROW.itemsize, table, tell, threads)
     handle.write(names.offsets.astype("<u8").data.cast("B"))
     handle.write(names.text.tobytes())

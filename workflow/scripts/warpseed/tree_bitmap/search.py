@@ -167,7 +167,8 @@ def write_stream(
             rows = kmers.rows()
             totals, grown = kmers.totals, partial(kmers.dictionary, rows)
             with watch.stage("write"):
-                (output.write_kmers if format == "tsv" else output.write_kmers_as_binary)(handle, rows, tell)
+                write = output.write_kmers if format == "tsv" else output.write_kmers_as_binary
+                write(handle, rows, tell, request.options.threads)
         if kept is not None:
             assert grown is not None  # what does not grow is not saved
             with watch.stage("write"):
@@ -190,7 +191,8 @@ def _put(handle: BinaryIO, format: str, request: Request) -> Put:
     """What writes the kinds of places; what goes before the first is written."""
     told = output.DISTANCES if request.max_edits else output.ANSWERS
     output.begin_places(handle, format, told, request.k, request.max_edits)
-    return partial(output.write_places if format == "tsv" else output.write_places_as_binary, handle, told)
+    write = output.write_places if format == "tsv" else output.write_places_as_binary
+    return partial(write, handle, told, request.options.threads)
 
 
 def _places(request: Request, target: Target, watch: Stopwatch, put: Put, keep: bool) -> Places | WholePlaces | Ends:
