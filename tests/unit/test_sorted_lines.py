@@ -113,13 +113,13 @@ def test_memory_threads_and_batches_do_not_change_a_byte(
 
 def test_little_memory_means_many_runs(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
     added = []
-    begin = runs.Spool.begin
+    begin_run = runs.Spool.begin_run
 
     def begun(self: runs.Spool, lines: int, text_bytes: int) -> Callable[[SortedLines, Before], None]:
         added.append(lines)
-        return begin(self, lines, text_bytes)
+        return begin_run(self, lines, text_bytes)
 
-    monkeypatch.setattr(runs.Spool, "begin", begun)
+    monkeypatch.setattr(runs.Spool, "begin_run", begun)
     write(tmp_path / "h.bed", batches_of(hits, cycle([10])), memory=5 * KILOBYTES)
     assert len(added) > 20 and sum(added) < len(hits)
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
@@ -142,7 +142,8 @@ def test_any_number_of_parts_is_merged_to_the_same_bytes(tmp_path: Path, parts: 
     assert totals.numbers() == whole.numbers()
 
 
-def test_a_merge_has_few_files_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_merge_has_few_files_open(tmp_path: Path, threads: int) -> None:
     hits = draw_hits(3)
     files = []
     for number, piece in enumerate(batches_of(hits, cycle([4]))):
@@ -155,7 +156,7 @@ def test_a_merge_has_few_files_open(tmp_path: Path) -> None:
     assert len(files) == 100
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
     try:
-        merge_run_files(files, tmp_path / "h.bed")
+        merge_run_files(files, tmp_path / "h.bed", threads=threads)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (tmp_path / "h.bed").read_bytes() == sorted_text(hits, "bed")
@@ -243,10 +244,42 @@ def test_a_disk_that_fills_while_lines_wait(
         write(tmp_path / "h.bed.gz", batches_of(hits, cycle([10])), memory=5 * KILOBYTES, threads=threads)
     with (
         pytest.raises(InputError, match=f"^{tmp_path / 'h.runs'}: {full}"),
-        open_run_writer(tmp_path / "h.runs", BED) as writer,
+        open_run_writer(tmp_path / "h.runs", BED, threads=threads) as writer,
     ):
         writer.put(hits)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_lines_that_cannot_be_joined(tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr(sorted_lines, "merge_lines", fail_with(errno.ENOMEM))
+    batches = list(batches_of(hits, cycle([10])))
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        write(tmp_path / "h.bed.gz", iter(batches), memory=50 * KILOBYTES, threads=threads)
+    with (
+        pytest.raises(OSError, match="Cannot allocate memory"),
+        open_run_writer(tmp_path / "h.runs", BED, memory=50 * KILOBYTES, threads=threads) as writer,
+    ):
+        for batch in batches:
+            writer.put(batch)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["h.bed", "h.bed.gz"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_link_leads_to_sorted_lines(tmp_path: Path, hits: Hits, name: str, threads: int) -> None:
+    write(tmp_path / "whole.bed", iter([hits]))
+    for target in ("data", "data.gz"):
+        link = tmp_path / f"to_{target}_{name}"
+        link.symlink_to(tmp_path / target)
+        if name.endswith(".gz") and not target.endswith(".gz"):
+            with pytest.raises(InputError, match="is no BGZF, which has an index"):
+                write(link, iter([hits]), threads=threads)
+            continue
+        write(link, iter([hits]), threads=threads)
+        content = (tmp_path / target).read_bytes()
+        text = gzip.decompress(content) if target.endswith(".gz") else content
+        assert text == (tmp_path / "whole.bed").read_bytes()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -258,11 +291,12 @@ def test_waiting_lines_that_cannot_be_read_again(
     def read(self: runs.SpooledRun, first: int, room: int) -> SortedLines:
         """The keys, and behind them a file in which nothing is left of the text."""
         lines = keys_read(self, first, room)
-        os.ftruncate(self.source, self.place.column(4))
+        assert self.source.descriptor is not None and first == 0
+        os.ftruncate(self.source.descriptor, self.place.column(4))
         return lines
 
     monkeypatch.setattr(runs.SpooledRun, "read", read)
-    with pytest.raises(InputError, match="the runs end too early; make the file again"):
+    with pytest.raises(InputError, match=f"^{tmp_path}: the runs end too early; make the file again"):
         write(tmp_path / "h.bed.gz", batches_of(hits, cycle([400])), memory=50 * KILOBYTES, threads=threads)
     assert list(tmp_path.iterdir()) == []
 

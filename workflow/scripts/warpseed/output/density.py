@@ -23,8 +23,9 @@ class Counts(NamedTuple):
 
     bins: slice
     plus: np.ndarray
+    """int64[b], lines of the forward strand"""
     minus: np.ndarray
-    """int64[b], of each strand"""
+    """int64[b], lines of the reverse strand"""
 
 
 class Density:
@@ -54,8 +55,8 @@ class Density:
         self._places = contig_places(lengths)[self.contig] + self.start.astype(np.uint64)
         self.plus, self.minus = np.zeros((2, len(self.start)), np.int64)
 
-    def counts(self, part: SortedLines) -> Counts:
-        """What there is to add of some lines, at least one; from any thread."""
+    def counted(self, part: SortedLines) -> Counts:
+        """What there is to add of some lines, at least one, which are sorted; from any thread."""
         first, last = np.searchsorted(self._places, part.place[[0, -1]], "right")
         bins = slice(int(first) - 1, int(last))
         edges = np.append(np.searchsorted(part.place, self._places[bins]), len(part))

@@ -69,8 +69,8 @@ class _Lines(NamedTuple):
 
     def text(self, begin: int, end: int) -> memoryview:
         """What stands from a place on, up to another."""
-        first, last = self.lines.offsets[np.searchsorted(self.lines.place, np.array([begin, end], np.uint64))]
-        return self.lines.text[first:last].data
+        first, last = np.searchsorted(self.lines.place, np.array([begin, end], np.uint64)).tolist()
+        return self.lines.part(first, last).used_text().data
 
 
 def _lines_of(hits: Hits, groups: Sequence[Group], piece: _Piece) -> _Lines:

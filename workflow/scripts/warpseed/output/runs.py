@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class About:
 
 
 class Spool:
-    """A file that takes runs, one behind the other, and gives them back as `Run`s when they are all written.
+    """A file that takes runs, one behind the other, and gives them back as `Run`s.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Spool:
         self._end = len(MAGIC)
         self.places: list[_Place] = []
 
-    def begin(self, lines: int, text_bytes: int) -> Callable[[SortedLines, Before], None]:
+    def begin_run(self, lines: int, text_bytes: int) -> Callable[[SortedLines, Before], None]:
         """Begin a run of so many lines.
 
         Returns
@@ -86,6 +86,7 @@ class Spool:
         self._end = place.end()
 
         def write(part: SortedLines, before: Before) -> None:
+            # (The last offset of a part is the first one of the next, which may be written at the same time.)
             offsets = part.offsets + (before.text_bytes - part.offsets[0])
             for which, column in enumerate((*part.keys(), offsets)):
                 self._write(column, place.column(which) + 8 * before.lines)
@@ -100,8 +101,8 @@ class Spool:
             raise refusal(self._where, error) from error
 
     def runs(self) -> list[SpooledRun]:
-        """The runs, which can be read while the file is open."""
-        return [SpooledRun(self._handle.fileno(), place) for place in self.places]
+        """The runs, which can be read when all of them are written, while the file is open."""
+        return [SpooledRun(_Source(self._where, self._handle.fileno()), place) for place in self.places]
 
     def close_as_file(self, about: About) -> None:
         """Write what makes the file a run file."""
@@ -112,31 +113,36 @@ class Spool:
         self._write(np.frombuffer(trailer, np.uint8), self._end)
 
 
-_Source: TypeAlias = int | Path
-"""A descriptor, or a path, which is opened whenever it is read: there may be more files than can be open."""
+class _Source(NamedTuple):
+    """A file with runs."""
+
+    where: str | os.PathLike[str]
+    """what error sentences name"""
+    descriptor: int | None = None
+    """None where it is opened whenever it is read: there may be more files than can be open"""
 
 
 def _read_column(source: _Source, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
     values = np.empty(count, dtype)
     buffer = values.data.cast("B")
-    descriptor = source if isinstance(source, int) else os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    opened = os.open(source.where, os.O_RDONLY | os.O_CLOEXEC) if source.descriptor is None else source.descriptor
     try:
-        if fill_from(descriptor, begin, buffer) < len(buffer):
-            raise InputError(f"{source}: the runs end too early; make the file again.")
+        if fill_from(opened, begin, buffer) < len(buffer):
+            raise InputError(f"{os.fspath(source.where)}: the runs end too early; make the file again.")
     finally:
-        if not isinstance(source, int):
-            os.close(descriptor)
+        if source.descriptor is None:
+            os.close(opened)
     return values
 
 
 class _RunText(NamedTuple):
-    """The text of a run."""
+    """The text of a run, a `FileText`."""
 
     source: _Source
     begin: int
 
-    def __getitem__(self, part: slice) -> np.ndarray:  # type: ignore[override]
-        first, last = int(part.start), int(part.stop)
+    def read(self, first: int, last: int) -> np.ndarray:
+        """As `FileText.read`."""
         return _read_column(self.source, np.dtype(np.uint8), self.begin + first, last - first)
 
 
@@ -197,7 +203,7 @@ class RunFile(NamedTuple):
 
     def runs(self) -> list[SpooledRun]:
         """Its runs."""
-        return [SpooledRun(self.path, place) for place in self.places]
+        return [SpooledRun(_Source(self.path), place) for place in self.places]
 
 
 def open_run_file(path: str | os.PathLike[str]) -> RunFile:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spoo
 from warpseed.output.sorting import Before, HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
 from warpseed.output.tabix import BamIndex, Entries, TabixIndex
 from warpseed.output.totals import Totals
-from warpseed.sequences.bgzf import PackedPart, block_offsets, pack_part
-from warpseed.sequences.bgzf_format import is_packed
+from warpseed.sequences.bgzf import block_offsets
 from warpseed.sequences.files import atomic_path
 
 __all__ = ["LINES_AT_ONCE", "MEMORY", "LineMaker", "SortedWriter", "merge_run_files", "open_run_writer", "open_sorted"]
@@ -37,8 +36,8 @@ MEMORY = 1 << 28
 """Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
 _HELD_PARTS = 64
 """Parts in which they are held, about."""
-_JOINING = 4
-"""Threads that make these parts, at most: up to twice as many are made at once, which takes as much memory again."""
+_JOINING_THREADS = 4
+"""That make these parts, at most: each takes about twice its part meanwhile."""
 LINES_AT_ONCE = 1 << 17
 """Lines that a thread makes together, about."""
 
@@ -140,8 +139,8 @@ class SortedWriter:
         """Write what is held as a run."""
         self._join(everything=True)
         if self._held:
-            text_bytes = sum(run.held.text_bytes for run in self._held)
-            write = self._spool.begin(sum(run.lines for run in self._held), text_bytes)
+            text_bytes = sum(run.held.text_bytes() for run in self._held)
+            write = self._spool.begin_run(sum(run.lines for run in self._held), text_bytes)
             deque(merge_runs(self._held, memory=self._memory, threads=self._threads, make=write), maxlen=0)
             self._held, self._held_bytes = [], 0
 
@@ -151,10 +150,10 @@ class SortedWriter:
         return [*self._spool.runs(), *self._held]
 
 
-class _Written(NamedTuple):
+class _Prepared(NamedTuple):
     """What is made of some lines beside others, before they are written."""
 
-    text: memoryview | PackedPart
+    text: memoryview
     entries: Entries | None
     counts: Counts | None
     unplaced: int
@@ -163,9 +162,8 @@ class _Written(NamedTuple):
 class _Output:
     """A file of sorted lines, and its index beside it."""
 
-    def __init__(self, handle: Any, packed: bool, indexed: bool) -> None:
+    def __init__(self, handle: BinaryIO, indexed: bool) -> None:
         self._handle = handle
-        self._packed = packed
         self._indexed = indexed
         self.index: TabixIndex | None = None
 
@@ -179,19 +177,18 @@ class _Output:
         index = (BamIndex if about.preset == "bam" else TabixIndex)(names, lengths, about.preset)
         behind = unplaced(lengths)
 
-        def made(lines: SortedLines, before: Before) -> _Written:
-            begin, text = len(heading) + before.text_bytes, lines.used_text().data
+        def prepared(lines: SortedLines, before: Before) -> _Prepared:
             placed = lines.part(0, int(np.searchsorted(lines.place, behind)))
             shown = placed.that_are_written()
-            return _Written(
-                pack_part(text, begin) if self._packed else text,
-                index.entries(shown, begin) if self._indexed and len(shown) else None,
-                density.counts(placed) if density is not None and len(placed) else None,
+            return _Prepared(
+                lines.used_text().data,
+                index.entries(shown, len(heading) + before.text_bytes) if self._indexed and len(shown) else None,
+                density.counted(placed) if density is not None and len(placed) else None,
                 len(lines) - len(placed),
             )
 
         self._handle.write(heading)
-        for text, entries, counts, more_unplaced in merge_runs(runs, memory=memory, threads=threads, make=made):
+        for text, entries, counts, more_unplaced in merge_runs(runs, memory=memory, threads=threads, make=prepared):
             self._handle.write(text)
             if entries is not None:
                 index.add(entries)
@@ -229,7 +226,7 @@ def _open_sorted(
                 raise refusal(target, error) from error
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
-            output = _Output(handle, is_packed(path), indexed)
+            output = _Output(handle, indexed)
             yield output
     remove_old_indexes(path, list(written))
 
@@ -254,14 +251,12 @@ def open_sorted(
     InputError : the file cannot be written, or is one of the inputs
     """
     about = _about(format)
-    with (
-        _open_sorted(path, about, threads, inputs) as output,
-        open_spool(folder_of(path)) as spool,
-        _joining(threads) as joining,
-    ):
-        writer = SortedWriter(spool, joining, format, about, memory=memory, threads=threads)
-        yield writer
-        output.write(writer.runs(), about, memory=memory, threads=threads)
+    with _open_sorted(path, about, threads, inputs) as output, open_spool(folder_of(path)) as spool:
+        with _joining(threads) as joining:
+            writer = SortedWriter(spool, joining, format, about, memory=memory, threads=threads)
+            yield writer
+            runs = writer.runs()
+        output.write(runs, about, memory=memory, threads=threads)
 
 
 @contextmanager
@@ -324,7 +319,7 @@ def merge_run_files(
 
 
 def _joining(threads: int) -> Ahead[SortedLines]:
-    return Ahead(min(threads, _JOINING))
+    return Ahead(min(threads, _JOINING_THREADS))
 
 
 def _about(format: Format) -> About:

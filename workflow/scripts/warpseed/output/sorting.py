@@ -49,8 +49,13 @@ _ROUND_BYTES = 1 << 23
 class FileText(Protocol):
     """Text that lies in a file."""
 
-    def __getitem__(self, part: slice) -> np.ndarray:
-        """Bytes [start, stop) of it, uint8[]; read anew each time, from any thread."""
+    def read(self, first: int, last: int) -> np.ndarray:
+        """Bytes [first, last) of it, uint8[]; from any thread.
+
+        Raises
+        ------
+        InputError : they are not there
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +71,7 @@ class SortedLines:
     offsets: np.ndarray
     """int64[n + 1], line i is text[offsets[i]:offsets[i + 1]]"""
     text: np.ndarray | FileText
-    """uint8[], or what reads it"""
+    """uint8[], or what reads it from a file"""
 
     def __len__(self) -> int:
         return len(self.place)
@@ -90,23 +95,24 @@ class SortedLines:
         return SortedLines(self.place[shown], self.shape[shown], self.query[shown], offsets, self.text)
 
     def in_memory(self) -> SortedLines:
-        """The same lines, their text read."""
+        """The same lines, their text read, as by `used_text`."""
         if isinstance(self.text, np.ndarray):
             return self
-        return SortedLines(*self.keys(), self.offsets - self.offsets[0], self.used_text())
+        return SortedLines(self.place, self.shape, self.query, self.offsets - self.offsets[0], self.used_text())
 
     def used_text(self) -> np.ndarray:
-        """The text of these lines alone, uint8[]."""
-        return self.text[self.offsets[0] : self.offsets[-1]]
+        """The text of these lines alone, uint8[]: a view, or read anew where it is in a file, which `FileText.read` may
+        refuse."""
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        return self.text[first:last] if isinstance(self.text, np.ndarray) else self.text.read(first, last)
 
-    @property
     def text_bytes(self) -> int:
         """Bytes of the text of these lines alone."""
         return int(self.offsets[-1] - self.offsets[0])
 
     def size(self) -> int:
         """Bytes that the lines take, keys included."""
-        return KEY_BYTES * len(self) + self.text_bytes
+        return KEY_BYTES * len(self) + self.text_bytes()
 
     def key(self, i: int) -> _Key:
         """What orders line i."""
@@ -266,7 +272,7 @@ class _Cursor:
         """the last key that is loaded; None where no other follows"""
 
     def load(self, room: int) -> None:
-        """See to it that what is loaded and not used is half of what there is room for, or all."""
+        """See to it that what is loaded and not used is at least half of what there is room for, or all."""
         if 2 * self._used >= self._count and self._begin + self._count < self._lines:
             self._begin += self._used
             self._used = 0
@@ -316,14 +322,19 @@ def merge_runs(
     Yields
     ------
     what `make` made of at least one line
+
+    Raises
+    ------
+    InputError : a run in a file cannot be read
     """
+    # A task takes its lines twice, as parts and merged; four times as much is for what is loaded, and what waits.
     room = min(_ROUND_BYTES, memory // (2 * threads + 4))
 
     def tasks() -> Iterator[tuple[list[SortedLines], Before]]:
         before = Before(0, 0)
         for parts in _rounds(runs, room):
             yield parts, before
-            text_bytes = sum(part.text_bytes for part in parts)
+            text_bytes = sum(part.text_bytes() for part in parts)
             before = Before(before.lines + sum(map(len, parts)), before.text_bytes + text_bytes)
 
     def merged(task: tuple[list[SortedLines], Before]) -> _Made:

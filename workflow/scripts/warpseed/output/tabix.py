@@ -134,9 +134,12 @@ class TabixIndex:
         self._windows: list[_Windows] = []
 
     def entries(self, lines: SortedLines, begin: int) -> Entries:
-        """What there is to enter of some lines, at least one, none of them empty; from any thread.
+        """What there is to enter of some lines, from any thread.
 
-        begin : the byte at which the first of them begins, of what is not packed
+        Parameters
+        ----------
+        lines : at least one, none of them empty
+        begin : where the first of them begins in the file, in bytes that are not packed
         """
         contig = np.searchsorted(self._begins, lines.place, "right").astype(np.int64) - 1
         start = (lines.place - self._begins[contig]).astype(np.int64)
@@ -155,7 +158,8 @@ class TabixIndex:
         """Enter lines, behind those before them."""
         chunks, windows = entries
         self._chunks.append(chunks)
-        self._windows.append(_Windows(*(column[windows.reached > self._reached] for column in windows)))
+        news = windows.reached > self._reached
+        self._windows.append(_Windows(*(column[news] for column in windows)))
         self._reached = max(self._reached, int(windows.reached[-1]))
 
     def finished(self, block_offsets: np.ndarray) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Callable
 from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from warpseed.sequences.bgzf_format import (
     block_header,
 )
 
-__all__ = ["BLOCK_BYTES", "BgzfWriter", "PackedPart", "block_offsets", "pack_blocks", "pack_part"]
+__all__ = ["BLOCK_BYTES", "BgzfWriter", "block_offsets", "pack_blocks"]
 
 BLOCK_BYTES = 0xFF00
 """Uncompressed bytes of a block, as bgzip takes them: even stored they fit into the 65,536 that a block may have."""
@@ -50,26 +49,6 @@ def pack_blocks(data: bytes | bytearray | memoryview) -> bytes:
     """Bytes as BGZF blocks, without the one that ends a file; the last of them may be short."""
     view = memoryview(data)
     return b"".join(_pack_block(view[i : i + BLOCK_BYTES]) for i in range(0, len(view), BLOCK_BYTES))
-
-
-class PackedPart(NamedTuple):
-    """Bytes of a file, from one place to another, of which the blocks that lie between these are packed."""
-
-    begin: int
-    end: int
-    """both in what is not packed"""
-    head: memoryview
-    """what belongs to the block before, or all where no block begins in it"""
-    blocks: bytes
-    tail: memoryview
-    """what belongs to the block behind"""
-
-
-def pack_part(data: memoryview, begin: int) -> PackedPart:
-    """Pack what stands in a file from byte `begin` on, whatever stands before and behind it; from any thread."""
-    first = min(-begin % BLOCK_BYTES, len(data))
-    last = len(data) - (len(data) - first) % BLOCK_BYTES
-    return PackedPart(begin, begin + len(data), data[:first], pack_blocks(data[first:last]), data[last:])
 
 
 def block_offsets(path: str | os.PathLike[str]) -> np.ndarray:
@@ -102,7 +81,7 @@ class BgzfWriter:
     Parameters
     ----------
     raw : binary file
-        Open for writing; only the thread that writes here writes to it.
+        Open for writing; its `write` is called by the thread that writes here alone, with bytes that do not change.
     threads : int
         Threads that compress; with 1 the thread that writes does.
     """
@@ -110,68 +89,33 @@ class BgzfWriter:
     def __init__(self, raw: BinaryIO, threads: int = 1) -> None:
         self._raw = raw
         self._held = bytearray()
-        self._taken = 0
         self._packing: Ahead[bytes] = Ahead(threads)
 
-    def write(self, data: bytes | bytearray | memoryview | PackedPart) -> int:
-        """Take bytes, which may not change any more, or a part of the file that is packed as far as it can be; what was
-        written to the file is some megabytes behind.
-
-        Raises
-        ------
-        ValueError : the part does not begin where the bytes before it end
-        """
-        begin = self._taken
-        if isinstance(data, PackedPart):
-            self._take_part(data)
-        elif len(data) >= _TASK_BYTES:
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Take bytes, which may not change before the file is whole; what was written is some megabytes behind."""
+        if len(data) >= _TASK_BYTES:
             self._take_long(memoryview(data))
         else:
-            self._take(data)
-        return self._taken - begin
-
-    def _take(self, data: bytes | bytearray | memoryview) -> None:
-        self._held += data
-        self._taken += len(data)
-        if len(self._held) >= _TASK_BYTES:
-            self._pack(bytes(memoryview(self._held)[:_TASK_BYTES]))
-            del self._held[:_TASK_BYTES]
+            self._held += data
+            if len(self._held) >= _TASK_BYTES:
+                self._pack(bytes(memoryview(self._held)[:_TASK_BYTES]))
+                del self._held[:_TASK_BYTES]
+        return len(data)
 
     def _take_long(self, data: memoryview) -> None:
-        """Take bytes of which not all are copied."""
-        first = -self._taken % BLOCK_BYTES
+        """Pack whole blocks where they lie; what is less than one at either end is copied."""
+        first = -len(self._held) % BLOCK_BYTES
         last = len(data) - (len(data) - first) % BLOCK_BYTES
-        self._end_block(data[:first])
-        for at in range(first, last, _TASK_BYTES):
-            self._pack(data[at : min(at + _TASK_BYTES, last)])
-        self._taken += last - first
-        self._take(data[last:])
-
-    def _take_part(self, part: PackedPart) -> None:
-        if part.begin != self._taken:
-            raise ValueError(f"a part that is packed for byte {part.begin} is written at byte {self._taken}")
-        if not part.blocks and not part.tail:
-            self._take(part.head)
-            return
-        self._end_block(part.head)
-        self._put(bytes, part.blocks)
-        self._taken = part.end - len(part.tail)
-        self._take(part.tail)
-
-    def _end_block(self, data: memoryview) -> None:
-        """Take what fills a block."""
-        self._pack(bytes(self._held) + data)
-        self._taken += len(data)
-        self._held.clear()
+        self._pack(bytes(self._held) + data[:first])
+        for begin in range(first, last, _TASK_BYTES):
+            self._pack(data[begin : min(begin + _TASK_BYTES, last)])
+        self._held = bytearray(data[last:])
 
     def flush(self) -> None:
         """Nothing: half a block cannot be written."""
 
-    def _pack(self, data: bytes | memoryview) -> None:
-        self._put(pack_blocks, data)
-
-    def _put(self, blocks_of: Callable[[Any], bytes], data: bytes | memoryview, everything: bool = False) -> None:
-        self._packing.submit(blocks_of, data)
+    def _pack(self, data: bytes | memoryview, everything: bool = False) -> None:
+        self._packing.submit(pack_blocks, data)
         for blocks in self._packing.taken(everything):
             self._raw.write(blocks)
 
@@ -183,5 +127,5 @@ class BgzfWriter:
     ) -> None:
         with self._packing:
             if kind is None:
-                self._put(pack_blocks, bytes(self._held), everything=True)
+                self._pack(bytes(self._held), everything=True)
                 self._raw.write(END_BLOCK)

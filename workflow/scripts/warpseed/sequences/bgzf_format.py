@@ -15,7 +15,6 @@ __all__ = [
     "block_bytes",
     "block_header",
     "is_gzip",
-    "is_packed",
 ]
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -33,11 +32,6 @@ _START = GZIP_MAGIC + b"\x08\x04"
 _NO_TIME = b"\0\0\0\0\0\xff"
 _EXTRA = (6, 0x4342, 2)
 HEADER_BYTES = _HEADER.size
-
-
-def is_packed(path: str | os.PathLike[str]) -> bool:
-    """Whether what is written to a file of this name is BGZF."""
-    return os.fspath(path).endswith((".gz", ".bam"))
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:

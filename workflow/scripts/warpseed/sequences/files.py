@@ -19,7 +19,7 @@ from warpseed.compute.descriptors import fill_from, read_at
 from warpseed.compute.pipeline import behind
 from warpseed.compute.temporary import remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
-from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes, is_packed
+from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes
 from warpseed.sequences.digests import digest_behind
 
 __all__ = [
@@ -218,7 +218,7 @@ def open_for_writing(path: str | os.PathLike[str], *, threads: int = 1) -> Itera
         # (A pipe may be full for as long as it likes, and whoever waits for it has to be interruptible.)
         if threads > 1 and stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             stream = _Behind(stack.enter_context(behind(stream.write)))
-        if is_packed(path):
+        if os.fspath(path).endswith((".gz", ".bam")):
             from warpseed.sequences.bgzf import BgzfWriter  # NumPy: what only names files waits for none
 
             stream = stack.enter_context(BgzfWriter(stream, threads))

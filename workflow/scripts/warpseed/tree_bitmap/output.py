@@ -47,7 +47,7 @@ KMER_ROW = np.dtype([("kmer", "<u8"), ("start", "<u8"), ("count", "<u8"), ("reco
 """A k-mer's number, where it begins for the first time, how often it comes, the record of that place, and 1 where the
 dictionary or the seed has it, else 0."""
 _BYTES_AT_ONCE = 1 << 22
-"""Of lines, at most, that a thread makes together."""
+"""Of lines or rows, at most, that a thread makes together; one such piece a thread is held."""
 _NUMBER_BYTES = 20
 _TAB, _DOT = np.uint64(ord("\t")), np.uint64(ord("."))
 _LETTERS = np.uint64(int.from_bytes(b"ACGT", "little"))
@@ -198,15 +198,15 @@ def write_places(handle: BinaryIO, told: Told, threads: int, stream: Stream, kin
 
     def lines(some: slice) -> memoryview:
         out = np.empty((some.stop - some.start) * line + SLACK, np.uint8)
-        record = max(0, int(np.searchsorted(labels.starts, some.start, side="right")) - 1)
+        record = int(np.searchsorted(labels.starts, some.start, side="right")) - 1
         used = _format_places(kinds, (some.start, some.stop), record, labels, told.ahead, endings, out)
         return out.data[:used]
 
-    for text in mapped(_slices(len(kinds), line), lines, threads):
+    for text in mapped(_slices(len(kinds), line), lines, threads, ahead=1):
         handle.write(text)
 
 
-def write_places_as_binary(handle: BinaryIO, told: Told, threads: int, stream: Stream, kinds: np.ndarray) -> None:
+def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: np.ndarray) -> None:
     """For each record its size, its name, and the kinds of its places, the first in a byte's lowest bits."""
     offsets, a_byte = stream.names.offsets, 8 // told.bits
     ends = np.append(stream.starts[1:] - 1, len(kinds))
@@ -221,37 +221,31 @@ def write_places_as_binary(handle: BinaryIO, told: Told, threads: int, stream: S
         handle.write(packed.data)
 
 
-def _slices(count: int, row: int) -> list[slice]:
+def _slices(count: int, row_bytes: int) -> list[slice]:
     """So many rows of so many bytes in pieces that are made together."""
-    size = max(1, _BYTES_AT_ONCE // row)
+    size = max(1, _BYTES_AT_ONCE // row_bytes)
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
-def _write_rows(
-    handle: BinaryIO,
-    rows: KmerRows,
-    row: int,
-    made: Callable[[slice, np.ndarray], memoryview],
-    tell: Tell,
-    threads: int,
-) -> None:
-    """Write rows of so many bytes at most, which a function makes of some of them and of the record of each."""
+def _write_rows(handle: BinaryIO, rows: KmerRows, row_bytes: int, make: _Maker, tell: Tell, threads: int) -> None:
+    """Write what threads make of rows, so many bytes of each at most."""
     count, done = len(rows.counted.codes), 0
-    pieces = _slices(count, row)
+    pieces = _slices(count, row_bytes)
 
     def written() -> str:
         return f"{done:,} of {count:,} {rows.k}-mers written"
 
     def piece(some: slice) -> memoryview:
-        return made(some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1)
+        return make(some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1)
 
-    for some, text in zip(pieces, tell(written, mapped(pieces, piece, threads)), strict=True):
+    for some, text in zip(pieces, tell(written, mapped(pieces, piece, threads, ahead=1)), strict=True):
         handle.write(text)
         done = some.stop
 
 
 def write_kmers(handle: BinaryIO, rows: KmerRows, tell: Tell, threads: int) -> None:
-    """A line for each k-mer: record, first place in it, how often it comes, its bases, 'new' or 'seen'."""
+    """A line for each k-mer, made on threads: record, first place in it, how often it comes, its bases, 'new' or
+    'seen'."""
     handle.write(KMER_HEADING)
     labels, longest = _labels(rows.names, rows.starts)
     line, statuses = longest + 2 * _NUMBER_BYTES + rows.k + 10, ANSWERS.words()
@@ -271,13 +265,13 @@ def write_kmers_as_binary(handle: BinaryIO, rows: KmerRows, tell: Tell, threads:
     names, count = rows.names, len(rows.seen)
     handle.write(KMER_HEAD.pack(KMERS_MAGIC, FORM, rows.k, count, len(rows.starts), len(names.text)))
 
-    def table(some: slice, records: np.ndarray) -> memoryview:
+    def bytes_of_rows(some: slice, records: np.ndarray) -> memoryview:
         table = np.empty(len(records), KMER_ROW)
         table["kmer"], table["count"] = rows.counted.codes[some], rows.counted.counts[some]
         table["start"], table["record"] = rows.counted.places[some] - rows.starts[records], records
         table["seen"] = rows.seen[some]
         return table.data.cast("B")
 
-    _write_rows(handle, rows, KMER_ROW.itemsize, table, tell, threads)
+    _write_rows(handle, rows, KMER_ROW.itemsize, bytes_of_rows, tell, threads)
     handle.write(names.offsets.astype("<u8").data.cast("B"))
     handle.write(names.text.tobytes())

@@ -191,8 +191,9 @@ def _put(handle: BinaryIO, format: str, request: Request) -> Put:
     """What writes the kinds of places; what goes before the first is written."""
     told = output.DISTANCES if request.max_edits else output.ANSWERS
     output.begin_places(handle, format, told, request.k, request.max_edits)
-    write = output.write_places if format == "tsv" else output.write_places_as_binary
-    return partial(write, handle, told, request.options.threads)
+    if format == "tsv":
+        return partial(output.write_places, handle, told, request.options.threads)
+    return partial(output.write_places_as_binary, handle, told)
 
 
 def _places(request: Request, target: Target, watch: Stopwatch, put: Put, keep: bool) -> Places | WholePlaces | Ends:
