@@ -327,7 +327,9 @@ def test_chunks_do_not_change_a_byte(
         writer = open_run_writer(files[-1], bam.bam_format(multiple), memory=5000)
         write_results(reads, search, writer, share=(chunk, chunks), watch=Stopwatch())
     density = Density(list(GENOME), np.array(list(map(len, GENOME.values()))))
-    totals = merge_run_files(files[::-1], tmp_path / "m.bam", index_path=tmp_path / "also.bai", density=density)
+    totals = merge_run_files(
+        files[::-1], tmp_path / "m.bam", index_path=tmp_path / "also.bai", threads=3, density=density
+    )
     assert contents(tmp_path / "m.bam") == contents(tmp_path / "x.bam")
     assert (tmp_path / "also.bai").read_bytes() == (tmp_path / "m.bam.bai").read_bytes()
     assert totals.hits == len(BEST) == int(density.plus.sum() + density.minus.sum())

@@ -79,7 +79,7 @@ def sequences(tmp_path: Path) -> str:
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "BLOCK_PLACES", request.param)
     monkeypatch.setattr(queries, "_PIECE_BYTES", min(request.param, 1 << 20))
-    monkeypatch.setattr(output, "_BYTES_AT_ONCE", min(request.param, 1 << 24))
+    monkeypatch.setattr(output, "_BYTES_AT_ONCE", min(request.param, output._BYTES_AT_ONCE))
 
 
 def run(*arguments: str) -> int:

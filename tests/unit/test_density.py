@@ -22,7 +22,7 @@ def test_bins_hold_the_hits_that_begin_in_them(number: int, bins: int, tmp_path:
             for batch in mine:
                 writer.put(batch)
     density = Density(hits.contig_names, hits.contig_lengths, bins)
-    merge_run_files(files, tmp_path / "h.bed", memory=20_000, density=density)
+    merge_run_files(files, tmp_path / "h.bed", memory=20_000, threads=3, density=density)
 
     lengths = hits.contig_lengths
     for contig, length in enumerate(lengths.tolist()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import threading
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
@@ -248,6 +249,35 @@ def test_a_disk_that_fills_while_lines_wait(
     ):
         writer.put(hits)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_disk_that_fails_while_lines_are_read_again(
+    tmp_path: Path, hits: Hits, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    batches = list(batches_of(hits, cycle([10])))
+    with open_run_writer(tmp_path / "h.runs", BED) as writer:
+        for batch in batches:
+            writer.put(batch)
+    monkeypatch.setattr(os, "preadv", fail_with(errno.EIO))
+    failed = r"the runs cannot be read \(Input/output error\)"
+    with pytest.raises(InputError, match=f"^{tmp_path}: {failed}"):
+        write(tmp_path / "h.bed.gz", iter(batches), memory=5 * KILOBYTES, threads=threads)
+    with pytest.raises(InputError, match=f"^{tmp_path / 'h.runs'}: {failed}"):
+        merge_run_files([tmp_path / "h.runs"], tmp_path / "h.bed.gz", threads=threads)
+    assert [path.name for path in tmp_path.iterdir()] == ["h.runs"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sorted_lines_into_a_pipe(tmp_path: Path, hits: Hits, threads: int) -> None:
+    pipe, read = tmp_path / "h.bed.gz", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write(pipe, batches_of(hits, cycle([10])), threads=threads)
+    reader.join()
+    assert os.listdir(tmp_path) == [pipe.name]
+    assert gzip.decompress(read[0]) == sorted_text(hits, "bed")
 
 
 @pytest.mark.parametrize("threads", [1, 2])

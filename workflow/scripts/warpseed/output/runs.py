@@ -125,13 +125,18 @@ class _Source(NamedTuple):
 def _read_column(source: _Source, dtype: np.dtype, begin: int, count: int) -> np.ndarray:
     values = np.empty(count, dtype)
     buffer = values.data.cast("B")
-    opened = os.open(source.where, os.O_RDONLY | os.O_CLOEXEC) if source.descriptor is None else source.descriptor
+    where = os.fspath(source.where)
     try:
-        if fill_from(opened, begin, buffer) < len(buffer):
-            raise InputError(f"{os.fspath(source.where)}: the runs end too early; make the file again.")
-    finally:
-        if source.descriptor is None:
-            os.close(opened)
+        opened = os.open(where, os.O_RDONLY | os.O_CLOEXEC) if source.descriptor is None else source.descriptor
+        try:
+            filled = fill_from(opened, begin, buffer)
+        finally:
+            if source.descriptor is None:
+                os.close(opened)
+    except OSError as error:
+        raise InputError(f"{where}: the runs cannot be read ({error.strerror}).") from error
+    if filled < len(buffer):
+        raise InputError(f"{where}: the runs end too early; make the file again.")
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
@@ -221,26 +221,26 @@ def write_places_as_binary(handle: BinaryIO, told: Told, stream: Stream, kinds: 
         handle.write(packed.data)
 
 
-def _slices(count: int, row_bytes: int) -> list[slice]:
+def _slices(count: int, row_bytes: int) -> Iterator[slice]:
     """So many rows of so many bytes in pieces that are made together."""
     size = max(1, _BYTES_AT_ONCE // row_bytes)
-    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+    return (slice(first, min(first + size, count)) for first in range(0, count, size))
 
 
 def _write_rows(handle: BinaryIO, rows: KmerRows, row_bytes: int, make: _Maker, tell: Tell, threads: int) -> None:
     """Write what threads make of rows, so many bytes of each at most."""
     count, done = len(rows.counted.codes), 0
-    pieces = _slices(count, row_bytes)
 
     def written() -> str:
         return f"{done:,} of {count:,} {rows.k}-mers written"
 
-    def piece(some: slice) -> memoryview:
-        return make(some, np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1)
+    def piece(some: slice) -> tuple[memoryview, int]:
+        records = np.searchsorted(rows.starts, rows.counted.places[some], side="right") - 1
+        return make(some, records), some.stop
 
-    for some, text in zip(pieces, tell(written, mapped(pieces, piece, threads, ahead=1)), strict=True):
+    for text, last in tell(written, mapped(_slices(count, row_bytes), piece, threads, ahead=1)):
         handle.write(text)
-        done = some.stop
+        done = last
 
 
 def write_kmers(handle: BinaryIO, rows: KmerRows, tell: Tell, threads: int) -> None:
