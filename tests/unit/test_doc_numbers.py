@@ -163,7 +163,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     (
         "docs/tree_bitmap.md",
-        r"on their way through it,\s+some (\d+) MB \((\d+) where two",
+        r"on\s+their\s+way\s+through\s+it,\s+some (\d+) MB \((\d+) where two",
         tuple(
             round(gpu_memory.block_bytes(gpu_memory.BLOCK_BASES, theirs) / 1e6)
             for theirs in (0, gpu_memory.theirs_of(gpu_memory.BLOCK_BASES, 2, shares_places=False))
