@@ -36,6 +36,7 @@ BELOW = {
     "h200_human_mems": ["paper"],
     "h200_human_all_mems": ["paper", "h200_human_mems"],
     "two_gpus_ebwt": ["two_gpus"],
+    "two_gpus_tree_bitmap": ["two_gpus"],
 }
 """The layers that a file of config/ is laid over."""
 KMERS = {"a": "ACGTTGCAAGCTTACGGATC", "b": "TAGCCTAGGCTCATGGTCAA", "c": "TTGACCATGANCCTAGGCTA"}
