@@ -29,12 +29,11 @@ __all__ = ["HostCopies"]
 _LEAST_SHARED = 1 << 19
 """Bytes that a thread copies at least where others do, too."""
 _MOST_THREADS = 16
-"""Threads that copy at once; more would wait for memory."""
+"""Threads that copy at once; more would wait for memory. Jobs for all of them go to the pipe together: 1024 bytes,
+which others' do not come between (PIPE_BUF)."""
 _JOB_WORDS = 8
 """Words of a job, as many as a cache line has: where to, where from, how many bytes, whose counts, and whom to wake."""
 _WORD_BYTES = 8
-_MOST_JOBS = 64
-"""That go to the pipe together: 4096 bytes, which others' do not come between (PIPE_BUF)."""
 
 
 @scalar
@@ -52,25 +51,29 @@ def _copy_what_comes(reader, job, one):
         came = read_words(reader, job)
         if came == int64(_JOB_WORDS * _WORD_BYTES):
             copy_bytes(job[0], job[1], job[2])
-            # (Whoever sees the last one counted may go, and its counts with it; what wakes it stays: see `_idle`.)
-            add_at(job[3] + uint64(_WORD_BYTES), uint64(1))
-            write_words(int64(job[4]), one)
-
-
-@scalar
-def _hand_out(pipe, jobs, counts):
-    """Put jobs, uint64[n·_JOB_WORDS], n at most _MOST_JOBS, into a pipe, and count them as begun; or none, where that
-    fails. Returns whether it was done."""
-    begun = uint64(jobs.shape[0] // int64(_JOB_WORDS))
-    counts[0] += begun
-    if write_words(pipe, jobs) < int64(0):
-        counts[0] -= begun
-        return False
-    return True
+            # (Whoever sees the last one counted may go, and its counts with it; what wakes it stays: see `_idle`. So
+            # what was begun is read before: it may be too few, of which more are done then, never too many.)
+            begun = add_at(job[3], uint64(0))
+            done = add_at(job[3] + uint64(_WORD_BYTES), uint64(1)) + uint64(1)
+            if done >= begun:
+                write_words(int64(job[4]), one)
 
 
 def _address_of_done(counts: np.ndarray) -> np.uint64:
     return np.uint64(counts[1:].ctypes.data)
+
+
+@scalar
+def _hand_out(pipe, jobs, counts, done):
+    """Put jobs, uint64[n·_JOB_WORDS], n at most _MOST_THREADS, into a pipe, and count them as begun; or none, where
+    that fails: then they count as done, too. `done` is the address of counts[1]. Returns whether it went well."""
+    begun = uint64(jobs.shape[0] // int64(_JOB_WORDS))
+    counts[0] += begun
+    if write_words(pipe, jobs) < int64(0):
+        # (A thread may have read that they are begun, and wakes nobody before as many are done.)
+        add_at(done, begun)
+        return False
+    return True
 
 
 @scalar
@@ -234,7 +237,7 @@ class HostCopies:
     def begin(self, out: np.ndarray, value: np.ndarray, threads: int) -> None:
         """Copy an array to another of the same shape. A large one is copied by several threads, if both are
         C-contiguous and of one type, and has been after the next `wait`; any other is when this returns."""
-        shares = min(threads, _MOST_JOBS, value.nbytes // _LEAST_SHARED)
+        shares = min(threads, _MOST_THREADS, value.nbytes // _LEAST_SHARED)
         if shares < 2 or not _are_alike(out, value):
             np.copyto(out, value)
             return
@@ -247,7 +250,7 @@ class HostCopies:
         jobs = np.array(words, np.uint64).reshape(-1)
         begun.held.append((out, value))
         _unfinished[id(begun)] = begun
-        while not _hand_out(pipe, jobs, begun.counts):
+        while not _hand_out(pipe, jobs, begun.counts, _address_of_done(begun.counts)):
             os.fstat(pipe)  # (an error where it is closed; else a signal came, whose handler has run)
 
     def wait(self) -> None:

@@ -98,23 +98,50 @@ class _Lane:
     """Bases of a block on the host, in memory that devices copy from at full speed."""
 
     def __init__(self, bases: int) -> None:
-        self.codes = pinned(bases, np.uint8)
+        self._room = bases
         self.size = bases
         """bases that make it full"""
         self.bases = 0
         self.came: list[Any] = []
         """what comes when devices have taken them"""
         self._filling = HostCopies()
+        self._lent: np.ndarray | None = None
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Memory of its own."""
+        return pinned(self._room, np.uint8)
 
     @property
     def is_full(self) -> bool:
         """Whether it takes no more."""
         return self.bases == self.size
 
-    def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
-        """Take bases while there is room, which may be on their way still; returns the others."""
+    @property
+    def is_lent(self) -> bool:
+        """Whether its bases lie in the caller's memory."""
+        return self._lent is not None
+
+    def may_borrow(self, codes: np.ndarray) -> bool:
+        """Whether so many bases can make it full where they lie."""
+        return not self.bases and len(codes) >= self.size
+
+    def borrow(self, codes: np.ndarray) -> np.ndarray:
+        """Take bases that lie in locked memory, and stay there until they have been `taken`; returns the others."""
+        self.taken()
+        self._lent, self.bases = codes[: self.size], self.size
+        return codes[self.size :]
+
+    def taken(self) -> None:
+        """Wait until devices have taken what was launched."""
         while self.came:
             self.came.pop().synchronize()
+        if not self.bases:
+            self._lent = None
+
+    def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
+        """Take bases while there is room, which may be on their way still; returns the others."""
+        self.taken()
         taken = codes[: self.size - self.bases]
         self._filling.begin(self.codes[self.bases : self.bases + len(taken)], taken, threads)
         self.bases += len(taken)
@@ -126,9 +153,11 @@ class _Lane:
 
     def words(self) -> np.ndarray:
         """The bases that were taken, in whole words; there are none then."""
-        size = -(-self.bases // BASES_A_WORD) * BASES_A_WORD
-        self.codes[self.bases : size] = NO_BASE
-        self.bases = 0
+        taken, self.bases = self.bases, 0
+        if self._lent is not None:
+            return self._lent
+        size = _whole_words(taken)
+        self.codes[taken:size] = NO_BASE
         return self.codes[:size]
 
 
@@ -182,7 +211,7 @@ class Flight:
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._shares_places = not need.kept.grows
-        most = gpu_memory.BLOCK_BASES
+        most = need.block_bases
         self._most = most if length is None else min(most, _whole_words(max(1, length)))
         """bases of a block"""
         parts = need.parts(len(devices), passes)
@@ -239,11 +268,15 @@ class Flight:
         with on_device(self._devices[0]):
             if answers is not None and len(answers):
                 self._asked.append(_Asked(answers, is_locked(answers)))
+            lies_locked = len(codes) >= self._lanes[0].size and codes.flags.c_contiguous and is_locked(codes)
             while len(codes):
+                lane = self._lanes[0]
                 with self._watch.stage("host_to_device"):
-                    codes = self._lanes[0].fill(codes, self._threads)
-                if self._lanes[0].is_full:
+                    lends = lies_locked and lane.may_borrow(codes)
+                    codes = lane.borrow(codes) if lends else lane.fill(codes, self._threads)
+                if lane.is_full:
                     self._pass_on()
+            self._give_back()
             with self._watch.stage("host_to_device"):
                 for lane in self._lanes:
                     lane.filled()
@@ -267,6 +300,16 @@ class Flight:
         self._lanes[0].size = min(2 * self._full.size, self._most)
         if full is not None and full.bases:
             self._launch(full)
+
+    def _give_back(self) -> None:
+        """Wait until devices have taken what lies in the caller's memory."""
+        if self._full is not None and self._full.is_lent:
+            full, self._full = self._full, None
+            self._launch(full)
+        with self._watch.stage("host_to_device"):
+            for lane in self._lanes:
+                if lane.is_lent:
+                    lane.taken()
 
     def _launch(self, lane: _Lane) -> None:
         """Send a block on its way."""

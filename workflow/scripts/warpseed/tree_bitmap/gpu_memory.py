@@ -10,10 +10,10 @@ from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "theirs_of"]
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "in_larger_blocks", "passes_for", "theirs_of"]
 
 BLOCK_BASES = 1 << 25
-"""Bases that go to the devices together, some milliseconds of their work."""
+"""Bases that go to the devices together, some milliseconds of the work of one."""
 IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
 _ORDERED_BYTES = 53
@@ -32,6 +32,13 @@ class Need(NamedTuple):
     kept: Kept
     kmers: int
     """that are kept, at most"""
+    blocks: int = 1
+    """times BLOCK_BASES that go to the devices together"""
+
+    @property
+    def block_bases(self) -> int:
+        """Bases of a block."""
+        return BLOCK_BASES * self.blocks
 
     @classmethod
     def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
@@ -51,18 +58,18 @@ class Need(NamedTuple):
         """Bytes that a pass of a search takes on each of so many devices."""
         kmers = self.kmers_of(self.parts(devices, passes))
         ordered = (_ORDERED_BYTES + (_SHARED_BYTES if devices > 1 else 0)) * kmers if self.kept.counting else 0
-        theirs = theirs_of(BLOCK_BASES, devices, shares_places=not self.kept.grows)
-        return block_bytes(BLOCK_BASES, theirs) + table_bytes(self.kept, kmers) + ordered
+        theirs = theirs_of(self.block_bases, devices, shares_places=not self.kept.grows)
+        return block_bytes(self.block_bases, theirs) + table_bytes(self.kept, kmers) + ordered
 
     def kmers_of(self, parts: int) -> int:
         """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
         if parts == 1:
             return self.kmers
-        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + BLOCK_BASES)
+        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + self.block_bases)
 
     def least(self, devices: int = 1) -> int:
         """Bytes that a search takes on each device at least, in however many passes."""
-        return self._replace(kmers=min(self.kmers, BLOCK_BASES + BLOCK_BASES // 2)).bytes(devices)
+        return self._replace(kmers=min(self.kmers, self.block_bases + self.block_bases // 2)).bytes(devices)
 
 
 def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
@@ -89,6 +96,14 @@ def has_room(devices: Sequence[int], need: Need) -> bool:
     """Whether devices have room for all of a search at once."""
     wanted = need.bytes(len(devices))
     return all(wanted <= _room(device, wanted) for device in devices)
+
+
+def in_larger_blocks(devices: Sequence[int], need: Need, length: int) -> Need:
+    """The same search of a stream of so many bases, in blocks that several devices work on for as long as one does on
+    BLOCK_BASES, if there is room for all of it at once: what is launched for a block takes the host as long for each
+    device as for one."""
+    larger = need._replace(blocks=len(devices))
+    return larger if len(devices) > 1 and length > BLOCK_BASES and has_room(devices, larger) else need
 
 
 def passes_for(devices: Sequence[int], need: Need) -> int:

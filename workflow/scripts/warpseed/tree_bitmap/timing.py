@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from warpseed.batches import Options, Settings
+from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
@@ -24,7 +25,16 @@ from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
 from warpseed.tree_bitmap.stream import NEW
 from warpseed.tree_bitmap.targets import count_fast, find_fast
-from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
+from warpseed.tree_bitmap.timed import (
+    WARM_UP_BASES,
+    Case,
+    Work,
+    digest_of,
+    kmers_of_stream,
+    side_of,
+    where_gpus_take_it,
+    works_of,
+)
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -149,8 +159,8 @@ def _answer(work: Work, options: Options) -> Run:
 
 def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
     for options in settings.options(None):
-        # The thesis's version for the CPU is a thread.
-        if options.tier == "paper" and options.device == "cpu" and options.threads > 1:
+        # The thesis's version for the CPU is a thread, and that for GPUs is one's.
+        if options.tier == "paper" and (options.threads > 1 if options.device == "cpu" else options.gpus > 1):
             continue
         # Which structure answers is a matter of the length, so the whole stream warms up.
         yield side_of(work, _answer(work, options), _answer(work, options), options, {})
@@ -182,9 +192,16 @@ _SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
     "counts": (_counts, 1),
 }
 _ROWS = {"edit_kernels": time_edit_kernels, "versions": _time_versions}
+_OF_SEVERAL_GPUS = ("in_memory", "counts", "fixed")
 ITEMS = (*_SIDES, *_ROWS, "on_device", "fixed")
 """Figures 36, 39a and 39b, two of our own; Figures 37 and 38, 40 and 41; what the fast tier's kernels do with a stream
 that lies on a GPU; and a dictionary that does not grow, beside other libraries."""
+
+
+def _on_one_gpu(settings: Settings) -> Settings:
+    """One GPU stands for several."""
+    devices = ["gpu" if len(devices_of(device)) > 1 else device for device in settings.devices]
+    return settings._replace(devices=list(dict.fromkeys(devices)))
 
 
 def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:
@@ -194,7 +211,8 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     ----------
     case : Case
     settings : Settings
-    items : which of ITEMS to fill; one that needs a GPU has no records without it
+    items : which of ITEMS to fill; one that needs a GPU has no records without it, and those of one stream in memory
+        alone have some of several GPUs
     repeats : runs of each after its warm-up
 
     Returns
@@ -203,18 +221,22 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     when each event of a version's last run began and ended; of item 'limits' what `on_device` measures
     """
     rows: list[dict[str, Any]] = []
-    for work in works_of(case):
+    on_gpus = any(device != "cpu" for device in settings.devices)
+    for work in works_of(case, for_gpus=on_gpus):
         for item in items:
             fields = {"item": item, "case": case.name}
+            chosen = settings if item in _OF_SEVERAL_GPUS else _on_one_gpu(settings)
             if item in _ROWS:
-                rows += _ROWS[item](work, settings, repeats, fields)
+                rows += _ROWS[item](work, chosen, repeats, fields)
             elif item == "fixed":
                 given = fixed_dictionary(work, case.kmers, case.seed)
-                rows += time_sides(list(fixed_sides(given, settings, case.tools)), repeats, fields)
+                if on_gpus:
+                    given = given._replace(work=given.work._replace(codes=where_gpus_take_it(given.work.codes)))
+                rows += time_sides(list(fixed_sides(given, chosen, case.tools)), repeats, fields)
             elif item == "on_device":
-                if "fast" in settings.tiers and any(device != "cpu" for device in settings.devices):
+                if "fast" in settings.tiers and on_gpus:
                     rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))
             else:
                 sides, times = _SIDES[item]
-                rows += time_sides(list(sides(work, settings)), times * repeats, fields)
+                rows += time_sides(list(sides(work, chosen)), times * repeats, fields)
     return rows

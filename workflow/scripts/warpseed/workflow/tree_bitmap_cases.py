@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from warpseed.errors import ConfigError
-from warpseed.workflow.available import measured_parts, one_gpu
+from warpseed.workflow.available import measured_parts
 
 __all__ = ["PEER_PACKAGES", "timed_datasets"]
 
@@ -35,4 +35,4 @@ def timed_datasets(
                 f"The configuration key 'tree_bitmap.datasets.{name}.max_edits' is {wanted['max_edits']}, but less "
                 f"than each k was expected, and one of them is {min(wanted['k'])}: with as many edits all is a match."
             )
-    return measured_parts(block["datasets"], one_gpu(measured), devices, PEER_PACKAGES, is_measured)
+    return measured_parts(block["datasets"], measured, devices, PEER_PACKAGES, is_measured)
