@@ -34,6 +34,8 @@ class Array(np.ndarray):
 
     def set(self, values: np.ndarray, stream: Stream | None = None) -> None:
         self[...] = values
+        if stream is not None:
+            stream.on_its_way.append((values, values.copy()))
 
 
 class TheirArray(Array):
@@ -43,12 +45,14 @@ class TheirArray(Array):
 
 
 class Stream:
-    """A stream, which has nothing to wait for."""
+    """A stream, which has nothing to wait for; but what goes to the device on it must stay until somebody has."""
 
     def __init__(self, non_blocking: bool = False) -> None:
         self.ptr = id(self)
         self.waited = False
         """whether the host has waited for it"""
+        self.on_its_way: list[tuple[np.ndarray, np.ndarray]] = []
+        """arrays of the host, and what they held"""
 
     def __enter__(self) -> Stream:
         return self
@@ -58,6 +62,9 @@ class Stream:
 
     def synchronize(self) -> None:
         self.waited = True
+        while self.on_its_way:
+            values, sent = self.on_its_way.pop()
+            assert np.array_equal(values, sent), "what was on its way to a device was changed"
 
     def record(self) -> Stream:
         """An event, whose end comes with that of the stream."""

@@ -105,6 +105,47 @@ def test_what_was_taken_is_the_callers_again(monkeypatch: pytest.MonkeyPatch, sl
     assert answers.tolist() == expected.tolist() and 0 < told[-1] < 2100
 
 
+@pytest.mark.parametrize(("devices", "blocks"), [((0,), 1), ((1, 0), 3), ((1, 0, 2), 3), ((4, 2, 0, 1, 3), 3)])
+@pytest.mark.parametrize("grows", [True, False])
+def test_long_streams_go_in_larger_blocks(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], blocks: int, grows: bool
+) -> None:
+    """To several devices, if there is room for them."""
+    made: list[int] = []
+    noted(monkeypatch, Flight, "__init__", lambda flight, devices, need, *_: made.append(need.blocks))
+    monkeypatch.setattr(gpu_memory, "_LEAST_BLOCKS", 5)
+    codes, known = stream(8000), known_kmers()  # (fifteen blocks, of 512 bases, and some)
+    asked: dict[str, Any] = {"dictionary": known, "grows": grows}
+    expected, _ = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
+    need = Need.of(K, len(codes), len(known), grows=grows)
+    rooms = [1 << 40, int(need._replace(blocks=blocks).bytes(len(devices)) / 0.9) - 2]
+    for there in rooms[: len(devices)]:
+        monkeypatch.setattr(gpu_memory, "free_memory", lambda there=there: there)
+        found, _ = gpu.find_answers(codes, K, devices=devices, threads=2, watch=Stopwatch(), **asked)
+        assert found.tolist() == expected.tolist()
+    assert made == [blocks, 1][: len(devices)]
+
+
+@pytest.mark.parametrize("devices", [(0,), (1, 0, 2)])
+def test_what_lies_locked_is_not_copied(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...]) -> None:
+    """But what fills no block, and what is not one behind the other."""
+    codes, copied = stream(4001), list[int]()
+    begin = HostCopies.begin
+
+    def noted(copies: HostCopies, out: np.ndarray, value: np.ndarray, threads: int) -> None:
+        copied.append(len(value))
+        begin(copies, out, value, threads)
+
+    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: True)
+    monkeypatch.setattr(HostCopies, "begin", noted)
+    expected, _ = cpu.find_answers(codes, K, watch=Stopwatch())
+    blocks = [128, 256, *[512] * 7]  # (the first one is a quarter)
+    for given, of_it in ((codes, [len(codes) - sum(blocks)]), (np.repeat(codes, 2)[::2], [*blocks, 33])):
+        copied.clear()
+        found, _ = gpu.find_answers(given, K, devices=devices, threads=3, watch=Stopwatch())
+        assert found.tolist() == expected.tolist() and copied == of_it
+
+
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("length", [0, 1, K - 1, K, 31, 32, 33, 511, 512, 513, 1055, 3000])
 def test_streams_of_any_length(devices: tuple[int, ...], length: int) -> None:

@@ -62,6 +62,30 @@ def test_passes_never_take_more_than_the_whole() -> None:
                 assert max(bytes_of) == bytes_of[0] and bytes_of[-1] <= need.least(devices)
 
 
+@pytest.mark.parametrize("mine", [1, 2, 5])
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_a_table_has_room_for_what_comes_and_is_seldom_asked(
+    monkeypatch: pytest.MonkeyPatch, mine: int, block: int
+) -> None:
+    """Of k-mers of which every so many are its own: it is never fuller than it may be. Where it was made for them all,
+    it stays, and each time that it is asked fewer are left."""
+    play_table(monkeypatch)
+    for told in (0, 10_000):
+        structure = structure_for(Kept(31), told // mine + (block if told else 0))
+        first, used, asked = structure, 0, 0
+        assert isinstance(structure, HashTable)
+        for came in range(0, 10_000, block):
+            before = structure._most_used
+            structure = structure.with_room(block)
+            assert isinstance(structure, HashTable)
+            asked += structure._most_used != before + block
+            used += (came + block) // mine - came // mine
+            structure.table.used[0] = used
+            assert used <= structure._most_used and used <= 0.8 * len(structure.table.slots)
+        assert (structure is first) == bool(told)
+        assert asked <= (0 if told and mine == 1 else 1.4 * mine if told else 14 * 1.4 * mine)
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 @pytest.mark.parametrize("grows", [False, True])
 def test_each_place_of_a_stretch_is_looked_at(monkeypatch: pytest.MonkeyPatch, parts: int, grows: bool) -> None:

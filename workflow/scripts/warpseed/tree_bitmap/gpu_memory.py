@@ -22,6 +22,9 @@ _SHARED_BYTES = 7
 """More of that where several devices share what they have counted."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
+_MOST_BLOCKS, _LEAST_BLOCKS = 2, 12
+"""Times BLOCK_BASES for each of several devices, at most; and blocks of a stream, at least: what comes before the first
+one is searched, and behind the last, is beside no other."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
 
@@ -99,11 +102,11 @@ def has_room(devices: Sequence[int], need: Need) -> bool:
 
 
 def in_larger_blocks(devices: Sequence[int], need: Need, length: int) -> Need:
-    """The same search of a stream of so many bases, in blocks that several devices work on for as long as one does on
-    BLOCK_BASES, if there is room for all of it at once: what is launched for a block takes the host as long for each
-    device as for one."""
-    larger = need._replace(blocks=len(devices))
-    return larger if len(devices) > 1 and length > BLOCK_BASES and has_room(devices, larger) else need
+    """The same search of a stream of so many bases, by several devices in larger blocks, if it is long and there is
+    room for all of it at once: they are through with a block sooner than one, but what is launched for it takes the
+    host longer."""
+    larger = need._replace(blocks=min(_MOST_BLOCKS * len(devices), length // (_LEAST_BLOCKS * BLOCK_BASES)))
+    return larger if len(devices) > 1 and larger.blocks > 1 and has_room(devices, larger) else need
 
 
 def passes_for(devices: Sequence[int], need: Need) -> int:

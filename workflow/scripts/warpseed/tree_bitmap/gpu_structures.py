@@ -40,8 +40,9 @@ __all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "struct
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
 """Of a filter, for each k-mer that its table has room for."""
-_LOAD = 0.6
-"""How full a hash table may be."""
+_LOAD, _MOST_LOAD = 0.6, 0.8
+"""How full a hash table may be; and how full it might be by what was inserted, before the device is asked how full it
+is, and the host waits for that."""
 _MOST_TURNS_K = 13
 """The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
 _COUNTING_THREADS = 1 << 18
@@ -146,13 +147,13 @@ class HashTable:
 
     def with_room(self, kmers: int) -> Structure:
         """As `Structure.with_room`."""
-        there, room = len(self.table.slots), int(_LOAD * len(self.table.slots))
-        most = 4**self._kept.k
-        if min(self._most_used + kmers, most) > room:
-            self._most_used = int(self.table.used[0])
-        wanted = min(self._most_used + kmers, most)
+        there, most = len(self.table.slots), 4**self._kept.k
         self._most_used += kmers
-        if wanted <= room:
+        if min(self._most_used, most) <= int(_MOST_LOAD * there):
+            return self
+        self._most_used = int(self.table.used[0]) + kmers
+        wanted = min(self._most_used, most)
+        if wanted <= int(_LOAD * there):
             return self
         larger = _structure(self._kept, max(slots_for(wanted), 2 * there))
         if isinstance(larger, HashTable):
