@@ -387,3 +387,18 @@ def test_why_a_gpus_build_has_no_time_of_its_own_is_said(tmp_path: Path, measure
 def test_in_memory_is_said_once(tmp_path: Path, measured: Measurements) -> None:
     text = shown(tmp_path, measured)
     assert "test-cpu (here): In memory fast tier" in text and "In memory, in memory" not in text
+
+
+def test_two_gpus_stand_beside_one(tmp_path: Path, draw: Any) -> None:
+    """In the table of speedups, on the page, and as a curve that has its own name."""
+    rows = []
+    for row in stream_rows(True):
+        if row["device"] == "gpu" and row["item"] == "in_memory":
+            rows.append({**row, "gpus": 2, "value": row["value"] / 1.6})
+        rows.append({**row, "gpus": int(row["device"] == "gpu")})
+    given = loaded(tmp_path, rows)
+    over = tree_bitmap.speedups(given)
+    assert over[over["comparison"] == "gpus"]["speedup"].tolist() == pytest.approx([1.6, 1.6])
+    assert "here: fast tier, 2 GPUs 1,000 0.625 µs" in shown(tmp_path, given)
+    drawn, _ = draw("streams", given)
+    assert {"GPU, both copies", "2 GPUs, both copies"} < set(words(drawn).split(" | "))
