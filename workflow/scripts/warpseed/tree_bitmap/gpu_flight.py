@@ -61,6 +61,8 @@ class _Room:
         xp, self._given = cupy(), given
         self.codes, self.answers = xp.empty(bases, xp.uint8), xp.empty(bases, xp.uint8)
         self._theirs = xp.empty(theirs, xp.uint8)
+        self.held = pinned(1, np.uint64)
+        """k-mers that the device has when the block has been searched, if its structure tells"""
         self.copies = xp.cuda.Stream(non_blocking=True)
         # What was there before may still be read on the other stream.
         self.copies.wait_event(xp.cuda.get_current_stream().record())
@@ -352,6 +354,7 @@ class Flight:
             with _there(self._devices[number]) as searching:
                 kmers.append(room.codes[:size])
                 block.places = kmers.search(room.answers, self._total, number % of, of)
+                kmers.structure.tell(room.held)
                 searched.append(searching.record())
                 room.copies.wait_event(searched[number])
         return searched
@@ -388,6 +391,9 @@ class Flight:
                 room.land(self._copying, self._threads)
             self._copying.wait()
         self._free.append(self._flying.popleft())
+        since = sum(flying.places for flying in self._flying)
+        for kmers, room in zip(self.kmers, block.rooms, strict=True):
+            kmers.structure.told(int(room.held[0]) + since)
         self.answered += block.places
 
     def _others(self, number: int) -> list[int]:

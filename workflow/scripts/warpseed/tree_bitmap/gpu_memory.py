@@ -10,7 +10,7 @@ from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "in_larger_blocks", "passes_for", "theirs_of"]
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "planned", "theirs_of"]
 
 BLOCK_BASES = 1 << 25
 """Bases that go to the devices together, some milliseconds of the work of one."""
@@ -101,14 +101,6 @@ def has_room(devices: Sequence[int], need: Need) -> bool:
     return all(wanted <= _room(device, wanted) for device in devices)
 
 
-def in_larger_blocks(devices: Sequence[int], need: Need, length: int) -> Need:
-    """The same search of a stream of so many bases, by several devices in larger blocks, if it is long and there is
-    room for all of it at once: they are through with a block sooner than one, but what is launched for it takes the
-    host longer."""
-    larger = need._replace(blocks=min(_MOST_BLOCKS * len(devices), length // (_LEAST_BLOCKS * BLOCK_BASES)))
-    return larger if len(devices) > 1 and larger.blocks > 1 and has_room(devices, larger) else need
-
-
 def passes_for(devices: Sequence[int], need: Need) -> int:
     """How often a stream goes through the devices, each time for other parts of the k-mers.
 
@@ -127,3 +119,18 @@ def passes_for(devices: Sequence[int], need: Need) -> int:
         while need.bytes(len(devices), passes) > room:
             passes += 1
     return passes
+
+
+def planned(devices: Sequence[int], need: Need, length: int) -> tuple[Need, int]:
+    """(need, passes) of a search of a stream of so many bases. Several devices take a long one in larger blocks, if
+    there is room for all of it at once: they are through with a block sooner than one, but what is launched for it
+    takes the host longer.
+
+    Raises
+    ------
+    MemoryLimitError : there is no room for a part
+    """
+    larger = need._replace(blocks=min(_MOST_BLOCKS * len(devices), length // (_LEAST_BLOCKS * BLOCK_BASES)))
+    if len(devices) > 1 and larger.blocks > 1 and has_room(devices, larger):
+        return larger, 1
+    return need, passes_for(devices, need)

@@ -42,7 +42,7 @@ _FILTER_BITS = 16
 """Of a filter, for each k-mer that its table has room for."""
 _LOAD, _MOST_LOAD = 0.6, 0.8
 """How full a hash table may be; and how full it might be by what was inserted, before the device is asked how full it
-is, and the host waits for that."""
+is, and the host waits for that: seldom, as it is told on the way."""
 _MOST_TURNS_K = 13
 """The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
 _COUNTING_THREADS = 1 << 18
@@ -70,6 +70,12 @@ class Structure(Protocol):
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """Take the k-mers of a stretch, as `insert_kmers` does."""
+
+    def tell(self, out: np.ndarray) -> None:
+        """Send the host how many k-mers there are, to pinned memory, uint64[1], if that may decide on more room."""
+
+    def told(self, kmers: int) -> None:
+        """Know that there are so many, at most."""
 
     def held(self) -> tuple[Any, Any, Any]:
         """Of each k-mer, in any order: its code, its turn and, where it is asked for, its count, uint64[d] each."""
@@ -179,6 +185,15 @@ class HashTable:
             search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
         launch(search, threads, BLOCK, self.table, block, stretch, answers)
 
+    def tell(self, out: np.ndarray) -> None:
+        """As `Structure.tell`."""
+        used: Any = self.table.used
+        used.get(stream=cupy().cuda.get_current_stream(), out=out, blocking=False)
+
+    def told(self, kmers: int) -> None:
+        """As `Structure.told`."""
+        self._most_used = min(self._most_used, kmers)
+
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
         xp = cupy()
@@ -215,6 +230,12 @@ class DirectTable:
         launch(insert_short_kmers, places, BLOCK, self.table, block, stretch, answers)
         if len(self.table.counts):
             launch(count_short_kmers, min(places, _COUNTING_THREADS), BLOCK, self.table, block, stretch)
+
+    def tell(self, out: np.ndarray) -> None:
+        """As `Structure.tell`: it has room for all."""
+
+    def told(self, kmers: int) -> None:
+        """As `Structure.told`."""
 
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""
