@@ -34,7 +34,7 @@ __all__ = ["LINES_AT_ONCE", "MEMORY", "LineMaker", "SortedWriter", "merge_run_fi
 
 MEMORY = 1 << 28
 """Bytes of lines that are held before they are sorted into a file; a merge takes about as much."""
-_HELD_PARTS = 64
+_HELD_PARTS = 32
 """Parts in which they are held, about."""
 _JOINING_THREADS = 4
 """That make these parts, at most: each takes about twice its part meanwhile."""

@@ -44,6 +44,8 @@ _Key: TypeAlias = tuple[int, int, int]
 
 _ROUND_BYTES = 1 << 23
 """Lines that are merged together, about, keys included."""
+_STANDING = 8
+"""A run of which nothing is used has room for so small a part of its equal share."""
 
 
 class FileText(Protocol):
@@ -164,7 +166,7 @@ class HeldRun(NamedTuple):
 
 def lines_that_fit(offsets: np.ndarray, room: int) -> int:
     """Lines, of those with these int64[n + 1] offsets, whose text fits `room` bytes; at least one."""
-    return max(1, int(np.searchsorted(offsets, offsets[0] + room, "right")) - 1)
+    return max(1, int(offsets.searchsorted(offsets[0] + room, "right")) - 1)
 
 
 def stable_order(*keys: np.ndarray) -> np.ndarray:
@@ -257,7 +259,7 @@ def merge_lines(parts: Sequence[SortedLines]) -> SortedLines:
     if len(parts) == 1:
         return parts[0].in_memory()
     place, shape, query = map(np.concatenate, zip(*(part.keys() for part in parts), strict=True))
-    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    lengths = np.concatenate([part.offsets[1:] - part.offsets[:-1] for part in parts])
     return arrange(place, shape, query, lengths, np.concatenate([part.used_text() for part in parts]))
 
 
@@ -268,16 +270,22 @@ class _Cursor:
         self._run, self._lines = run, run.lines
         self._begin = self._used = self._count = 0
         self._loaded: SortedLines
+        self._left = 0
+        """bytes that are loaded and not used"""
+        self.pace = 1
+        """bytes that rounds used, each counting half as much as the next one; before the first of them, all the same"""
         self.last_key: _Key | None = None
         """the last key that is loaded; None where no other follows"""
 
     def load(self, room: int) -> None:
-        """See to it that what is loaded and not used is at least half of what there is room for, or all."""
-        if 2 * self._used >= self._count and self._begin + self._count < self._lines:
+        """See to it that what is loaded and not used is three quarters of what there is room for, or all, and no more
+        than twice as much."""
+        too_little = 4 * self._left < 3 * room and self._begin + self._count < self._lines
+        if too_little or self._left > 2 * room:
             self._begin += self._used
             self._used = 0
             self._loaded = self._run.read(self._begin, room)
-            self._count = len(self._loaded)
+            self._left, self._count = self._loaded.size(), len(self._loaded)
             is_last = self._begin + self._count == self._lines
             self.last_key = None if is_last else self._loaded.key(self._count - 1)
 
@@ -285,8 +293,15 @@ class _Cursor:
         """Lines up to a key, or all that are loaded, if there are any; they are used then."""
         first = self._used
         last = self._count if key is None else self._loaded.end_of(key, first, inclusive)
+        self.pace //= 2
+        if first == last:
+            return None
         self._used = last
-        return self._loaded.part(first, last) if last > first else None
+        part = self._loaded.part(first, last)
+        size = part.size()
+        self._left -= size
+        self.pace += size
+        return part
 
     def is_over(self) -> bool:
         """Whether all is used."""
@@ -297,8 +312,11 @@ def _rounds(runs: Sequence[Run], room: int) -> Iterator[list[SortedLines]]:
     """Parts of the runs, so that all lines of one round stand before those of the next."""
     cursors = [_Cursor(run) for run in runs if run.lines]
     while cursors:
+        # The run of which least is loaded, of what a round would use, ends it: so each has room at its pace.
+        least = max(KEY_BYTES, room // (_STANDING * len(cursors)))
+        pace = max(1, sum(cursor.pace for cursor in cursors))
         for cursor in cursors:
-            cursor.load(max(KEY_BYTES, room // len(cursors)))
+            cursor.load(max(least, room * cursor.pace // pace))
         # Up to the smallest of the last keys that are loaded, everything is. Of lines that equal it, those of later
         # runs wait until the first such run has no more.
         ends = [(cursor.last_key, i) for i, cursor in enumerate(cursors) if cursor.last_key is not None]
