@@ -81,6 +81,29 @@ def test_lines_with_equal_keys_stay_in_the_order_of_the_runs(memory: int) -> Non
     assert b"".join(merged) == b"tabcdefgux"
 
 
+def evenly(first: int, last: int, lines: int) -> HeldRun:
+    """A run of so many lines at places [first, last), as far from each other."""
+    places = np.linspace(first, last, lines, endpoint=False).astype(np.int64)
+    return lines_with([(place, 0, lines) for place in places.tolist()], "x" * lines)
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [evenly(0, 1 << 20, 20_000), *(evenly(0, 1 << 20, 500) for _ in range(40))],
+        [evenly(i << 20, (i + 1) << 20, 4000) for i in range(10)],
+        [evenly(0, 10 << 20, 100), *(evenly(i << 20, (i + 1) << 20, 4000) for i in range(10))],
+    ],
+    ids=["a long one and short ones", "one behind the other", "one behind the other, beside one of few lines"],
+)
+def test_parts_are_about_as_large_as_there_is_room_for(runs: list[HeldRun]) -> None:
+    room = 1 << 14
+    sizes = list(merge_runs(runs, memory=6 * room, threads=1, make=lambda lines, before: lines.size()))
+    assert sum(sizes) == sum(run.held.size() for run in runs)
+    assert max(sizes) < 2 * room
+    assert len(sizes) < 2 * sum(sizes) / room + 2 * len(runs)
+
+
 # ---------------------------------------------------------------------------------------------- the same bytes, always
 
 
