@@ -63,6 +63,11 @@ CASES = yaml.safe_load((ROOT / "resources" / "papers" / "kmer_seeds.yaml").read_
 LENGTHS = [case["k"] for case in CASES.values()]
 
 
+_LONG_BLOCK = gpu_memory._MOST_FACTOR * 2 * gpu_memory.BLOCK_BASES
+"""Bases of a block of a long stream on two GPUs."""
+_LONG_BLOCKS = gpu_memory.block_bytes(_LONG_BLOCK, gpu_memory.theirs_of(_LONG_BLOCK, 2, shares_places=False))
+
+
 def _bytes_a_kmer(counting: bool) -> int:
     """What a long k-mer takes on a GPU, of many."""
     many = 10**8
@@ -171,12 +176,18 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     (
         "docs/tree_bitmap.md",
+        r"and up to ([\d,]+) where these take a long array; the\s+host \d+ MB that they copy from and to, or (\d+)\)",
+        (round(_LONG_BLOCKS / 1e6), round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * _LONG_BLOCK / 1e6)),
+    ),
+    ("CHANGELOG.md", r"need up to ([\d,]+) MB beside the table for it", round(_LONG_BLOCKS / 1e6)),
+    (
+        "docs/tree_bitmap.md",
         r"of k-mers so far: (\d+) bytes\s+each, (\d+) when they are counted",
         tuple(_bytes_a_kmer(counting) for counting in (False, True)),
     ),
     (
         "docs/tree_bitmap.md",
-        r"the host (\d+) MB that they copy",
+        r"the\s+host (\d+) MB that they copy",
         round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * gpu_memory.BLOCK_BASES / 1e6),
     ),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),

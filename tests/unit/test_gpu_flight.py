@@ -23,6 +23,7 @@ from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
+from warpseed.tree_bitmap.gpu_structures import HashTable
 
 K = 5
 NONE = np.empty(0, np.uint64)
@@ -112,13 +113,14 @@ def test_long_streams_go_in_larger_blocks(
 ) -> None:
     """To several devices, if there is room for them."""
     made: list[int] = []
-    noted(monkeypatch, Flight, "__init__", lambda flight, devices, need, *_: made.append(need.blocks))
+    noted(monkeypatch, Flight, "__init__", lambda flight, devices, need, *_: made.append(need.block_factor))
     monkeypatch.setattr(gpu_memory, "_LEAST_BLOCKS", 5)
     codes, known = stream(8000), known_kmers()  # (fifteen blocks, of 512 bases, and some)
+    assert gpu_memory.plan_of((0, 1), Need.of(K, 99), 99 * 512)[0].block_factor == 4  # (at most)
     asked: dict[str, Any] = {"dictionary": known, "grows": grows}
     expected, _ = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
     need = Need.of(K, len(codes), len(known), grows=grows)
-    rooms = [1 << 40, int(need._replace(blocks=blocks).bytes(len(devices)) / 0.9) - 2]
+    rooms = [1 << 40, int(need._replace(block_factor=blocks).bytes(len(devices)) / 0.9) - 2]
     for there in rooms[: len(devices)]:
         monkeypatch.setattr(gpu_memory, "free_memory", lambda there=there: there)
         found, _ = gpu.find_answers(codes, K, devices=devices, threads=2, watch=Stopwatch(), **asked)
@@ -126,18 +128,43 @@ def test_long_streams_go_in_larger_blocks(
     assert made == [blocks, 1][: len(devices)]
 
 
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("told", [0, 8000])
+@pytest.mark.parametrize("again", [0.0, 0.5, 1.0])
+def test_a_table_is_never_too_full(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], told: int, again: float
+) -> None:
+    """Whatever comes, and how much was told of: the host knows at least how many slots are used, and of a full table
+    kernels would never come back. Where it was told, devices are hardly asked."""
+    draw, asked = np.random.default_rng(3), []
+    few = draw.integers(0, 4, 100)
+    codes = np.where(np.arange(8000) < 8000 * (1 - again), draw.integers(0, 4, 8000), np.resize(few, 8000))
+    insert, with_room = HashTable.insert, HashTable.with_room
+
+    def insert_and_look(table: HashTable, *given: Any) -> None:
+        insert(table, *given)
+        assert int(table.table.used[0]) <= table._most_used
+        assert int(table.table.used[0]) <= 0.8 * len(table.table.slots)
+
+    def with_room_and_note(table: HashTable, kmers: int) -> Any:
+        if table._most_used + kmers > int(0.8 * len(table.table.slots)):
+            asked.append(1)
+        return with_room(table, kmers)
+
+    monkeypatch.setattr(HashTable, "insert", insert_and_look)
+    monkeypatch.setattr(HashTable, "with_room", with_room_and_note)
+    with Flight(devices, Need.of(31, told), NONE, threads=2) as flight:
+        flight.take(codes.astype(np.uint8))
+        flight.end()
+    assert len(asked) <= len(devices) if told else asked or again == 1
+
+
 @pytest.mark.parametrize("devices", [(0,), (1, 0, 2)])
 def test_what_lies_locked_is_not_copied(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...]) -> None:
     """But what fills no block, and what is not one behind the other."""
     codes, copied = stream(4001), list[int]()
-    begin = HostCopies.begin
-
-    def noted(copies: HostCopies, out: np.ndarray, value: np.ndarray, threads: int) -> None:
-        copied.append(len(value))
-        begin(copies, out, value, threads)
-
     monkeypatch.setattr(gpu_flight, "is_locked", lambda array: True)
-    monkeypatch.setattr(HostCopies, "begin", noted)
+    noted(monkeypatch, HostCopies, "begin", lambda copies, out, value, threads: copied.append(len(value)))
     expected, _ = cpu.find_answers(codes, K, watch=Stopwatch())
     blocks = [128, 256, *[512] * 7]  # (the first one is a quarter)
     for given, of_it in ((codes, [len(codes) - sum(blocks)]), (np.repeat(codes, 2)[::2], [*blocks, 33])):
@@ -291,9 +318,12 @@ def all_are_idle(flight: Flight) -> bool:
 
 
 @pytest.mark.parametrize("landing", range(1, 7))
-def test_an_interrupt_while_the_host_waits(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, landing: int) -> None:
+@pytest.mark.parametrize("locked", [False, True])
+def test_an_interrupt_while_the_host_waits(
+    monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, landing: int, locked: bool
+) -> None:
     """All devices are idle when it is told, and what was taken has been read."""
-    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: False)
+    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
     flights: list[Any] = []
     noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
     landed: list[int] = []

@@ -177,7 +177,16 @@ copies.begin(out, value, 4)
 """
 
 
-@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "del copies, value, out", "copies = None"])
+ANOTHER_WAITS = """
+import threading, time
+threading.Thread(target=copies.wait, daemon=True).start()
+time.sleep(0.005)
+"""
+
+
+@pytest.mark.parametrize(
+    "end", ["", "raise SystemExit(0)", "del copies, value, out", "copies = None", *[ANOTHER_WAITS] * 6]
+)
 def test_a_process_ends_while_copies_run(end: str) -> None:
     """As it should, and not by a fault of what has gone under the threads' hands."""
     python = [sys.executable, "-X", "dev", "-c", RUNNING + end]
@@ -266,7 +275,7 @@ def test_signals_do_not_stop_threads() -> None:
 
 
 def test_a_pipe_that_is_closed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no copy counts as begun, so that nobody waits for it."""
+    """And no copy that was begun is left, so that nobody waits for it."""
     reader, pipe = os.pipe()
     os.close(reader), os.close(pipe)
     monkeypatch.setattr(host_copies, "_pipe_to_threads", lambda: pipe)

@@ -39,6 +39,11 @@ measure: {tiers: [fast], threads: [1]}
     assert list(datasets_of(text, ("cpu", "gpu"))) == ["both", "gpu", "beside"]
 
 
+def test_several_gpus_are_measured_beside_one() -> None:
+    text = "tree_bitmap: {datasets: {a: {lengths: [9], k: [3]}}}\nmeasure: {gpus: [1, 2]}"
+    assert datasets_of(text, ("cpu", "gpu"))["a"]["devices"] == ["cpu", "gpu", "gpu:0,1"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -17,9 +17,10 @@ from oracles.pretend_stream import play_table
 from oracles.pretend_tree_bitmap import play_kernels
 from warpseed.batches import Settings
 from warpseed.compute import gpu as device
+from warpseed.compute import locked_memory
 from warpseed.errors import InputError
 from warpseed.measure.records import read_records, split_parameters, write_records
-from warpseed.tree_bitmap import floors, gpu_memory, peers, timing_kernels
+from warpseed.tree_bitmap import floors, gpu_memory, peers, timing, timing_kernels
 from warpseed.tree_bitmap.growing import Growing
 from warpseed.tree_bitmap.timed import Case, stream_of_case, works_of
 from warpseed.tree_bitmap.timing import time_dataset
@@ -255,3 +256,29 @@ def test_what_is_timed_on_a_device_is_a_search_in_blocks(
     for _ in range(2):
         assert search().tolist() == truth.answers_to(codes.tolist(), k)[0][: len(codes) - k + 1]
     assert set(held) == arrays
+
+
+def test_streams_in_memory_are_timed_on_several_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From memory that they copy from at full speed; what has a stream on a GPU, or is of the paper, on one."""
+    locked: list[int] = []
+    monkeypatch.setattr(locked_memory, "locked_copy", lambda codes: locked.append(len(codes)) or codes.copy())
+    play_table(monkeypatch, devices=2)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 64)
+    settings = Settings(["fast"], ["cpu", "gpu", "gpu:0,1"], [1])
+    case = CASE._replace(kmer_lengths=[5], lengths=[200])
+    frame = timed(case, ["in_memory", "counts", "fixed"], tmp_path, settings)
+    for _, rows in frame.groupby("item"):
+        assert set(rows["gpus"]) == {0, 1, 2} and rows["digest"].nunique() == 1
+    assert locked == [200, 401]
+    play_kernels(monkeypatch)
+    kernels = timed(case._replace(seed_length=30), ["exact_kernels"], tmp_path, settings._replace(tiers=["paper"]))
+    assert set(kernels["gpus"]) == {0, 1}
+    locked.clear()
+    timed(case, ["in_memory"], tmp_path, settings._replace(devices=["cpu"]))
+    assert locked == []
+
+
+def test_the_paper_tier_is_timed_on_one_gpu() -> None:
+    settings = Settings(["paper"], ["gpu", "gpu:0,1"], [1])
+    (work,) = works_of(CASE._replace(kmer_lengths=[3], lengths=[50]))
+    assert [side.fields["gpus"] for side in timing._in_memory(work, settings)] == [1]

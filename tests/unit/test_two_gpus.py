@@ -119,3 +119,25 @@ def test_distances_of_words_on_two_gpus() -> None:
         assert cells[1:] == ["" if each is None else f"{each:.{1 if each < 100 else 0}f}" for each in own]
     ratios = [f"{took[(*case, 1, 'total')] / took[(*case, 2, 'total')]:.2f}" for case in cases]
     assert "Two are {}, {}, {} and {} times as fast as one.".format(*ratios) in " ".join(page.split())
+
+
+def test_streams_on_two_gpus() -> None:
+    """The table of docs/tree_bitmap.md, and README's sentence."""
+    records = read_records([MEASUREMENTS / "nvidia-h200-two-tree-bitmap" / "tree_bitmap.tsv"])
+    own = records[(records["metric"] == "time") & (records["stage"] == "total")]
+    assert set(own["repeat"]) == set(range(9)) and set(own["gpus"]) == {1, 2}
+    page = (ROOT / "docs" / "tree_bitmap.md").read_text(encoding="utf-8")
+    rows = rows_of(page, "| stream | k | bases | one GPU | two |")
+    assert len(rows) == len(set(own["parameters"]))
+    ratios = []
+    for _, k, bases, *cells in rows:
+        stream = own[own["parameters"].str.match(rf"k={k}; length={bases.replace(',', '')}(;|$)")]
+        assert len(set(stream["digest"])) == 1
+        took = 1e3 * stream.groupby("gpus")["value"].median()
+        ratios.append(f"{took[1] / took[2]:.2f}")
+        assert cells == [f"{took[1]:.1f}", f"{took[2]:.1f}", ratios[-1]]
+    assert f"{ratios[0]} times for k = 15 and {ratios[1]} for 31" in BELOW
+    assert "With that two are {}, {}, {} and {} times as fast".format(*ratios) in DECISIONS
+    fixed = own[own["item"] == "fixed"].groupby("gpus")["value"].median()
+    rates = [f"{4.000000001 / fixed[gpus]:.0f}" for gpus in (2, 1)]
+    assert "gives and takes {} GB a second each way for two, {} for one".format(*rates) in " ".join(page.split())

@@ -136,6 +136,11 @@ class Settings(NamedTuple):
                 for count in self.threads if device == "cpu" else [max(self.threads)]:
                     yield Options(tier, device, count, max_hits)
 
+    def on_one_gpu(self) -> Settings:
+        """The same for what is not timed on several GPUs: one stands for them."""
+        devices = ["gpu" if len(devices_of(device)) > 1 else device for device in self.devices]
+        return self._replace(devices=list(dict.fromkeys(devices)))
+
 
 def opened(index: SeedIndex | str | os.PathLike[str]) -> SeedIndex:
     """An index as it is, or the one in a folder.

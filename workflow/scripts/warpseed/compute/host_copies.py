@@ -11,6 +11,7 @@ import atexit
 import os
 import signal
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from functools import cache
@@ -34,6 +35,8 @@ which others' do not come between (PIPE_BUF)."""
 _JOB_WORDS = 8
 """Words of a job, as many as a cache line has: where to, where from, how many bytes, whose counts, and whom to wake."""
 _WORD_BYTES = 8
+_ASKED_EVERY = 0.001
+"""Seconds, at the end of the process."""
 
 
 @scalar
@@ -201,9 +204,9 @@ def _give_up(begun: _Begun) -> None:
 def _wait_at_exit() -> None:
     """What is copied would go under the threads' hands."""
     for begun in list(_unfinished.values()):
-        while begun.left:
+        while begun.left:  # (asked again and again: what wakes once may wake who still waits on another thread)
             with suppress(BaseException):  # (Ctrl-C, too: it is a matter of milliseconds)
-                begun.wait()
+                time.sleep(_ASKED_EVERY)
 
 
 def _forget() -> None:

@@ -97,10 +97,8 @@ COLLECTION_ITEMS = (*_IN_MEMORY, "files", "on_device")
 
 def _targets(settings: Settings, item: str) -> list[Options]:
     """On what an item is timed: one GPU stands for several in what has files, or is on the device alone."""
-    fast = [options for options in settings.options(None) if options.tier == "fast"]
-    if item in _IN_MEMORY:
-        return fast
-    return list(dict.fromkeys(options._replace(device="gpu") if options.gpus > 1 else options for options in fast))
+    targets = settings if item in _IN_MEMORY else settings.on_one_gpu()
+    return [options for options in targets.options(None) if options.tier == "fast"]
 
 
 def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:

@@ -127,7 +127,7 @@ def _answer(
     watch: Stopwatch,
 ) -> np.ndarray:
     """What each place of a stream is, as `find_seeded` asks."""
-    need, passes = gpu_memory.planned(devices, Need.of(k, len(codes), len(known), grows=grows), len(codes))
+    need, passes = gpu_memory.plan_of(devices, Need.of(k, len(codes), len(known), grows=grows), len(codes))
     begun = partial(Flight, devices, need, known, watch=watch, threads=threads, passes=passes, length=len(codes))
     room = partial(require_room, len(codes), f"To search {len(codes):,} places")
 
@@ -151,7 +151,7 @@ def count_kmers(
 ) -> KmerCounts:
     """The distinct k-mers of a stream by their first places, and how often each comes; parameters and errors are those
     of `find_answers`."""
-    need, passes = gpu_memory.planned(devices, Need.of(k, len(codes), counting=True), len(codes))
+    need, passes = gpu_memory.plan_of(devices, Need.of(k, len(codes), counting=True), len(codes))
     begun = partial(Flight, devices, need, _NONE, watch=watch, threads=threads, passes=passes, length=len(codes))
 
     def counted_in(number: int) -> KmerCounts:

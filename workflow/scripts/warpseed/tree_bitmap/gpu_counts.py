@@ -15,7 +15,7 @@ from warpseed.compute.gpu import cupy, on_device
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.ranges import borders_of
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap.gpu_table import DeviceKmers
+from warpseed.tree_bitmap.gpu_table import DeviceKmers, order_of
 from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import KmerCounts
 
@@ -58,7 +58,7 @@ def counted_on(devices: Sequence[int], kmers: Sequence[DeviceKmers], threads: in
     def give(number: int, watch_here: Stopwatch) -> None:
         spans = [slice(*cut[number : number + 2]) for cut in cuts.tolist()]
         with time_on_device(watch_here, "order"):
-            share = _share(counted, spans, number)
+            share = _share(counted, spans, number, kmers[number].bases)
         with watch_here.stage("device_to_host"):
             for column, out in zip(share, columns, strict=True):
                 copied_to_host(column, max(1, threads // len(devices)), out[firsts[number] : firsts[number + 1]])
@@ -88,32 +88,14 @@ def _cuts(devices: Sequence[int], turns: Sequence[Any]) -> np.ndarray:
     return np.array(take_step(devices, cut, Stopwatch()), np.int64)
 
 
-def _share(counted: Sequence[_Columns], spans: Sequence[slice], here: int) -> _Columns:
-    """The k-mers of a span of each device's, on the current one, `here`: codes, places and counts, by their places."""
+def _share(counted: Sequence[_Columns], spans: Sequence[slice], here: int, bases: int) -> _Columns:
+    """The k-mers of a span of each device's, on the current one, `here`: codes, places and counts, by their places in a
+    stream of so many bases."""
     codes, turns, counts = (
         joined_from([column[span] for column, span in zip(columns, spans, strict=True)], here)
         for columns in zip(*counted, strict=True)
     )
     if len(counted) > 1:
-        places = _places_in_order(turns, [span.stop - span.start for span in spans])
-        codes, turns, counts = (_put(column, places) for column in (codes, turns, counts))
+        order = order_of(turns, bases)
+        codes, turns, counts = codes[order], turns[order], counts[order]
     return codes, turns - np.uint64(1), counts
-
-
-def _places_in_order(turns: Any, lengths: Sequence[int]) -> Any:
-    """Where the turns of several ascending lists, which lie one behind the other, are when all are in order, int64[n]:
-    each behind lower ones of its own list, and of the others."""
-    xp, ends = cupy(), np.cumsum(lengths).tolist()
-    lists = [turns[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    places = [xp.arange(length, dtype=np.int64) for length in lengths]
-    for number, own in enumerate(lists):
-        for other in (*lists[:number], *lists[number + 1 :]):
-            places[number] += xp.searchsorted(other, own)
-    return xp.concatenate(places)
-
-
-def _put(column: Any, places: Any) -> Any:
-    """A column whose elements go to other places, of which each is one's."""
-    there = cupy().empty(len(column), column.dtype)
-    there[places] = column
-    return there

@@ -100,19 +100,19 @@ class _Lane:
     """Bases of a block on the host, in memory that devices copy from at full speed."""
 
     def __init__(self, bases: int) -> None:
-        self._room = bases
+        self._most = bases
         self.size = bases
         """bases that make it full"""
         self.bases = 0
         self.came: list[Any] = []
         """what comes when devices have taken them"""
         self._filling = HostCopies()
-        self._lent: np.ndarray | None = None
+        self._borrowed: np.ndarray | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
         """Memory of its own."""
-        return pinned(self._room, np.uint8)
+        return pinned(self._most, np.uint8)
 
     @property
     def is_full(self) -> bool:
@@ -120,9 +120,9 @@ class _Lane:
         return self.bases == self.size
 
     @property
-    def is_lent(self) -> bool:
+    def borrows(self) -> bool:
         """Whether its bases lie in the caller's memory."""
-        return self._lent is not None
+        return self._borrowed is not None
 
     def may_borrow(self, codes: np.ndarray) -> bool:
         """Whether so many bases can make it full where they lie."""
@@ -130,8 +130,7 @@ class _Lane:
 
     def borrow(self, codes: np.ndarray) -> np.ndarray:
         """Take bases that lie in locked memory, and stay there until they have been `taken`; returns the others."""
-        self.taken()
-        self._lent, self.bases = codes[: self.size], self.size
+        self._borrowed, self.bases = codes[: self.size], self.size
         return codes[self.size :]
 
     def taken(self) -> None:
@@ -139,7 +138,7 @@ class _Lane:
         while self.came:
             self.came.pop().synchronize()
         if not self.bases:
-            self._lent = None
+            self._borrowed = None
 
     def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
         """Take bases while there is room, which may be on their way still; returns the others."""
@@ -156,8 +155,8 @@ class _Lane:
     def words(self) -> np.ndarray:
         """The bases that were taken, in whole words; there are none then."""
         taken, self.bases = self.bases, 0
-        if self._lent is not None:
-            return self._lent
+        if self._borrowed is not None:
+            return self._borrowed
         size = _whole_words(taken)
         self.codes[taken:size] = NO_BASE
         return self.codes[:size]
@@ -251,14 +250,14 @@ class Flight:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for lane in self._lanes:
-            lane.filled()
-        self._copying.wait()
         for block in self._blocks:
             for device, room in zip(self._devices, block.rooms, strict=True):
                 with _there(device) as searching:
                     searching.synchronize()
                     room.copies.synchronize()
+        for lane in self._lanes:
+            lane.filled()
+        self._copying.wait()
 
     def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
         """Take the next bases.
@@ -274,11 +273,11 @@ class Flight:
             while len(codes):
                 lane = self._lanes[0]
                 with self._watch.stage("host_to_device"):
-                    lends = lies_locked and lane.may_borrow(codes)
-                    codes = lane.borrow(codes) if lends else lane.fill(codes, self._threads)
+                    may_borrow = lies_locked and lane.may_borrow(codes)
+                    codes = lane.borrow(codes) if may_borrow else lane.fill(codes, self._threads)
                 if lane.is_full:
                     self._pass_on()
-            self._give_back()
+            self._wait_for_borrowed()
             with self._watch.stage("host_to_device"):
                 for lane in self._lanes:
                     lane.filled()
@@ -303,14 +302,14 @@ class Flight:
         if full is not None and full.bases:
             self._launch(full)
 
-    def _give_back(self) -> None:
+    def _wait_for_borrowed(self) -> None:
         """Wait until devices have taken what lies in the caller's memory."""
-        if self._full is not None and self._full.is_lent:
+        if self._full is not None and self._full.borrows:
             full, self._full = self._full, None
             self._launch(full)
         with self._watch.stage("host_to_device"):
             for lane in self._lanes:
-                if lane.is_lent:
+                if lane.borrows:
                     lane.taken()
 
     def _launch(self, lane: _Lane) -> None:

@@ -10,7 +10,7 @@ from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "planned", "theirs_of"]
+__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "plan_of", "theirs_of"]
 
 BLOCK_BASES = 1 << 25
 """Bases that go to the devices together, some milliseconds of the work of one."""
@@ -22,9 +22,11 @@ _SHARED_BYTES = 7
 """More of that where several devices share what they have counted."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
-_MOST_BLOCKS, _LEAST_BLOCKS = 2, 12
-"""Times BLOCK_BASES for each of several devices, at most; and blocks of a stream, at least: what comes before the first
-one is searched, and behind the last, is beside no other."""
+_MOST_FACTOR = 2
+"""Times BLOCK_BASES for each of several devices, at most."""
+_LEAST_BLOCKS = 12
+"""Of a stream, where they are larger: what comes before the first one is searched, and behind the last, is beside no
+other."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
 
@@ -35,13 +37,13 @@ class Need(NamedTuple):
     kept: Kept
     kmers: int
     """that are kept, at most"""
-    blocks: int = 1
+    block_factor: int = 1
     """times BLOCK_BASES that go to the devices together"""
 
     @property
     def block_bases(self) -> int:
         """Bases of a block."""
-        return BLOCK_BASES * self.blocks
+        return BLOCK_BASES * self.block_factor
 
     @classmethod
     def of(cls, k: int, places: int, known: int = 0, *, grows: bool = True, counting: bool = False) -> Need:
@@ -121,7 +123,7 @@ def passes_for(devices: Sequence[int], need: Need) -> int:
     return passes
 
 
-def planned(devices: Sequence[int], need: Need, length: int) -> tuple[Need, int]:
+def plan_of(devices: Sequence[int], need: Need, length: int) -> tuple[Need, int]:
     """(need, passes) of a search of a stream of so many bases. Several devices take a long one in larger blocks, if
     there is room for all of it at once: they are through with a block sooner than one, but what is launched for it
     takes the host longer.
@@ -130,7 +132,7 @@ def planned(devices: Sequence[int], need: Need, length: int) -> tuple[Need, int]
     ------
     MemoryLimitError : there is no room for a part
     """
-    larger = need._replace(blocks=min(_MOST_BLOCKS * len(devices), length // (_LEAST_BLOCKS * BLOCK_BASES)))
-    if len(devices) > 1 and larger.blocks > 1 and has_room(devices, larger):
+    larger = need._replace(block_factor=min(_MOST_FACTOR * len(devices), length // (_LEAST_BLOCKS * BLOCK_BASES)))
+    if len(devices) > 1 and larger.block_factor > 1 and has_room(devices, larger):
         return larger, 1
     return need, passes_for(devices, need)

@@ -41,8 +41,9 @@ _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
 """Of a filter, for each k-mer that its table has room for."""
 _LOAD, _MOST_LOAD = 0.6, 0.8
-"""How full a hash table may be; and how full it might be by what was inserted, before the device is asked how full it
-is, and the host waits for that: seldom, as it is told on the way."""
+"""How full a hash table is made for, if it is known what comes, and how full it gets before it grows. That it might be
+so full, by what was inserted, is seldom the case before it is, as it tells on the way how full it is: then the host
+asks, and waits."""
 _MOST_TURNS_K = 13
 """The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
 _COUNTING_THREADS = 1 << 18
@@ -188,11 +189,13 @@ class HashTable:
     def tell(self, out: np.ndarray) -> None:
         """As `Structure.tell`."""
         used: Any = self.table.used
-        used.get(stream=cupy().cuda.get_current_stream(), out=out, blocking=False)
+        if self._kept.grows:
+            used.get(stream=cupy().cuda.get_current_stream(), out=out, blocking=False)
 
     def told(self, kmers: int) -> None:
         """As `Structure.told`."""
-        self._most_used = min(self._most_used, kmers)
+        if self._kept.grows:
+            self._most_used = min(self._most_used, kmers)
 
     def held(self) -> tuple[Any, Any, Any]:
         """As `Structure.held`."""

@@ -13,7 +13,7 @@ from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers"]
+__all__ = ["DeviceKmers", "order_of"]
 
 _BLOCK = 256
 _AT_ONCE = 1 << 20
@@ -21,7 +21,7 @@ _AT_ONCE = 1 << 20
 _NONE = np.empty(0, np.uint64)
 
 
-def _order_of(turns: Any, most: int) -> Any:
+def order_of(turns: Any, most: int) -> Any:
     """The order of turns, uint64[n] on the device, none above `most`, as a stream of so many bases has them: half of
     their bits are sorted where that does."""
     return argsort(turns.astype(np.uint32) if most < 1 << 32 else turns)
@@ -106,5 +106,5 @@ class DeviceKmers:
         the structure is given up."""
         codes, turns, counts = self.structure.held()
         del self.structure  # sorting wants its memory
-        order = _order_of(turns, self.bases)
+        order = order_of(turns, self.bases)
         return codes[order], turns[order], counts[order]

@@ -91,7 +91,8 @@ def stream_of_case(case: Case) -> np.ndarray:
 
 
 def where_gpus_take_it(codes: np.ndarray) -> np.ndarray:
-    """A stream in memory that GPUs copy from at full speed, where the queries of other systems lie that are timed."""
+    """A stream in memory that GPUs copy from at full speed, if it is large, where the queries of other systems lie that
+    are timed."""
     from warpseed.compute.locked_memory import locked_copy
 
     copied: np.ndarray = locked_copy(codes)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from warpseed.batches import Options, Settings
-from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
@@ -192,16 +191,11 @@ _SIDES: dict[str, tuple[Callable[[Work, Settings], Iterator[Side]], int]] = {
     "counts": (_counts, 1),
 }
 _ROWS = {"edit_kernels": time_edit_kernels, "versions": _time_versions}
-_OF_SEVERAL_GPUS = ("in_memory", "counts", "fixed")
+_ON_SEVERAL_GPUS = ("in_memory", "counts", "fixed")
+"""What is timed on several GPUs where they are measured; one stands for them in the others."""
 ITEMS = (*_SIDES, *_ROWS, "on_device", "fixed")
 """Figures 36, 39a and 39b, two of our own; Figures 37 and 38, 40 and 41; what the fast tier's kernels do with a stream
 that lies on a GPU; and a dictionary that does not grow, beside other libraries."""
-
-
-def _on_one_gpu(settings: Settings) -> Settings:
-    """One GPU stands for several."""
-    devices = ["gpu" if len(devices_of(device)) > 1 else device for device in settings.devices]
-    return settings._replace(devices=list(dict.fromkeys(devices)))
 
 
 def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeats: int) -> list[dict[str, Any]]:
@@ -211,8 +205,8 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     ----------
     case : Case
     settings : Settings
-    items : which of ITEMS to fill; one that needs a GPU has no records without it, and those of one stream in memory
-        alone have some of several GPUs
+    items : which of ITEMS to fill; one that needs a GPU has no records without it; `in_memory`, `counts` and `fixed`
+        are timed on several, the others on one
     repeats : runs of each after its warm-up
 
     Returns
@@ -225,18 +219,18 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     for work in works_of(case, for_gpus=on_gpus):
         for item in items:
             fields = {"item": item, "case": case.name}
-            chosen = settings if item in _OF_SEVERAL_GPUS else _on_one_gpu(settings)
+            targets = settings if item in _ON_SEVERAL_GPUS else settings.on_one_gpu()
             if item in _ROWS:
-                rows += _ROWS[item](work, chosen, repeats, fields)
+                rows += _ROWS[item](work, targets, repeats, fields)
             elif item == "fixed":
                 given = fixed_dictionary(work, case.kmers, case.seed)
                 if on_gpus:
                     given = given._replace(work=given.work._replace(codes=where_gpus_take_it(given.work.codes)))
-                rows += time_sides(list(fixed_sides(given, chosen, case.tools)), repeats, fields)
+                rows += time_sides(list(fixed_sides(given, targets, case.tools)), repeats, fields)
             elif item == "on_device":
                 if "fast" in settings.tiers and on_gpus:
                     rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))
             else:
                 sides, times = _SIDES[item]
-                rows += time_sides(list(sides(work, chosen)), times * repeats, fields)
+                rows += time_sides(list(sides(work, targets)), times * repeats, fields)
     return rows
