@@ -46,7 +46,7 @@ class PretendGpu(PaperKernels):
 
     def __init__(self, index: Any) -> None:
         self.index = index
-        self.known: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+        self.known: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self.crowded = False
         """whether seeds of long reads have too many rows"""
         self.launched: list[str] = []
@@ -270,8 +270,9 @@ class PretendGpu(PaperKernels):
         assert len(oriented.words) == strands * len(reads.words) + 2
         assert len(oriented.marks) in (0, len(oriented.words))
 
-    def _matches(self, reads, how, kind) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and spans of the matches of a kind: those of the reads before are known still, as windows come anew."""
+    def _matches(self, reads, how, kind) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Keys and spans of the matches of a kind, and their numbers in order: those of the reads before are known
+        still, as windows come anew."""
         criteria = MemCriteria(int(how.min_length), kind, int(how.strands))
         asked = criteria, *(np.asarray(part).tobytes() for part in reads)
         if asked in self.known:
@@ -279,7 +280,8 @@ class PretendGpu(PaperKernels):
         found = mem_cpu.find_fast(self.index, _plain(reads), criteria)
         query = np.repeat(np.arange(len(found.counts), dtype=np.uint64), found.counts)
         places = found.hits["place"] & np.uint64((1 << PLACE_BITS) - 1)
-        return self.known.setdefault(asked, ((query << np.uint64(PLACE_BITS)) | places, found.hits["span"]))
+        keys, spans = (query << np.uint64(PLACE_BITS)) | places, found.hits["span"]
+        return self.known.setdefault(asked, (keys, spans, np.sort(_mixed(keys, spans))))
 
     def sample_seeds(self, search, every, sampled) -> None:
         """One seed, with a row for each position of the text where seeds are to be crowded."""
@@ -301,7 +303,7 @@ class PretendGpu(PaperKernels):
     def _append(self, search, kind) -> None:
         lists, room = search.lists, len(search.lists.keys) // SEGMENTS
         self.how = search.how
-        keys, spans = self._matches(search.reads, search.how, kind)
+        keys, spans, _ = self._matches(search.reads, search.how, kind)
         place = (keys & np.uint64((1 << PLACE_BITS) - 1)) >> np.uint64(1)
         inside = (place >= search.begin) & (place < search.end)
         keys, spans = keys[inside], spans[inside]
@@ -334,7 +336,8 @@ class PretendGpu(PaperKernels):
         room = len(lists.keys) // SEGMENTS
         parts = [slice(i * room, i * room + min(room, int(lists.cursors[i]))) for i in range(SEGMENTS)]
         there = [np.concatenate([list[part] for part in parts]) for list in (lists.keys, lists.spans)]
-        wanted = np.isin(_mixed(*there), _mixed(*self._matches(reads, self.how, int(kind))))
+        numbers, (_, _, known) = _mixed(*there), self._matches(reads, self.how, int(kind))
+        wanted = np.searchsorted(known, numbers) < np.searchsorted(known, numbers, "right")
         kept = int(wanted.sum())
         keys[:kept], spans[:kept] = there[0][wanted], there[1][wanted]
         cursor[0] = kept
