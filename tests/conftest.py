@@ -11,6 +11,7 @@ HYPOTHESIS_PROFILE (dev, ci, thorough; ci wherever CI is set), CI (tests marked 
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import shutil
@@ -121,6 +122,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU answers on this machine"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of what the collector of garbage goes through: there are ten thousand, and the
+    library has it collect where memory of a GPU is short."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
