@@ -1,7 +1,8 @@
 """Every kernel compiles without a GPU: to PTX for two compute capabilities, and from there to machine code.
 
-Types come from small host arrays, as the library makes them. Device overloads are cached by their argument types alone,
-so each compute capability has a process of its own: this file, run as a script, prints what it compiled as JSON.
+Types come from small host arrays, as the library makes them. Up to LLVM's language a kernel is compiled once: Numba
+asks for the capability where it computes with floating-point numbers alone, and no kernel does. A device is pretended,
+which takes a process of its own: this file, run as a script, prints what it compiled as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,8 @@ import pytest
 pytestmark = pytest.mark.thorough
 
 LIBRARY = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
-CAPABILITIES = ("8.0", "9.0")
+CAPABILITIES = {"8.0": (8, 0), "9.0": (9, 0)}
+NEWEST = (9, 0)
 OWN_STACK = {"paper_inexact_32", "paper_inexact_255"}
 """Figure 4's bounds and stack lie in local memory, so these kernels have a stack frame; the others have none."""
 FLOATING_POINT = re.compile(r"\.f(?:16|32|64)\b")
@@ -285,18 +286,23 @@ def pretend_to_have(capability: tuple[int, int]) -> None:
     dispatcher.get_current_device = lambda: Device
 
 
-def compile_kernel(function: Any, signature: tuple[Any, ...], capability: tuple[int, int]) -> Compiled:
-    """To PTX, then to machine code, with what the assembler says about it."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-    from warpseed.compute.gpu import cuda
+def compile_kernel(function: Any, signature: tuple[Any, ...]) -> dict[str, Compiled]:
+    """Once as far as LLVM's language; from there to PTX for each compute capability, and to machine code."""
+    from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
-    ptx, _ = cuda.compile_ptx(function.py_func, signature, cc=capability)
+    library, _ = _compile_pyfunc_with_fixup(function.py_func, signature, device=False, abi="numba", cc=NEWEST)
+    registers = function.targetoptions["max_registers"]
+    return {name: assemble(library.get_asm_str(cc=cc), cc, registers) for name, cc in CAPABILITIES.items()}
+
+
+def assemble(ptx: str, capability: tuple[int, int], registers: int | None) -> Compiled:
+    """To machine code, with what the assembler says about it."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
     options = LinkerOptions(
-        arch="sm_{}{}".format(*capability),
-        max_register_count=function.targetoptions["max_registers"],
-        ptxas_options=["-v"],
-        verbose=True,
+        arch="sm_{}{}".format(*capability), max_register_count=registers, ptxas_options=["-v"], verbose=True
     )
+    assert ".target sm_{}{}".format(*capability) in ptx
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
     linker.link("cubin")
     told = linker.get_info_log()
@@ -308,17 +314,18 @@ def compile_kernel(function: Any, signature: tuple[Any, ...], capability: tuple[
     return Compiled(stack, stores + loads, floats)
 
 
-def main(capability: tuple[int, int]) -> None:
+def main() -> None:
     """Compile all kernels, and print what became of each; of one without arguments, null."""
     from numba import typeof
 
     kernels, arguments = import_kernels(), arguments_of_kernels()
-    pretend_to_have(capability)
-    report: dict[str, Any] = dict.fromkeys([*kernels, *arguments])
+    pretend_to_have(NEWEST)
+    report = {capability: dict[str, Any].fromkeys([*kernels, *arguments]) for capability in CAPABILITIES}
     for name in kernels.keys() & arguments.keys():
         signature = tuple(typeof(argument) for argument in arguments[name])
         try:
-            report[name] = compile_kernel(kernels[name], signature, capability)._asdict()
+            for capability, compiled in compile_kernel(kernels[name], signature).items():
+                report[capability][name] = compiled._asdict()
         except Exception as error:
             error.add_note(f"The kernel is {name}; arguments_of_kernels has to give what it is launched with.")
             raise
@@ -326,39 +333,25 @@ def main(capability: tuple[int, int]) -> None:
 
 
 if __name__ == "__main__":
-    main(tuple(map(int, sys.argv[1].split("."))))  # type: ignore[arg-type]
+    main()
 
 
 # ------------------------------------------------------------------------------------------------- the tests
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """A process for each compute capability, side by side."""
+def report() -> dict[str, Any]:
+    """What the script prints."""
     environment = os.environ | {"PYTHONPATH": str(LIBRARY)}
-    started = {
-        capability: subprocess.Popen(
-            [sys.executable, __file__, capability],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for capability in CAPABILITIES
-    }
-    yield started
-    for process in started.values():
-        process.kill()
-        process.communicate()
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module", params=CAPABILITIES)
-def compiled(request: pytest.FixtureRequest, processes: dict[str, subprocess.Popen[str]]) -> dict[str, Any]:
+def compiled(request: pytest.FixtureRequest, report: dict[str, Any]) -> dict[str, Any]:
     """What every kernel became, for one compute capability."""
-    process = processes[request.param]
-    out, told = process.communicate()
-    assert process.returncode == 0, told
-    return {name: facts and Compiled(**facts) for name, facts in json.loads(out).items()}
+    return {name: facts and Compiled(**facts) for name, facts in report[request.param].items()}
 
 
 def test_every_kernel_has_arguments_here(compiled: dict[str, Any]) -> None:
