@@ -30,11 +30,13 @@ class _Thread(greenlet):
         self.block, self.thread = block, number
         self.arrays = 0
         """shared arrays that it has asked for"""
-        self.waits_for: Callable[[], bool] | None = None
+        self.waits_for: _Group | None = None
+        self.turn = 0
+        """of that group, when the thread came"""
 
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Let others run until something is so."""
-        self.waits_for = until
+    def wait(self, group: _Group | None = None) -> None:
+        """Let others run; if a group is given, until all of it have come."""
+        self.waits_for, self.turn = group, group.turn if group else 0
         self.parent.switch()
         self.waits_for = None
 
@@ -50,17 +52,27 @@ class _Group:
 
     def __init__(self, size: int) -> None:
         self._values: list[Any] = [None] * size
-        self._came, self._turn, self._shown = 0, 0, list[Any]()
+        self._came, self._shown = 0, list[Any]()
+        self.turn = 0
+        self._ballot = 0
 
     def shown(self, me: int, value: Any) -> list[Any]:
         """The values of all, when all have shown theirs."""
-        self._values[me], turn = value, self._turn
+        self._values[me] = value
         self._came += 1
         if self._came < len(self._values):
-            _here().wait(lambda: self._turn > turn)
+            _here().wait(self)
         else:  # (who came before has what was shown before it shows what comes next)
-            self._came, self._turn, self._shown = 0, turn + 1, list(self._values)
+            self._came, self.turn, self._shown = 0, self.turn + 1, list(self._values)
+            self._ballot = -1
         return self._shown
+
+    def ballot(self, me: int, value: Any) -> int:
+        """The bits of those that show what is true."""
+        shown = self.shown(me, value)
+        if self._ballot < 0:
+            self._ballot = sum(1 << lane for lane, each in enumerate(shown) if each)
+        return self._ballot
 
 
 class _Block:
@@ -94,7 +106,7 @@ class _Atomic:
 
     def add(self, array: np.ndarray, place: Any, value: Any) -> Any:
         if not value:
-            _here().wait(lambda: True)  # Who only looks waits for others, so they go on.
+            _here().wait()  # Who only looks waits for others, so they go on.
         return self._change(array, place, lambda before: before + value)
 
 
@@ -134,15 +146,17 @@ class _Cuda:
         return here.block.shared.setdefault(number, np.full(shape, 0xAB, dtype))
 
     def _of_warp(self, value: Any) -> list[Any]:
-        warp, lane = divmod(_here().thread, WARP)
-        values: list[Any] = _here().block.warps[warp].shown(lane, value)
-        return values
+        here = _here()
+        warp, lane = divmod(here.thread, WARP)
+        return here.block.warps[warp].shown(lane, value)
 
     def any_sync(self, mask: int, value: Any) -> bool:
         return any(self._of_warp(value))
 
     def ballot_sync(self, mask: int, value: Any) -> int:
-        return sum(1 << lane for lane, each in enumerate(self._of_warp(value)) if each)
+        here = _here()
+        warp, lane = divmod(here.thread, WARP)
+        return here.block.warps[warp].ballot(lane, value)
 
     def shfl_sync(self, mask: int, value: Any, lane: int) -> Any:
         return self._of_warp(value)[int(lane)]
@@ -185,7 +199,7 @@ def _run_blocks(blocks: Sequence[_Block], function: Callable[..., None], argumen
 
     threads = [_Thread(run, block, number) for block in blocks for number in range(block.size)]
     while threads:
-        ready = [thread for thread in threads if thread.waits_for is None or thread.waits_for()]
+        ready = [each for each in threads if each.waits_for is None or each.waits_for.turn > each.turn]
         if not ready:
             waiting = [(thread.block.number, thread.thread) for thread in threads]
             raise AssertionError(f"threads wait for others that have ended; (block, thread): {waiting}")
