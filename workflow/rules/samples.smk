@@ -51,7 +51,7 @@ rule build_sample_index:
     """Make the index of a sample's reference with what the fast tier reads."""
     input:
         fasta=reference_path,
-        lib=library("build_sample_index.py"),
+        lib=lambda wildcards: library("build_sample_index.py"),
     output:
         index=directory("results/seeds/index/{reference}"),
     log:
@@ -78,7 +78,7 @@ rule build_sample_index:
 use rule verify_index as verify_sample_index with:
     input:
         index="results/seeds/index/{reference}",
-        lib=library("verify_index.py"),
+        lib=lambda wildcards: library("verify_index.py"),
     output:
         verified="results/seeds/index/{reference}.verified",
     log:
@@ -124,7 +124,7 @@ rule merge_seeds:
     input:
         runs=sample_runs,
         index=sample_index,
-        lib=library("merge_seeds.py"),
+        lib=lambda wildcards: library("merge_seeds.py"),
     output:
         seeds="results/seeds/{sample}.bed.gz",
         seeds_index="results/seeds/{sample}.bed.gz.tbi",
@@ -178,7 +178,7 @@ rule list_samples:
     """Write one table of all samples."""
     input:
         summaries=[f"results/seeds/{name}.summary.tsv" for name in SAMPLES],
-        lib=library("list_samples.py"),
+        lib=lambda wildcards: library("list_samples.py"),
     output:
         table="results/seeds/samples.tsv",
     log:
