@@ -70,7 +70,7 @@ test-damage: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_DAMAGE=20 $(PY) -m pytest tests/unit/test_index_damage.py $(ARGS)
 
 test-slurm: $(DEV_STAMP) $(COMMAND) | $(LINK)
-	@WARPSEED_SLURM=1 $(PY) -m pytest -m slurm $(ARGS)
+	@WARPSEED_SLURM=1 $(PY) -m pytest tests/slurm $(ARGS)
 
 test-gpu: $(DEV_STAMP) $(COMMAND) | $(LINK)
 	@WARPSEED_REQUIRE_GPU=1 WARPSEED_GPU_RECORD=resources/measurements $(PY) -m pytest -m gpu $(ARGS)

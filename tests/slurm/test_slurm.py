@@ -33,13 +33,26 @@ Jobs: TypeAlias = dict[str, list[dict[str, str]]]
 Finished: TypeAlias = tuple[Path, str, Jobs]
 CONFIGURATION = {
     "kmer_seeds": {
+        "reads": "r100",
         "datasets": {"S11": None, "S15": None, "S24": None, "S30": None},
         "throughput": {"k": []},
         "scaling": {"dataset": None},
         "gpu_limits": [],
     },
+    "one_error": {"datasets": {"mixed": None}},
+    "mems": {"datasets": {"pacbio": None, "pacbio_20": {"reads": "long"}, "pacbio_index": None}},
+    "tree_bitmap": {"datasets": dict.fromkeys(("edits", "structures", "dynamic", "streams", "each_k", "fixed"))},
+    "ebwt": {"collections": {"of_each_other": None}},
+    "samples": {
+        "smoke": {"chunks": 2},
+        "drawn": {"reads": "r100"},
+        "placed": {"chunks": 1},
+        "matched": {"chunks": 1},
+        "counted": {"reads": "r100"},
+    },
 }
-"""Laid over the smoke configuration, which has two samples, one of them found by two jobs: one timed data set."""
+"""Laid over the smoke configuration: each rule once, and one sample that is found by two jobs. Every job starts two
+Snakemakes of its own, and what a data set's jobs ask for is tests/unit/test_resources.py's."""
 SECONDS = 1_800
 """A run takes two minutes on two idle cores. A job that fits no node would wait for ever."""
 IMPATIENT = """

@@ -203,3 +203,10 @@ def test_rules_and_scripts_of_all_systems_name_none(path: Path) -> None:
     """What a system is to the samples stands in its own rules and its own modules."""
     text = path.read_text(encoding="utf-8")
     assert not re.findall(rf"k-?mers?\b|mismatch|{'|'.join(SYSTEMS)}", text, re.IGNORECASE)
+
+
+def test_tests_on_slurm_lie_together() -> None:
+    """`make test-slurm` looks into their folder alone, and `make test` leaves out whatever is marked."""
+    mark = "mark." + "slurm"
+    marked = [path for path in (ROOT / "tests").rglob("*.py") if mark in path.read_text()]
+    assert {path.parent.name for path in marked} == {"slurm"}
