@@ -47,8 +47,9 @@ def checked(function, *arguments):
 
 
 def library(script, *modules):
-    """Return the library files that a rule's script uses, and what the modules use that run in a process it starts."""
-    return of_checkout(library_files(script, *modules, scripts=SCRIPTS))
+    """Return what finds the library files that a rule's script uses, and those of the modules that run in a process it
+    starts: when a job is planned, so that a Snakemake of one job reads the imports of one script."""
+    return lambda wildcards: of_checkout(library_files(script, *modules, scripts=SCRIPTS))
 
 
 def of_checkout(paths):

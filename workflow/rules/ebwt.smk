@@ -52,7 +52,7 @@ rule compare_records:
     """Compare the records of a sample with each other: transform, distances, tree and figures."""
     input:
         reads=lambda wildcards: placed(COMPARED[wildcards.compared]["reads"]),
-        lib=lambda wildcards: library("compare_records.py"),
+        lib=library("compare_records.py"),
     output:
         transform="results/seeds/{compared}.ebwt.txt",
         words="results/seeds/{compared}.words.tsv",
@@ -83,7 +83,7 @@ rule compare_records:
 rule time_ebwt:
     """Time both tiers on every device and number of threads with one data set of weighted sequences, alone on the machine."""
     input:
-        lib=lambda wildcards: library("time_ebwt.py"),
+        lib=library("time_ebwt.py"),
     output:
         records="results/measurements/{reference}/ebwt/{weighted_set}.tsv",
     log:
@@ -108,7 +108,7 @@ rule time_ebwt:
 rule time_collections:
     """Time the fast tier on every device and number of threads with collections of words, alone on the machine."""
     input:
-        lib=lambda wildcards: library("time_collections.py"),
+        lib=library("time_collections.py"),
     output:
         records="results/measurements/{reference}/ebwt/{collection}.tsv",
     log:

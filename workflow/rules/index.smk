@@ -12,7 +12,7 @@ rule build_fm_index:
     """Build the index with the parts that the tiers of this run need, and record its time and the size of each part."""
     input:
         fasta=reference_path,
-        lib=lambda wildcards: library("build_fm_index.py"),
+        lib=library("build_fm_index.py"),
     output:
         index=directory("results/index/{reference}"),
         records="results/measurements/{reference}/index.tsv",
@@ -42,7 +42,7 @@ rule verify_index:
     """Compare every file of an index with the SHA-256 that the index holds for it."""
     input:
         index="results/index/{reference}",
-        lib=lambda wildcards: library("verify_index.py"),
+        lib=library("verify_index.py"),
     output:
         verified="results/index/{reference}.verified",
     log:

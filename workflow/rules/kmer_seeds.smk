@@ -95,7 +95,7 @@ rule cut_kmers:
     """Cut the k-mers of a timed data set from the reads, each window as likely as any other."""
     input:
         reads=timed_reads,
-        lib=lambda wildcards: library("cut_kmers.py"),
+        lib=library("cut_kmers.py"),
     output:
         kmers="results/kmers/{reference}/{dataset}.fa",
     log:
@@ -122,7 +122,7 @@ rule cut_kmers:
 use rule cut_kmers as cut_sample_kmers with:
     input:
         reads=lambda wildcards: placed(SAMPLES[wildcards.sample]["reads"]),
-        lib=lambda wildcards: library("cut_kmers.py"),
+        lib=library("cut_kmers.py"),
     output:
         kmers="results/seeds/{sample}.kmers.fa",
     log:
@@ -146,7 +146,7 @@ rule time_kmer_seeds:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
         kmers="results/kmers/{reference}/{dataset}.fa",
-        lib=lambda wildcards: library("time_kmer_seeds.py"),
+        lib=library("time_kmer_seeds.py"),
     output:
         records="results/measurements/{reference}/kmer_seeds/{dataset}.tsv",
     log:
@@ -180,7 +180,7 @@ rule time_gpu_limits:
     input:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
-        lib=lambda wildcards: library("time_gpu_limits.py"),
+        lib=library("time_gpu_limits.py"),
     output:
         records="results/measurements/{reference}/kmer_seeds/gpu-limits.tsv",
     log:
@@ -212,7 +212,7 @@ rule time_bowtie:
         verified="results/index/{reference}.verified",
         kmers=expand("results/kmers/{{reference}}/{dataset}.fa", dataset=BOWTIE_DATASETS),
         # The process that is timed runs the command line, and writes BED.
-        lib=lambda wildcards: library("time_bowtie.py", "warpseed.cli", "warpseed.output.lines"),
+        lib=library("time_bowtie.py", "warpseed.cli", "warpseed.output.lines"),
     output:
         records="results/measurements/{reference}/kmer_seeds/peers/bowtie.tsv",
     log:
@@ -249,7 +249,7 @@ rule time_index:
     input:
         fasta=reference_path,
         # The process that is timed runs the command line.
-        lib=lambda wildcards: library("time_index.py", "warpseed.cli"),
+        lib=library("time_index.py", "warpseed.cli"),
     output:
         records="results/measurements/{reference}/kmer_seeds/index-builds.tsv",
     log:

@@ -70,7 +70,7 @@ rule time_mems:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
         reads=timed_long_file,
-        lib=lambda wildcards: library("time_mems.py"),
+        lib=library("time_mems.py"),
     output:
         records="results/measurements/{reference}/mems/{long_set}.tsv",
     log:
@@ -103,7 +103,7 @@ rule time_mems_peers:
         verified="results/index/{reference}.verified",
         reads=timed_long_file,
         # The process that is timed runs the command line.
-        lib=lambda wildcards: library("time_mems_peers.py", "warpseed.cli"),
+        lib=library("time_mems_peers.py", "warpseed.cli"),
     output:
         records="results/measurements/{reference}/mems/peers/{long_set}.tsv",
     log:

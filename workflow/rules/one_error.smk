@@ -69,7 +69,7 @@ rule time_one_error:
         index="results/index/{reference}",
         verified="results/index/{reference}.verified",
         reads=timed_read_file,
-        lib=lambda wildcards: library("time_one_error.py"),
+        lib=library("time_one_error.py"),
     output:
         records="results/measurements/{reference}/one_error/{read_set}.tsv",
     log:
@@ -103,7 +103,7 @@ rule time_one_error_peers:
         verified="results/index/{reference}.verified",
         reads=timed_read_file,
         # The process that is timed runs the command line.
-        lib=lambda wildcards: library("time_one_error_peers.py", "warpseed.cli"),
+        lib=library("time_one_error_peers.py", "warpseed.cli"),
     output:
         records="results/measurements/{reference}/one_error/peers/{read_set}.tsv",
     log:

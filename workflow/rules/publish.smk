@@ -15,7 +15,7 @@ rule publish_measurements:
     """Write the records of the index and of each system into a file, and machine, versions, configuration beside them."""
     input:
         records=all_records,
-        lib=lambda wildcards: library("publish_measurements.py"),
+        lib=library("publish_measurements.py"),
     output:
         records=of_checkout(MACHINES / "{machine}" / f"{name}.tsv" for name in RECORDS),
         provenance=local(str(MACHINES / "{machine}" / "provenance.json")),

@@ -17,7 +17,7 @@ rule simulate_reads:
     """Draw reads with substitutions, insertions and deletions from both strands of a reference."""
     input:
         fasta=reference_path,
-        lib=lambda wildcards: library("simulate_reads.py"),
+        lib=library("simulate_reads.py"),
     output:
         reads="results/reads/{reference}/{read_file}",
     log:

@@ -13,7 +13,7 @@ DOWNLOAD = needs.Request(lambda wildcards: needs.download(bases_of(wildcards.ref
 rule simulate_reference:
     """Write a genome with repeats in both orientations, tandem repeats and runs of N, the same for the same seed."""
     input:
-        lib=lambda wildcards: library("simulate_reference.py"),
+        lib=library("simulate_reference.py"),
     output:
         fasta="results/reference/{reference}.fa",
     log:
@@ -36,7 +36,7 @@ rule simulate_reference:
 rule simulate_human_like:
     """Write a genome with families of repeats of all ages, satellites, duplications and gaps as a human one has, timed."""
     input:
-        lib=lambda wildcards: library("simulate_human_like.py"),
+        lib=library("simulate_human_like.py"),
     output:
         fasta="results/reference/{reference}.fa",
         records="results/measurements/{reference}/simulation.tsv",

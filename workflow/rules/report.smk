@@ -27,7 +27,7 @@ rule make_tables:
         reference_records=REFERENCE_MEASUREMENTS,
         published=PUBLISHED,
         papers=PAPERS,
-        lib=lambda wildcards: library("make_tables.py"),
+        lib=library("make_tables.py"),
     output:
         tables=TABLES,
     log:
@@ -50,7 +50,7 @@ rule draw_figures:
         reference_records=REFERENCE_MEASUREMENTS,
         published=PUBLISHED,
         papers=PAPERS,
-        lib=lambda wildcards: library("draw_figures.py"),
+        lib=library("draw_figures.py"),
     output:
         figures=FIGURES,
     log:
@@ -71,7 +71,7 @@ rule draw_samples:
     input:
         summaries=SAMPLE_SUMMARIES,
         densities=SAMPLE_DENSITIES,
-        lib=lambda wildcards: library("draw_samples.py"),
+        lib=library("draw_samples.py"),
     output:
         figures=SAMPLE_FIGURES,
     log:
@@ -104,7 +104,7 @@ rule write_report:
         counts=COUNT_FILES,
         count_summaries=COUNT_SUMMARIES,
         templates=of_checkout(SCRIPTS / "warpseed" / "report" / name for name in ("page.html.j2", "page.css")),
-        lib=lambda wildcards: library("write_report.py"),
+        lib=library("write_report.py"),
     output:
         html=report(
             "results/report.html",

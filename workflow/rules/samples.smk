@@ -51,7 +51,7 @@ rule build_sample_index:
     """Make the index of a sample's reference with what the fast tier reads."""
     input:
         fasta=reference_path,
-        lib=lambda wildcards: library("build_sample_index.py"),
+        lib=library("build_sample_index.py"),
     output:
         index=directory("results/seeds/index/{reference}"),
     log:
@@ -78,7 +78,7 @@ rule build_sample_index:
 use rule verify_index as verify_sample_index with:
     input:
         index="results/seeds/index/{reference}",
-        lib=lambda wildcards: library("verify_index.py"),
+        lib=library("verify_index.py"),
     output:
         verified="results/seeds/index/{reference}.verified",
     log:
@@ -96,7 +96,7 @@ rule find_seeds:
         index=sample_index,
         verified=lambda wildcards: f"{sample_index(wildcards)}.verified",
         queries=lambda wildcards: placed(SEARCHES[wildcards.sample]["queries"]),
-        lib=lambda wildcards: library(f"find_{SAMPLES[wildcards.sample]['system']}.py"),
+        lib=lambda wildcards: library(f"find_{SAMPLES[wildcards.sample]['system']}.py")(wildcards),
     output:
         runs=temp("results/seeds/chunks/{sample}/{chunk}.runs"),
     log:
@@ -124,7 +124,7 @@ rule merge_seeds:
     input:
         runs=sample_runs,
         index=sample_index,
-        lib=lambda wildcards: library("merge_seeds.py"),
+        lib=library("merge_seeds.py"),
     output:
         seeds="results/seeds/{sample}.bed.gz",
         seeds_index="results/seeds/{sample}.bed.gz.tbi",
@@ -178,7 +178,7 @@ rule list_samples:
     """Write one table of all samples."""
     input:
         summaries=[f"results/seeds/{name}.summary.tsv" for name in SAMPLES],
-        lib=lambda wildcards: library("list_samples.py"),
+        lib=library("list_samples.py"),
     output:
         table="results/seeds/samples.tsv",
     log:

@@ -48,7 +48,7 @@ rule count_kmers:
     """Count the k-mers of a sample's reads."""
     input:
         reads=lambda wildcards: placed(COUNTED[wildcards.counted]["reads"]),
-        lib=lambda wildcards: library("count_kmers.py"),
+        lib=library("count_kmers.py"),
     output:
         kmers="results/seeds/{counted}.kmers.tsv.gz",
         summary="results/seeds/{counted}.summary.tsv",
@@ -73,7 +73,7 @@ rule time_tree_bitmap:
     """Time both tiers on every device and number of threads with one data set of streams, alone on the machine."""
     input:
         reference=stream_reference,
-        lib=lambda wildcards: library("time_tree_bitmap.py"),
+        lib=library("time_tree_bitmap.py"),
     output:
         records="results/measurements/{reference}/tree_bitmap/{stream_set}.tsv",
     log:
