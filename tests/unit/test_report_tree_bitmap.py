@@ -402,3 +402,19 @@ def test_two_gpus_stand_beside_one(tmp_path: Path, draw: Any) -> None:
     assert "here: fast tier, 2 GPUs 1,000 0.625 µs" in shown(tmp_path, given)
     drawn, _ = draw("streams", given)
     assert {"GPU, both copies", "2 GPUs, both copies"} < set(words(drawn).split(" | "))
+
+
+def test_labels_at_the_left_are_whole(tmp_path: Path, draw: Any) -> None:
+    """Also of two lines, where numbers beside them are long."""
+    rows = [{**row, "value": row["value"] / 1000} for row in stream_rows(True)]
+    drawn, _ = draw("streams", loaded(tmp_path, rows))
+    assert any(label.get_text() == "100 k" for label in drawn.axes[0].get_yticklabels())
+    assert min(box.x0 for _, box in boxes(drawn)) >= 0
+
+
+def test_each_k_of_many_lengths_has_a_panel(tmp_path: Path, draw: Any) -> None:
+    """Though one has a length more than the other, and another a single one."""
+    rows = [row | {"parameters": row["parameters"].replace("k=15", "k=31")} for row in stream_rows(False, (10, 1000))]
+    rows += [row | {"parameters": row["parameters"].replace("k=15", "k=3")} for row in stream_rows(False, [1000])]
+    drawn, _ = draw("streams", loaded(tmp_path, [*stream_rows(False, (10, 100, 1000)), *rows]))
+    assert [axes.get_ylabel() for axes in drawn.axes] == ["k = 15\nMbases/s", "k = 31\nMbases/s"]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "Points", "method_curves", "panels", "ticks"]
 
+_MARGIN = 0.05
+"""Inches between a label at the left and the edge of the figure."""
 _SHORT = 18
 """Letters of names that stand beside their curves; longer ones, which would leave those no room, stand in a legend."""
 _LETTER, _DIGIT = 0.073, 0.088
@@ -106,7 +108,17 @@ def panels(
         for one, panel in zip(axes, shown, strict=True):
             _name(figure, one, panel)
     style.heading(figure, title, subtitle)
+    _make_room_at_left(figure)
     return figure
+
+
+def _make_room_at_left(figure: Figure) -> None:
+    """Move the panels' left side as far as labels of y would stand beyond the figure's, where their ticks' are long."""
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    boxes = [axes.yaxis.get_tightbbox(renderer) for axes in figure.axes]
+    inches = min(box.x0 for box in boxes if box) / figure.dpi
+    if inches < _MARGIN:
+        figure.subplots_adjust(left=figure.subplotpars.left + (_MARGIN - inches) / style.WIDTH)
 
 
 def _need_legend(curves: Sequence[Points]) -> bool:
