@@ -62,10 +62,6 @@ def _copy_what_comes(reader, job, one):
                 write_words(int64(job[4]), one)
 
 
-def _address_of_done(counts: np.ndarray) -> np.uint64:
-    return np.uint64(counts[1:].ctypes.data)
-
-
 @scalar
 def _hand_out(pipe, jobs, counts, done):
     """Put jobs, uint64[n·_JOB_WORDS], n at most _MOST_THREADS, into a pipe, and count them as begun; or none, where
@@ -77,6 +73,10 @@ def _hand_out(pipe, jobs, counts, done):
         add_at(done, begun)
         return False
     return True
+
+
+def _address_of_done(counts: np.ndarray) -> np.uint64:
+    return np.uint64(counts[1:].ctypes.data)
 
 
 @scalar
@@ -145,7 +145,7 @@ class _Begun:
         self.process = os.getpid()
         self.counts = np.zeros(2, np.uint64)
         """copies begun, and done"""
-        self._done = _address_of_done(self.counts)
+        self.done = _address_of_done(self.counts)
         self.event = _idle_event()
         self.held: list[Any] = []
         """arrays"""
@@ -155,7 +155,7 @@ class _Begun:
     @property
     def left(self) -> int:
         """Copies that are not done."""
-        return int(_left(self.counts, self._done))
+        return int(_left(self.counts, self.done))
 
     def wait(self) -> None:
         """Wait until all are done."""
@@ -253,7 +253,7 @@ class HostCopies:
         jobs = np.array(words, np.uint64).reshape(-1)
         begun.held.append((out, value))
         _unfinished[id(begun)] = begun
-        while not _hand_out(pipe, jobs, begun.counts, _address_of_done(begun.counts)):
+        while not _hand_out(pipe, jobs, begun.counts, begun.done):
             os.fstat(pipe)  # (an error where it is closed; else a signal came, whose handler has run)
 
     def wait(self) -> None:

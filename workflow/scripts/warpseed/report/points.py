@@ -99,6 +99,7 @@ def panels(
         axes[0].set_xlim(min(places) - beyond, max(places) + beyond)
     for one, panel in zip(axes, shown, strict=True):
         _draw(one, panel, min(places))
+    _make_room_at_left(figure)
     axes[-1].set_xticks([x for x, _ in ticks], _with_room(axes[-1], ticks))
     axes[-1].tick_params(axis="x", which="minor", length=0)
     axes[-1].set_xlabel(x_label)
@@ -108,7 +109,6 @@ def panels(
         for one, panel in zip(axes, shown, strict=True):
             _name(figure, one, panel)
     style.heading(figure, title, subtitle)
-    _make_room_at_left(figure)
     return figure
 
 
