@@ -261,7 +261,7 @@ def test_what_is_timed_on_a_device_is_a_search_in_blocks(
 def test_streams_in_memory_are_timed_on_several_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From memory that they copy from at full speed; what has a stream on a GPU, or is of the paper, on one."""
     locked: list[int] = []
-    monkeypatch.setattr(locked_memory, "locked_copy", lambda codes: locked.append(len(codes)) or codes.copy())
+    monkeypatch.setattr(locked_memory, "locked_copy", lambda codes, _: locked.append(len(codes)) or codes.copy())
     play_table(monkeypatch, devices=2)
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 64)
     settings = Settings(["fast"], ["cpu", "gpu", "gpu:0,1"], [1])
@@ -269,7 +269,7 @@ def test_streams_in_memory_are_timed_on_several_gpus(tmp_path: Path, monkeypatch
     frame = timed(case, ["in_memory", "counts", "fixed"], tmp_path, settings)
     for _, rows in frame.groupby("item"):
         assert set(rows["gpus"]) == {0, 1, 2} and rows["digest"].nunique() == 1
-    assert locked == [200, 401]
+    assert locked == [200, 200, 200, 200, 401, 401]  # (one GPU and two, of each item)
     play_kernels(monkeypatch)
     kernels = timed(case._replace(seed_length=30), ["exact_kernels"], tmp_path, settings._replace(tiers=["paper"]))
     assert set(kernels["gpus"]) == {0, 1}

@@ -25,7 +25,7 @@ from warpseed.ebwt.words import BASES, Words
 from warpseed.measure.peers.process import run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides, where_taken
 from warpseed.sequences.draws import fill_background
 from warpseed.sequences.names import Names
 
@@ -102,12 +102,8 @@ def _targets(settings: Settings, item: str) -> list[Options]:
 
 
 def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:
-    """(Words that a GPU is to take lie in memory that it copies from at full speed, as its results come to such.)"""
-    find, words = _IN_MEMORY[item], drawn.words
-    if options.device != "cpu":
-        from warpseed.compute.locked_memory import locked_copy
-
-        words = words._replace(codes=locked_copy(words.codes, options.threads))
+    find = _IN_MEMORY[item]
+    words = drawn.words._replace(codes=where_taken(drawn.words.codes, options))
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         return find(words, options, watch)

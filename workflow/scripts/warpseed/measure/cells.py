@@ -18,7 +18,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.store import open_index
 from warpseed.measure.numbered import write_numbered
-from warpseed.measure.timing import Run, Side, add_total, side_fields
+from warpseed.measure.timing import Run, Side, add_total, side_fields, where_taken
 from warpseed.output.rows import Found
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
@@ -58,15 +58,8 @@ class Cell:
     """columns of its records"""
 
     def packed(self, pack: Callable[[Queries], Packed]) -> Packed:
-        """The queries as `pack` makes them; where a GPU is to take them, in memory that it copies from at full speed,
-        as it copies results to."""
-        packed = pack(self.queries)
-        if self.options.device == "cpu":
-            return packed
-        from warpseed.compute.locked_memory import locked_copy
-
-        locked: Packed = locked_copy(packed, self.options.threads)
-        return locked
+        """The queries as `pack` makes them, where the device takes them from."""
+        return where_taken(pack(self.queries), self.options)
 
     def find(
         self,

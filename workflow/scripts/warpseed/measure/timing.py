@@ -9,15 +9,17 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from warpseed.batches import Options
 from warpseed.compute.devices import devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import measured_rows
 
-__all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "side_fields", "time_sides"]
+__all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "side_fields", "time_sides", "where_taken"]
 
 _LOGGER = logging.getLogger(__name__)
+_Value = TypeVar("_Value")
 PEAK = "peak_bytes"
 """What a stopwatch counts of a process: its peak resident memory, which becomes a record."""
 _ONCE = "index_to_device"
@@ -55,6 +57,17 @@ def side_fields(system: str, *, tier: str, device: str, threads: int) -> dict[st
     """The columns that say where our own code runs; `device` as users name it, such as 'gpu:0,1'."""
     kind, gpus = target_of(device)[0], len(devices_of(device))
     return {"system": system, "tool": "warpseed", "tier": tier, "device": kind, "gpus": gpus, "threads": threads}
+
+
+def where_taken(value: _Value, options: Options) -> _Value:
+    """An array, or a tuple of arrays, where what is timed takes it from: on a GPU, in memory that it copies from at
+    full speed, if it is large, as results come to such."""
+    if options.device == "cpu":
+        return value
+    from warpseed.compute.locked_memory import locked_copy
+
+    copied: _Value = locked_copy(value, options.threads)
+    return copied
 
 
 def add_total(run: Run) -> Run:

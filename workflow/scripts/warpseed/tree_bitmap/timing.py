@@ -17,23 +17,14 @@ import numpy as np
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
+from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides, where_taken
 from warpseed.tree_bitmap.dynamic import SORTED, Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
 from warpseed.tree_bitmap.stream import NEW
 from warpseed.tree_bitmap.targets import count_fast, find_fast
-from warpseed.tree_bitmap.timed import (
-    WARM_UP_BASES,
-    Case,
-    Work,
-    digest_of,
-    kmers_of_stream,
-    side_of,
-    where_gpus_take_it,
-    works_of,
-)
+from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -149,8 +140,10 @@ def _answer(work: Work, options: Options) -> Run:
     if options.tier == "paper":
         return _matched(work, _on_one_trie if options.device == "cpu" else _dynamic(True, options.device))
 
+    codes = where_taken(work.codes, options)
+
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        answers, _ = find_fast(work.codes, work.k, options, seed_length=work.seed_length, watch=watch)
+        answers, _ = find_fast(codes, work.k, options, seed_length=work.seed_length, watch=watch)
         return lambda: _outcome(answers)
 
     return add_total(run)
@@ -162,14 +155,17 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
         if options.tier == "paper" and (options.threads > 1 if options.device == "cpu" else options.gpus > 1):
             continue
         # Which structure answers is a matter of the length, so the whole stream warms up.
-        yield side_of(work, _answer(work, options), _answer(work, options), options, {})
+        run = _answer(work, options)
+        yield side_of(work, run, run, options, {})
 
 
 def _count(work: Work, options: Options) -> Run:
     """Count the k-mers of a stream."""
 
+    codes = where_taken(work.codes, options)
+
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        counted = count_fast(work.codes, work.k, options, watch)
+        counted = count_fast(codes, work.k, options, watch)
         return lambda: Outcome(len(work.codes), len(counted.codes), digest_of(*counted))
 
     return add_total(run)
@@ -178,7 +174,8 @@ def _count(work: Work, options: Options) -> Run:
 def _counts(work: Work, settings: Settings) -> Iterator[Side]:
     for options in settings.options(None):
         if options.tier == "fast":
-            yield side_of(work, _count(work, options), _count(work, options), options, {})
+            run = _count(work, options)
+            yield side_of(work, run, run, options, {})
 
 
 # ---- all items
@@ -215,8 +212,7 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
     when each event of a version's last run began and ended; of item 'limits' what `on_device` measures
     """
     rows: list[dict[str, Any]] = []
-    on_gpus = any(device != "cpu" for device in settings.devices)
-    for work in works_of(case, for_gpus=on_gpus):
+    for work in works_of(case):
         for item in items:
             fields = {"item": item, "case": case.name}
             targets = settings if item in _ON_SEVERAL_GPUS else settings.on_one_gpu()
@@ -224,11 +220,9 @@ def time_dataset(case: Case, settings: Settings, *, items: Iterable[str], repeat
                 rows += _ROWS[item](work, targets, repeats, fields)
             elif item == "fixed":
                 given = fixed_dictionary(work, case.kmers, case.seed)
-                if on_gpus:
-                    given = given._replace(work=given.work._replace(codes=where_gpus_take_it(given.work.codes)))
                 rows += time_sides(list(fixed_sides(given, targets, case.tools)), repeats, fields)
             elif item == "on_device":
-                if "fast" in settings.tiers and on_gpus:
+                if "fast" in settings.tiers and any(device != "cpu" for device in settings.devices):
                     rows += measure_limits(work.codes, work.k, repeats, fields, join_parameters(work.parameters))
             else:
                 sides, times = _SIDES[item]
