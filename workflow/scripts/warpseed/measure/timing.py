@@ -9,12 +9,14 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from warpseed.batches import Options
 from warpseed.compute.devices import devices_of, target_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import measured_rows
+
+if TYPE_CHECKING:
+    from warpseed.batches import Options
 
 __all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "side_fields", "time_sides", "where_taken"]
 
