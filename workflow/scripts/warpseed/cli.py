@@ -31,15 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
+_GENOME = "an index made by 'warpseed index'"
+_READS = "FASTA or FASTQ, plain or gzip; '-' is standard input"
+_DEVICES = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
+_AS_GIVEN = "search reads as they are given, not reversed"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="warpseed", description="Seeds between sequences with BWT/FM-indexes and tries, on CPU and GPU."
     )
     parser.add_argument("--version", action="version", version=f"warpseed {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    quiet = argparse.ArgumentParser(add_help=False)
-    quiet.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and notes on the input")
+    quiet, threads, target, search = _shared_options()
 
     def command(
         name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
@@ -48,18 +52,37 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added
 
+    _add_index(command("index", _index, "Index a genome, or add parts to an index.", threads))
+    finds = "Find k-mers in a genome, up to a few mismatches, on both strands."
+    _add_kmers(command("kmers", _kmers, finds, search))
+    _add_reads(command("reads", _reads, "Find all places of reads in a genome that a few edits lead to.", search))
+    _add_mems(command("mems", _mems, "Find maximal exact matches between long reads and a genome.", search))
+    _add_stream(command("stream", _stream, "Find which k-mers of a stream of bases were there before.", target))
+    says = "Transform sequences, and say how far each is from each: matrix, tree, figures."
+    _add_ebwt(command("ebwt", _ebwt, says, threads))
+    verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
+    verify.add_argument("index", metavar="FOLDER")
+    command("check", _check, "Say what this machine has, and what that means for a run.")
+    return parser
+
+
+def _shared_options() -> tuple[argparse.ArgumentParser, ...]:
+    """Options of every command, of those on threads, of those on a CPU or GPU, and of searches of queries."""
+    quiet = argparse.ArgumentParser(add_help=False)
+    quiet.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and notes on the input")
     threads = argparse.ArgumentParser(add_help=False)
     threads.add_argument("--threads", type=int, default=usable_cores(), metavar="N", help="default: all cores")
     target = argparse.ArgumentParser(add_help=False, parents=[threads])
     target.add_argument("--tier", choices=("fast", "paper"), default="fast", help="default: fast")
-    devices = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
-    target.add_argument("--device", default="cpu", metavar="DEVICE", help=devices)
+    target.add_argument("--device", default="cpu", metavar="DEVICE", help=_DEVICES)
     search = argparse.ArgumentParser(add_help=False, parents=[target])
     search.add_argument("--max-hits", type=int, metavar="N", help="drop a query with more than N hits (default: none)")
     ordered = "order hits by coordinates, not by query; a .bed.gz or .paf.gz gets a tabix index"
     search.add_argument("--sorted", action="store_true", help=ordered)
+    return quiet, threads, target, search
 
-    index = command("index", _index, "Index a genome, or add parts to an index.", threads)
+
+def _add_index(index: argparse.ArgumentParser) -> None:
     index.add_argument("genome", metavar="GENOME", help="FASTA, plain or gzip; with --add the folder of an index")
     result = index.add_mutually_exclusive_group(required=True)
     result.add_argument("-o", "--output", metavar="FOLDER", help="folder of the new index")
@@ -71,42 +94,45 @@ def _parser() -> argparse.ArgumentParser:
     index.add_argument("--sa-interval", type=int, metavar="P", help="rows between RSA entries (default 32)")
     index.add_argument("--table-length", type=int, metavar="K", help="bases of the lookup table (default: by size)")
 
-    kmers = command("kmers", _kmers, "Find k-mers in a genome, up to a few mismatches, on both strands.", search)
-    kmers.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
-    kmers.add_argument("kmers", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+
+def _add_kmers(kmers: argparse.ArgumentParser) -> None:
+    kmers.add_argument("index", metavar="FOLDER", help=_GENOME)
+    kmers.add_argument("kmers", metavar="READS", help=_READS)
     kmers.add_argument("--k", type=int, metavar="K", help="cut k-mers of K bases (default: the sequences are k-mers)")
     kmers.add_argument("--step", type=int, metavar="S", help="cut one every S bases (default: K; 1 is all)")
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
 
-    reads = command("reads", _reads, "Find all places of reads in a genome that a few edits lead to.", search)
-    reads.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
-    reads.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+
+def _add_reads(reads: argparse.ArgumentParser) -> None:
+    reads.add_argument("index", metavar="FOLDER", help=_GENOME)
+    reads.add_argument("reads", metavar="READS", help=_READS)
     reads.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv, .bed or .bam; '-' (default) is TSV")
     edits = "substitutions, insertions and deletions, 0 to 2 (default 1)"
     reads.add_argument("--max-edits", type=int, default=1, metavar="E", help=edits)
-    reads.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+    reads.add_argument("--one-strand", action="store_true", help=_AS_GIVEN)
     report = "all placements (default), or the best one of each locus (default for .bam)"
     reads.add_argument("--report", choices=("all", "best"), help=report)
     others = "in .bam, placements beside the primary one: records (default), or listed in its tag XA"
     reads.add_argument("--multiple", choices=("secondary", "xa"), help=others)
 
-    mems = command("mems", _mems, "Find maximal exact matches between long reads and a genome.", search)
-    mems.add_argument("index", metavar="FOLDER", help="an index made by 'warpseed index'")
-    mems.add_argument("reads", metavar="READS", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+
+def _add_mems(mems: argparse.ArgumentParser) -> None:
+    mems.add_argument("index", metavar="FOLDER", help=_GENOME)
+    mems.add_argument("reads", metavar="READS", help=_READS)
     forms = ".tsv, .paf, .bed or .mums; '-' (default) is TSV"
     mems.add_argument("-o", "--output", default="-", metavar="FILE", help=forms)
-    mems.add_argument(
-        "--min-length", type=int, default=20, metavar="L", help="bases of the shortest match (default 20)"
-    )
+    shortest = "bases of the shortest match (default 20)"
+    mems.add_argument("--min-length", type=int, default=20, metavar="L", help=shortest)
     kinds = "those in no longer match of the read (default), of paper 002's definition 2, or all maximal ones"
     mems.add_argument("--kind", choices=("super", "paper", "maximal"), default="super", help=kinds)
     rare = "leave out the matches of a part of a read that has more than N (default: none)"
     mems.add_argument("--max-occurrences", type=int, metavar="N", help=rare)
-    mems.add_argument("--one-strand", action="store_true", help="search reads as they are given, not reversed")
+    mems.add_argument("--one-strand", action="store_true", help=_AS_GIVEN)
 
-    stream = command("stream", _stream, "Find which k-mers of a stream of bases were there before.", target)
-    stream.add_argument("sequences", metavar="SEQUENCES", help="FASTA or FASTQ, plain or gzip; '-' is standard input")
+
+def _add_stream(stream: argparse.ArgumentParser) -> None:
+    stream.add_argument("sequences", metavar="SEQUENCES", help=_READS)
     stream.add_argument("-o", "--output", default="-", metavar="FILE", help=".tsv or .bin; '-' (default) is TSV")
     stream.add_argument("-k", "--k", type=int, metavar="K", help="1 to 31 (default: the dictionary's, or 15)")
     told = "each distinct k-mer with its first place and its count (default), or each place, new or seen"
@@ -116,31 +142,22 @@ def _parser() -> argparse.ArgumentParser:
     stream.add_argument("--dictionary", metavar="FILE", help="k-mers that are seen before it, saved by another run")
     stream.add_argument("--save-dictionary", metavar="FILE", help="save all k-mers that are seen in the end")
     stream.add_argument("--fixed", action="store_true", help="k-mers of the stream do not become seen")
-
     near = "edits from a k-mer of the dictionary, for --report places with --fixed, 0 to 3 (default 0)"
     stream.add_argument("--max-edits", type=int, default=0, metavar="D", help=near)
 
-    ebwt = command(
-        "ebwt", _ebwt, "Transform sequences, and say how far each is from each: matrix, tree, figures.", threads
-    )
-    given = "FASTA or FASTQ, plain or gzip; '-' is standard input; with --inverse the PREFIX of an earlier run"
+
+def _add_ebwt(ebwt: argparse.ArgumentParser) -> None:
+    given = f"{_READS}; with --inverse the PREFIX of an earlier run"
     ebwt.add_argument("sequences", metavar="SEQUENCES", help=given)
     ebwt.add_argument("-o", "--output", required=True, metavar="PREFIX", help="how the names of all files begin")
-    shared = f"{devices}; several share more than 65,536 letters, and distances of more than 1,024 sequences"
+    shared = f"{_DEVICES}; several share more than 65,536 letters, and distances of more than 1,024 sequences"
     ebwt.add_argument("--device", default="cpu", metavar="DEVICE", help=shared)
-    trees = "neighbour joining (default) or average linkage"
-    ebwt.add_argument("--tree", choices=("nj", "upgma"), help=trees)
+    ebwt.add_argument("--tree", choices=("nj", "upgma"), help="neighbour joining (default) or average linkage")
     ebwt.add_argument("--normalise", action="store_true", help="distances over the most that they can be, 0 to 1")
     parts = ebwt.add_mutually_exclusive_group()
     parts.add_argument("--no-transform", action="store_true", help="leave out the transform and its indices")
     parts.add_argument("--no-distances", action="store_true", help="leave out distances, tree and figures")
     parts.add_argument("--inverse", action="store_true", help="the sequences of a transform; -o is a FASTA file then")
-
-    verify = command("verify", _verify, "Check every file of an index against its recorded SHA-256.")
-    verify.add_argument("index", metavar="FOLDER")
-
-    command("check", _check, "Say what this machine has, and what that means for a run.")
-    return parser
 
 
 def _index(options: argparse.Namespace) -> int:
