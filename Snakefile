@@ -33,36 +33,33 @@ rule all:
 
 
 rule kmer_seeds:
-    """Every measurement of paper 000."""
+    """Paper 000: what is measured for it, its tables and figures."""
     input:
-        INDEX_RECORDS,
-        MEASUREMENTS["kmer_seeds"],
+        all_of("kmer_seeds"),
 
 
 rule one_error:
-    """Every measurement of paper 001."""
+    """Paper 001: what is measured for it, its tables and figures."""
     input:
-        INDEX_RECORDS,
-        MEASUREMENTS["one_error"],
+        all_of("one_error"),
 
 
 rule mems:
-    """Every measurement of paper 002."""
+    """Paper 002: what is measured for it, its tables and figures."""
     input:
-        INDEX_RECORDS,
-        MEASUREMENTS["mems"],
+        all_of("mems"),
 
 
 rule tree_bitmap:
-    """Every measurement of paper 003."""
+    """Paper 003: what is measured for it, its tables and figures."""
     input:
-        MEASUREMENTS["tree_bitmap"],
+        all_of("tree_bitmap"),
 
 
 rule ebwt:
-    """Every measurement of paper 004."""
+    """Paper 004: what is measured for it, its tables and figures."""
     input:
-        MEASUREMENTS["ebwt"],
+        all_of("ebwt"),
 
 
 rule index:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from warpseed import build_index, find_kmers
-from warpseed.kmer_seeds.peers import Beside, time_beside_bowtie
+from warpseed.kmer_seeds.peers import time_beside_bowtie
 from warpseed.kmer_seeds.timing import Case
 from warpseed.measure import processes
-from warpseed.measure.peers.bowtie import build_bowtie_index
+from warpseed.measure.beside import Beside
 from warpseed.measure.peers.process import Process
 from warpseed.measure.records import read_records, write_records
 
@@ -19,23 +19,24 @@ pytestmark = pytest.mark.peer("bowtie")
 
 @pytest.fixture
 def beside(write_reference: Callable[..., Path], tmp_path: Path) -> tuple[Beside, Case]:
-    """Both indexes of a small genome, and k-mers of it."""
+    """A small genome and our index of it, and k-mers of it."""
     contig = "ACGTTGCATGCCATGATTGACCATGAGGCTA" * 10 + "GATTACAGGC" * 8
     fasta = write_reference([contig, "CCGTAAGCTTGCA" * 9])
     build_index(fasta).save(tmp_path / "index")
-    build_bowtie_index(fasta, tmp_path / "bowtie")
     kmers = [contig[start : start + 20] for start in range(0, 300, 7)] + ["ACGTNACGTTACGTTACGTA"]
     (tmp_path / "kmers.fa").write_text("".join(f">read {i}\n{kmer}\n" for i, kmer in enumerate(kmers)))
     (tmp_path / "work").mkdir()
-    given = Beside(str(tmp_path / "index"), str(tmp_path / "bowtie"), ["c0", "c1"], tmp_path / "work")
+    given = Beside(str(fasta), str(tmp_path / "index"), ["c0", "c1"], tmp_path / "work")
     return given, Case("S20", "k=20; mismatches=1", str(tmp_path / "kmers.fa"), 1, 9)
 
 
 def test_both_sides_are_repeated_and_find_the_same(beside: tuple[Beside, Case], tmp_path: Path) -> None:
     given, case = beside
-    rows = time_beside_bowtie(given, case, item="whole", threads=[1, 2], repeats=2)
+    rows = time_beside_bowtie(given, [case], item="whole", threads=[1, 2], repeats=2)
     write_records(tmp_path / "a.tsv", rows)
     frame = read_records(tmp_path / "a.tsv")
+    built, frame = frame[frame["item"] == "index"], frame[frame["item"] != "index"]
+    assert built["tool"].tolist() == ["bowtie"] * 2 and built["metric"].tolist() == ["time", "memory"]
     processes = frame[(frame["stage"] == "process") & (frame["metric"] == "time")]
     memory = frame[frame["metric"] == "memory"]
     assert memory["tool"].tolist() == processes["tool"].tolist() and memory["value"].min() > 1e6
@@ -71,7 +72,8 @@ def test_a_process_that_loses_hits_has_another_digest(
         return took
 
     monkeypatch.setattr(processes, "run_warpseed", lose_a_hit)
-    rows = time_beside_bowtie(*beside, item="whole", threads=[1], repeats=1)
-    digests = {row["tool"]: (row["digest"], row["results"]) for row in rows}
+    given, case = beside
+    rows = time_beside_bowtie(given, [case], item="whole", threads=[1], repeats=1)
+    digests = {row["tool"]: (row["digest"], row["results"]) for row in rows if row["item"] == "whole"}
     assert digests["warpseed"][0] != digests["bowtie"][0]
     assert digests["warpseed"][1] == digests["bowtie"][1] - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_the_files_of_no_rule_exist() -> None:
 
 
 def test_timing_depends_on_what_it_times_and_on_no_plot() -> None:
-    timing, figures = names_of("time_kmer_seeds.py", *TIMED_PROCESS), names_of("draw_figures.py")
+    timing, figures = names_of("time_kmer_seeds.py", *TIMED_PROCESS), names_of("draw_system.py")
     kernels = {
         "kmer_seeds/paper.py",
         "kmer_seeds/fast.py",
@@ -67,24 +68,43 @@ def test_an_index_depends_on_no_search() -> None:
     assert "fm_index/build.py" in names_of("build_fm_index.py")
 
 
-def test_what_the_timed_process_loads_is_listed(tmp_path: Path) -> None:
-    """The modules that the command line really loads on its way from k-mers to BED are inputs, or decide no result."""
+def timed_process(script: str) -> tuple[str, ...]:
+    """The modules that the rule of a script names, as it times a process that runs them."""
+    rules = "\n".join(path.read_text() for path in sorted((SCRIPTS.parent / "rules").glob("*.smk")))
+    (named,) = re.findall(rf'library\("{re.escape(script)}"((?:, "[\w.]+")*)\)', rules)
+    return tuple(re.findall(r'"([\w.]+)"', named))
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "expected"),
+    [
+        ("time_bowtie.py", ["kmers", "index", "kmers.fa", "-o", "hits.bed"], "kmer_seeds/cpu.py"),
+        ("time_index.py", ["index", "genome.fa", "-o", "new", "--parts", "fast"], "fm_index/make.py"),
+        ("time_one_error_peers.py", ["reads", "index", "kmers.fa", "-o", "places.tsv"], "one_error/cpu.py"),
+        ("time_mems_peers.py", ["mems", "index", "kmers.fa", "-o", "matches.tsv"], "mems/cpu.py"),
+        ("time_collections.py", ["ebwt", "kmers.fa", "-o", "out", "--no-distances"], "ebwt/collection.py"),
+    ],
+)
+def test_what_the_timed_process_loads_is_listed(
+    script: str, arguments: list[str], expected: str, tmp_path: Path
+) -> None:
+    """The modules that the command line really loads, from its input to its output, are inputs, or decide no result."""
     (tmp_path / "genome.fa").write_text(f">chr\n{GENOME}\n")
     (tmp_path / "kmers.fa").write_text(f">a\n{GENOME[7:27]}\n")
     warpseed.build_index(tmp_path / "genome.fa").save(tmp_path / "index")
     program = (
         "import sys; from warpseed import cli\n"
-        "status = cli.main(['kmers', 'index', 'kmers.fa', '-o', 'hits.bed'])\n"
+        "status = cli.main(sys.argv[1:])\n"
         "files = [m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'warpseed' and m.__file__]\n"
         "print(*files, sep='\\n'); sys.exit(status)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, text=True,
-        stdout=subprocess.PIPE, check=True,
+        [sys.executable, "-c", program, *arguments], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        text=True, stdout=subprocess.PIPE, check=True,
     )  # fmt: skip
     loaded = {Path(line).relative_to(SCRIPTS / "warpseed").as_posix() for line in done.stdout.splitlines()}
-    assert {"cli.py", "kmer_seeds/cpu.py", "output/lines.py"} <= loaded
-    assert loaded - GLUE <= names_of("time_bowtie.py", *TIMED_PROCESS)
+    assert {"cli.py", expected} <= loaded
+    assert loaded - GLUE <= names_of(script, *timed_process(script))
 
 
 def test_imports_are_followed_but_not_through_glue_types_or_the_command_line(tmp_path: Path) -> None:

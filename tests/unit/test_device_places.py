@@ -18,5 +18,5 @@ def test_places_of_flags(monkeypatch: pytest.MonkeyPatch, count: int, share: flo
     """Whole tiles and words of them, and what is left behind the last."""
     play_fast_kernels(monkeypatch)
     flags, told = np.random.default_rng(count).random(count) < share, list[bool]()
-    places = device_places.places_of(flags.view(Array), lambda: told.append(True))
+    places = device_places.flagged_places(flags.view(Array), lambda: told.append(True))
     assert places.dtype == np.uint32 and places.tolist() == np.flatnonzero(flags).tolist() and told == [True]

@@ -265,9 +265,12 @@ def test_what_builds_the_index_that_is_timed(block: dict[str, Any], measured: li
     assert build_devices(block, measured) == expected
 
 
-@pytest.mark.parametrize(("devices", "expected"), [(["cpu", "gpu"], 24), (["cpu"], 24), (["gpu"], 3)])
-def test_how_often_the_index_is_built_where_that_is_timed(devices: list[str], expected: int) -> None:
-    assert timed_builds({"threads": [1, 8], "first_bases": [5, 6, 7]}, devices, 3) == expected
+@pytest.mark.parametrize(
+    ("devices", "beside", "expected"),
+    [(["cpu", "gpu"], ["bwa", "libdivsufsort"], 30), (["cpu"], ["bwa"], 24), (["cpu"], [], 21), (["gpu"], [], 3)],
+)
+def test_how_often_the_index_is_built_where_that_is_timed(devices: list[str], beside: list[str], expected: int) -> None:
+    assert timed_builds({"threads": [1, 8], "first_bases": [5, 6, 7]}, devices, beside, 3) == expected
 
 
 def test_items_are_those_of_the_timing() -> None:

@@ -45,7 +45,7 @@ def test_its_time_is_reported_and_published_where_it_is_the_reference(
     arguments = ["--config", f"reference={str(own) if reference.startswith('.') else reference}", "machine=tested"]
     done = snakemake("publish", "results/report.html", "-n", "--quiet", "host", *arguments, directory=tmp_path)
     assert done.returncode == 0, done.stdout
-    for rule in ("write_report", "make_tables", "publish_measurements"):
+    for rule in ("write_report", "draw_kmer_seeds", "publish_measurements"):
         found = re.search(rf"^(?:local)?rule {rule}:\n\s+input: (.*)$", done.stdout, re.MULTILINE)
         assert found, done.stdout
         assert (RECORDS in found.group(1)) == is_timed

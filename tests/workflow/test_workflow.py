@@ -120,7 +120,7 @@ def inputs_of(rule: str, output: str) -> str:
 
 def test_a_rule_depends_on_the_library_it_uses_and_on_no_more(planned: str) -> None:
     """A changed kernel re-times; a changed plot does not."""
-    timing, figures = inputs_of("time_kmer_seeds", planned), inputs_of("draw_figures", planned)
+    timing, figures = inputs_of("time_kmer_seeds", planned), inputs_of("draw_kmer_seeds", planned)
     for kernel in ("kmer_seeds/paper.py", "kmer_seeds/fast.py", "kmer_seeds/cpu.py", "fm_index/search.py"):
         assert kernel in timing
         assert kernel not in figures
@@ -235,6 +235,11 @@ def test_weighted_sequences_are_timed(tmp_path: Path) -> None:
     assert {item for item, _ in digests} == {"table_1", "table_2", "table_3", "transform", "pairs", "files"}
     assert all(len(found) == 1 for found in digests.values())
     assert tiers == {"paper", "fast"}
+    # With the tables and figures of its paper, for which no other system is measured.
+    results = tmp_path / "results"
+    assert {path.parent.name for path in (results / "measurements").rglob("*.tsv")} == {"ebwt"}
+    assert (results / "figures" / "ebwt" / "table_3.svg").stat().st_size > 0
+    assert [path.name for path in (results / "tables").iterdir()] == ["ebwt"]
 
 
 def copy_of_checkout(to: Path) -> Path:

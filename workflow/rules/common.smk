@@ -27,7 +27,7 @@ from warpseed.workflow.available import devices_to_measure, is_package_measured,
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
 from warpseed.workflow.dependencies import library_files
 from warpseed.workflow.download import load_catalogue
-from warpseed.workflow.sources import SIMULATED, OwnFile, References, read_set_file, samples_of
+from warpseed.workflow.sources import SIMULATED, OwnFile, References, read_set_file, reads_of, samples_of
 
 sys.path.remove(str(SCRIPTS.resolve()))
 
@@ -66,6 +66,16 @@ def conda_in_use():
     """Whether this run deploys the environments of envs/ (--use-conda)."""
     methods = workflow.deployment_settings.deployment_method
     return any(getattr(method, "name", "").upper() == "CONDA" for method in methods)
+
+
+def any_of(names):
+    """Return a pattern of just these names; one that nothing fits where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def read_file_of(read_set, key):
+    """Return the file that a timed data set takes its reads from; `key` is that of the configuration which names it."""
+    return placed(checked(reads_of, config["reads"], read_set, REFERENCE, key))
 
 
 def entry(table, wildcard, key):
@@ -172,6 +182,18 @@ TAGGED = set()
 """References of samples whose searches on the CPU read tags of rows."""
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index and its genome."""
+INDEXED = set()
+"""Systems that search the index that is timed."""
+
+
+def records_of(system):
+    """Return the record files that the tables and figures of a system are made from."""
+    return [*([*SIMULATION_RECORDS, INDEX_RECORDS] if system in INDEXED else []), *MEASUREMENTS[system]]
+
+
+def all_of(system):
+    """Return what the target named as a system makes: its records, tables and figures."""
+    return [*records_of(system), *TABLES[system], *FIGURES[system]]
 
 
 def all_records(wildcards):
@@ -180,9 +202,8 @@ def all_records(wildcards):
 
 
 def samples_with(ending):
-    """Return a pattern of the samples whose seeds are a file with this ending; one that nothing fits where none are."""
-    named = [name for name, search in SEARCHES.items() if search["seeds"][0] == ending]
-    return "|".join(map(re.escape, named)) or "(?!)"
+    """Return a pattern of the samples whose seeds are a file with this ending."""
+    return any_of(name for name, search in SEARCHES.items() if search["seeds"][0] == ending)
 
 
 # ------------------------------------------------------------------------------ what jobs ask of a scheduler
@@ -209,6 +230,6 @@ def sample_queries(name):
 
 
 wildcard_constraints:
-    reference="|".join(map(re.escape, REFERENCES)),
-    sample="|".join(map(re.escape, SAMPLES)) or "none",
-    machine=re.escape(MACHINE or "none"),
+    reference=any_of(REFERENCES),
+    sample=any_of(SAMPLES),
+    machine=any_of([MACHINE] if MACHINE else []),

@@ -43,9 +43,9 @@ COMPARE_RECORDS = needs.Request(
 
 
 wildcard_constraints:
-    compared="|".join(map(re.escape, COMPARED)) or "(?!)",
-    weighted_set="|".join(map(re.escape, WEIGHTED_SETS)) or "(?!)",
-    collection="|".join(map(re.escape, COLLECTIONS)) or "(?!)",
+    compared=any_of(COMPARED),
+    weighted_set=any_of(WEIGHTED_SETS),
+    collection=any_of(COLLECTIONS),
 
 
 rule compare_records:
@@ -108,7 +108,8 @@ rule time_ebwt:
 rule time_collections:
     """Time the fast tier on every device and number of threads with collections of words, alone on the machine."""
     input:
-        lib=library("time_collections.py"),
+        # The process that is timed runs the command line.
+        lib=library("time_collections.py", "warpseed.cli", "warpseed.ebwt.collection"),
     output:
         records="results/measurements/{reference}/ebwt/{collection}.tsv",
     log:

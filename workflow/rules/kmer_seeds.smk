@@ -1,10 +1,10 @@
 # Paper 000: k-mers with up to three mismatches against the index: timed, beside bowtie, and cut for the user's samples.
 #
 # Needs: an index that has been verified, reads; the configuration's `kmer_seeds`, `measure`, `peers` and `samples`;
-#        bowtie 1.3 on PATH, or --use-conda, for the rows beside ours.
+#        bowtie 1.3 on PATH, or --use-conda, for the rows beside ours, bwa and libdivsufsort for those beside our index.
 # Makes: results/kmers/<reference>/<dataset>.fa; results/measurements/<reference>/kmer_seeds/<dataset>.tsv,
 #        gpu-limits.tsv, index-builds.tsv and peers/bowtie.tsv; results/seeds/<sample>.kmers.fa of a sample with a count.
-# Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers.
+# Steps: cut k-mers from reads; time their search, and bowtie with the same k-mers; time how the index is built.
 
 from warpseed.workflow.kmer_seeds_cases import (
     beside_bowtie,
@@ -16,7 +16,6 @@ from warpseed.workflow.kmer_seeds_cases import (
     timed_builds,
     timed_datasets,
 )
-from warpseed.workflow.sources import reads_of
 
 KMER_SEEDS = config["kmer_seeds"]
 DATASETS = checked(timed_datasets, KMER_SEEDS, config["measure"], DEVICES)
@@ -38,6 +37,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
 BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPUS_A_JOB)
 BUILT_BESIDE = [*(["bwa"] if BWA else []), *(["libdivsufsort"] if config["peers"] else [])]
 
+INDEXED.add("kmer_seeds")
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
     for name in (
@@ -49,9 +49,7 @@ MEASUREMENTS["kmer_seeds"] = [
 ]
 
 # The reads that the timed k-mers are cut from: asked for when they are needed, as what is not timed needs none.
-timed_reads = lambda wildcards: placed(
-    checked(reads_of, config["reads"], KMER_SEEDS["reads"], REFERENCE, "kmer_seeds.reads")
-)
+timed_reads = lambda wildcards: read_file_of(KMER_SEEDS["reads"], "kmer_seeds.reads")
 CUT_KMERS = needs.Request(lambda wildcards: needs.cut_kmers(needs.read_bases(timed_reads(wildcards), config["reads"])))
 CUT_SAMPLE_KMERS = needs.Request(
     lambda wildcards: needs.cut_kmers(needs.read_bases(SAMPLES[wildcards.sample]["reads"], config["reads"]))
@@ -82,13 +80,13 @@ TIME_BOWTIE = needs.Request(
 TIME_INDEX = needs.Request(
     lambda wildcards: needs.time_builds(
         index_size(wildcards.reference),
-        timed_builds(KMER_SEEDS["index_builds"], BUILT_ON, REPEATS),
+        timed_builds(KMER_SEEDS["index_builds"], BUILT_ON, BUILT_BESIDE, REPEATS),
     )
 )
 
 
 wildcard_constraints:
-    dataset="|".join(map(re.escape, DATASETS)) or "none",
+    dataset=any_of(DATASETS),
 
 
 rule cut_kmers:
@@ -169,7 +167,7 @@ rule time_kmer_seeds:
         threads=entry(DATASETS, "dataset", "threads"),
         tiers=entry(DATASETS, "dataset", "tiers"),
         devices=entry(DATASETS, "dataset", "devices"),
-        repeats=config["measure"]["repeats"],
+        repeats=REPEATS,
         max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_kmer_seeds.py"
@@ -197,7 +195,7 @@ rule time_gpu_limits:
         runtime=TIME_GPU_LIMITS.runtime,
     params:
         cases=GPU_LIMITS,
-        repeats=config["measure"]["repeats"],
+        repeats=REPEATS,
         seed=KMER_SEEDS["seed"],
         max_hits=KMER_SEEDS["max_hits"],
     script:
@@ -238,7 +236,7 @@ rule time_bowtie:
         ],
         item=BOWTIE_ITEM,
         threads=config["measure"]["threads"],
-        repeats=config["measure"]["repeats"],
+        repeats=REPEATS,
         max_hits=KMER_SEEDS["max_hits"],
     script:
         "../scripts/time_bowtie.py"
@@ -249,7 +247,7 @@ rule time_index:
     input:
         fasta=reference_path,
         # The process that is timed runs the command line.
-        lib=library("time_index.py", "warpseed.cli"),
+        lib=library("time_index.py", "warpseed.cli", "warpseed.fm_index.make"),
     output:
         records="results/measurements/{reference}/kmer_seeds/index-builds.tsv",
     log:
@@ -267,7 +265,7 @@ rule time_index:
     params:
         system="kmer_seeds",
         threads=INDEX_BUILDS,
-        repeats=config["measure"]["repeats"],
+        repeats=REPEATS,
         beside=BUILT_BESIDE,
         devices=BUILT_ON,
         first_bases=KMER_SEEDS["index_builds"]["first_bases"],

@@ -8,7 +8,6 @@
 from warpseed.workflow.mems_cases import paper_settings
 from warpseed.workflow.mems_cases import timed_datasets as timed_long_sets
 from warpseed.workflow.mems_samples import sample_mem_searches
-from warpseed.workflow.sources import reads_of
 
 MEMS = config["mems"]
 LONG_SETS = checked(
@@ -22,6 +21,7 @@ LONG_SETS = checked(
 INDEX_PARTS |= {"fast"} if LONG_SETS else set()
 SEARCHES |= sample_mem_searches(SAMPLES)
 
+INDEXED.add("mems")
 MEASUREMENTS["mems"] = [
     f"results/measurements/{REFERENCE}/mems/{name}.tsv"
     for name, wanted in LONG_SETS.items()
@@ -30,14 +30,8 @@ MEASUREMENTS["mems"] = [
 
 
 # The reads of a timed data set: asked for when they are needed, as what is not timed needs none.
-timed_long_file = lambda wildcards: placed(
-    checked(
-        reads_of,
-        config["reads"],
-        LONG_SETS[wildcards.long_set]["reads"],
-        REFERENCE,
-        f"mems.datasets.{wildcards.long_set}.reads",
-    )
+timed_long_file = lambda wildcards: read_file_of(
+    LONG_SETS[wildcards.long_set]["reads"], f"mems.datasets.{wildcards.long_set}.reads"
 )
 timed_long_bases = lambda wildcards: needs.read_bases(timed_long_file(wildcards), config["reads"])
 
@@ -61,7 +55,7 @@ TIME_MEM_PEERS = needs.Request(
 
 
 wildcard_constraints:
-    long_set="|".join(map(re.escape, LONG_SETS)) or "none",
+    long_set=any_of(LONG_SETS),
 
 
 rule time_mems:

@@ -8,7 +8,6 @@
 from warpseed.workflow.one_error_cases import index_parts as read_index_parts
 from warpseed.workflow.one_error_cases import timed_datasets as timed_read_sets
 from warpseed.workflow.one_error_samples import sample_read_searches
-from warpseed.workflow.sources import reads_of
 
 ONE_ERROR = config["one_error"]
 READ_SETS = checked(
@@ -21,6 +20,7 @@ READ_SETS = checked(
 INDEX_PARTS |= set(read_index_parts(READ_SETS))
 SEARCHES |= sample_read_searches(SAMPLES)
 
+INDEXED.add("one_error")
 MEASUREMENTS["one_error"] = [
     f"results/measurements/{REFERENCE}/one_error/{name}.tsv"
     for name, wanted in READ_SETS.items()
@@ -29,14 +29,8 @@ MEASUREMENTS["one_error"] = [
 
 
 # The reads of a timed data set: asked for when they are needed, as what is not timed needs none.
-timed_read_file = lambda wildcards: placed(
-    checked(
-        reads_of,
-        config["reads"],
-        READ_SETS[wildcards.read_set]["reads"],
-        REFERENCE,
-        f"one_error.datasets.{wildcards.read_set}.reads",
-    )
+timed_read_file = lambda wildcards: read_file_of(
+    READ_SETS[wildcards.read_set]["reads"], f"one_error.datasets.{wildcards.read_set}.reads"
 )
 timed_read_count = lambda wildcards: READ_SETS[wildcards.read_set]["count"] or needs.read_count(
     timed_read_file(wildcards), config["reads"]
@@ -60,7 +54,7 @@ TIME_READ_PEERS = needs.Request(
 
 
 wildcard_constraints:
-    read_set="|".join(map(re.escape, READ_SETS)) or "none",
+    read_set=any_of(READ_SETS),
 
 
 rule time_one_error:

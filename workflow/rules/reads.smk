@@ -10,7 +10,7 @@ SIMULATE_READS = needs.Request(
 
 
 wildcard_constraints:
-    read_file="|".join(map(re.escape, READ_FILES)) or "none",
+    read_file=any_of(READ_FILES),
 
 
 rule simulate_reads:

@@ -4,66 +4,52 @@
 #        of each sample its summary and its density, or its counts.
 # Makes: results/tables/<system>/*.tsv, results/figures/<system>/*.{svg,pdf,png,tsv}, results/figures/samples/*,
 #        results/report.html.
-# Steps: records into tables; records into figures; samples into figures; all into one self-contained page.
+# Steps: records into tables and figures, a job a system; samples into figures; all into one self-contained page.
 
 from warpseed.report.systems import SYSTEMS
 
-TABLES = [f"results/tables/{system}/{name}.tsv" for system, module in SYSTEMS.items() for name in module.TABLES]
-FIGURES = [
-    f"results/figures/{system}/{name}.{ending}"
+TABLES = {
+    system: [f"results/tables/{system}/{name}.tsv" for name in module.TABLES] for system, module in SYSTEMS.items()
+}
+FIGURES = {
+    system: [
+        f"results/figures/{system}/{name}.{ending}"
+        for name in module.FIGURES
+        for ending in ("svg", "pdf", "png", "tsv")
+    ]
     for system, module in SYSTEMS.items()
-    for name in module.FIGURES
-    for ending in ("svg", "pdf", "png", "tsv")
-]
+}
 SAMPLE_FIGURES = [f"results/figures/samples/{name}.{ending}" for name in SEARCHES for ending in ("svg", "pdf", "png")]
-PUBLISHED = of_checkout(SOURCE / "resources" / "published" / f"{system}.tsv" for system in SYSTEMS)
-PAPERS = of_checkout(SOURCE / "resources" / "papers" / f"{system}.yaml" for system in SYSTEMS)
+PUBLISHED = {system: of_checkout([SOURCE / "resources" / "published" / f"{system}.tsv"]) for system in SYSTEMS}
+PAPERS = {system: of_checkout([SOURCE / "resources" / "papers" / f"{system}.yaml"]) for system in SYSTEMS}
 
 
-rule make_tables:
-    """Write the tables of each paper, published and measured values side by side."""
-    input:
-        records=all_records,
-        reference_records=REFERENCE_MEASUREMENTS,
-        published=PUBLISHED,
-        papers=PAPERS,
-        lib=library("make_tables.py"),
-    output:
-        tables=TABLES,
-    log:
-        "logs/tables.log",
-    benchmark:
-        "benchmarks/tables.tsv"
-    conda:
-        "../../envs/cpu.yaml"
-    resources:
-        mem_mb=LIGHT.mem_mb,
-        runtime=LIGHT.runtime,
-    script:
-        "../scripts/make_tables.py"
+for system in SYSTEMS:
 
-
-rule draw_figures:
-    """Draw the figures as SVG, PDF and PNG, with the plotted values as TSV."""
-    input:
-        records=all_records,
-        reference_records=REFERENCE_MEASUREMENTS,
-        published=PUBLISHED,
-        papers=PAPERS,
-        lib=library("draw_figures.py"),
-    output:
-        figures=FIGURES,
-    log:
-        "logs/figures.log",
-    benchmark:
-        "benchmarks/figures.tsv"
-    conda:
-        "../../envs/cpu.yaml"
-    resources:
-        mem_mb=LIGHT.mem_mb,
-        runtime=LIGHT.runtime,
-    script:
-        "../scripts/draw_figures.py"
+    rule:
+        """Write the tables and draw the figures of one paper, published and measured values side by side."""
+        name:
+            f"draw_{system}"
+        input:
+            records=records_of(system),
+            reference_records=[path for path in REFERENCE_MEASUREMENTS if Path(path).stem in ("index", system)],
+            published=PUBLISHED[system],
+            papers=PAPERS[system],
+            lib=library("draw_system.py"),
+        output:
+            tables=TABLES[system],
+            figures=FIGURES[system],
+        log:
+            f"logs/draw/{system}.log",
+        benchmark:
+            f"benchmarks/draw/{system}.tsv"
+        conda:
+            "../../envs/cpu.yaml"
+        resources:
+            mem_mb=LIGHT.mem_mb,
+            runtime=LIGHT.runtime,
+        script:
+            "../scripts/draw_system.py"
 
 
 rule draw_samples:
@@ -92,11 +78,11 @@ rule write_report:
     input:
         records=all_records,
         reference_records=REFERENCE_MEASUREMENTS,
-        published=PUBLISHED,
-        papers=PAPERS,
+        published=sum(PUBLISHED.values(), []),
+        papers=sum(PAPERS.values(), []),
         reference_provenance=REFERENCE_PROVENANCE,
-        tables=TABLES,
-        figures=FIGURES,
+        tables=sum(TABLES.values(), []),
+        figures=sum(FIGURES.values(), []),
         seeds=[f"results/seeds/{name}.{SEARCHES[name]['seeds'][0]}" for name in SEARCHES],
         summaries=SAMPLE_SUMMARIES,
         densities=SAMPLE_DENSITIES,

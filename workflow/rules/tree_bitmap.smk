@@ -1,6 +1,7 @@
 # Paper 003: k-mers in a stream, matched with a dictionary that grows on the way: timed, and counted for the user's samples.
 #
-# Needs: reads; the reference, for the streams that are one; the configuration's `tree_bitmap`, `measure` and `samples`.
+# Needs: reads; the reference, for the streams that are one; the configuration's `tree_bitmap`, `measure`, `peers`
+#        and `samples`.
 # Makes: results/measurements/<reference>/tree_bitmap/<dataset>.tsv; results/seeds/<sample>.kmers.tsv.gz (each k-mer with its
 #        first place and its count) and <sample>.summary.tsv.
 # Steps: time each data set, which draws its streams itself; count the k-mers of each sample's reads.
@@ -40,8 +41,8 @@ COUNT_KMERS = needs.Request(
 
 
 wildcard_constraints:
-    stream_set="|".join(map(re.escape, STREAM_SETS)) or "none",
-    counted="|".join(map(re.escape, COUNTED)) or "(?!)",
+    stream_set=any_of(STREAM_SETS),
+    counted=any_of(COUNTED),
 
 
 rule count_kmers:

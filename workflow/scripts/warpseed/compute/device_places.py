@@ -14,7 +14,7 @@ from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.compute.locked_memory import pinned
 from warpseed.compute.warp import BLOCK, LANES, LANES_BITS, warp_places
 
-__all__ = ["EIGHT", "count_flags", "eight_at", "places_of", "put_places", "whole_words"]
+__all__ = ["EIGHT", "count_flags", "eight_at", "flagged_places", "put_places", "whole_words"]
 
 EIGHT = 8
 """Bytes of a word."""
@@ -93,7 +93,7 @@ def put_places(flags, words, borders, places):
         at += int64(LANES)
 
 
-def places_of(flags: Any, meanwhile: Callable[[], None] = lambda: None) -> Any:
+def flagged_places(flags: Any, meanwhile: Callable[[], None] = lambda: None) -> Any:
     """Where flags are set, ascending; the host waits until it is known how many are.
 
     Parameters

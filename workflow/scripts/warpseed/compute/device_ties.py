@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import uint32
-from warpseed.compute.device_places import places_of
+from warpseed.compute.device_places import flagged_places
 from warpseed.compute.gpu import argsort, cuda, cupy, kernel, launch
 
 __all__ = ["Split", "settle_groups", "split_groups"]
@@ -110,5 +110,5 @@ def settle_groups(heads: Any, tied: Any, order: Any, ranks: Any) -> Split:
     groups = heads, numbers, tied, xp.empty(count, np.uint32)
     launch(number_starts, count, _BLOCK, *groups)
     launch(rank_groups, count, _BLOCK, groups, order, ranks, is_tied)
-    still, found = tied[places_of(is_tied)], int(numbers[-1])
+    still, found = tied[flagged_places(is_tied)], int(numbers[-1])
     return Split(still, found, found - (count - len(still)))

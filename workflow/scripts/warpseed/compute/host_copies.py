@@ -21,7 +21,7 @@ from weakref import finalize
 import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
-from warpseed.compute.intrinsics import add_at, copy_bytes, read_words, write_words
+from warpseed.compute.intrinsics import add_at, copy_memory, read_words, write_words
 from warpseed.compute.machine import usable_cores
 from warpseed.compute.ranges import spans_of
 
@@ -53,7 +53,7 @@ def _copy_what_comes(reader, job, one):
     while came > int64(0):
         came = read_words(reader, job)
         if came == int64(_JOB_WORDS * _WORD_BYTES):
-            copy_bytes(job[0], job[1], job[2])
+            copy_memory(job[0], job[1], job[2])
             # (Whoever sees the last one counted may go, and its counts with it; what wakes it stays: see `_idle`. So
             # what was begun is read before: it may be too few, of which more are done then, never too many.)
             begun = add_at(job[3], uint64(0))

@@ -13,8 +13,9 @@ from warpseed.compute.compiled import cgutils, intrinsic, types
 
 __all__ = [
     "add_at",
+    "are_bytes",
     "atomic_xor",
-    "copy_bytes",
+    "copy_memory",
     "leading_zeros",
     "load_word",
     "popcount",
@@ -46,14 +47,15 @@ def _word_at(context, builder, array_type, array, position):
     return builder.bitcast(builder.gep(data, [position]), ir.IntType(64).as_pointer())
 
 
-def _are_bytes(array, position):
+def are_bytes(array, position):
+    """Whether these are types of a uint8 array and of a place in it, int64."""
     return isinstance(array, types.Array) and array.dtype == types.uint8 and position == types.int64
 
 
 @intrinsic
 def load_word(typing_context, array, position):
     """The eight bytes of a uint8 array from `position` on as uint64, in the machine's order; nothing is checked."""
-    if not _are_bytes(array, position):
+    if not are_bytes(array, position):
         return None
 
     def codegen(context, builder, signature, arguments):
@@ -65,7 +67,7 @@ def load_word(typing_context, array, position):
 @intrinsic
 def store_word(typing_context, array, position, word):
     """Write a uint64 to the eight bytes of a uint8 array from `position` on; nothing is checked."""
-    if not (_are_bytes(array, position) and word == types.uint64):
+    if not (are_bytes(array, position) and word == types.uint64):
         return None
 
     def codegen(context, builder, signature, arguments):
@@ -146,7 +148,7 @@ def add_at(typing_context, address, value):
 
 
 @intrinsic
-def copy_bytes(typing_context, to, of, size):
+def copy_memory(typing_context, to, of, size):
     """Copy so many bytes from an address to another, as memcpy(3)."""
     if not to == of == size == types.uint64:
         return None

@@ -10,10 +10,11 @@ import numpy as np
 from llvmlite import ir
 
 from warpseed.compute.compiled import cgutils, intrinsic, types
+from warpseed.compute.intrinsics import are_bytes
 
 __all__ = [
     "ALL_BYTES", "LANES", "WIDTH", "WORDS", "agreeing_bytes", "aligned_zeros", "copy_bytes", "copy_codes",
-    "count_above", "equal_words", "mask_outside", "trailing_zeros",
+    "count_above", "equal_words", "first_in_mask", "mask_outside",
 ]  # fmt: skip
 
 WIDTH = 32
@@ -47,18 +48,14 @@ def _address(context, builder, array_type, array, position):
     return builder.bitcast(builder.gep(data, [position]), _BYTES.as_pointer())
 
 
-def _are_bytes(array, position):
-    return isinstance(array, types.Array) and array.dtype == types.uint8 and position == types.int64
-
-
 def _mask(builder, lanes):
     """A mask of the lanes that are true, as uint64."""
     return builder.zext(builder.bitcast(lanes, _MASK), ir.IntType(64))
 
 
 @intrinsic
-def trailing_zeros(typing_context, mask):
-    """Zeros below the lowest one bit of a uint64, which is not 0, as int64."""
+def first_in_mask(typing_context, mask):
+    """Number of the lowest one bit of a mask, uint64, which is not 0, as int64."""
     if mask != types.uint64:
         return None
 
@@ -71,7 +68,7 @@ def trailing_zeros(typing_context, mask):
 @intrinsic
 def mask_outside(typing_context, array, position, low, high):
     """Mask (uint64) of the bytes that are below `low` or above `high`, two literal numbers."""
-    if not (_are_bytes(array, position) and all(isinstance(each, types.IntegerLiteral) for each in (low, high))):
+    if not (are_bytes(array, position) and all(isinstance(each, types.IntegerLiteral) for each in (low, high))):
         return None
     first, last = low.literal_value, high.literal_value
 
@@ -90,7 +87,7 @@ def agreeing_bytes(typing_context, array, position, bases, sure, compared, allow
     None of those in `sure` may differ, and at most `allowed` of those in `compared`. All four are uint64, of which the
     lowest byte counts; in the two masks the low bit of each of the four bases stands for it.
     """
-    if not (_are_bytes(array, position) and all(each == types.uint64 for each in (bases, sure, compared, allowed))):
+    if not (are_bytes(array, position) and all(each == types.uint64 for each in (bases, sure, compared, allowed))):
         return None
 
     def codegen(context, builder, signature, arguments):
@@ -118,7 +115,7 @@ def agreeing_bytes(typing_context, array, position, bases, sure, compared, allow
 @intrinsic
 def copy_bytes(typing_context, source, position, target, place):
     """Copy bytes from ``source[position]`` on to ``target[place]`` on."""
-    if not (_are_bytes(source, position) and _are_bytes(target, place)):
+    if not (are_bytes(source, position) and are_bytes(target, place)):
         return None
 
     def codegen(context, builder, signature, arguments):
@@ -135,7 +132,7 @@ def copy_codes(typing_context, source, position, target, place):
 
     What is written for these is undefined.
     """
-    if not (_are_bytes(source, position) and _are_bytes(target, place)):
+    if not (are_bytes(source, position) and are_bytes(target, place)):
         return None
 
     def codegen(context, builder, signature, arguments):
@@ -176,7 +173,7 @@ def count_above(typing_context, values, position, bound, counts, place):
     """Add 1 to those of LANES bytes from ``counts[place]`` on whose partners from ``values[position]`` on are above a
     bound; these are uint16 or uint32, and both arrays begin at multiples of 64 bytes, as do the positions in them."""
     numbers = isinstance(values, types.Array) and values.dtype == bound and bound in (types.uint16, types.uint32)
-    if not (numbers and position == types.int64 and _are_bytes(counts, place)):
+    if not (numbers and position == types.int64 and are_bytes(counts, place)):
         return None
     number = ir.IntType(bound.bitwidth)
     vector, counters = ir.VectorType(number, LANES), ir.VectorType(_BYTE, LANES)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host
-from warpseed.compute.device_places import EIGHT, places_of, whole_words
+from warpseed.compute.device_places import EIGHT, flagged_places, whole_words
 from warpseed.compute.device_ties import Split, settle_groups, split_groups
 from warpseed.compute.gpu import argsort, cupy, launch, multiprocessors, sort
 from warpseed.compute.stopwatch import Stopwatch
@@ -253,7 +253,7 @@ def begin_order(
     read, known = pack_letters(letters.codes, letters.bits), letters.known
     groups = find_groups(keys, letters.place_bits, read, (words.words_of, words.offsets), known, order[here])
     del keys
-    places = places_of(groups.is_tied, lambda: meanwhile(order[here]))
+    places = flagged_places(groups.is_tied, lambda: meanwhile(order[here]))
     rows = places + np.uint32(first)
     ranks = xp.empty(len(order), np.uint32)
     made = Ordering(words, order, here, known + read.compared, rows, rows, Split(rows, 0, 0), ranks)
@@ -321,7 +321,7 @@ def _settle_many(made: Ordering, letters: _Dense, read: PackedLetters, many: _Ti
     sectors, has_many = groups.told()
     _count(watch, "letters", sectors)
     made.known = min(made.known, known + (0 if has_many else read.compared))
-    still = places_of(groups.is_tied)
+    still = flagged_places(groups.is_tied)
     return _Tied(rows[still], groups.begins[still])
 
 

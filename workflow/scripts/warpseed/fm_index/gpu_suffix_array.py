@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.device_places import places_of
+from warpseed.compute.device_places import flagged_places
 from warpseed.compute.device_ties import settle_groups
 from warpseed.compute.gpu import argsort, cupy, free_memory, launch, sort
 from warpseed.errors import MemoryLimitError
@@ -124,7 +124,7 @@ class _Sorter:
             launch(fill_table, count + 1, _BLOCK, elements, *place, table)
         heads, ended = xp.empty(count, np.uint32), xp.empty(count, np.bool_)
         launch(take_rows, count, _BLOCK, elements, rows, heads, ended)
-        self._sort_ended(elements, rows, heads, places_of(ended))
+        self._sort_ended(elements, rows, heads, flagged_places(ended))
         del elements, ended
         settled = heads.copy()
         launch(settle_few, count, _BLOCK, self._text, self._depth, heads, rows, settled)

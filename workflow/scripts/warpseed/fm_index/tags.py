@@ -15,11 +15,12 @@ from warpseed.compute.ranges import on_threads, spans_of
 from warpseed.fm_index.layout import TAG_PADDING, Tags
 from warpseed.fm_index.text import PackedText, suffix_start
 
-__all__ = ["FIRST_BASES", "LAST_BASES", "TAG_BASES", "first_tag", "make_tags"]
+__all__ = ["FIRST_BASES", "LAST_BASES", "BYTE_TAG_BASES", "first_tag", "make_tags"]
 
-TAG_BASES = 4
+BYTE_TAG_BASES = 4
+"""Bases of a tag that is a byte; those of a tagged row are `fm_index.tagged.TAG_BASES`."""
 FIRST_BASES, LAST_BASES = np.array([[0, 0x40, 0x50, 0x54, 0x55], [0, 0x01, 0x05, 0x15, 0x55]], np.uint8)
-"""uint8[TAG_BASES + 1], masks of so many bases of a tag, from its first on and to its last: the low bit of each."""
+"""uint8[BYTE_TAG_BASES + 1], masks of so many bases of a tag, from its first and to its last: the low bit of each."""
 _AHEAD = 48
 """Rows whose text is prefetched before it is read."""
 
@@ -27,22 +28,22 @@ _AHEAD = 48
 @inlined
 def first_tag(word):
     """The tag that the first bases of a packed word are, uint64."""
-    return word >> uint64(64 - 2 * TAG_BASES)
+    return word >> uint64(64 - 2 * BYTE_TAG_BASES)
 
 
 @inlined
 def _bases_around(words, place):
     """The 32 bases from the fourth before a place on, A before the text."""
-    if place < int64(TAG_BASES):
-        return fetch_word(words, int64(0)) >> uint64(int64(2) * (int64(TAG_BASES) - place))
-    return fetch_word(words, place - int64(TAG_BASES))
+    if place < int64(BYTE_TAG_BASES):
+        return fetch_word(words, int64(0)) >> uint64(int64(2) * (int64(BYTE_TAG_BASES) - place))
+    return fetch_word(words, place - int64(BYTE_TAG_BASES))
 
 
 @scalar
 def _fill_tags(words, suffix_array, table_length, span, tags):
     """Both tags of the rows [first, last)."""
     first, last = span
-    shift = uint64(int64(2) * (int64(TAG_BASES) + table_length))
+    shift = uint64(int64(2) * (int64(BYTE_TAG_BASES) + table_length))
     for row in range(first, last):
         ahead = min(row + int64(_AHEAD), int64(suffix_array.shape[0]) - int64(1))
         prefetch(words, suffix_start(suffix_array, ahead) >> int64(5))

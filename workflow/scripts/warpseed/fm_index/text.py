@@ -11,7 +11,7 @@ from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import load_word
 from warpseed.compute.pipeline import check_wanted, mapped
 from warpseed.compute.ranges import borders_of, run_ranges, spans_of
-from warpseed.compute.vectors import ALL_BYTES, WIDTH, mask_outside, trailing_zeros
+from warpseed.compute.vectors import ALL_BYTES, WIDTH, first_in_mask, mask_outside
 from warpseed.fm_index.layout import HINT_SHIFT, PAD_WORDS, Segments
 from warpseed.sequences.packed import eight_bases
 
@@ -54,7 +54,7 @@ def _run_end(codes, i, end, of_bases):
     while i < end and i + WIDTH <= codes.shape[0]:
         others = mask_outside(codes, i, 0, 3) ^ flipped
         if others != 0:
-            return min(i + trailing_zeros(others), end)
+            return min(i + first_in_mask(others), end)
         i += WIDTH
     while i < end and (codes[i] <= 3) == of_bases:
         i += 1

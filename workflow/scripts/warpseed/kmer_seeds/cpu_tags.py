@@ -13,9 +13,9 @@ import numpy as np
 from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import inlined, int64, scalar, uint64
 from warpseed.compute.intrinsics import prefetch
-from warpseed.compute.vectors import ALL_BYTES, WIDTH, agreeing_bytes, trailing_zeros
+from warpseed.compute.vectors import ALL_BYTES, WIDTH, agreeing_bytes, first_in_mask
 from warpseed.fm_index.layout import Tags
-from warpseed.fm_index.tags import FIRST_BASES, LAST_BASES, TAG_BASES, first_tag
+from warpseed.fm_index.tags import BYTE_TAG_BASES, FIRST_BASES, LAST_BASES, first_tag
 from warpseed.kmer_seeds.fast import MAX_MISMATCHES, Scheme, bases_in_tags, changed_bases, neighbours
 
 __all__ = ["Pieces", "TagReading", "first_base", "leave_tagged", "new_pieces", "tag_reading"]
@@ -25,7 +25,10 @@ _MOST_TAGGED = 4096
 _MOST_LEFT = 0.1
 """Tags are read where they leave no more of rows with bases drawn at random."""
 _SHARES = np.array(
-    [[neighbours(bases, errors) / 4**bases for errors in range(MAX_MISMATCHES + 1)] for bases in range(TAG_BASES + 1)]
+    [
+        [neighbours(bases, errors) / 4**bases for errors in range(MAX_MISMATCHES + 1)]
+        for bases in range(BYTE_TAG_BASES + 1)
+    ]
 )
 """At [b, e], of all strings of b bases, how many are within e mismatches of one of them."""
 _MORE_PIECES = 1024
@@ -74,8 +77,8 @@ def tag_reading(tags: Tags, scheme: Scheme) -> TagReading:
     if len(tags.bases_behind) == 0:
         return TagReading(tags, *(np.empty(0, np.uint8) for _ in TagReading._fields[1:]))
     allowed = scheme.max_mismatches - changed_bases(scheme.patterns).astype(np.int64)
-    before = np.clip(scheme.pattern_offset, 0, TAG_BASES)
-    behind, sure = bases_in_tags(scheme, TAG_BASES)
+    before = np.clip(scheme.pattern_offset, 0, BYTE_TAG_BASES)
+    behind, sure = bases_in_tags(scheme, BYTE_TAG_BASES)
     before[_SHARES[before, allowed] > _MOST_LEFT] = 0
     left = _SHARES[sure, 0] * _SHARES[behind - sure, allowed]
     behind[left > _MOST_LEFT] = 0
@@ -126,8 +129,8 @@ def _put_agreeing(reading, pattern, wanted, piece, to, kept, most):
         left &= uint64(ALL_BYTES) << uint64(max(low - row, int64(0)))
         left &= uint64(ALL_BYTES) >> uint64(max(row + int64(WIDTH) - high, int64(0)))
         while left != uint64(0):
-            first = trailing_zeros(left)
-            count = trailing_zeros(~(left >> uint64(first)))
+            first = first_in_mask(left)
+            count = first_in_mask(~(left >> uint64(first)))
             if row + first != end:
                 to.item[kept] = item
                 to.low[kept] = begin
@@ -187,7 +190,7 @@ def leave_tagged(reading, scheme, block, count):
             start, offset = first_base(block, scheme, uint64(item))
             behind = first_tag(fetch_word(block.words, start + int64(scheme.table_length)))
             # Bases before the k-mer, of which there may be none, are not compared. (No word is shifted by 64 at once.)
-            ahead = min(offset, int64(TAG_BASES))
+            ahead = min(offset, int64(BYTE_TAG_BASES))
             before = fetch_word(block.words, start - ahead) >> (uint64(63) - uint64(int64(2) * ahead)) >> uint64(1)
             most = room - (int64(count) - int64(i))
             kept = _put_agreeing(reading, pattern, (before, behind), (item, low, high), block.left, kept, most)

@@ -30,6 +30,7 @@ from warpseed.kmer_seeds.paper import MAX_MISMATCHES
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.records import join_parameters, split_parameters
 from warpseed.measure.timing import side_fields
+from warpseed.sequences.draws import GOLDEN, mix
 from warpseed.sequences.packed import Packed
 from warpseed.sequences.queries import Queries
 
@@ -44,11 +45,9 @@ _LOGGER = logging.getLogger(__name__)
 
 @scalar
 def _next_random(state):
-    """One step of splitmix64: (new state, random word)."""
-    state = state + uint64(0x9E3779B97F4A7C15)
-    word = (state ^ (state >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return state, word ^ (word >> uint64(31))
+    """One step of SplitMix64: (new state, random word)."""
+    state = state + GOLDEN
+    return state, mix(state)
 
 
 @scalar

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from warpseed.batches import Options
 from warpseed.kmer_seeds.timing import BED_HITS, Case
+from warpseed.measure.beside import Beside, build_rows
 from warpseed.measure.numbered import number_queries, write_numbered
-from warpseed.measure.peers.bowtie import parse_bowtie, run_bowtie
+from warpseed.measure.peers.bowtie import build_bowtie_index, parse_bowtie, run_bowtie
 from warpseed.measure.processes import our_process, tool_run, tool_side
 from warpseed.measure.searches import outcome_of_file, outcome_of_rows
 from warpseed.measure.timing import Outcome, Side, time_sides
 from warpseed.sequences.queries import read_queries
 
-__all__ = ["Beside", "time_beside_bowtie"]
-
-
-class Beside(NamedTuple):
-    """What both sides read, and where they write."""
-
-    our_index: str
-    """its folder"""
-    bowtie_index: str
-    """its prefix"""
-    contigs: Sequence[str]
-    """names of the contigs, in the order of the reference"""
-    folder: Path
-    """an empty folder, for k-mers and hits"""
+__all__ = ["time_beside_bowtie"]
 
 
 def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarray) -> Side:
@@ -42,12 +29,17 @@ def _our_process(beside: Beside, case: Case, options: Options, lengths: np.ndarr
     return our_process("kmer_seeds", command, options, output, outcome)
 
 
+def _bowtie_index(beside: Beside) -> str:
+    """Its prefix."""
+    return str(beside.folder / "bowtie")
+
+
 def _bowtie(beside: Beside, case: Case, threads: int, lengths: np.ndarray) -> Side:
     """Bowtie's process, its loading, and as `total` the one less the other."""
     output = beside.folder / "bowtie.tsv"
 
     start = partial(
-        run_bowtie, beside.bowtie_index, case.kmers, max_mismatches=case.max_mismatches, threads=threads,
+        run_bowtie, _bowtie_index(beside), case.kmers, max_mismatches=case.max_mismatches, threads=threads,
         output=output, max_hits=case.max_hits,
     )  # fmt: skip
 
@@ -58,14 +50,14 @@ def _bowtie(beside: Beside, case: Case, threads: int, lengths: np.ndarray) -> Si
 
 
 def time_beside_bowtie(
-    beside: Beside, case: Case, *, item: str, threads: Sequence[int], repeats: int
+    beside: Beside, cases: Sequence[Case], *, item: str, threads: Sequence[int], repeats: int
 ) -> list[dict[str, Any]]:
     """Time bowtie and our fast tier on the CPU as processes, in turns, with each number of threads.
 
     Parameters
     ----------
     beside : Beside
-    case : Case
+    cases : the data sets, one after the other
     item : the item of the records, such as 'whole'
     threads : CPU threads, of both sides
     repeats : runs of each side after one that does not count
@@ -73,16 +65,18 @@ def time_beside_bowtie(
     Returns
     -------
     list of records: stage `process` of both sides, each with the digest of what it wrote itself; of bowtie also `load`
-    and, as `total`, the difference
+    and, as `total`, the difference; of item 'index' what bowtie's index took
     """
-    queries = number_queries(read_queries(case.kmers))
-    case = case._replace(kmers=write_numbered(queries, beside.folder))
-    named = {"item": item, "case": case.name, "parameters": case.parameters}
-    rows: list[dict[str, Any]] = []
-    for count in threads:
-        sides = [
-            _bowtie(beside, case, count, queries.lengths),
-            _our_process(beside, case, Options("fast", "cpu", count, case.max_hits), queries.lengths),
-        ]
-        rows += time_sides(sides, repeats, named)
+    most = max(threads)
+    rows = build_rows("kmer_seeds", "bowtie", most, build_bowtie_index(beside.reference, _bowtie_index(beside), most))
+    for case in cases:
+        queries = number_queries(read_queries(case.kmers))
+        numbered = case._replace(kmers=write_numbered(queries, beside.folder))
+        named = {"item": item, "case": case.name, "parameters": case.parameters}
+        for count in threads:
+            sides = [
+                _bowtie(beside, numbered, count, queries.lengths),
+                _our_process(beside, numbered, Options("fast", "cpu", count, case.max_hits), queries.lengths),
+            ]
+            rows += time_sides(sides, repeats, named)
     return rows

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.measure.peers.process import plain_copy
+from warpseed.measure.peers.process import Process, plain_copy
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields
 from warpseed.sequences.reference import read_reference
 
-__all__ = ["Beside", "HitsOfSides", "hit_rows", "new_beside", "our_stages"]
+__all__ = ["Beside", "HitsOfSides", "build_rows", "hit_rows", "new_beside", "our_stages"]
 
 
 class Beside(NamedTuple):
@@ -38,6 +38,13 @@ def new_beside(reference: str | os.PathLike[str], our_index: str) -> Iterator[Be
     with tempfile.TemporaryDirectory() as folder:
         plain = plain_copy(reference, Path(folder) / "reference.fa")
         yield Beside(str(plain), our_index, read_reference(reference).names, Path(folder))
+
+
+def build_rows(system: str, tool: str, threads: int, process: Process) -> list[dict[str, Any]]:
+    """What another tool's index took, built once: records of item 'index', time and peak memory of the process."""
+    shared = {"system": system, "tool": tool, "item": "index", "case": "build", "threads": threads, "stage": "process"}
+    peak = {"metric": "memory", "value": process.peak_bytes, "unit": "bytes"}
+    return [{**shared, "metric": "time", "value": process.seconds, "unit": "s"}, {**shared, **peak}]
 
 
 class HitsOfSides(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
+from warpseed.sequences.draws import GOLDEN
 
 __all__ = ["add_to_sectors", "gather_sectors", "touch_sectors"]
 
@@ -12,7 +13,7 @@ __all__ = ["add_to_sectors", "gather_sectors", "touch_sectors"]
 @scalar
 def _first_draw(thread):
     """Where the random numbers of a thread begin."""
-    return (uint64(thread) + uint64(1)) * uint64(0x9E3779B97F4A7C15)
+    return (uint64(thread) + uint64(1)) * uint64(GOLDEN)
 
 
 @scalar

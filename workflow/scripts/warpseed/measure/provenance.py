@@ -21,6 +21,8 @@ from warpseed.sequences.files import atomic_path
 from warpseed.version import __version__
 
 __all__ = [
+    "CHANGED",
+    "CUPY_NAMES",
     "commit",
     "machine_description",
     "package_versions",
@@ -29,14 +31,17 @@ __all__ = [
     "write_provenance",
 ]
 
+CHANGED = "+changes"
+"""What follows a commit from which tracked files differed."""
+CUPY_NAMES = ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy")
+"""What CuPy is installed as: a wheel for one version of CUDA, or conda's plain name."""
 PACKAGES = (
     "deflate",
     "isal",
     "numba",
     "llvmlite",
     "numba-cuda",
-    "cupy-cuda12x",
-    "cupy-cuda13x",
+    *CUPY_NAMES,
     "numpy",
     "pandas",
     "matplotlib",
@@ -79,7 +84,7 @@ def peer_versions() -> dict[str, str | None]:
 def commit() -> str:
     """The library's commit: from git, else from WARPSEED_COMMIT, else "unknown".
 
-    "+changes" follows where tracked files differ from the commit.
+    `CHANGED` follows where tracked files differ from the commit.
     """
     here = Path(__file__).resolve()
     git = ["git", "-C", str(here.parent)]
@@ -88,7 +93,7 @@ def commit() -> str:
         head = (output_of([*git, "rev-parse", "HEAD"]) or "").strip()
         if head:
             changes = output_of([*git, "status", "--porcelain", "--untracked-files=no"])
-            return head + ("+changes" if changes else "")
+            return head + (CHANGED if changes else "")
     return os.environ.get("WARPSEED_COMMIT", "").strip() or "unknown"
 
 
@@ -123,7 +128,7 @@ def _platform() -> str:
 
 
 def seeds(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Every seed in a configuration, by its dotted key ("simulate.seed")."""
+    """Every seed in a configuration, by its dotted key ("simulated_reference.seed")."""
     found: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ import numpy as np
 
 from warpseed.batches import Options
 from warpseed.fm_index.store import open_index
-from warpseed.measure.beside import Beside, HitsOfSides, hit_rows, our_stages
+from warpseed.measure.beside import Beside, HitsOfSides, build_rows, hit_rows, our_stages
 from warpseed.measure.numbered import write_numbered
 from warpseed.measure.peers import bwa, mummer
 from warpseed.measure.peers.matches import PEER_MATCH
@@ -159,8 +159,7 @@ def time_beside_peers(beside: Beside, case: Case, *, tools: Sequence[str], repea
     for name in tools:
         build = TOOLS[name].build
         if build is not None:
-            named = {"system": "mems", "tool": name, "item": "index", "case": "build", "stage": "process"}
-            rows.append({**named, "value": build(beside).seconds})
+            rows += build_rows("mems", name, 1, build(beside))
     for kind in dict.fromkeys(TOOLS[name].kind for name in tools):
         for min_length in case.min_lengths:
             work = _Work(whole, few, reads.lengths, min_length)

@@ -18,7 +18,7 @@ import numpy as np
 from warpseed.batches import Options
 from warpseed.errors import PeerError
 from warpseed.fm_index.store import open_index
-from warpseed.measure.beside import Beside, HitsOfSides, hit_rows, our_stages
+from warpseed.measure.beside import Beside, HitsOfSides, build_rows, hit_rows, our_stages
 from warpseed.measure.numbered import write_numbered
 from warpseed.measure.peers import bowtie, bwa, razers3, yara
 from warpseed.measure.peers.process import Process, parse_hits
@@ -72,7 +72,7 @@ def error_percent(lengths: np.ndarray, edits: int) -> int:
 class _Tool(NamedTuple):
     """Another tool: how its index is made, how it is run on a file of reads, and how its hits are read."""
 
-    build: Callable[[Beside, str, int], Process | float] | None
+    build: Callable[[Beside, str, int], Process] | None
     run: Callable[[Beside, str, _Work, str, int, str], Process]
     """with the index's prefix, the work, the reads' path, threads, the output"""
     parse: Callable[[str, Sequence[str], np.ndarray], np.ndarray]
@@ -217,10 +217,8 @@ def time_beside_peers(
     for name in tools:
         build = _TOOLS[name].build
         if build is not None:
-            took = build(beside, str(beside.folder / name), max(threads))
-            seconds = took.seconds if isinstance(took, Process) else took
-            named = {"system": "one_error", "tool": name, "item": "index", "case": "build", "threads": max(threads)}
-            rows.append({**named, "stage": "process", "value": seconds})
+            most = max(threads)
+            rows += build_rows("one_error", name, most, build(beside, str(beside.folder / name), most))
     for item, asked in _QUESTIONS.items():
         named = {"item": item, "case": case.name, "parameters": parameters}
         chosen = [name for name in asked if name in tools]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import InputError
+from warpseed.measure.provenance import CHANGED
 from warpseed.report import parts, tables
 from warpseed.report.blocks import Block, Cell, Files, Group, Heading, Link, Row, Table, Text, link_to
 from warpseed.report.building import Genome, genomes
@@ -274,12 +275,9 @@ def _machines(
         known = name in references
         blocks.append(_facts(references[name]) if known else Text(f"Its records: resources/measurements/{name}/."))
     shown = [machine, *references.values()]
-    if any(str(facts.get("commit", "")).endswith(_CHANGED) for facts in shown):
-        blocks.append(Text(f"A commit with {_CHANGED}: the files of the checkout differed from it.", soft=True))
+    if any(str(facts.get("commit", "")).endswith(CHANGED) for facts in shown):
+        blocks.append(Text(f"A commit with {CHANGED}: the files of the checkout differed from it.", soft=True))
     return blocks
-
-
-_CHANGED = "+changes"
 
 
 def _facts(machine: Mapping[str, Any]) -> Table:

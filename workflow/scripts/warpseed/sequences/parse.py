@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpseed.compute.compiled import scalar
-from warpseed.compute.vectors import ALL_BYTES, WIDTH, copy_bytes, copy_codes, mask_outside, trailing_zeros
+from warpseed.compute.vectors import ALL_BYTES, WIDTH, copy_bytes, copy_codes, first_in_mask, mask_outside
 from warpseed.sequences.alphabet import BASE_CODE, IS_IUPAC, KEPT_CODE
 
 __all__ = [
@@ -115,7 +115,7 @@ def _copy_known(piece, i, codes, m):
     while i + WIDTH <= piece.size:
         others = copy_codes(piece, i, codes, m)
         if others != 0:
-            known = trailing_zeros(others)
+            known = first_in_mask(others)
             return i + known, m + known
         i += WIDTH
         m += WIDTH
@@ -143,7 +143,7 @@ def _copy_name(piece, i, names, w):
         copy_bytes(piece, i, names, w)
         ends = mask_outside(piece, i, 33, 255)
         if ends != 0:
-            length = trailing_zeros(ends)
+            length = first_in_mask(ends)
             return i + length, w + length
         i += WIDTH
         w += WIDTH
@@ -161,7 +161,7 @@ def _skip_line(piece, i):
     while i + WIDTH <= n and piece[i] != 10:
         others = ~mask_outside(piece, i, 10, 10) & ALL_BYTES
         if others != 0:
-            return i + trailing_zeros(others)
+            return i + first_in_mask(others)
         i += WIDTH
     while i < n and piece[i] != 10:
         i += 1
@@ -272,7 +272,7 @@ def _check_quality(piece, i, count):
     while good + WIDTH <= count:
         others = mask_outside(piece, i + good, 33, 126)
         if others != 0:
-            return good + trailing_zeros(others)
+            return good + first_in_mask(others)
         good += WIDTH
     while good < count and piece[i + good] >= 33 and piece[i + good] <= 126:
         good += 1

@@ -17,7 +17,7 @@ from warpseed.compute.machine import (
 )
 from warpseed.errors import DeviceError
 from warpseed.measure.peers.process import program_version
-from warpseed.measure.provenance import machine_description, package_versions, peer_versions
+from warpseed.measure.provenance import CUPY_NAMES, machine_description, package_versions, peer_versions
 from warpseed.version import __version__
 
 __all__ = ["describe_machine", "largest_genome"]
@@ -142,7 +142,7 @@ def _listed_gpu() -> str:
 
 def _cupy_version() -> str | None:
     """Version of CuPy under whichever name it was installed: a wheel for one CUDA version, or conda's plain name."""
-    for name in ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy"):
+    for name in CUPY_NAMES:
         try:
             return f"{metadata.version(name)} ({name})"
         except metadata.PackageNotFoundError:
@@ -203,28 +203,27 @@ def _devices(gpu_works: bool) -> str:
     return "Devices: 'devices: auto' measures the CPU only, and --device gpu is refused"
 
 
+_CONDA = "it with apt-get or conda (envs/peers.yaml)"
+_PEERS = {
+    "bowtie": ("k-mers", _CONDA),
+    "bwa": ("matches, reads and the index", _CONDA),
+    "mummer": ("matches", _CONDA),
+    "mummer4": ("matches", "MUMmer 4, and link its mummer by that name"),
+    "razers3": ("reads", "seqan-apps with apt-get, or razers3 with conda"),
+    "yara": ("reads", "seqan-apps with apt-get, or yara with conda"),
+    "ahocorasick_rs": ("k-mers in a stream", "it with pip"),
+}
+"""Other tools: what warpseed is measured beside each of, and what to install."""
+
+
 def _peers() -> list[str]:
     versions = peer_versions()
-    bowtie, bwa, mummer = versions["bowtie"], versions["bwa"], versions["mummer"]
-    missing = "not installed; install it with apt-get or conda (envs/peers.yaml)"
     return [
-        f"bowtie: {bowtie}; 'peers: auto' measures it beside warpseed"
-        if bowtie
-        else f"bowtie: {missing}, or the tables have no peer",
-        f"bwa: {bwa}; 'peers: auto' measures it beside matches, and index times can be compared with it"
-        if bwa
-        else f"bwa: {missing} to compare matches and index times",
-        f"mummer: {mummer}; 'peers: auto' measures it beside matches"
-        if mummer
-        else f"mummer: {missing} to compare matches",
-        *(_mapper(name, versions[name]) for name in ("razers3", "yara")),
+        f"{tool}: {versions[tool]}; 'peers: auto' measures it beside warpseed: {what}"
+        if versions[tool]
+        else f"{tool}: not installed; install {how}, to have it beside warpseed: {what}"
+        for tool, (what, how) in _PEERS.items()
     ]
-
-
-def _mapper(name: str, version: str | None) -> str:
-    if version:
-        return f"{name}: {version}; 'peers: auto' measures it beside searches of reads"
-    return f"{name}: not installed; install seqan-apps with apt-get, or {name} with conda, to compare searches of reads"
 
 
 def _workflow(snakemake: str | None) -> list[str]:

@@ -109,7 +109,7 @@ def build_devices(block: Mapping[str, Any], devices: Sequence[str]) -> list[str]
     return [device for device in devices if block["threads"] and device in (block["devices"] or devices)]
 
 
-def timed_builds(block: Mapping[str, Any], devices: Sequence[str], repeats: int) -> int:
+def timed_builds(block: Mapping[str, Any], devices: Sequence[str], beside: Sequence[str], repeats: int) -> int:
     """Return how many times an index is built at most where that is timed.
 
     Parameters
@@ -118,12 +118,14 @@ def timed_builds(block: Mapping[str, Any], devices: Sequence[str], repeats: int)
         `kmer_seeds.index_builds` of a checked configuration.
     devices : sequence of str
         Those of `build_devices`: the CPU builds in the job and as a process, for each number of threads, and the first
-        bases as a process; a GPU, or other tools, once more.
+        bases as a process; a GPU once.
+    beside : sequence of str
+        Other tools that build one, each once.
     repeats : int
         `measure.repeats`.
     """
     on_cpu = 2 * len(block["threads"]) + len(block["first_bases"]) if "cpu" in devices else 0
-    return (1 + on_cpu) * repeats
+    return (on_cpu + ("gpu" in devices) + len(beside)) * repeats
 
 
 def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -> list[str]:

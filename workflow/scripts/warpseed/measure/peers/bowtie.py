@@ -1,4 +1,4 @@
-"""Tools that answer the same question, run as processes and parsed to our rows: bowtie (version 1).
+"""bowtie (version 1), run as a process and parsed to our rows: k-mers and reads with up to three substitutions.
 
 What bowtie 1.3.1 does with our inputs (each tried):
 
@@ -48,7 +48,7 @@ def bowtie_version() -> str | None:
 
 def build_bowtie_index(
     reference_path: str | os.PathLike[str], prefix: str | os.PathLike[str], threads: int = 1
-) -> float:
+) -> Process:
     """Build bowtie's index of a FASTA file (plain or gzip).
 
     Parameters
@@ -62,8 +62,7 @@ def build_bowtie_index(
 
     Returns
     -------
-    float
-        Wall time of the process in seconds.
+    Process
 
     Raises
     ------
@@ -74,10 +73,10 @@ def build_bowtie_index(
     prefix.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=prefix.parent, prefix=".bowtie-") as folder:
         command = [find_program(BUILDER, _ADVICE), "-q", "--threads", str(threads), str(reference_path)]
-        seconds = run_process([*command, str(Path(folder) / "index")]).seconds
+        process = run_process([*command, str(Path(folder) / "index")])
         for part in Path(folder).iterdir():
             os.replace(part, prefix.with_name(prefix.name + part.name.removeprefix("index")))
-    return seconds
+    return process
 
 
 def run_bowtie(
