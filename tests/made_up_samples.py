@@ -1,6 +1,7 @@
 """Summaries and densities of samples that nobody searched, for tests of what is shown of them."""
 
-from warpseed.report.samples import COUNTS, KMER_COUNTS, RECORD_COUNTS
+from warpseed.report.samples import COUNTS
+from warpseed.report.systems import SAMPLE_TABLES
 
 WIDTH = 500
 """Bins along a reference."""
@@ -9,13 +10,13 @@ WIDTH = 500
 def write_counted(folder, name, **counts):
     """Write the summary of a sample whose k-mers are counted; return its path."""
     own = {"system": "tree_bitmap", "parameters": "k=21", "seeds": f"{name}.kmers.tsv.gz"}
-    return _write_unsearched(folder, name, own | dict.fromkeys(KMER_COUNTS, 0) | counts)
+    return _write_unsearched(folder, name, own | dict.fromkeys(SAMPLE_TABLES["tree_bitmap"].columns, 0) | counts)
 
 
 def write_compared(folder, name, **counts):
     """Write the summary of a sample whose records are compared; return its path."""
     own = {"system": "ebwt", "parameters": "tree=nj", "seeds": f"{name}.distances.tsv"}
-    return _write_unsearched(folder, name, own | dict.fromkeys(RECORD_COUNTS, 0) | counts)
+    return _write_unsearched(folder, name, own | dict.fromkeys(SAMPLE_TABLES["ebwt"].columns, 0) | counts)
 
 
 def _write_unsearched(folder, name, own):

@@ -130,8 +130,8 @@ def test_distances(monkeypatch: pytest.MonkeyPatch, k: int, max_edits: int, bloc
     kmers = np.array(truth.codes_of_words(words), np.uint64)
     for codes in (*streams(k).values(), np.delete(some, [30, 80, 81, 150, 390])):
         codes = codes[:500]
-        found = gpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch())
-        assert found.tolist() == cpu_edits.find_distances(codes, kmers, k, max_edits, watch=Stopwatch()).tolist()
+        found = gpu_edits.DeviceDistances(kmers, k, max_edits, watch=Stopwatch()).find(codes)
+        assert found.tolist() == cpu_edits.HostDistances(kmers, k, max_edits, watch=Stopwatch()).find(codes).tolist()
 
 
 @pytest.mark.parametrize("max_edits", [1, 2, 3])

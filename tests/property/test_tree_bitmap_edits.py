@@ -38,7 +38,7 @@ def test_distances_are_those_of_the_table(k: int, max_edits: int, letters: str) 
         kmers = np.array(truth.codes_of_words(words), np.uint64)
         expected = truth.least_edits(codes.tolist(), words, max_edits)
         for threads in (1, 3):
-            found = cpu_edits.find_distances(codes, kmers, k, max_edits, threads=threads, watch=Stopwatch())
+            found = cpu_edits.HostDistances(kmers, k, max_edits, threads=threads, watch=Stopwatch()).find(codes)
             assert found.tolist() == expected
 
 
@@ -56,7 +56,7 @@ def test_long_kmers_with_errors(k: int, max_edits: int) -> None:
             piece[place : place + 1] = draw.choice([[], [draw.randrange(4)], [piece[place], draw.randrange(4)]])
         stream += piece
     kmers = np.array(truth.codes_of_words(words), np.uint64)
-    found = cpu_edits.find_distances(np.array(stream, np.uint8), kmers, k, max_edits, watch=Stopwatch())
+    found = cpu_edits.HostDistances(kmers, k, max_edits, watch=Stopwatch()).find(np.array(stream, np.uint8))
     assert found.tolist() == truth.least_edits(stream, words, max_edits)
     assert len(set(found.tolist())) > 2
 

@@ -17,6 +17,7 @@ H200 = {
     "gpu": "NVIDIA H200", "gpu_count": 1, "gpu_memory_bytes": 139 << 30, "compute_capability": "9.0",
     "driver": "570.1",
 }  # fmt: skip
+PEERS = ("bowtie", "bwa", "mummer", "mummer4", "razers3", "yara", "ahocorasick_rs")
 VERSIONS = {"python": "3.11.7", "numba": "0.68.1", "numba-cuda": "0.30.4", "snakemake": "9.27.1"}
 
 
@@ -28,7 +29,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
         versions=dict(VERSIONS),
         cupy="14.2.0",
         trouble=None,
-        peers={"bowtie": "1.3.1", "bwa": None, "mummer": None, "razers3": "3.5.8", "yara": None},
+        peers=dict.fromkeys(PEERS) | {"bowtie": "1.3.1", "razers3": "3.5.8"},
         programs={},
         cuda="12.8",
     )
@@ -58,8 +59,8 @@ def test_this_machine() -> None:
     lines = describe_machine()
     assert all(line and "\n" not in line and "None" not in line for line in lines)
     assert [line.split(":")[0] for line in lines[1:]] == [
-        "CPU", "Memory", "Compiler", "GPU", "numba-cuda", "cupy", "GPU kernels", "Devices", "bowtie", "bwa", "mummer",
-        "razers3", "yara", "snakemake", "conda",
+        "CPU", "Memory", "Compiler", "GPU", "numba-cuda", "cupy", "GPU kernels", "Devices", *PEERS, "snakemake",
+        "conda",
     ]  # fmt: skip
 
 
@@ -149,23 +150,25 @@ def test_a_gpu_that_nvidia_smi_does_not_list(machine: types.SimpleNamespace) -> 
 def test_peers_and_the_workflow(machine: types.SimpleNamespace) -> None:
     machine.trouble = DeviceError("no GPU answers.")
     said = machine.said()
-    assert said["bowtie"] == "1.3.1; 'peers: auto' measures it beside warpseed"
-    assert said["bwa"].startswith("not installed; install it with apt-get or conda (envs/peers.yaml)")
-    assert said["razers3"] == "3.5.8; 'peers: auto' measures it beside searches of reads"
+    assert said["bowtie"] == "1.3.1; 'peers: auto' measures it beside warpseed: k-mers, reads"
+    assert said["bwa"].startswith(
+        "not installed; install it with apt-get or conda (envs/peers.yaml), to have it beside"
+    )
+    assert said["razers3"] == "3.5.8; 'peers: auto' measures it beside warpseed: reads"
     assert said["yara"] == (
-        "not installed; install seqan-apps with apt-get, or yara with conda, to compare searches of reads"
+        "not installed; install seqan-apps with apt-get, or yara with conda, to have it beside warpseed: reads"
     )
     assert said["snakemake"] == "9.27.1"
     assert said["conda"].startswith("neither conda nor mamba is on PATH; use 'make run'")
     machine.peers, machine.versions["snakemake"] = (
-        {"bowtie": None, "bwa": "0.7.17-r1188", "mummer": "3", "razers3": None, "yara": None},
+        dict.fromkeys(PEERS) | {"bwa": "0.7.17-r1188", "mummer": "3"},
         None,
     )
     machine.programs["mamba"] = "mamba 1.5.8"
     said = machine.said()
-    assert said["bowtie"].startswith("not installed; ") and said["bowtie"].endswith("or the tables have no peer")
-    assert said["bwa"].startswith("0.7.17-r1188; 'peers: auto' measures it beside matches")
-    assert said["mummer"] == "3; 'peers: auto' measures it beside matches"
+    assert said["bowtie"].startswith("not installed; ") and said["bowtie"].endswith("beside warpseed: k-mers, reads")
+    assert said["bwa"].startswith("0.7.17-r1188; 'peers: auto' measures it beside warpseed: matches")
+    assert said["mummer"] == "3; 'peers: auto' measures it beside warpseed: matches"
     assert said["snakemake"].startswith("not installed; install requirements.txt")
     assert said["conda"].startswith("only mamba is on PATH, and Snakemake calls conda")
     machine.programs["conda"] = "conda 24.1.2\n"

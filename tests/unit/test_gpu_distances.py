@@ -110,6 +110,6 @@ def test_distances_are_the_oracles_whatever_the_blocks(played: Any, monkeypatch:
     words = [word for _, word in truth.words_at(codes.tolist(), 5)][::25]
     kmers = np.unique(np.array(truth.codes_of_words(words), np.uint64))
     watch = Stopwatch()
-    found = gpu_edits.find_distances(codes, kmers, 5, 1, devices=(0, 1, 2), watch=watch)
+    found = gpu_edits.DeviceDistances(kmers, 5, 1, devices=(0, 1, 2), watch=watch).find(codes)
     assert found.tolist() == truth.least_edits(codes.tolist(), words, 1)
     assert set(watch.seconds) == {"build", "host_to_device", "search", "device_to_host"}

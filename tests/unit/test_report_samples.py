@@ -12,6 +12,7 @@ from page_reader import read_page
 from warpseed.errors import InputError
 from warpseed.report import samples, style
 from warpseed.report.page import write_page
+from warpseed.report.systems import SAMPLE_TABLES
 
 YEAST = [("chrI", 230_218), ("chrII", 813_184), ("chrIII", 316_620), ("chrIV", 1_531_933), ("chrM", 40_000)]
 SCAFFOLDS = [(f"scaffold_{i}_of_an_assembly", 2_000 + 40 * i) for i in range(2_000)]
@@ -45,8 +46,8 @@ def write(tmp_path):
         figures = [tmp_path / "figures" / "samples" / f"{sample.name}.svg" for sample in read]
         samples.draw_samples(read, figures)
         files = [{"seeds": path.with_name("any.bam"), "summary": path, "density": other} for path, other in made]
-        counts = [(samples.read_counted(path), {"k-mers": path.with_name("any.gz")}) for path in counted]
-        blocks = samples.section(tmp_path, read, files, figures, counts)
+        counts = [(samples.read_counted(path, SAMPLE_TABLES), {"k-mers": path.with_name("any.gz")}) for path in counted]
+        blocks = samples.section(tmp_path, read, files, figures, counts, SAMPLE_TABLES)
         write_page(tmp_path / "report.html", measurements or nothing(), {"cpu": "Test CPU"}, samples=blocks)
         return read_page(tmp_path / "report.html")
 
@@ -92,7 +93,7 @@ def test_samples_whose_records_are_compared_have_a_table(tmp_path, write):
     assert "K-mers counted" not in text
     path = write_compared(tmp_path / "seeds", "other", system="mems")
     with pytest.raises(InputError, match="is of the system mems, which searches an index; remove it"):
-        samples.read_counted(path)
+        samples.read_counted(path, SAMPLE_TABLES)
 
 
 def test_the_table_of_samples_has_the_columns_of_all(tmp_path):
@@ -225,4 +226,4 @@ def test_a_summary_of_counted_kmers_that_cannot_be_is_named(tmp_path):
     path = write_counted(tmp_path, "gut")
     path.write_text(path.read_text().replace("kmers\tnew", "kmers\told"))
     with pytest.raises(InputError, match="gut.summary.tsv has no column 'new'"):
-        samples.read_counted(path)
+        samples.read_counted(path, SAMPLE_TABLES)

@@ -195,6 +195,7 @@ def test_a_block_that_stands_twice_is_found(tmp_path: Path) -> None:
 SHARED = [
     *(path for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")) if path.stem not in SYSTEMS),
     *(LIBRARY / f"{name}.py" for name in ("merge_seeds", "list_samples", "draw_samples", "write_report")),
+    LIBRARY / "warpseed" / "report" / "samples.py",
 ]
 
 

@@ -14,6 +14,7 @@ from warpseed.measure.provenance import write_provenance
 from warpseed.report.measurements import load_measurements
 from warpseed.report.page import write_page
 from warpseed.report.samples import read_counted, read_sample, section
+from warpseed.report.systems import SAMPLE_TABLES
 from warpseed.workflow.job import rule_log
 
 
@@ -27,7 +28,7 @@ def main(snakemake: Any) -> None:
     drawn = [Path(path) for path in given.sample_figures]
     counts = []
     for file, summary in zip(map(Path, given.counts), map(Path, given.count_summaries), strict=True):
-        own = read_counted(summary)
+        own = read_counted(summary, SAMPLE_TABLES)
         counts.append((own, {_ending(file, own.facts["sample"]): file, "summary": summary}))
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
@@ -37,7 +38,7 @@ def main(snakemake: Any) -> None:
         table_paths=given.tables,
         figure_paths=given.figures,
         reference_provenance=sorted(path for path in beside if path.is_file()),
-        samples=section(Path(output.html).resolve().parent, samples, files, drawn, counts),
+        samples=section(Path(output.html).resolve().parent, samples, files, drawn, counts, SAMPLE_TABLES),
     )
 
 

@@ -268,14 +268,14 @@ def write_results(
     Totals
     """
     with ExitStack() as stack:
-        opened = stack.enter_context(writer)
-        found = iter_hits(source, search, make=opened.make, line=opened.line, share=share, watch=watch)
-        for hits, made in found if tell is None else tell(opened.totals, found):
+        taking = stack.enter_context(writer)
+        found = iter_hits(source, search, make=taking.make, line=taking.line, share=share, watch=watch)
+        for hits, made in found if tell is None else tell(taking.totals, found):
             with watch.stage("write"):
-                opened.put(hits, made)
+                taking.put(hits, made)
         with watch.stage("write"):
             stack.close()
-    return opened.totals
+    return taking.totals
 
 
 def find_all(source: Source, search: Search, *, watch: Stopwatch) -> tuple[Queries, Found]:

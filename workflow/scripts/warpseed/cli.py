@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from warpseed.workflow.program import (
 
 if TYPE_CHECKING:
     from warpseed.batches import Search
+    from warpseed.ebwt.collection import Clusters
     from warpseed.output.lines import Format
 
 __all__ = ["main"]
@@ -268,7 +269,6 @@ def _ebwt(options: argparse.Namespace) -> int:
     from warpseed.batches import Options
     from warpseed.compute.stopwatch import Stopwatch
     from warpseed.ebwt.collection import Wanted, write_collection, write_inverse
-    from warpseed.report.clusters import figures_of
 
     for name, given in (("--normalise", options.normalise), ("--tree", options.tree)):
         if given and (options.inverse or options.no_distances):
@@ -283,11 +283,18 @@ def _ebwt(options: argparse.Namespace) -> int:
     else:
         parts = not options.no_transform, not options.no_distances
         wanted = Wanted(checked, *parts, options.tree or "nj", options.normalise)
-        records, letters = write_collection(options.sequences, options.output, wanted, figures_of, watch)
+        records, letters = write_collection(options.sequences, options.output, wanted, _figures_of, watch)
     files = options.output if options.inverse else f"{options.output}.*"
     options.say(f"{how_many(records, 'record')}, {how_many(letters, 'base')}; written to {files}")
     say_what_it_took(dict(watch.seconds, total=time.perf_counter() - began), options.say)
     return 0
+
+
+def _figures_of(clusters: Clusters) -> Iterable[tuple[str, bytes]]:
+    """What draws distances, loaded where there are some."""
+    from warpseed.report.clusters import figures_of
+
+    return figures_of(clusters)
 
 
 def _search(

@@ -15,7 +15,8 @@ from warpseed.compute.devices import target_of
 from warpseed.fm_index.build import build_planned, plan_index
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.fm_index.parts import DEFAULT_PARTS, choose_parts, part_names
-from warpseed.fm_index.store import check_target, written_index
+from warpseed.fm_index.store import written_index
+from warpseed.fm_index.target import check_target
 
 if TYPE_CHECKING:
     from warpseed.sequences.reference import Reference

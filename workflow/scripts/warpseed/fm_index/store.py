@@ -21,11 +21,11 @@ from warpseed.fm_index.layout import SeedIndex, Segments
 from warpseed.fm_index.manifest import MANIFEST, Manifest, describe, sign, understand
 from warpseed.fm_index.npy import FileEntry, digest_of_pieces, map_array, write_array
 from warpseed.fm_index.parts import CORE, PARTS, Arrays, Sizes, Work, choose_parts, file_name, part_bytes
-from warpseed.fm_index.target import NEW_MANIFEST, check_target, written_whole
+from warpseed.fm_index.target import NEW_MANIFEST, written_whole
 from warpseed.fm_index.text import PackedText
 from warpseed.sequences.files import sha256_file
 
-__all__ = ["IndexFiles", "add_parts", "check_target", "open_index", "save_index", "verify_index", "written_index"]
+__all__ = ["IndexFiles", "add_parts", "open_index", "save_index", "verify_index", "written_index"]
 
 MOST_THREADS = 8
 """That write, hash or sum an index's files."""

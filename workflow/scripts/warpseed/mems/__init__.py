@@ -165,6 +165,7 @@ def find_mems(
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 002, for its own kind alone; their
         matches are the same
     device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
+    devices : sequence of int; with device='gpu' another way to say which
     threads : int, CPU threads
     max_hits : int or None; a read with more matches, of the kind that is wanted and however many occurrences they have,
         loses them all

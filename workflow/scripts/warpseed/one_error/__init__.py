@@ -156,6 +156,7 @@ def find_reads(
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best algorithm we know, or 'paper', the algorithm of paper 001; their placements are the same
     device : 'cpu'; 'gpu', the first one; or GPUs by number that share the reads: 'gpu:1', 'gpu:0,1', 'gpu:all'
+    devices : sequence of int; with device='gpu' another way to say which
     threads : int, CPU threads
     max_hits : int or None; a read with more placements (both strands, whatever is reported) loses them all
 

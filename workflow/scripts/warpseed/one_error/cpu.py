@@ -14,7 +14,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.layout import SeedIndex
 from warpseed.one_error import cpu_fast, cpu_paper
 from warpseed.one_error.paper import Results
-from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
+from warpseed.one_error.reads import ONE_EDIT, Criteria
 from warpseed.output.collect import RangeSearch, search_first
 from warpseed.output.rows import Found, joined_parts
 from warpseed.sequences.packed import BASES_A_WORD, Packed, part_of
@@ -68,7 +68,7 @@ def _range_search(index: SeedIndex, reads: Packed, criteria: Criteria) -> RangeS
 def find_fast(
     index: SeedIndex,
     reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
+    criteria: Criteria = ONE_EDIT,
     *,
     threads: int = 1,
     max_hits: int | None = None,
@@ -100,7 +100,7 @@ def find_first_fast(
 def search_paper(
     index: SeedIndex,
     reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
+    criteria: Criteria = ONE_EDIT,
     *,
     slots: int | None = None,
     threads: int = 1,
@@ -198,7 +198,7 @@ def find_first_paper(
 def find_paper(
     index: SeedIndex,
     reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
+    criteria: Criteria = ONE_EDIT,
     *,
     threads: int = 1,
     max_hits: int | None = None,

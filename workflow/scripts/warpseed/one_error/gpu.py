@@ -38,7 +38,7 @@ from warpseed.one_error.gpu_output import PlacementColumns, make_placement_colum
 from warpseed.one_error.gpu_two import append_crowded_two, append_two
 from warpseed.one_error.output import PLACEMENT_ROW
 from warpseed.one_error.paper import READS_A_LAUNCH, RESULT_BYTES
-from warpseed.one_error.reads import EVERY_PLACEMENT, Criteria
+from warpseed.one_error.reads import ONE_EDIT, Criteria
 from warpseed.output.columns import DeviceColumns
 from warpseed.output.device_columns import ColumnsWanted, search_columns
 from warpseed.output.device_lines import LinesWanted
@@ -154,7 +154,7 @@ def fast_batch(index: SeedIndex, request: ReadRequest, watch: Stopwatch) -> Call
 
 
 def find_fast(
-    index: SeedIndex, reads: Packed, criteria: Criteria = EVERY_PLACEMENT, **options: Unpack[DeviceArguments]
+    index: SeedIndex, reads: Packed, criteria: Criteria = ONE_EDIT, **options: Unpack[DeviceArguments]
 ) -> Found:
     """All placements of packed reads, or their numbers; see `warpseed.one_error.find_reads`, and for options
     `warpseed.output.from_device.DeviceOptions`."""
@@ -202,7 +202,7 @@ def _search_batch(
 def search_paper(
     index: SeedIndex,
     reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
+    criteria: Criteria = ONE_EDIT,
     *,
     slots: int | None = None,
     threads: int = 1,
@@ -246,7 +246,7 @@ def paper_batch(index: SeedIndex, request: ReadRequest, threads: int, watch: Sto
 
 
 def find_paper(
-    index: SeedIndex, reads: Packed, criteria: Criteria = EVERY_PLACEMENT, **options: Unpack[DeviceArguments]
+    index: SeedIndex, reads: Packed, criteria: Criteria = ONE_EDIT, **options: Unpack[DeviceArguments]
 ) -> Found:
     """All placements of packed reads by the paper tier, or their numbers, for which it does not locate. Rows are
     located on the CPU threads; options as those of `find_fast`."""
@@ -285,7 +285,7 @@ def stream_placements(
 def device_run(
     index: SeedIndex,
     reads: Packed,
-    criteria: Criteria = EVERY_PLACEMENT,
+    criteria: Criteria = ONE_EDIT,
     *,
     tier: str,
     max_hits: int | None = None,

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BOUNDS",
     "DELETION",
-    "EVERY_PLACEMENT",
     "INSERTION",
     "MATCH",
     "MAX_EDITS",
     "MAX_LENGTH",
     "MISMATCH",
+    "ONE_EDIT",
     "SEVERAL",
     "Criteria",
     "edit_word",
@@ -65,7 +65,8 @@ class Criteria(NamedTuple):
     """1 for those of reads as they are given, 2 for those of their reverse complements too"""
 
 
-EVERY_PLACEMENT = Criteria(1, 2)
+ONE_EDIT = Criteria(1, 2)
+"""Placements with at most one edit, on both strands."""
 
 
 def pack_reads(queries: Queries, first: int = 0) -> Packed:

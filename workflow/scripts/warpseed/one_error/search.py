@@ -1,4 +1,4 @@
-"""Reads with at most one edit as the tasks of `warpseed.tasks` take them: packed, searched, handed on."""
+"""Reads with a few edits, as the tasks of `warpseed.tasks` take them: packed, searched, handed on."""
 
 from __future__ import annotations
 

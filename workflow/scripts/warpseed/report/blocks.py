@@ -27,6 +27,7 @@ __all__ = [
     "Link",
     "Links",
     "Row",
+    "SampleTable",
     "Table",
     "Text",
     "as_printed",
@@ -78,6 +79,15 @@ class Table(NamedTuple):
     groups: list[Group]
     columns: int
     kind: str = "table"
+
+
+class SampleTable(NamedTuple):
+    """What a system that searches no index shows of its samples: heading and note of their table, and columns of their
+    summaries, whole numbers, to what they are called."""
+
+    heading: str
+    note: str
+    columns: Mapping[str, str]
 
 
 class Text(NamedTuple):

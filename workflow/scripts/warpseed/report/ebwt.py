@@ -23,8 +23,13 @@ from warpseed.report.words import METHOD, format_number, format_scaled, format_s
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIGURES", "TABLES", "section", "speedups"]
+__all__ = ["FIGURES", "SAMPLES", "TABLES", "section", "speedups"]
 
+SAMPLES = blocks.SampleTable(
+    "Records compared",
+    "Of each pair the distance of the extended Burrows-Wheeler transform.",
+    {"records": "records", "bases": "bases", "pairs": "pairs"},
+)
 _STAGES = {"table_1": ("sort",), "table_2": ("sort",), "table_3": ("sort", "distance", "total")}
 """What each table prints."""
 _OURS = ("transform", "pairs")
@@ -122,11 +127,11 @@ def collection_values(measurements: Measurements) -> pd.DataFrame:
     stages = {("transform", "total"): "memory", ("files", "process"): "command"}
     for row in rows_of(times(measurements, ["transform", "files"])):
         what = stages.get((row["item"], row["stage"]))
-        if what and "differ" not in row["parameters"]:
+        if what and "differ" not in split_parameters(row["parameters"]):
             rows.append({**_facts(row), "what": what, "value": row["median_s"] / row["queries"] * 1e9})
     records = measurements.records
     peaks = records[(records["item"] == "files") & (records["metric"] == "memory")]
-    peaks = peaks[~peaks["parameters"].str.contains("differ", regex=False)]
+    peaks = peaks.loc[["differ" not in split_parameters(parameters) for parameters in peaks["parameters"]]]
     rows += [
         {**_facts(rows_of(own)[0]), "what": "peak", "value": float(own["value"].median())}
         for _, own in peaks.groupby([*METHOD, "parameters"], sort=False)

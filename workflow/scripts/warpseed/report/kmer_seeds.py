@@ -135,8 +135,8 @@ def _with_mismatches(case: str, parameters: str) -> str:
 
 def _two_lines(case: str, parameters: str) -> str:
     """A case's name over its mismatches; the name says k."""
-    pieces = [piece for piece in parameters.split("; ") if piece.startswith("mismatches=")]
-    return f"{case}\n{describe_parameters('; '.join(pieces))}"
+    mismatches = f"mismatches={split_parameters(parameters)['mismatches']}"
+    return f"{case}\n{describe_parameters(mismatches)}"
 
 
 def _published_sizes(measurements: Measurements) -> str:

@@ -1,8 +1,7 @@
 """The samples on the page, whatever system found their seeds: a table, and seeds along the reference as pictures.
 
 Two files a sample are read (docs/formats.md): its summary, and where along the reference its seeds begin. Samples that
-are searched in no reference, as their k-mers are counted or their records compared, have a summary alone, and tables
-of their own.
+are searched in no reference have a summary alone, and a table for each system (its `SampleTable`).
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpseed.errors import InputError, how_many
 from warpseed.report import style
-from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, link_to, picture
+from warpseed.report.blocks import Block, Cell, Group, Heading, Row, SampleTable, Table, Text, link_to, picture
 from warpseed.report.measurements import frame, rows_of
 from warpseed.report.words import describe_parameters, format_bases, format_scaled
 
@@ -27,8 +27,6 @@ __all__ = [
     "COUNTS",
     "DENSITY_COLUMNS",
     "FACTS",
-    "KMER_COUNTS",
-    "RECORD_COUNTS",
     "Counted",
     "Sample",
     "draw_samples",
@@ -41,17 +39,6 @@ FACTS = ("sample", "reference", "reads", "system", "parameters")
 """Columns of a summary that are text."""
 COUNTS = ("queries", "found", "unique", "multiple", "dropped_queries", "hits")
 """Columns of a summary that are shown: whole numbers."""
-KMER_COUNTS = {"records": "records", "bases": "bases", "kmers": "k-mers", "new": "distinct"}
-"""Those of a summary of counted k-mers, and what they are called."""
-RECORD_COUNTS = {"records": "records", "bases": "bases", "pairs": "pairs"}
-"""Those of a summary of records that are compared."""
-_UNSEARCHED = {
-    "tree_bitmap": (
-        "K-mers counted", "K-mers: places where one begins. Distinct: k-mers that come once or more often.", KMER_COUNTS
-    ),
-    "ebwt": ("Records compared", "Of each pair the distance of the extended Burrows-Wheeler transform.", RECORD_COUNTS),
-}  # fmt: skip
-"""Systems that search no index: heading, note and numbers of their table."""
 DENSITY_COLUMNS = ("contig", "start", "end", "plus", "minus")
 
 _AGAIN = "remove it and run the workflow again"
@@ -93,15 +80,21 @@ class Sample(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What is reported of a sample that is not searched: `FACTS`, but no reference, and its system's numbers
-    (`KMER_COUNTS` or `RECORD_COUNTS`) to int."""
+    """What is reported of a sample that is searched in no reference: `FACTS` but that one, and its system's numbers to
+    int."""
 
     facts: dict[str, str]
     counts: dict[str, int]
 
 
-def read_counted(summary: str | Path) -> Counted:
-    """Read the `<sample>.summary.tsv` of a sample whose k-mers are counted, or whose records are compared.
+def read_counted(summary: str | Path, tables: Mapping[str, SampleTable]) -> Counted:
+    """Read the `<sample>.summary.tsv` of a sample that is searched in no reference.
+
+    Parameters
+    ----------
+    summary : path
+    tables : mapping
+        System to the table of its samples, of every system that searches none.
 
     Raises
     ------
@@ -110,9 +103,9 @@ def read_counted(summary: str | Path) -> Counted:
     """
     facts = [name for name in FACTS if name != "reference"]
     system = _read_summary(summary, facts, ())[0]["system"]
-    if system not in _UNSEARCHED:
+    if system not in tables:
         raise InputError(f"{summary} is of the system {system}, which searches an index; {_AGAIN}")
-    return Counted(*_read_summary(summary, facts, list(_UNSEARCHED[system][2])))
+    return Counted(*_read_summary(summary, facts, list(tables[system].columns)))
 
 
 def read_sample(summary: str | Path, density: str | Path) -> Sample:
@@ -261,6 +254,7 @@ def section(
     files: Iterable[Mapping[str, Path]],
     figures: Iterable[Path],
     counted: Iterable[tuple[Counted, Mapping[str, Path]]] = (),
+    tables: Mapping[str, SampleTable] = MappingProxyType({}),
 ) -> list[Block]:
     """The blocks of the samples' section; `folder` is the page's own.
 
@@ -273,9 +267,11 @@ def section(
     figures : iterable of paths
         What `draw_samples` drew.
     counted : iterable of (Counted, mapping), optional
-        Samples that search no index, each with its files.
+        Samples that are searched in no reference, each with its files.
+    tables : mapping, optional
+        System to the table of its samples, of every system that searches none.
     """
-    return [*_searched(folder, list(samples), files, list(figures)), *_counted(folder, list(counted))]
+    return [*_searched(folder, list(samples), files, list(figures)), *_counted(folder, list(counted), tables)]
 
 
 def _searched(
@@ -287,18 +283,20 @@ def _searched(
     heads += [*(Cell(name.split("_")[0]) for name in COUNTS), Cell("files", css="text")]
     rows = [Row(_cells(folder, sample, own)) for sample, own in zip(samples, files, strict=True)]
     note = (
-        "Queries: k-mers or reads that were searched. Found: those with a hit, of which unique have one and multiple "
-        "more. Dropped: those with more hits than max_hits allows; their hits are not among the hits."
+        "Queries: reads, or what was cut from them, that were searched. Found: those with a hit, of which unique have "
+        "one and multiple more. Dropped: those with more hits than max_hits allows; their hits are not among the hits."
     )
     drawn = [_picture(folder, sample, figures) for sample in samples]
     table = Table([heads], [Group("", rows)], len(heads))
     return [Text(note, soft=True), table, Heading("Seeds along the reference"), *drawn]
 
 
-def _counted(folder: Path, counted: list[tuple[Counted, Mapping[str, Path]]]) -> list[Block]:
-    """Samples that search no index, a table each system: they lie nowhere along a reference, so there is no picture."""
+def _counted(
+    folder: Path, counted: list[tuple[Counted, Mapping[str, Path]]], tables: Mapping[str, SampleTable]
+) -> list[Block]:
+    """A table each system; these samples lie nowhere along a reference, so there is no picture."""
     shown: list[Block] = []
-    for system, (heading, note, columns) in _UNSEARCHED.items():
+    for system, (heading, note, columns) in tables.items():
         heads = [Cell("Sample", "system: parameters"), Cell("reads", css="text")]
         heads += [*map(Cell, columns.values()), Cell("files", css="text")]
         rows = []

@@ -1,7 +1,8 @@
 """The systems that are reported, and whose a file is.
 
 A system's module has TABLES and FIGURES (functions of the system's measurements by the stem of their files, in the
-order of the page), `speedups` (all that its summary is made of) and `section` (the blocks of its part of the page).
+order of the page), `speedups` (all that its summary is made of) and `section` (the blocks of its part of the page);
+one whose samples are searched in no reference has SAMPLES, their table.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from warpseed.report import ebwt, kmer_seeds, mems, one_error, tree_bitmap
+from warpseed.report.blocks import SampleTable
 from warpseed.report.measurements import Measurements
 
-__all__ = ["SYSTEMS", "draw_figures", "write_tables"]
+__all__ = ["SAMPLE_TABLES", "SYSTEMS", "draw_figures", "write_tables"]
 
 SYSTEMS: Mapping[str, Any] = {
     "kmer_seeds": kmer_seeds,
@@ -24,6 +26,10 @@ SYSTEMS: Mapping[str, Any] = {
     "ebwt": ebwt,
 }
 """System to its module, in the order of the page."""
+SAMPLE_TABLES: Mapping[str, SampleTable] = {
+    system: module.SAMPLES for system, module in SYSTEMS.items() if hasattr(module, "SAMPLES")
+}
+"""System to the table of its samples, of every system that searches none."""
 
 
 def _function(systems: Mapping[str, Any], kind: str, path: Path) -> Any:

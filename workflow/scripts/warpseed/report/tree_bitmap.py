@@ -16,13 +16,25 @@ from warpseed.report.charts import best_source, one_source
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.tree_bitmap_runs import WORK, run_lines
-from warpseed.report.words import format_bases, format_number, format_scaled, format_seconds, machine_label, method_of
+from warpseed.report.words import (
+    format_letters,
+    format_number,
+    format_scaled,
+    format_seconds,
+    machine_label,
+    method_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FIGURES", "TABLES", "section", "speedups"]
+__all__ = ["FIGURES", "SAMPLES", "TABLES", "section", "speedups"]
 
+SAMPLES = blocks.SampleTable(
+    "K-mers counted",
+    "K-mers: places where one begins. Distinct: k-mers that come once or more often.",
+    {"records": "records", "bases": "bases", "kmers": "k-mers", "new": "distinct"},
+)
 _SUMMED = ("in_memory", "counts", "fixed")
 _EXACT, _EFFICIENT, _QUEUES = ("naive", "shuffle"), ("naive", "efficient"), ("efficient", "queue")
 _STRUCTURES = ("tree", "hybrid")
@@ -215,8 +227,7 @@ def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
     for (_, _, device, _, _, scope), own in table.groupby(keys, sort=False):
         row = rows_of(own)[0]
         words = {
-            "end_to_end": method_of(row).label.removeprefix("fast tier, ")
-            + (", both copies" if device == "gpu" else ""),
+            "end_to_end": method_of(row).place + (", both copies" if device == "gpu" else ""),
             "on_device": "GPU, on the device",
             "floor": "GPU memory's limit",
         }
@@ -321,7 +332,7 @@ def _statements(measurements: Measurements) -> list[blocks.Block]:
     """What the thesis's text says of its figures, and ours."""
     versions = values.of_longest(values.variants_table(measurements, "versions"))
     sizes = [
-        f"{format_bases(row['length']).replace('bp', 'bases')} on {machine_label(row['source'], row['machine'])}"
+        f"{format_letters(row['length'])} on {machine_label(row['source'], row['machine'])}"
         for row in rows_of(versions.drop_duplicates(["source", "machine"]))
     ]
     timed = f"Totals and times between kernels are of streams of {', '.join(sizes)}; " if sizes else ""
@@ -363,7 +374,7 @@ def _versions(measurements: Measurements) -> list[blocks.Block]:
             ]
             rows.append(blocks.Row([blocks.Cell(f"{name}{device}"), *cells]))
         place = machine_label(str(source), str(machine))
-        size = format_bases(float(str(length))).replace("bp", "bases")
+        size = format_letters(float(str(length)))
         groups.append(blocks.Group(f"{place}: k = {k}, {size}", rows))
     heads = [blocks.Cell("Version"), blocks.Cell("total"), *(blocks.Cell(WORK[stage][0]) for stage in stages)]
     note = (

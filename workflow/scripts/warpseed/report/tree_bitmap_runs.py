@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warpseed.report import style, timelines
 from warpseed.report.measurements import Measurements, rows_of
 from warpseed.report.tree_bitmap_values import events_table
-from warpseed.report.words import format_bases, format_seconds, machine_label
+from warpseed.report.words import format_letters, format_seconds, machine_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def run_lines(measurements: Measurements, versions: Sequence[str], title: str) -
         return style.empty_figure(title, "Nothing was measured."), events
     first = rows_of(events)[0]
     sizes = (first["k"], first["length"], int(events["chunk_length"].max()))
-    printed = "published" if sizes == _PRINTED_SIZES else f"published, of {_bases(_PRINTED_SIZES[1])}"
+    printed = "published" if sizes == _PRINTED_SIZES else f"published, of {format_letters(_PRINTED_SIZES[1])}"
     shown = []
     for version in versions:
         own = events[events["version"] == version]
@@ -112,8 +112,4 @@ def _within(lanes: Sequence[timelines.Lane], window: tuple[float, float]) -> lis
 
 
 def _size(k: int, length: int, chunk: int) -> str:
-    return f"k = {k}, a stream of {_bases(length)}, chunks of {chunk:,}"
-
-
-def _bases(length: int) -> str:
-    return format_bases(length).replace("bp", "bases")
+    return f"k = {k}, a stream of {format_letters(length)}, chunks of {chunk:,}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpseed.measure.records import split_parameters
 from warpseed.report.measurements import Measurements, agreement, frame, headline, rows_of, times
-from warpseed.report.words import format_bases, format_ends, machine_label
+from warpseed.report.words import format_ends, format_letters, machine_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,12 +235,9 @@ def describe(table: pd.DataFrame) -> str:
 
 def _lengths(table: pd.DataFrame) -> str:
     """The lengths of a table's streams, such as "1 kbases to 2 Mbases, seed 100 kbases", where they have one."""
-
-    def words(length: int) -> str:
-        return format_bases(length).replace("bp", "bases")
-
     seeds = [seed for seed in table["seed_length"] if seed] if "seed_length" in table else []
-    return format_ends(table["length"], words) + (f", seed {format_ends(seeds, words)}" if seeds else "")
+    seed = f", seed {format_ends(seeds, format_letters)}" if seeds else ""
+    return format_ends(table["length"], format_letters) + seed
 
 
 # What is published

@@ -27,6 +27,7 @@ __all__ = [
     "format_bases",
     "format_bytes",
     "format_ends",
+    "format_letters",
     "format_number",
     "format_range",
     "format_scaled",
@@ -60,9 +61,14 @@ class Method(NamedTuple):
     @property
     def label(self) -> str:
         """A name for readers, such as "fast tier, CPU, 2 threads"."""
+        return f"{self.name}, {self.place}"
+
+    @property
+    def place(self) -> str:
+        """Where it ran, such as "CPU, 2 threads" or "GPU"."""
         if self.device == "gpu":
-            return f"{self.name}, GPU" if self.gpus < 2 else f"{self.name}, {self.gpus} GPUs"
-        return f"{self.name}, CPU, {how_many(self.threads, 'thread')}"
+            return "GPU" if self.gpus < 2 else f"{self.gpus} GPUs"
+        return f"CPU, {how_many(self.threads, 'thread')}"
 
 
 def method_of(row: Mapping[str, Any]) -> Method:
@@ -143,6 +149,11 @@ def format_bases(count: float) -> str:
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count:.0f} bp"
+
+
+def format_letters(count: float) -> str:
+    """A number of bases of a stream for readers, such as "2 Mbases"."""
+    return format_bases(count).replace("bp", "bases")
 
 
 def machine_label(source: str, machine: str) -> str:

@@ -92,6 +92,7 @@ def match_stream(
     watch : Stopwatch that takes the seconds of each stage
     tier : 'fast', the best structure we know for the stream, or 'paper', the trie of paper 003; they say the same
     device : 'cpu', 'gpu', or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'
+    devices : sequence of int; with device='gpu' another way to say which
     threads : int, CPU threads
 
     Returns

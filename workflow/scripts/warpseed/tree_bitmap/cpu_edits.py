@@ -31,7 +31,7 @@ from warpseed.tree_bitmap.edits import (
 from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = ["HostDistances", "find_distances", "neighbourhood_of", "room_for"]
+__all__ = ["HostDistances", "neighbourhood_of", "room_for"]
 
 _MOST_SLOTS = 1 << 25
 """Of a neighbourhood that is made in a second or two."""
@@ -107,7 +107,7 @@ def room_for(kmers: np.ndarray, k: int, max_edits: int, free: int) -> int:
 
 
 def neighbourhood_of(kmers: np.ndarray, k: int, max_edits: int) -> Neighbourhood:
-    """All strings near some k-mers, as far as `find_distances` looks them up.
+    """All strings near some k-mers, as far as `HostDistances` looks them up.
 
     Parameters
     ----------
@@ -147,7 +147,16 @@ class HostDistances:
             self._held: Neighbourhood | Pieces = make(kmers, k, max_edits)
 
     def find(self, codes: np.ndarray) -> np.ndarray:
-        """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
+        """For each place the least Levenshtein distance of a k-mer and any bases of the stream that end there.
+
+        Parameters
+        ----------
+        codes : uint8[n], the stream; 4 where there is no base, at which nothing ends and which nothing reaches over
+
+        Returns
+        -------
+        uint8[n], by the last base of what ends there, TOO_FAR where the least distance is more than max_edits
+        """
         distances = np.full(len(codes), TOO_FAR, np.uint8)
         held = self._held
 
@@ -172,24 +181,3 @@ def _has_handy_neighbourhood(kmers: int, k: int, max_edits: int) -> bool:
         near, everything = strings_near(kmers, k, radius)
         look_ups += min((2 * max_edits + 1) * neighbours(k), everything / near)
     return candidates_at(kmers, k, max_edits) > look_ups and slots_for(kmers, k, radius) <= _MOST_SLOTS
-
-
-def find_distances(
-    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, threads: int = 1, watch: Stopwatch
-) -> np.ndarray:
-    """For each place the least Levenshtein distance of a k-mer and any bases of the stream that end there.
-
-    Parameters
-    ----------
-    codes : uint8[n], the stream; 4 where there is no base, at which nothing ends and which nothing reaches over
-    kmers, k, max_edits, threads, watch : as for HostDistances
-
-    Returns
-    -------
-    uint8[n], by the last base of what ends there, TOO_FAR where the least distance is more than max_edits
-
-    Raises
-    ------
-    MemoryLimitError : as HostDistances
-    """
-    return HostDistances(kmers, k, max_edits, threads=threads, watch=watch).find(codes)

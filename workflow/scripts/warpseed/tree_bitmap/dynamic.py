@@ -55,7 +55,7 @@ class Seed(NamedTuple):
     """What the dictionary holds at first."""
 
     length: int = 0
-    """the k-mers of so many bases at the begin of the stream"""
+    """the k-mers of so many bases at the beginning of the stream"""
     kmers: np.ndarray = np.empty(0, np.uint64)
     """and these, uint64"""
 

@@ -33,7 +33,6 @@ __all__ = [
     "BLOCK_BASES",
     "DeviceDistances",
     "distances_there",
-    "find_distances",
     "look_up_places",
     "put_kmers",
     "put_neighbours",
@@ -138,7 +137,7 @@ class DeviceDistances:
         self._near = serve_devices(devices, build, watch)
 
     def find(self, codes: np.ndarray) -> np.ndarray:
-        """The distances, uint8[n], at the places of a stream, uint8[n], as `find_distances` gives them."""
+        """The distances, uint8[n], at the places of a stream, uint8[n], as those of `HostDistances`."""
         distances = np.empty(len(codes), np.uint8)
         firsts = range(0, len(codes), BLOCK_BASES)
 
@@ -149,14 +148,6 @@ class DeviceDistances:
 
         serve_devices(self._devices, search, self._watch)
         return distances
-
-
-def find_distances(
-    codes: np.ndarray, kmers: np.ndarray, k: int, max_edits: int, *, devices: Sequence[int] = (0,), watch: Stopwatch
-) -> np.ndarray:
-    """As `warpseed.tree_bitmap.cpu_edits.find_distances`, on GPUs; parameters and errors are those of
-    `DeviceDistances`."""
-    return DeviceDistances(kmers, k, max_edits, devices=devices, watch=watch).find(codes)
 
 
 def _find_in_block(codes: np.ndarray, first: int, near: Neighbourhood, distances: np.ndarray, watch: Stopwatch) -> None:
@@ -184,7 +175,7 @@ def _look_up(padded: Any, near: Neighbourhood, found: Any) -> None:
 
 
 def distances_there(codes: Any, kmers: np.ndarray, k: int, max_edits: int, watch: Stopwatch) -> Any:
-    """As `find_distances`, of codes on the current device; so are the distances, uint8[n]."""
+    """As `DeviceDistances.find`, of codes on the current device; so are the distances, uint8[n]."""
     xp = cupy()
     with time_on_device(watch, "build"):
         near = _neighbourhood(kmers, k, max_edits)

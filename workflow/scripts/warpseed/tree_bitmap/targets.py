@@ -73,7 +73,7 @@ class Distances(Protocol):
     """What knows some k-mers, and says of blocks of a stream what is near them."""
 
     def find(self, codes: np.ndarray) -> np.ndarray:
-        """The distances at the places of a block (see `cpu_edits.find_distances`)."""
+        """The distances at the places of a block (see `cpu_edits.HostDistances`)."""
 
 
 class Target(NamedTuple):

@@ -31,10 +31,10 @@ class Case(NamedTuple):
     seed: int
     """of the random bases"""
     lengths: Sequence[int]
-    """bases of the streams, each the begin of the longest"""
+    """bases of the streams, each the beginning of the longest"""
     kmer_lengths: Sequence[int]
     seed_length: int = 0
-    """bases at the stream's begin whose k-mers are known before"""
+    """bases at the stream's beginning whose k-mers are known before"""
     chunk_length: int = 100_000
     max_edits: int = 2
     """of the Levenshtein kernels"""

@@ -205,8 +205,8 @@ def _devices(gpu_works: bool) -> str:
 
 _CONDA = "it with apt-get or conda (envs/peers.yaml)"
 _PEERS = {
-    "bowtie": ("k-mers", _CONDA),
-    "bwa": ("matches, reads and the index", _CONDA),
+    "bowtie": ("k-mers, reads", _CONDA),
+    "bwa": ("matches, reads, the index", _CONDA),
     "mummer": ("matches", _CONDA),
     "mummer4": ("matches", "MUMmer 4, and link its mummer by that name"),
     "razers3": ("reads", "seqan-apps with apt-get, or razers3 with conda"),
