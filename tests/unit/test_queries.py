@@ -190,7 +190,8 @@ def test_too_few_windows() -> None:
     reads = Queries.from_sequences(READS, source="reads.fq")
     with pytest.raises(InputError, match="reads.fq: 99 k-mers of 7 bases were asked for, but .* only 9 windows"):
         cut_kmers(reads, k=7, count=99, seed=1)
-    assert len(cut_kmers(reads, k=7, count=99, seed=1, error_if_few=False)) == 9
-    assert len(cut_kmers(reads, k=50, count=9, seed=1, error_if_few=False)) == 0
+    assert len(cut_kmers(reads, k=7, count=9, seed=1)) == 9
+    with pytest.raises(InputError, match="only 0 windows"):
+        cut_kmers(reads, k=50, count=9, seed=1)
     with pytest.raises(InputError, match="k = 0 and count = 5"):
         cut_kmers(reads, k=0, count=5, seed=1)

@@ -96,7 +96,6 @@ def cut_kmers(
     count: int,
     seed: int,
     deduplicate: bool = False,
-    error_if_few: bool = True,
     traced: bool = False,
 ) -> Queries:
     """Cut k-mers at places drawn uniformly, without replacement, from all windows of all reads.
@@ -113,8 +112,6 @@ def cut_kmers(
         The same seed and reads give the same k-mers.
     deduplicate : bool
         Keep only the first of equal k-mers (a k-mer and its reverse complement are not equal).
-    error_if_few : bool
-        Whether too few windows are an error; otherwise all there are, in random order, are returned.
     traced : bool
         Whether to name the k-mers READ:OFFSET (0-based on the read as given).
 
@@ -146,7 +143,7 @@ def cut_kmers(
         if len(rows) == count or drawn == total:
             break
         drawn = min(total, 2 * drawn)
-    if len(rows) < count and error_if_few:
+    if len(rows) < count:
         kind = "different windows" if deduplicate else "windows"
         raise InputError(
             f"{reads.source}: {count} k-mers of {k} bases were asked for, but the reads have only "
