@@ -18,7 +18,7 @@ from warpseed.errors import IndexFormatError
 from warpseed.fm_index import build, target
 from warpseed.fm_index.build import build_index
 from warpseed.fm_index.layout import SeedIndex
-from warpseed.fm_index.store import check_target, open_index, save_index, verify_index
+from warpseed.fm_index.store import open_index, save_index, verify_index
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_folder_of_the_user_s_is_not_touched(tmp_path: Path, index: SeedIndex,
     folder.mkdir()
     fill(folder)
     before = everything(tmp_path)
-    for act in (lambda: check_target(folder), lambda: save_index(index, folder)):
+    for act in (lambda: target.check_target(folder), lambda: save_index(index, folder)):
         with pytest.raises(IndexFormatError, match="is not overwritten; name a new folder, or remove this one"):
             act()
     assert cli.main(["index", str(genome), "-o", str(folder)]) == 1
