@@ -258,6 +258,29 @@ def test_commit_from_git_before_the_environment(monkeypatch, fresh):
     assert provenance.commit() == "abc123+changes"
 
 
+def test_records_of_an_earlier_run_are_no_change_of_the_version(tmp_path, monkeypatch, fresh):
+    """Two machines' records may be published from one checkout, one after the other."""
+    library, record = tmp_path / "scripts" / "provenance.py", tmp_path / "resources" / "measurements" / "m" / "a.tsv"
+    for path in (library, record):
+        path.parent.mkdir(parents=True)
+        path.write_text("before\n")
+
+    def git(*words):
+        told = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", tmp_path, *told, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "all")
+    monkeypatch.setattr(provenance, "__file__", str(library))
+    head = provenance.commit()
+    assert len(head) == 40
+    for path, told in ((record, head), (library, f"{head}+changes")):
+        path.write_text("after\n")
+        provenance.commit.cache_clear()
+        assert provenance.commit() == told
+
+
 def test_commit_from_the_environment_then_unknown(monkeypatch, fresh):
     commands(monkeypatch, {"rev-parse": "another repository's\n"})
     monkeypatch.setenv("WARPSEED_COMMIT", "fromenvironment")

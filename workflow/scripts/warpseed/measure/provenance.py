@@ -33,6 +33,7 @@ __all__ = [
 
 CHANGED = "+changes"
 """What follows a commit from which tracked files differed."""
+_NO_RECORDS = ":(exclude,top)resources/measurements"
 CUPY_NAMES = ("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy")
 """What CuPy is installed as: a wheel for one version of CUDA, or conda's plain name."""
 PACKAGES = (
@@ -84,7 +85,7 @@ def peer_versions() -> dict[str, str | None]:
 def commit() -> str:
     """The library's commit: from git, else from WARPSEED_COMMIT, else "unknown".
 
-    `CHANGED` follows where tracked files differ from the commit.
+    `CHANGED` follows where tracked files differ from the commit, other than records: those of a run published before.
     """
     here = Path(__file__).resolve()
     git = ["git", "-C", str(here.parent)]
@@ -92,7 +93,7 @@ def commit() -> str:
     if output_of([*git, "ls-files", "--error-unmatch", here.name]) is not None:
         head = (output_of([*git, "rev-parse", "HEAD"]) or "").strip()
         if head:
-            changes = output_of([*git, "status", "--porcelain", "--untracked-files=no"])
+            changes = output_of([*git, "status", "--porcelain", "--untracked-files=no", "--", ":/", _NO_RECORDS])
             return head + (CHANGED if changes else "")
     return os.environ.get("WARPSEED_COMMIT", "").strip() or "unknown"
 
