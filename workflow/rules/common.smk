@@ -19,7 +19,7 @@ CORES = os.cpu_count() or 1
 """At least as many as --cores ever gives, so a job with this many threads has the machine to itself. On a cluster it is
 the submitting machine's number and says nothing: there the profile gives every timed job its CPUs (set-threads)."""
 
-# The library of this checkout, not one that is installed; once it is imported, its folder is on nobody's path.
+# The library of this checkout, not one that is installed; once it is imported, its folder is off the path again.
 sys.path.insert(0, str(SCRIPTS.resolve()))
 from warpseed.errors import ConfigError
 from warpseed.workflow import resources as needs
@@ -30,6 +30,10 @@ from warpseed.workflow.download import load_catalogue
 from warpseed.workflow.sources import SIMULATED, OwnFile, References, read_set_file, reads_of, samples_of
 
 sys.path.remove(str(SCRIPTS.resolve()))
+# Jobs take it as well: Snakemake would put the folder of a script behind what is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    dict.fromkeys([str(SCRIPTS.resolve()), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+)
 
 
 def fail(sentence):
