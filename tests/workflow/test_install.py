@@ -1,4 +1,7 @@
-"""The command that `make` puts beside the environment's Python: it works from anywhere, and nothing is built for it."""
+"""The command that `make` puts beside the environment's Python: it works from anywhere, and nothing is built for it.
+
+And whose library the jobs of a workflow take.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from warpseed import __version__
+from workflow_runs import snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -54,6 +58,23 @@ def test_the_command_searches(command: Path, tmp_path: Path) -> None:
     for words in (["index", "genome.fa", "-o", "index"], ["kmers", "index", "kmers.fa", "-o", "hits.bed"]):
         subprocess.run([command, *words], check=True, **_quiet(tmp_path))
     assert (tmp_path / "hits.bed").read_text().split("\n")[0].split("\t") == ["chr", "5", "20", "k", "0", "+"]
+
+
+def test_jobs_take_the_library_of_this_checkout(tmp_path: Path) -> None:
+    """Not one that is installed, or that Python's path names."""
+    other = tmp_path / "other" / "warpseed" / "__init__.py"
+    other.parent.mkdir(parents=True)
+    other.write_text("raise SystemExit('not this one')\n")
+    target = "results/reference/simulated.fa"
+    done = snakemake(
+        target,
+        "--configfile",
+        str(ROOT / "config" / "smoke.yaml"),
+        directory=tmp_path,
+        PYTHONPATH=str(other.parents[1]),
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / target).stat().st_size > 0
 
 
 def _quiet(folder: Path) -> dict[str, object]:

@@ -88,17 +88,6 @@ def test_dry_run_needs_no_network(configuration: str, tmp_path: Path) -> None:
     assert not called.exists()
 
 
-def test_jobs_take_the_library_of_this_checkout(tmp_path: Path) -> None:
-    """Not one that is installed, or that Python's path names."""
-    other = tmp_path / "other" / "warpseed" / "__init__.py"
-    other.parent.mkdir(parents=True)
-    other.write_text("raise SystemExit('not this one')\n")
-    target = "results/reference/simulated.fa"
-    done = snakemake(target, "--configfile", SMOKE, directory=tmp_path, PYTHONPATH=str(other.parents[1]))
-    assert done.returncode == 0, done.stdout
-    assert (tmp_path / target).stat().st_size > 0
-
-
 @pytest.mark.parametrize(("devices", "jobs"), [("[cpu, gpu]", 1), ("[cpu]", 0)])
 def test_builds_on_a_gpu_alone_are_planned_where_one_is_measured(devices: str, jobs: int, tmp_path: Path) -> None:
     """What `index_builds.devices` names is built on, as far as it is measured."""

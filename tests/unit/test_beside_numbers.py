@@ -1,4 +1,4 @@
-"""What the README says of k-mers beside bowtie, and of memory beside other tools, is what the records say."""
+"""What the docs say of other tools beside ours on the CPU is what the records say: k-mers, reads, indexes, memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ CASES = {"k=20, D=0": "k20_D0", "k=20, D=1": "k20_D1", "k=20, D=2": "k20_D2", "k
 
 def records_of(machine: str, system: str) -> pd.DataFrame:
     return read_records(ROOT / "resources" / "measurements" / machine / f"{system}.tsv")
+
+
+def shown(seconds: float) -> str:
+    """Two places behind the point, or three figures."""
+    return f"{seconds:#.3g}".rstrip(".") if seconds >= 10 else f"{seconds:.2f}"
 
 
 def medians_of(records: pd.DataFrame, *keys: str, metric: str = "time") -> dict[tuple[object, ...], float]:
@@ -40,7 +45,7 @@ def test_kmers_beside_bowtie_are_the_records(machine: str, table: int, rows: int
         told = []
         for stage in ("total", "process"):
             ours, theirs = (medians[CASES[name], tool, stage] for tool in ("warpseed", "bowtie"))
-            told += [f"{ours:.2f}", f"{theirs:.3g}" if theirs >= 10 else f"{theirs:.2f}", f"{theirs / ours:.1f}"]
+            told += [f"{ours:.2f}", shown(theirs), f"{theirs / ours:.1f}"]
         assert cells == told
     assert not TABLES[table].splitlines()[2 + rows]
 
@@ -102,3 +107,62 @@ def test_hits_of_other_mappers_are_the_record() -> None:
         for tool, metric in (("razers3", "hits_of_ours"), ("razers3", "our_hits"), ("yara", "hits_of_ours"))
     ]
     assert told and list(told.groups()) == [f"{value:,}" for value in two]
+
+
+def test_mappers_on_one_core_are_the_record() -> None:
+    """The README's two tables of reads: seconds of both sides, how many times, and what ours takes in memory."""
+    rows = re.findall(r"^\| (1|2|1 mismatch), beside (\w+)[^|]*\|(.*)\|$", README, re.MULTILINE)
+    assert len(rows) == 10
+    for number, (edits, tool, cells) in enumerate(rows):
+        records = records_of("intel-xeon-reads" if number < 6 else "intel-xeon-celegans", "one_error")
+        case = "r100_two_edits" if edits == "2" else "r100"
+        own = records[(records["case"] == case) & (records["metric"] == "time")]
+        sides = own[own["item"] == ("substitutions" if tool == "bowtie" else "edits")]
+        medians = medians_of(sides, "tool", "stage")
+        same = sides[sides["tool"].isin([tool, "warpseed"])]["digest"].nunique() == 1
+        told = [cell.strip() for cell in cells.split("|")]
+        for place, stage in ((0, "total"), (3, "process")):
+            ours, theirs = medians["warpseed", stage], medians[tool, stage]
+            assert told[place : place + 2] == [f"{ours:.2f} s", f"{shown(theirs)} s"]
+            times = f"{theirs / ours:.1f}" if theirs / ours < 12.5 or number > 5 else f"{theirs / ours:.0f}"
+            assert told[place + 2] == (times if same else "results differ")
+        if told[6]:
+            inside = own[(own["item"] == "in_memory") & (own["stage"] == "total")]
+            memory = inside["value"].median()
+            assert told[6].startswith(f"{memory:.3f} s, ")
+
+
+def test_the_index_beside_others_is_the_record() -> None:
+    records = records_of("intel-xeon", "kmer_seeds")
+    medians = medians_of(records[records["item"] == "index"], "tool", "threads", "stage")
+    one, two = (f"{medians['warpseed', threads, 'total']:.3f}" for threads in (1, 2))
+    sorted_in = f"{medians['libdivsufsort', 1, 'suffix_array']:.3f}"
+    assert f"| {one} s on one thread, {two} on two; `libdivsufsort` {sorted_in} for the suffix array alone |" in README
+    one, two = (f"{medians['warpseed', threads, 'process']:.2f}" for threads in (1, 2))
+    bwa, bowtie = (f"{medians[tool, 1, 'process']:.2f}" for tool in ("bwa", "bowtie"))
+    assert f"| {one} s on one thread, {two} on two; `bwa index` {bwa}, `bowtie-build` {bowtie} (one run) |" in README
+    rate = records[(records["item"] == "in_memory") & (records["case"] == "k20_D0") & (records["stage"] == "total")]
+    per_second = (rate[rate["metric"] == "time"]["queries"] / rate[rate["metric"] == "time"]["value"]).median()
+    assert f"located, one thread | {per_second / 1e6:.1f} M k-mers/s |" in README
+
+
+def test_matches_of_nanopore_reads_are_the_record() -> None:
+    """The table of docs/mems.md of reads of E. coli: in memory, index open, process."""
+    records = records_of("intel-xeon-mems-nanopore", "mems")
+    own = records[(records["metric"] == "time") & (records["threads"] == 1)]
+    page = (ROOT / "docs" / "mems.md").read_text(encoding="utf-8")
+    lines = page.split("| in turns | matches | in memory | index open | process |")[1].splitlines()[2:6]
+    for line, (kind, tool) in zip(
+        lines, [("super", "warpseed"), ("super", "bwa"), ("maximal", "warpseed"), ("maximal", "mummer")], strict=True
+    ):
+        sides = own[own["item"] == kind]
+        assert sides["digest"].nunique() == 1
+        medians = medians_of(sides, "tool", "stage")
+        inside = own[(own["item"] == "in_memory") & own["parameters"].str.contains(f"kind={kind}")]
+        memory = f"{inside.loc[inside['stage'] == 'total', 'value'].median():.3g}" if tool == "warpseed" else ""
+        told = [cell.strip() for cell in line.split("|")[2:-1]]
+        assert told == [
+            f"{sides['results'].max():,}",
+            memory,
+            *(f"{medians[tool, stage]:.3g}" for stage in ("total", "process")),
+        ]
