@@ -282,6 +282,8 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None
 def test_an_empty_name_is_refused(tmp_path: Path, sequences: str, refused: Refused) -> None:
     assert cli.main(["ebwt", sequences, "-o", f"{tmp_path}/out", "-q"]) == 0
     assert refused(f"{tmp_path}/out", "-o", "", "--inverse").startswith("the name of the output file is empty; name a")
+    assert "sub/: this is the name of a folder" in refused(f"{tmp_path}/out", "-o", f"{tmp_path}/sub/", "--inverse")
+    assert not (tmp_path / "sub").exists()
 
 
 def test_words_as_fasta_to_a_pipe_that_closes(tmp_path: Path, sequences: str) -> None:

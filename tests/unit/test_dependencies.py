@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import warpseed
-from warpseed.workflow.dependencies import GLUE, library_files
+from warpseed.errors import ConfigError
+from warpseed.workflow.dependencies import GLUE, library_files, take_library_of
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 RULE_SCRIPTS = sorted(path.name for path in SCRIPTS.glob("*.py"))
@@ -122,6 +123,14 @@ def test_imports_are_followed_but_not_through_glue_types_or_the_command_line(tmp
     assert [path.stem for path in found] == ["a", "lazy", "other"]
     found = library_files("script.py", "warpseed.cli", "warpseed.named", scripts=scripts)
     assert [path.stem for path in found] == ["a", "cli", "lazy", "named", "other"]
+
+
+def test_the_library_of_a_checkout_stands_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"/other::{tmp_path}")
+    take_library_of(tmp_path)
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == [str(tmp_path.resolve()), "/other"]
+    with pytest.raises(ConfigError, match=r"/a:b has a ':', which Python takes for the end of a name"):
+        take_library_of(tmp_path / "a:b")
 
 
 def test_imports_in_any_block_are_followed(tmp_path: Path) -> None:

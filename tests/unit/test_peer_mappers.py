@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from warpseed.errors import PeerError
+from warpseed.measure.peers import process
 from warpseed.measure.peers.process import parse_hits, plain_copy
 from warpseed.measure.peers.razers3 import parse_razers3
 from warpseed.measure.peers.sam import parse_sam
@@ -123,3 +127,25 @@ def test_a_compressed_reference_is_written_plain(tmp_path: Path) -> None:
         handle.write(b">a\nACGT\n" * 9)
     assert plain_copy(tmp_path / "a.fa.gz", tmp_path / "a.fa").read_bytes() == b">a\nACGT\n" * 9
     assert plain_copy(tmp_path / "a.fa", tmp_path / "b.fa").read_bytes() == b">a\nACGT\n" * 9
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_letters_that_not_every_tool_reads_are_n(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """In the bases, wherever a file is cut into pieces; never in names."""
+    text = b">RYK u\r\nACGTNacgtn\r\nRYKMSWBDHVU\nryu\n>b>R\nR>\n*-"
+
+    @contextmanager
+    def pieces(path: Path) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(pieces=lambda: (text[at : at + size] for at in range(0, len(text), size)))
+
+    monkeypatch.setattr(process, "open_bytes", pieces)
+    written = plain_copy(tmp_path / "a.fa", tmp_path / "b.fa").read_bytes()
+    assert written == b">RYK u\r\nACGTNacgtn\r\nNNNNNNNNNNN\nNNN\n>b>R\nN>\n*-"
+
+
+def test_a_users_file_named_as_a_module_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where our command line is timed as a process."""
+    for name in ("warpseed", "numpy", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert process.run_warpseed(["--version"]).peak_bytes > 0

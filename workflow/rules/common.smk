@@ -25,15 +25,11 @@ from warpseed.errors import ConfigError
 from warpseed.workflow import resources as needs
 from warpseed.workflow.available import devices_to_measure, is_package_measured, is_peer_measured
 from warpseed.workflow.configuration import check_configuration, check_files, load_schema
-from warpseed.workflow.dependencies import library_files
+from warpseed.workflow.dependencies import library_files, take_library_of
 from warpseed.workflow.download import load_catalogue
 from warpseed.workflow.sources import SIMULATED, OwnFile, References, read_set_file, reads_of, samples_of
 
 sys.path.remove(str(SCRIPTS.resolve()))
-# Jobs take it as well: Snakemake would put the folder of a script behind what is installed.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    dict.fromkeys([str(SCRIPTS.resolve()), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
-)
 
 
 def fail(sentence):
@@ -89,6 +85,8 @@ def entry(table, wildcard, key):
 
 # -------------------------------------------------------------------------- references, read sets and samples
 
+# Jobs take this checkout's library as well: Snakemake would put the folder of a script behind what is installed.
+checked(take_library_of, SCRIPTS)
 checked(check_files, [SOURCE / "config" / "config.yaml", *workflow.overwrite_configfiles])
 PLACES = checked(check_configuration, config, load_schema(SOURCE / "workflow" / "schemas"))
 
@@ -187,7 +185,7 @@ TAGGED = set()
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index and its genome."""
 INDEXED = set()
-"""Systems that search the index that is timed."""
+"""Systems whose tables and figures show something of the index that is timed."""
 
 
 def records_of(system):

@@ -37,7 +37,7 @@ BOWTIE = BOWTIE_DATASETS and is_peer_measured(
 BWA = "cpu" in BUILT_ON and is_peer_measured(config["peers"], ["bwa"], by_conda=conda_in_use() and not GPUS_A_JOB)
 BUILT_BESIDE = [*(["bwa"] if BWA else []), *(["libdivsufsort"] if config["peers"] else [])]
 
-INDEXED.add("kmer_seeds")
+INDEXED |= {"kmer_seeds"}
 MEASUREMENTS["kmer_seeds"] = [
     f"results/measurements/{REFERENCE}/kmer_seeds/{name}.tsv"
     for name in (

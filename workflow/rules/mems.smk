@@ -21,7 +21,7 @@ LONG_SETS = checked(
 INDEX_PARTS |= {"fast"} if LONG_SETS else set()
 SEARCHES |= sample_mem_searches(SAMPLES)
 
-INDEXED.add("mems")
+INDEXED |= {"mems"} if LONG_SETS else set()
 MEASUREMENTS["mems"] = [
     f"results/measurements/{REFERENCE}/mems/{name}.tsv"
     for name, wanted in LONG_SETS.items()

@@ -20,7 +20,7 @@ READ_SETS = checked(
 INDEX_PARTS |= set(read_index_parts(READ_SETS))
 SEARCHES |= sample_read_searches(SAMPLES)
 
-INDEXED.add("one_error")
+INDEXED |= {"one_error"} if READ_SETS else set()
 MEASUREMENTS["one_error"] = [
     f"results/measurements/{REFERENCE}/one_error/{name}.tsv"
     for name, wanted in READ_SETS.items()

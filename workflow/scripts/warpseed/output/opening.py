@@ -76,6 +76,8 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
     InputError
     """
     _name_of(path)
+    if os.fspath(path).endswith(os.sep):
+        raise InputError(f"{path}: this is the name of a folder, but results go to a file; name a file.")
     target = _status(path, 1)
     if target is not None:
         if stat.S_ISDIR(target.st_mode):

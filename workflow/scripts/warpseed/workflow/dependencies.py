@@ -7,11 +7,14 @@ and left alone when a plot does.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["GLUE", "imported_modules", "library_files"]
+from warpseed.errors import ConfigError
+
+__all__ = ["GLUE", "imported_modules", "library_files", "take_library_of"]
 
 GLUE = frozenset(
     {
@@ -123,3 +126,20 @@ def library_files(script: str, *modules: str, scripts: Path) -> list[Path]:
             files |= new
             queue.extend(new)
     return sorted(files)
+
+
+def take_library_of(scripts: Path) -> None:
+    """Let every process that this one starts take the library in a folder, before any that is installed.
+
+    Raises
+    ------
+    ConfigError
+        If the folder's name cannot stand in PYTHONPATH.
+    """
+    if os.pathsep in str(scripts.resolve()):
+        raise ConfigError(
+            f"The name of the folder {scripts.resolve()} has a '{os.pathsep}', which Python takes for the end of a "
+            "name in its path: move this checkout to a folder without it."
+        )
+    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(scripts.resolve()), *filter(None, others)]))

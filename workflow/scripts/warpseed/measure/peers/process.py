@@ -73,6 +73,11 @@ class HitLines(NamedTuple):
     """who writes such lines, for the error"""
 
 
+_OTHERS_AS_N = bytes(
+    letter if letter in b"ACGTNacgtn" or not bytes([letter]).isalpha() else ord("N") for letter in range(256)
+)
+
+
 class Process(NamedTuple):
     """What running a process took."""
 
@@ -114,10 +119,15 @@ def program_version(command: Sequence[str], pattern: str) -> str | None:
 
 
 def plain_copy(path: str | os.PathLike[str], to: Path) -> Path:
-    """Write the text of a file that may be compressed to another one: not every tool reads gzip."""
+    """Write the FASTA of a file that may be compressed to another one, with N for letters other than A, C, G and T: not
+    every tool reads gzip, nor all of IUPAC."""
+    begins, is_name = True, False
     with open_bytes(path) as source, open(to, "wb") as handle:
         for piece in source.pieces():
-            handle.write(piece)
+            for line in bytes(piece).splitlines(keepends=True):  # of the first, what the piece before has left
+                is_name = line.startswith(b">") if begins else is_name
+                handle.write(line if is_name else line.translate(_OTHERS_AS_N))
+                begins = line.endswith(b"\n")
     return to
 
 
@@ -178,7 +188,8 @@ def run_warpseed(arguments: Sequence[str]) -> Process:
         If it fails, with the last thing it said.
     """
     path = os.pathsep.join(filter(None, [_LIBRARY, os.environ.get("PYTHONPATH")]))
-    return run_process([sys.executable, "-m", "warpseed", *arguments], environment={"PYTHONPATH": path})
+    # -P: no file in the working folder that is called as a module is.
+    return run_process([sys.executable, "-P", "-m", "warpseed", *arguments], environment={"PYTHONPATH": path})
 
 
 def parse_hits(
