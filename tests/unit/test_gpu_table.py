@@ -81,7 +81,7 @@ def test_the_machine_of_these_kmers() -> None:
     paragraph = " ".join(ABOVE.split("\n\n")[-2].split())
     told = re.search(
         r"^C\. elegans .*, at most (\d+) hits a k-mer\. "
-        r".* Machine: one (.+) \(driver (\S+)\), (\d+) cores of an (.+)\.$",
+        r".* Machine: one (.+) \(driver (\S+)\), (\d+) cores of an (.+) \(records: `nvidia-h200`\)\.$",
         paragraph,
     )
     assert told
