@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from warpseed.errors import PeerError
+from warpseed.measure.beside import new_beside
 from warpseed.measure.peers import process
-from warpseed.measure.peers.process import parse_hits, plain_copy
+from warpseed.measure.peers.process import parse_hits
 from warpseed.measure.peers.razers3 import parse_razers3
 from warpseed.measure.peers.sam import parse_sam
 from warpseed.one_error.peers import _outcome, error_percent, hits_near
@@ -122,25 +120,14 @@ def test_edits_in_per_cent() -> None:
             error_percent(np.array([shortest, longest]), edits)
 
 
-def test_a_compressed_reference_is_written_plain(tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "a.fa.gz", "wb") as handle:
-        handle.write(b">a\nACGT\n" * 9)
-    assert plain_copy(tmp_path / "a.fa.gz", tmp_path / "a.fa").read_bytes() == b">a\nACGT\n" * 9
-    assert plain_copy(tmp_path / "a.fa", tmp_path / "b.fa").read_bytes() == b">a\nACGT\n" * 9
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_letters_that_not_every_tool_reads_are_n(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """In the bases, wherever a file is cut into pieces; never in names."""
-    text = b">RYK u\r\nACGTNacgtn\r\nRYKMSWBDHVU\nryu\n>b>R\nR>\n*-"
-
-    @contextmanager
-    def pieces(path: Path) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(pieces=lambda: (text[at : at + size] for at in range(0, len(text), size)))
-
-    monkeypatch.setattr(process, "open_bytes", pieces)
-    written = plain_copy(tmp_path / "a.fa", tmp_path / "b.fa").read_bytes()
-    assert written == b">RYK u\r\nACGTNacgtn\r\nNNNNNNNNNNN\nNNN\n>b>R\nN>\n*-"
+@pytest.mark.parametrize("name", ["a.fa.gz", "a.fa"])
+def test_a_reference_is_written_as_every_tool_reads_it(name: str, tmp_path: Path) -> None:
+    """Plain, with N for letters that not every tool knows, and names as ours are."""
+    text = b">RYK u\r\nACGTNacgtn\r\nRYKMSWBDHVU\nryu\n>b>R\nRA\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    with new_beside(tmp_path / name, "index") as beside:
+        assert Path(beside.reference).read_bytes() == b">RYK\nACGTNACGTN" + b"N" * 14 + b"\n>b>R\nNA\n"
+        assert list(beside.contigs) == ["RYK", "b>R"]
 
 
 def test_a_users_file_named_as_a_module_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,9 +175,11 @@ SEARCHES = {}
 COUNTS = {}
 """Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
 with what comes of that."""
-INDEX_RECORDS = f"results/measurements/{REFERENCE}/index.tsv"
-SIMULATION_RECORDS = ["results/measurements/human_like/simulation.tsv"] if config["reference"] == "human_like" else []
-"""What making the genome took, where it is made to be like a human one."""
+SHARED_RECORDS = [
+    *(["results/measurements/human_like/simulation.tsv"] if config["reference"] == "human_like" else []),
+    f"results/measurements/{REFERENCE}/index.tsv",
+]
+"""Records of no system: what making the genome took, where it is made to be like a human one, and its index."""
 INDEX_PARTS = set()
 """Parts of the index that is timed: those that some system needs. "default" adds tags of rows if it is not too large."""
 TAGGED = set()
@@ -190,7 +192,7 @@ INDEXED = set()
 
 def records_of(system):
     """Return the record files that the tables and figures of a system are made from."""
-    return [*([*SIMULATION_RECORDS, INDEX_RECORDS] if system in INDEXED else []), *MEASUREMENTS[system]]
+    return [*(SHARED_RECORDS if system in INDEXED else []), *MEASUREMENTS[system]]
 
 
 def all_of(system):
@@ -200,7 +202,7 @@ def all_of(system):
 
 def all_records(wildcards):
     """Return every record file of the run."""
-    return [*SIMULATION_RECORDS, INDEX_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
+    return [*SHARED_RECORDS, *(path for paths in MEASUREMENTS.values() for path in paths)]
 
 
 def samples_with(ending):

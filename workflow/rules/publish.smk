@@ -4,7 +4,7 @@
 # Makes: resources/measurements/<machine>/index.tsv, <system>.tsv and provenance.json.
 
 RECORDS = {
-    "index": [*SIMULATION_RECORDS, INDEX_RECORDS],
+    "index": SHARED_RECORDS,
     **{name: paths for name, paths in MEASUREMENTS.items() if paths},
 }
 """What each published file is made of, by its name; the index and its genome belong to no system, and one that was not

@@ -25,7 +25,7 @@ from warpseed.ebwt.words import BASES, Words
 from warpseed.measure.peers.process import run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields, time_sides, where_taken
+from warpseed.measure.timing import Outcome, Run, Side, add_total, each_taken, side_fields, time_sides
 from warpseed.sequences.draws import fill_background
 from warpseed.sequences.names import Names
 
@@ -101,9 +101,8 @@ def _targets(settings: Settings, item: str) -> list[Options]:
     return [options for options in targets.options(None) if options.tier == "fast"]
 
 
-def _in_memory(drawn: _Drawn, item: str, options: Options) -> Side:
+def _in_memory(words: Words, item: str, options: Options) -> Side:
     find = _IN_MEMORY[item]
-    words = drawn.words._replace(codes=where_taken(drawn.words.codes, options))
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         return find(words, options, watch)
@@ -176,5 +175,7 @@ def time_collections(
                     sides = [_files(drawn, options, Path(folder)) for options in targets]
                     rows += time_sides(sides, repeats, fields)
             else:
-                rows += time_sides([_in_memory(drawn, item, options) for options in targets], repeats, fields)
+                taken = each_taken(words.codes, targets)
+                sides = [_in_memory(words._replace(codes=codes), item, options) for options, codes in taken]
+                rows += time_sides(sides, repeats, fields)
     return rows

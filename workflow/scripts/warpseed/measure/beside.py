@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.measure.peers.process import Process, plain_copy
+from warpseed.measure.peers.process import Process
 from warpseed.measure.timing import Outcome, Run, Side, add_total, side_fields
+from warpseed.sequences.names import Names
+from warpseed.sequences.queries import Queries, write_fasta
 from warpseed.sequences.reference import read_reference
 
 __all__ = ["Beside", "HitsOfSides", "build_rows", "hit_rows", "new_beside", "our_stages"]
@@ -34,10 +36,13 @@ class Beside(NamedTuple):
 
 @contextmanager
 def new_beside(reference: str | os.PathLike[str], our_index: str) -> Iterator[Beside]:
-    """A folder for the sides, with a plain copy of the reference, which is removed behind."""
+    """A folder for the sides, which is removed behind. The reference is written there, plain, and with N for what is no
+    A, C, G or T: not every tool reads gzip, nor all letters of IUPAC."""
+    genome = read_reference(reference)
     with tempfile.TemporaryDirectory() as folder:
-        plain = plain_copy(reference, Path(folder) / "reference.fa")
-        yield Beside(str(plain), our_index, read_reference(reference).names, Path(folder))
+        plain = os.path.join(folder, "reference.fa")
+        write_fasta(Queries(genome.codes, genome.offsets, *Names.of(genome.names), genome.path), plain)
+        yield Beside(plain, our_index, genome.names, Path(folder))
 
 
 def build_rows(system: str, tool: str, threads: int, process: Process) -> list[dict[str, Any]]:

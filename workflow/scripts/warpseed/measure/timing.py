@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -18,7 +18,7 @@ from warpseed.measure.records import measured_rows
 if TYPE_CHECKING:
     from warpseed.batches import Options
 
-__all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "side_fields", "time_sides", "where_taken"]
+__all__ = ["PEAK", "Outcome", "Run", "Side", "add_total", "each_taken", "side_fields", "time_sides", "where_taken"]
 
 _LOGGER = logging.getLogger(__name__)
 _Value = TypeVar("_Value")
@@ -70,6 +70,15 @@ def where_taken(value: _Value, options: Options) -> _Value:
 
     copied: _Value = locked_copy(value, options.threads)
     return copied
+
+
+def each_taken(value: _Value, targets: Iterable[Options]) -> Iterator[tuple[Options, _Value]]:
+    """Each target with a value where it takes it from (`where_taken`); all GPUs take it from one copy."""
+    copied: _Value | None = None
+    for options in targets:
+        if options.device != "cpu" and copied is None:
+            copied = where_taken(value, options)
+        yield options, value if options.device == "cpu" or copied is None else copied
 
 
 def add_total(run: Run) -> Run:

@@ -15,7 +15,7 @@ import numpy as np
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
-from warpseed.measure.timing import Outcome, Run, Side, add_total, where_taken
+from warpseed.measure.timing import Outcome, Run, Side, add_total, each_taken
 from warpseed.tree_bitmap.stream import NO_BASE, SEEN, spelled
 from warpseed.tree_bitmap.targets import find_fast
 from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
@@ -52,10 +52,9 @@ def _outcome(is_seen: np.ndarray) -> Outcome:
 
 def _ours(fixed: Fixed, options: Options) -> Run:
     work, kmers = fixed
-    codes = where_taken(work.codes, options)
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        answers, _ = find_fast(codes, work.k, options, dictionary=kmers, grows=False, watch=watch)
+        answers, _ = find_fast(work.codes, work.k, options, dictionary=kmers, grows=False, watch=watch)
         return lambda: _outcome(answers == SEEN)
 
     return add_total(run)
@@ -126,9 +125,9 @@ TOOLS: dict[str, Callable[[Fixed], Run]] = {_AHO_CORASICK: _scan, "numpy": _sear
 def fixed_sides(fixed: Fixed, settings: Settings, tools: Sequence[str]) -> Iterator[Side]:
     """The fast tier on every device and number of threads, and each of the libraries, which have one thread."""
     named = {"kmers": len(fixed.kmers)}
-    for options in settings.options(None):
+    for options, codes in each_taken(fixed.work.codes, settings.options(None)):
         if options.tier == "fast":
-            run = _ours(fixed, options)
+            run = _ours(fixed._replace(work=fixed.work._replace(codes=codes)), options)
             yield side_of(fixed.work, run, run, options, named)
     for tool in tools:
         run = TOOLS[tool](fixed)

@@ -17,7 +17,7 @@ import numpy as np
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.measure.records import join_parameters
-from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides, where_taken
+from warpseed.measure.timing import Outcome, Run, Side, add_total, each_taken, time_sides
 from warpseed.tree_bitmap.dynamic import SORTED, Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
@@ -140,41 +140,37 @@ def _answer(work: Work, options: Options) -> Run:
     if options.tier == "paper":
         return _matched(work, _on_one_trie if options.device == "cpu" else _dynamic(True, options.device))
 
-    codes = where_taken(work.codes, options)
-
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        answers, _ = find_fast(codes, work.k, options, seed_length=work.seed_length, watch=watch)
+        answers, _ = find_fast(work.codes, work.k, options, seed_length=work.seed_length, watch=watch)
         return lambda: _outcome(answers)
 
     return add_total(run)
 
 
 def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
-    for options in settings.options(None):
+    for options, codes in each_taken(work.codes, settings.options(None)):
         # The thesis's version for the CPU is a thread, and that for GPUs is one's.
         if options.tier == "paper" and (options.threads > 1 if options.device == "cpu" else options.gpus > 1):
             continue
         # Which structure answers is a matter of the length, so the whole stream warms up.
-        run = _answer(work, options)
+        run = _answer(work._replace(codes=codes), options)
         yield side_of(work, run, run, options, {})
 
 
 def _count(work: Work, options: Options) -> Run:
     """Count the k-mers of a stream."""
 
-    codes = where_taken(work.codes, options)
-
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        counted = count_fast(codes, work.k, options, watch)
+        counted = count_fast(work.codes, work.k, options, watch)
         return lambda: Outcome(len(work.codes), len(counted.codes), digest_of(*counted))
 
     return add_total(run)
 
 
 def _counts(work: Work, settings: Settings) -> Iterator[Side]:
-    for options in settings.options(None):
+    for options, codes in each_taken(work.codes, settings.options(None)):
         if options.tier == "fast":
-            run = _count(work, options)
+            run = _count(work._replace(codes=codes), options)
             yield side_of(work, run, run, options, {})
 
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from warpseed.errors import PeerError
 from warpseed.output.rows import HIT_ROW
-from warpseed.sequences.files import open_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,6 @@ __all__ = [
     "Process",
     "find_program",
     "parse_hits",
-    "plain_copy",
     "program_version",
     "run_process",
     "run_warpseed",
@@ -73,11 +71,6 @@ class HitLines(NamedTuple):
     """who writes such lines, for the error"""
 
 
-_OTHERS_AS_N = bytes(
-    letter if letter in b"ACGTNacgtn" or not bytes([letter]).isalpha() else ord("N") for letter in range(256)
-)
-
-
 class Process(NamedTuple):
     """What running a process took."""
 
@@ -116,19 +109,6 @@ def program_version(command: Sequence[str], pattern: str) -> str | None:
         return None
     found = re.search(pattern, done.stdout.decode(errors="replace"), re.MULTILINE)
     return found.group(1) if found else None
-
-
-def plain_copy(path: str | os.PathLike[str], to: Path) -> Path:
-    """Write the FASTA of a file that may be compressed to another one, with N for letters other than A, C, G and T: not
-    every tool reads gzip, nor all of IUPAC."""
-    begins, is_name = True, False
-    with open_bytes(path) as source, open(to, "wb") as handle:
-        for piece in source.pieces():
-            for line in bytes(piece).splitlines(keepends=True):  # of the first, what the piece before has left
-                is_name = line.startswith(b">") if begins else is_name
-                handle.write(line if is_name else line.translate(_OTHERS_AS_N))
-                begins = line.endswith(b"\n")
-    return to
 
 
 def run_process(
