@@ -47,7 +47,7 @@ class TheirArray(Array):
 class Stream:
     """A stream, which has nothing to wait for; but what goes to the device on it must stay until somebody has."""
 
-    def __init__(self, non_blocking: bool = False) -> None:
+    def __init__(self, non_blocking: bool = False, priority: int = 0) -> None:
         self.ptr = id(self)
         self.waited = False
         """whether the host has waited for it"""

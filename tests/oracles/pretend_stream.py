@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from warpseed.compute.bits import mixed
+from warpseed.tree_bitmap.gpu_answers import TILE
 from warpseed.tree_bitmap.gpu_direct import WORD_BITS
 from warpseed.tree_bitmap.gpu_fast import KNOWN
 from warpseed.tree_bitmap.slots import EMPTY
@@ -98,6 +99,30 @@ class _Kernels:
                 table.turns[kmer] = turn
                 table.counts[kmer if len(table.counts) else slice(0)] = count
 
+    def look_up_counts(self, table, kmers, part, parts, counts) -> None:
+        slots, _ = _slots_of(table)
+        kmers = np.asarray(kmers).view(np.ndarray)
+        mine = _is_of(kmers, part, parts)
+        counts[...] = 0
+        counts[mine] = table.counts[[slots[kmer] for kmer in kmers[mine].tolist()]]
+
+    def look_up_short_counts(self, table, kmers, counts) -> None:
+        counts[...] = table.counts[kmers.astype(np.int64)]
+
+    def join_answers(self, answers, theirs) -> None:
+        mine = answers.view(np.uint8)
+        mine[...] = np.maximum(mine, theirs.view(np.uint8))
+
+    def count_new(self, block, k, stretch, answers, counts) -> None:
+        _, new = _new_of(block, k, stretch, answers)
+        counts[...] = [np.count_nonzero(new[first : first + TILE]) for first in range(0, len(new), TILE)]
+
+    def list_new(self, block, k, stretch, answers, ends, kmers, places) -> None:
+        listed, new = _new_of(block, k, stretch, answers)
+        assert ends[-1] == np.count_nonzero(new)
+        kmers[...] = listed[new]
+        places[...] = stretch.first + np.flatnonzero(new)
+
     def move_slots(self, old, table) -> None:
         held = np.flatnonzero(old.slots[:, 0] != EMPTY)
         table.slots[: len(held)] = old.slots[held]
@@ -111,6 +136,14 @@ def _kmers_of(table: Any, block: Any, stretch: Any, answers: np.ndarray) -> tupl
     kmers, known = _bits_at(words, here, table.k), _bits_at(marks, here, table.k) == 0
     answers[: len(here)][~known] = NO_KMER
     return kmers, known & _is_of(kmers, stretch.part, stretch.parts)
+
+
+def _new_of(block: Any, k: int, stretch: Any, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The k-mers of a stretch's places, and which come first there and are of its part."""
+    here = np.arange(stretch.first, stretch.last) - block.first
+    kmers = _bits_at(np.asarray(block.words).view(np.ndarray), here, k)
+    is_new = np.asarray(answers).view(np.ndarray)[: len(here)] == NEW
+    return kmers, is_new & _is_of(kmers, stretch.part, stretch.parts)
 
 
 def _has_bit(table: Any, kmer: int) -> bool:
@@ -143,7 +176,7 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
     """Put a pretended CuPy and these kernels where the library looks for them."""
     from warpseed.compute import device_copies
     from warpseed.compute import gpu as device
-    from warpseed.tree_bitmap import gpu_flight, gpu_structures, gpu_table
+    from warpseed.tree_bitmap import gpu_counts, gpu_flight, gpu_listing, gpu_structures, gpu_table
 
     def from_device(value: Any, out: Any = None) -> Any:
         if out is None:
@@ -152,9 +185,9 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
         return out
 
     package, _ = install(monkeypatch, None, devices)
-    for module in (gpu_structures, gpu_table):
+    for module in (gpu_flight, gpu_listing, gpu_structures, gpu_table):
         monkeypatch.setattr(module, "launch", _Kernels().launch)
-    for module in (device_copies, gpu_flight):
+    for module in (device_copies, gpu_counts, gpu_flight):
         monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     return package

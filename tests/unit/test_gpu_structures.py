@@ -8,6 +8,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 import numpy as np
 from oracles.pretend_stream import play_table
+from warpseed.compute.bits import mixed
 from warpseed.tree_bitmap import gpu_memory, gpu_structures
 from warpseed.tree_bitmap.gpu_fast import PLACES_A_PART
 from warpseed.tree_bitmap.gpu_structures import DirectTable, HashTable, Kept, structure_for, table_bytes
@@ -50,6 +51,20 @@ def test_it_takes_what_is_said(monkeypatch: pytest.MonkeyPatch, kept: Kept, kmer
     if isinstance(structure, HashTable):
         assert arrays.pop().nbytes == 8
     assert sum(array.nbytes for array in arrays) == table_bytes(kept, kmers)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 8, 9])
+def test_no_part_has_more_than_its_most(k: int) -> None:
+    """Of all k-mers that there can be; also of very many parts."""
+    shares = _shares_of(np.arange(4**k, dtype=np.uint64))
+    for parts in (1, 2, 3, 7, 64, 1000):
+        counted = np.bincount(shares * parts >> 16, minlength=parts)
+        assert len(counted) == parts and counted.max() <= gpu_structures.most_of_part(k, parts) <= 4**k
+
+
+def _shares_of(kmers: np.ndarray) -> np.ndarray:
+    """What deals k-mers out, int64[…], of 65,536."""
+    return (mixed.py_func(kmers) >> np.uint64(16) & np.uint64(0xFFFF)).astype(np.int64)
 
 
 def test_passes_never_take_more_than_the_whole() -> None:

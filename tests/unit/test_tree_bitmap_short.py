@@ -89,6 +89,9 @@ def test_each_place_is_what_it_is(
     assert turns_of(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
     counts = Counter(truth.codes_of_words(word for _, word in truth.words_at(codes, k)))
     assert {kmer: int(times) for kmer, times in enumerate(table.counts) if times} == counts
+    asked, found = np.array(sorted(counts, key=counts.__getitem__), np.uint64), np.zeros(len(counts), np.uint64)
+    started(kernels.look_up_short_counts, len(asked), table, asked, found)
+    assert found.tolist() == [counts[kmer] for kmer in asked.tolist()]
 
 
 def test_bits_are_set_of_what_comes_again() -> None:

@@ -221,6 +221,23 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
         assert counts[0] == counts[1]
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_how_often_kmers_have_come(parts: int) -> None:
+    """Each part knows it of its own."""
+    codes = [*streams()[0][1], *streams()[0][1][:30]]
+    places = len(codes) - 2
+    (block,) = blocks_of(codes, [])
+    kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 3))
+    asked, known = np.array(sorted(set(kmers)), np.uint64), 0
+    for part in range(parts):
+        table, counts = table_of(3, 92), np.full(len(asked), 77, np.uint64)
+        stretch = Stretch(0, places, part, parts)
+        launched(kernels.insert_kmers, places, table, block, stretch, np.full(places, truth.NEW, np.uint8))
+        launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
+        known += counts
+    assert known.tolist() == [kmers.count(kmer) for kmer in asked.tolist()]
+
+
 @pytest.mark.parametrize("filter_words", [1, 2, 40])
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_fixed_table_takes_nothing(filter_words: int, moved: bool) -> None:

@@ -85,7 +85,7 @@ class DeviceCounts(_Blocks):
 
     def counted(self) -> KmerCounts:
         """What has been counted; nothing is taken after it."""
-        return counted_on(self._devices, self._flight.kmers, self._threads, Stopwatch())
+        return counted_on(self._devices, self._flight.kmers, self._flight.listed, self._threads, Stopwatch())
 
 
 def find_answers(
@@ -105,7 +105,7 @@ def find_answers(
         the k-mers of its share of all hashes, and where memory is too little for that a part of it after the other
     threads : CPU threads that copy
     watch : takes the seconds of ``host_to_device``, ``kernel`` and ``device_to_host`` (see `Flight`), and where k-mers
-        are counted of ``order``
+        are counted of ``look_up`` (see `counted_on`)
 
     Raises
     ------
@@ -158,7 +158,7 @@ def count_kmers(
         with begun(number=number) as flight:
             flight.take(codes)
             flight.end()
-            return counted_on(devices, flight.kmers, threads, watch)
+            return counted_on(devices, flight.kmers, flight.listed, threads, watch)
 
     counted = [counted_in(number) for number in range(passes)]
     return counted[0] if passes == 1 else _joined(k, counted)

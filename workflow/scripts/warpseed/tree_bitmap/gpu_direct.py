@@ -25,6 +25,7 @@ __all__ = [
     "count_short_kmers",
     "insert_short_kmers",
     "insert_short_known",
+    "look_up_short_counts",
     "spread_slots",
 ]
 
@@ -122,6 +123,14 @@ def count_short_kmers(table, block, stretch):
     for cell in range(me, cells if is_shared else int64(0), threads):
         if held[cell]:
             cuda.atomic.add(table.counts, cell, uint64(held[cell]))
+
+
+@kernel
+def look_up_short_counts(table, kmers, counts):
+    """A thread a code of k-mers, uint64[n]: how often it has come, uint64[n]."""
+    i = cuda.grid(1)
+    if i < kmers.shape[0]:
+        counts[i] = table.counts[kmers[i]]
 
 
 @kernel

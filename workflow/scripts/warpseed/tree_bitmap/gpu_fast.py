@@ -34,6 +34,7 @@ __all__ = [
     "insert_known",
     "is_of_part",
     "kmer_in",
+    "look_up_counts",
     "look_up_kmers",
     "move_slots",
     "pack_codes",
@@ -308,6 +309,24 @@ def look_up_kmers(table, block, stretch, answers):
             answers[place - stretch.first] = NO_KMER
         elif is_of_part(kmer, stretch.part, stretch.parts) and _is_held(table, kmer):
             answers[place - stretch.first] = SEEN
+
+
+@kernel
+def look_up_counts(table, kmers, part, parts, counts):
+    """A thread a code of k-mers, uint64[n], all of which some part has: how often it has come.
+
+    counts : uint64[n], of k-mers of other parts 0
+    """
+    i = cuda.grid(1)
+    if i >= kmers.shape[0]:
+        return
+    kmer, count = kmers[i], uint64(0)
+    if is_of_part(kmer, part, parts):
+        slot = _first_slot(kmer, table.slots.shape[0])
+        while table.slots[slot, 0] != kmer:
+            slot = next_slot(slot, table.slots.shape[0])
+        count = table.counts[slot]
+    counts[i] = count
 
 
 @kernel

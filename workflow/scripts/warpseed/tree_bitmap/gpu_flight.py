@@ -10,22 +10,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from warpseed.compute.device_copies import from_device
-from warpseed.compute.gpu import cupy, kept_stream, on_device
+from warpseed.compute.gpu import cupy, kept_stream, launch, on_device
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.locked_memory import is_locked, pinned
 from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
+from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
+from warpseed.tree_bitmap.gpu_listing import Listed, Listing
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
-from warpseed.tree_bitmap.gpu_table import DeviceKmers
+from warpseed.tree_bitmap.gpu_table import DeviceKmers, share_of_places
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
 __all__ = ["Flight"]
@@ -34,6 +37,10 @@ _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
+_CACHE_LINE = 64
+"""Of the host. Two devices write faster to where one begins."""
+_BEFORE_SEARCHES = -1
+"""The priority of a stream whose kernels do not wait for those of a search that have not begun."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
 
@@ -55,15 +62,17 @@ class _Room:
     bases : of a block, which has no more places
     given : places whose answers it gives back, at most
     theirs : places whose answers another device may send
+    counting : whether k-mers that come first are listed
     """
 
-    def __init__(self, bases: int, given: int, theirs: int) -> None:
+    def __init__(self, bases: int, given: int, theirs: int, counting: bool) -> None:
         xp, self._given = cupy(), given
         self.codes, self.answers = xp.empty(bases, xp.uint8), xp.empty(bases, xp.uint8)
         self._theirs = xp.empty(theirs, xp.uint8)
+        self.listing = Listing(bases, given) if counting else None
         self.held = pinned(1, np.uint64)
         """k-mers that the device has when the block has been searched, if its structure tells"""
-        self.copies = xp.cuda.Stream(non_blocking=True)
+        self.copies = xp.cuda.Stream(non_blocking=True, priority=_BEFORE_SEARCHES)
         # What was there before may still be read on the other stream.
         self.copies.wait_event(xp.cuda.get_current_stream().record())
         self._landing: list[tuple[np.ndarray, np.ndarray]] = []
@@ -77,9 +86,11 @@ class _Room:
     def join(self, span: slice, other: _Room) -> None:
         """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
         theirs. On the stream of copies."""
-        mine, theirs = self.answers[span], self._theirs[: span.stop - span.start]
+        words = -(-(span.stop - span.start) // ANSWERS_A_WORD)
+        span = slice(span.start, span.start + ANSWERS_A_WORD * words)
+        mine, theirs = self.answers[span], self._theirs[: ANSWERS_A_WORD * words]
         from_device(other.answers[span], theirs)
-        cupy().maximum(mine, theirs, out=mine)
+        launch(join_answers, words, BLOCK, mine.view(np.uint64), theirs.view(np.uint64))
 
     def give(self, first: int, asked: _Asked) -> None:
         """Send answers, from the first of this block's on, to the host, on the stream of copies."""
@@ -88,7 +99,11 @@ class _Room:
             used = sum(len(came) for _, came in self._landing)
             to = self._through[used : used + count]
             self._landing.append((asked.answers, to))
-        self.answers[first : first + count].get(stream=self.copies, out=to, blocking=False)
+        border = min(count, -to.ctypes.data % _CACHE_LINE)
+        for part in (slice(0, border), slice(border, count)):
+            if part.start < part.stop:
+                there = self.answers[first + part.start : first + part.stop]
+                there.get(stream=self.copies, out=to[part], blocking=False)
 
     def land(self, copies: HostCopies, threads: int) -> None:
         """Begin to bring what came to where it belongs."""
@@ -167,8 +182,11 @@ class _Block:
     """What a block takes on each device."""
 
     rooms: list[_Room]
+    first: int = 0
     places: int = 0
-    """that are searched with it"""
+    """the places that are searched with it, and the first of these"""
+    searched: list[Any] = field(default_factory=list)
+    """what comes when each device has done so, until its answers are on their way"""
 
 
 class Flight:
@@ -178,6 +196,7 @@ class Flight:
     Attributes
     ----------
     kmers : what each device has of the k-mers
+    listed : where k-mers are counted, those that came first in the share of each block that a device gives back
     answered : places of the stream, from its begin on, whose answers have come
 
     Parameters
@@ -212,10 +231,18 @@ class Flight:
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._shares_places = not need.kept.grows
+        self._counts = need.kept.counting
         most = need.block_bases
         self._most = most if length is None else min(most, _whole_words(max(1, length)))
         """bases of a block"""
+        first = min(self._most, max(_whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        fits_first = length is not None and length <= first
+        # (before the tables, so that the first bases come while these are cleared)
+        self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
+        self._free, self._flying = deque(self._blocks), deque[_Block]()
         parts = need.parts(len(devices), passes)
+        self._pass = number, passes
+        self.listed: list[list[Listed]] = [[] for _ in devices]
         self.kmers: list[DeviceKmers] = []
         for here, device in enumerate(devices):
             with _there(device):
@@ -224,12 +251,9 @@ class Flight:
         with on_device(devices[0]):
             self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].size = first = min(self._most, max(_whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        self._lanes[0].size = first
         self._full: _Lane | None = None
         """what goes next"""
-        fits_first = length is not None and length <= first
-        self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
-        self._free, self._flying = deque(self._blocks), deque[_Block]()
         self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""
         self._asked: deque[_Asked] = deque()
@@ -238,12 +262,12 @@ class Flight:
         self.answered = 0
 
     def _block(self) -> _Block:
-        given = -(-self._most // len(self._devices))
+        given = gpu_memory.given_of(self._most, len(self._devices))
         theirs = gpu_memory.theirs_of(self._most, len(self._devices), shares_places=self._shares_places)
         rooms = []
         for device in self._devices:
             with _there(device):
-                rooms.append(_Room(self._most, given, theirs))
+                rooms.append(_Room(self._most, given, theirs, self._counts))
         return _Block(rooms)
 
     def __enter__(self) -> Self:
@@ -283,12 +307,15 @@ class Flight:
                     lane.filled()
 
     def end(self) -> None:
-        """All answers are there then: those of the last places, where no k-mer fits, too."""
+        """All answers are there then: those of the last places, where no k-mer fits, too; and what is `listed`."""
         with on_device(self._devices[0]):
             for _ in range(2):
                 self._pass_on()
             while self._flying:
                 self._land()
+        for device in self._devices if self._counts else ():
+            with _there(device) as searching:
+                searching.synchronize()
         for answers, _ in self._asked:
             answers[...] = NO_KMER
         self._asked.clear()
@@ -315,15 +342,19 @@ class Flight:
     def _launch(self, lane: _Lane) -> None:
         """Send a block on its way."""
         block = self._free.popleft()
-        self._flying.append(block)
         with self._watch.stage("host_to_device"):
             lane.filled()
             self._total += lane.bases
             codes = lane.words()
             lane.came = self._bring(codes, block)
-        searched = self._search(block, len(codes))
-        if self._asked:
-            self._give(block, searched)
+        # What one device brings another comes in the order of the asking: this block waits for no search, the answers
+        # of the one before do, where devices join them.
+        if self._flying:
+            self._give(self._flying[-1])
+        self._flying.append(block)
+        block.searched = self._search(block, len(codes))
+        if self._shares_places or len(self._devices) == 1:
+            self._give(block)
         if not self._free:
             self._land()
 
@@ -351,21 +382,29 @@ class Flight:
         searched, of = [], len(block.rooms) if self._shares_places else 1
         for number, (kmers, room) in enumerate(zip(self.kmers, block.rooms, strict=True)):
             with _there(self._devices[number]) as searching:
-                kmers.append(room.codes[:size])
+                kmers.append(room.codes[:size], None if room.listing is None else room.listing.block)
+                if room.listing is not None:
+                    room.listing.block = kmers.block
+                block.first = kmers.searched
                 block.places = kmers.search(room.answers, self._total, number % of, of)
                 kmers.structure.tell(room.held)
                 searched.append(searching.record())
                 room.copies.wait_event(searched[number])
         return searched
 
-    def _give(self, block: _Block, searched: Sequence[Any]) -> None:
-        """Send the answers of a block to those who asked for them: each device has its share of places."""
-        for number, room in enumerate(block.rooms):
-            share = equal_share(block.places, number, len(block.rooms))
+    def _give(self, block: _Block) -> None:
+        """Send the answers of a block, once, to those who asked for them: each device has its share of places."""
+        searched, block.searched = block.searched, []
+        is_wanted = searched and (self._asked or self._counts)
+        for number, room in enumerate(block.rooms if is_wanted else ()):
+            share = share_of_places(block.places, number, len(block.rooms))
             with _there(self._devices[number]), room.copies:
                 for other in () if self._shares_places else self._others(number):
                     room.copies.wait_event(searched[other])
                     room.join(share, block.rooms[other])
+                if room.listing is not None:
+                    stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
+                    room.listing.count(self.kmers[number].k, stretch, room.answers[share])
                 self._hand_out(room, share)
 
     def _hand_out(self, room: _Room, share: slice) -> None:
@@ -382,9 +421,11 @@ class Flight:
     def _land(self) -> None:
         """Wait for what was sent first."""
         block = self._flying[0]
+        self._give(block)
         with self._watch.stage("kernel"):
             for room in block.rooms:
                 room.copies.synchronize()
+            self._list(block)
         with self._watch.stage("device_to_host"):
             for room in block.rooms:
                 room.land(self._copying, self._threads)
@@ -394,6 +435,13 @@ class Flight:
         for kmers, room in zip(self.kmers, block.rooms, strict=True):
             kmers.structure.told(int(room.held[0]) + since)
         self.answered += block.places
+
+    def _list(self, block: _Block) -> None:
+        """List the k-mers that come first in a block, where they are counted, before its memory takes another."""
+        for device, room, listed in zip(self._devices, block.rooms, self.listed, strict=True):
+            if room.listing is not None:
+                with _there(device):
+                    listed.append(room.listing.listed())
 
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""

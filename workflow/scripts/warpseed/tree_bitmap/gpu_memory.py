@@ -8,18 +8,29 @@ from typing import NamedTuple
 
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD
+from warpseed.tree_bitmap.gpu_structures import Kept, most_of_part, table_bytes
 
-__all__ = ["BLOCK_BASES", "IN_FLIGHT", "Need", "block_bytes", "has_room", "passes_for", "plan_of", "theirs_of"]
+__all__ = [
+    "BLOCK_BASES",
+    "IN_FLIGHT",
+    "Need",
+    "block_bytes",
+    "given_of",
+    "has_room",
+    "passes_for",
+    "plan_of",
+    "theirs_of",
+]
 
 BLOCK_BASES = 1 << 25
 """Bases that go to the devices together, some milliseconds of the work of one."""
 IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
-_ORDERED_BYTES = 53
-"""Of each k-mer that was counted, for what comes of it: its number, code, turn and count, and what sorting takes."""
-_SHARED_BYTES = 7
-"""More of that where several devices share what they have counted."""
+_LISTED_BYTES = 16
+"""Of each k-mer of a device's share of those that were counted: its code and place."""
+_COUNT_BYTES = 8
+"""Of each k-mer that was counted, on each device, of which one knows how often it has come."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
 _MOST_FACTOR = 2
@@ -62,15 +73,18 @@ class Need(NamedTuple):
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
         kmers = self.kmers_of(self.parts(devices, passes))
-        ordered = (_ORDERED_BYTES + (_SHARED_BYTES if devices > 1 else 0)) * kmers if self.kept.counting else 0
+        listed = (_LISTED_BYTES + devices * _COUNT_BYTES) * kmers if self.kept.counting else 0
         theirs = theirs_of(self.block_bases, devices, shares_places=not self.kept.grows)
-        return block_bytes(self.block_bases, theirs) + table_bytes(self.kept, kmers) + ordered
+        blocks = block_bytes(self.block_bases, theirs, counting=self.kept.counting)
+        return blocks + table_bytes(self.kept, kmers) + listed
 
     def kmers_of(self, parts: int) -> int:
-        """K-mers that a part's table has room for: its own, and those of a block, which may all be its."""
+        """K-mers that a part's table has room for: its own, and those of a block, which may all be its; no more than
+        it can have."""
         if parts == 1:
             return self.kmers
-        return min(self.kmers, int(_UNEVEN * self.kmers / parts) + self.block_bases)
+        room = int(_UNEVEN * self.kmers / parts) + self.block_bases
+        return min(self.kmers, room, most_of_part(self.kept.k, parts))
 
     def least(self, devices: int = 1) -> int:
         """Bytes that a search takes on each device at least, in however many passes."""
@@ -79,12 +93,18 @@ class Need(NamedTuple):
 
 def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
     """Answers that a device may have room for that another sends, of a block of so many bases."""
-    return 0 if shares_places or devices == 1 else -(-bases // devices)
+    return 0 if shares_places or devices == 1 else given_of(bases, devices)
 
 
-def block_bytes(bases: int, theirs: int) -> int:
-    """Bytes of the blocks on their way: of each base its code and its answer, of one of them packed with marks."""
-    return IN_FLIGHT * (2 * bases + theirs) + bases // 2
+def given_of(bases: int, devices: int) -> int:
+    """Answers that a device gives, of a block of so many bases, at most: whole words."""
+    return ANSWERS_A_WORD * -(-bases // (ANSWERS_A_WORD * devices))
+
+
+def block_bytes(bases: int, theirs: int, *, counting: bool = False) -> int:
+    """Bytes of the blocks on their way: of each base its code and its answer; packed with marks of one of them, or,
+    where k-mers are counted, of all."""
+    return IN_FLIGHT * (2 * bases + theirs) + (IN_FLIGHT if counting else 1) * bases // 2
 
 
 def _room(device: int, wanted: int) -> int:

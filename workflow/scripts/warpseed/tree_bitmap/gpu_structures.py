@@ -18,6 +18,7 @@ from warpseed.tree_bitmap.gpu_direct import (
     count_short_kmers,
     insert_short_kmers,
     insert_short_known,
+    look_up_short_counts,
     spread_slots,
 )
 from warpseed.tree_bitmap.gpu_fast import (
@@ -30,12 +31,22 @@ from warpseed.tree_bitmap.gpu_fast import (
     insert_kmers,
     insert_kmers_of_part,
     insert_known,
+    look_up_counts,
     look_up_kmers,
     move_slots,
 )
 from warpseed.tree_bitmap.slots import EMPTY
 
-__all__ = ["DirectTable", "HashTable", "Kept", "Structure", "slots_for", "structure_for", "table_bytes"]
+__all__ = [
+    "DirectTable",
+    "HashTable",
+    "Kept",
+    "Structure",
+    "most_of_part",
+    "slots_for",
+    "structure_for",
+    "table_bytes",
+]
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
 _FILTER_BITS = 16
@@ -78,11 +89,18 @@ class Structure(Protocol):
     def told(self, kmers: int) -> None:
         """Know that there are so many, at most."""
 
-    def held(self) -> tuple[Any, Any, Any]:
-        """Of each k-mer, in any order: its code, its turn and, where it is asked for, its count, uint64[d] each."""
+    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """Of each of some k-mers, uint64[n] on the device, that have come: how often, uint64[n]; of those of other
+        parts 0."""
 
     def arrays(self) -> dict[str, Any]:
         """What it consists of, on the device, by name."""
+
+
+def most_of_part(k: int, parts: int) -> int:
+    """K-mers that one of so many parts has of all that there can be, at most: its share, and sixteen of the standard
+    deviations that a share would have which is drawn."""
+    return 4**k if parts == 1 else min(4**k, 4**k // parts + 8 * 2**k)
 
 
 def slots_for(kmers: int) -> int:
@@ -122,14 +140,14 @@ def table_bytes(kept: Kept, kmers: int) -> int:
     return _direct_bytes(kept) if _is_direct(kept, slots) else _hashed_bytes(kept, slots)
 
 
-def structure_for(kept: Kept, kmers: int) -> Structure:
-    """An empty structure on the current device, with room for so many k-mers."""
-    return _structure(kept, slots_for(kmers))
+def structure_for(kept: Kept, kmers: int, parts: int = 1) -> Structure:
+    """An empty structure on the current device, with room for so many k-mers, which are of one of so many parts."""
+    return _structure(kept, slots_for(kmers), most_of_part(kept.k, parts))
 
 
-def _structure(kept: Kept, slots: int) -> HashTable | DirectTable:
-    """A hash table of so many slots, or the direct-addressed one that serves in its stead."""
-    return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots)
+def _structure(kept: Kept, slots: int, most: int) -> HashTable | DirectTable:
+    """A hash table of so many slots, for `most` k-mers at most, or the direct-addressed one that serves instead."""
+    return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots, most)
 
 
 def _empty_words(shape: tuple[int, ...]) -> Any:
@@ -142,27 +160,29 @@ def _empty_words(shape: tuple[int, ...]) -> Any:
 class HashTable:
     """A slot for each k-mer that there is, and some more."""
 
-    def __init__(self, kept: Kept, slots: int) -> None:
+    def __init__(self, kept: Kept, slots: int, most: int) -> None:
         xp = cupy()
         empty = _empty_words((slots, 2))
         counts = xp.zeros(slots if kept.counting else 0, np.uint64)
         filter_words = xp.zeros(0 if kept.grows else _filter_words(slots), np.uint32)
         self.table = KmerTable(empty, counts, filter_words, xp.zeros(1, np.uint64), kept.k)
         self._kept = kept
+        self._most = most
+        """k-mers that may ever come"""
         self._most_used = 0
         """slots that may be used, at most"""
 
     def with_room(self, kmers: int) -> Structure:
         """As `Structure.with_room`."""
-        there, most = len(self.table.slots), 4**self._kept.k
+        there = len(self.table.slots)
         self._most_used += kmers
-        if min(self._most_used, most) <= int(_MOST_LOAD * there):
+        if min(self._most_used, self._most) <= int(_MOST_LOAD * there):
             return self
         self._most_used = int(self.table.used[0]) + kmers
-        wanted = min(self._most_used, most)
+        wanted = min(self._most_used, self._most)
         if wanted <= int(_LOAD * there):
             return self
-        larger = _structure(self._kept, max(slots_for(wanted), 2 * there))
+        larger = _structure(self._kept, max(slots_for(wanted), 2 * there), self._most)
         if isinstance(larger, HashTable):
             larger.table = larger.table._replace(used=self.table.used)
             larger._most_used = self._most_used
@@ -197,12 +217,9 @@ class HashTable:
         if self._kept.grows:
             self._most_used = min(self._most_used, kmers)
 
-    def held(self) -> tuple[Any, Any, Any]:
-        """As `Structure.held`."""
-        xp = cupy()
-        slots, counts = self.table.slots, self.table.counts
-        taken = xp.flatnonzero(slots[:, 0] != EMPTY)
-        return slots[taken, 0], slots[taken, 1], counts[taken] if len(counts) else counts
+    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """As `Structure.look_up`."""
+        launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, part, parts, counts)
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
@@ -240,12 +257,9 @@ class DirectTable:
     def told(self, kmers: int) -> None:
         """As `Structure.told`."""
 
-    def held(self) -> tuple[Any, Any, Any]:
-        """As `Structure.held`."""
-        xp = cupy()
-        turns, counts = self.table.turns, self.table.counts
-        taken = xp.flatnonzero(turns != EMPTY)
-        return taken.view(np.uint64), turns[taken], counts[taken] if len(counts) else counts
+    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """As `Structure.look_up`; of other parts none were counted."""
+        launch(look_up_short_counts, len(kmers), BLOCK, self.table, kmers, counts)
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import argsort, cupy, fill_bytes, launch
+from warpseed.compute.gpu import cupy, fill_bytes, launch
 from warpseed.compute.ranges import equal_share
 from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD
 from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers", "order_of"]
+__all__ = ["DeviceKmers", "room_for_packed", "share_of_places"]
 
 _BLOCK = 256
 _AT_ONCE = 1 << 20
@@ -21,10 +22,16 @@ _AT_ONCE = 1 << 20
 _NONE = np.empty(0, np.uint64)
 
 
-def order_of(turns: Any, most: int) -> Any:
-    """The order of turns, uint64[n] on the device, none above `most`, as a stream of so many bases has them: half of
-    their bits are sorted where that does."""
-    return argsort(turns.astype(np.uint32) if most < 1 << 32 else turns)
+def share_of_places(places: int, number: int, of: int) -> slice:
+    """One of so many equal shares of a block's places, which begins with a word of answers."""
+    words = equal_share(-(-places // ANSWERS_A_WORD), number, of)
+    return slice(ANSWERS_A_WORD * words.start, min(ANSWERS_A_WORD * words.stop, places))
+
+
+def room_for_packed(bases: int) -> PackedBlock:
+    """Room on the current device for a block of so many bases, a word before them and one behind."""
+    words = bases // BASES_A_WORD + 2
+    return PackedBlock(cupy().zeros(words, np.uint64), cupy().zeros(words, np.uint64), -BASES_A_WORD)
 
 
 class DeviceKmers:
@@ -41,6 +48,8 @@ class DeviceKmers:
     ----------
     k : bases of a k-mer
     bases : of the stream, that have come
+    searched : places whose k-mers are in the structure, or in another part
+    block : PackedBlock, the bases that came last, behind a word with the last ones before
     """
 
     def __init__(self, kept: Kept, kmers: int, known: np.ndarray = _NONE, part: int = 0, parts: int = 1) -> None:
@@ -48,32 +57,29 @@ class DeviceKmers:
         self._grows = kept.grows
         self._part, self._parts = part, parts
         self.bases = 0
-        self._searched = 0
-        """places whose k-mers are in the structure, or in another part"""
-        xp = cupy()
-        self.structure = structure_for(kept, min(kmers, 4**kept.k))
-        # A word before the block has the last bases of the one before.
-        self._block = PackedBlock(xp.zeros(2, np.uint64), xp.zeros(2, np.uint64), -BASES_A_WORD)
+        self.searched = 0
+        self.structure = structure_for(kept, min(kmers, 4**kept.k), parts)
+        self.block = room_for_packed(0)
         self._words = 0
         """words of the block"""
         for begin in range(0, len(known), _AT_ONCE):
-            some = xp.asarray(known[begin : begin + _AT_ONCE])
+            some = cupy().asarray(known[begin : begin + _AT_ONCE])
             self.structure = self.structure.with_room(len(some))
             self.structure.add_known(some, part, parts)
 
-    def append(self, codes: Any) -> None:
-        """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched."""
-        xp, words = cupy(), len(codes) // BASES_A_WORD
-        assert self._searched > self.bases - self.k
-        old, first = self._block, self.bases - BASES_A_WORD
-        if words + 2 > len(old.words):
-            self._block = PackedBlock(xp.zeros(words + 2, np.uint64), xp.zeros(words + 2, np.uint64), first)
-        else:
-            self._block = old._replace(first=first)
-        for array, before in zip(self._block[:2], old[:2], strict=True):
-            array[:1] = before[self._words : self._words + 1]
-        self._words = words
-        launch(pack_codes, words, _BLOCK, codes.view(np.uint64), 1, self._block.words, self._block.marks)
+    def append(self, codes: Any, packed: PackedBlock | None = None) -> None:
+        """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched.
+
+        packed : takes them, packed; without it they take the place of those before
+        """
+        words, before = len(codes) // BASES_A_WORD, self.block
+        assert self.searched > self.bases - self.k
+        if packed is None:
+            packed = before if words + 2 <= len(before.words) else room_for_packed(len(codes))
+        for array, old in zip(packed[:2], before[:2], strict=True):
+            array[:1] = old[self._words : self._words + 1]
+        launch(pack_codes, words, _BLOCK, codes.view(np.uint64), 1, packed.words, packed.marks)
+        self.block, self._words = packed._replace(first=self.bases - BASES_A_WORD), words
         self.bases += words * BASES_A_WORD
 
     def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
@@ -90,21 +96,20 @@ class DeviceKmers:
         """
         assert of == 1 or not self._grows
         whole = self.bases - self.k + 1
-        first, last = self._searched, max(self._searched, whole if last is None else min(whole, last))
+        first, last = self.searched, max(self.searched, whole if last is None else min(whole, last))
         if self._grows:
             self.structure = self.structure.with_room(last - first)
-        places = equal_share(last - first, number, of)
+        places = share_of_places(last - first, number, of)
         mine = answers[places]
         fill_bytes(mine, int(NEW))
         stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)
-        self.structure.insert(self._block, stretch, mine)
-        self._searched = last
+        self.structure.insert(self.block, stretch, mine)
+        self.searched = last
         return last - first
 
-    def counted(self) -> tuple[Any, Any, Any]:
-        """Of all k-mers of the structure their codes, turns and counts, uint64[d] each on the device, by their turns;
-        the structure is given up."""
-        codes, turns, counts = self.structure.held()
-        del self.structure  # sorting wants its memory
-        order = order_of(turns, self.bases)
-        return codes[order], turns[order], counts[order]
+    def counts_of(self, kmers: Any) -> Any:
+        """How often each of some k-mers of the stream, uint64[n] on the device, has come: uint64[n] there; of those of
+        other parts 0."""
+        counts = cupy().empty(len(kmers), np.uint64)
+        self.structure.look_up(kmers, self._part, self._parts, counts)
+        return counts

@@ -1,0 +1,80 @@
+"""The kernels that join what places are, and list the k-mers that come first, run as they are written."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles import tree_bitmap as truth
+from oracles.lockstep import run_kernel
+from test_tree_bitmap_table import blocks_of
+from warpseed.compute import warp
+from warpseed.compute.bits import mixed
+from warpseed.tree_bitmap import gpu_answers as kernels
+from warpseed.tree_bitmap import gpu_fast
+from warpseed.tree_bitmap.gpu_fast import Stretch
+
+BLOCK = 64
+"""Two warps."""
+
+
+def launched(kernel: Any, threads: int, *arguments: Any) -> None:
+    functions = kernels._new_at, gpu_fast.kmer_in, warp.lanes_before
+    run_kernel((kernels, gpu_fast, warp), functions, (kernel, threads, BLOCK), *arguments)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_joined_answers(parts: int) -> None:
+    """All ways in which the places of words can be what they are for several parts."""
+    draw = random.Random(parts)
+    answers = np.full((parts, 80), truth.NEW, np.uint8)
+    expected = []
+    for place in range(80):
+        kind = draw.choice([truth.NO_KMER, truth.NEW, truth.SEEN])
+        expected.append(kind)
+        if kind == truth.NO_KMER:
+            answers[:, place] = kind
+        answers[draw.randrange(parts), place] = kind
+    words = answers.view(np.uint64)
+    for theirs in words[1:]:
+        launched(kernels.join_answers, 10, words[0], theirs)
+    assert answers[0].tolist() == expected
+    words[0] = 0
+    launched(kernels.join_answers, 9, words[0, :9], words[1, :9])
+    assert not answers[0, 72:].any()
+
+
+@pytest.mark.parametrize("tile", [32, 96])
+@pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 32), (3, 99), (5, 101), (0, 150), (40, 230), (7, 7)])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("k", [4, 31])
+def test_listed_kmers(monkeypatch: pytest.MonkeyPatch, tile: int, first: int, last: int, parts: int, k: int) -> None:
+    """Those of a part that come first, in the order of their places; what is behind the stretch is not looked at."""
+    monkeypatch.setattr(kernels, "TILE", tile)
+    draw = random.Random(last)
+    codes = [draw.randrange(4) for _ in range(270)]
+    (block,) = blocks_of(codes, [])
+    words = dict(truth.words_at(codes, k))
+    answers = np.array(draw.choices([truth.NO_KMER, truth.NEW, truth.SEEN], [1, 3, 2], k=last - first + 9), np.uint8)
+    numbers = np.array([truth.codes_of_words([words[place]])[0] for place in range(last)], np.uint64)
+    shares = (mixed.py_func(numbers.copy()) >> np.uint64(16) & np.uint64(0xFFFF)).astype(np.int64) * parts >> 16
+    for part in range(min(parts, 3)):
+        stretch = Stretch(first, last, part, parts)
+        wanted = [
+            place for place in range(first, last) if answers[place - first] == truth.NEW and shares[place] == part
+        ]
+        tiles = -(-(last - first) // tile)
+        ends = np.full(tiles, -1)
+        launched(kernels.count_new, 32 * tiles, block, k, stretch, answers, ends)
+        assert ends.tolist() == [
+            sum(begin <= place - first < begin + tile for place in wanted) for begin in range(0, last - first, tile)
+        ]
+        np.cumsum(ends, out=ends)
+        kmers, places = np.zeros(len(wanted), np.uint64), np.zeros(len(wanted), np.int64)
+        launched(kernels.list_new, 32 * tiles, block, k, stretch, answers, ends, kmers, places)
+        assert places.tolist() == wanted and kmers.tolist() == numbers[wanted].tolist()
