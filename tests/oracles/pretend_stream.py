@@ -47,11 +47,10 @@ class _Kernels:
             kmer = int(kmers[i])
             if kmer in slots:
                 answers[i] = SEEN
+                table.counts[slots[kmer] if len(table.counts) else slice(0)] += np.uint64(1)
             else:
                 slots[kmer] = next(free)
                 _take(table, slots[kmer], kmer, stretch.first + i + 1)
-            if len(table.counts):
-                table.counts[slots[kmer]] += np.uint64(1)
 
     insert_kmers_of_part = insert_kmers
 
@@ -97,14 +96,15 @@ class _Kernels:
         for kmer, turn, count in zip(*old.slots.T.tolist(), old.counts.tolist() or [0] * len(old.slots), strict=True):
             if kmer != EMPTY:
                 table.turns[kmer] = turn
-                table.counts[kmer if len(table.counts) else slice(0)] = count
+                table.counts[kmer if len(table.counts) else slice(0)] = count + (turn != KNOWN)
 
     def look_up_counts(self, table, kmers, part, parts, counts) -> None:
         slots, _ = _slots_of(table)
         kmers = np.asarray(kmers).view(np.ndarray)
         mine = _is_of(kmers, part, parts)
         counts[...] = 0
-        counts[mine] = table.counts[[slots[kmer] for kmer in kmers[mine].tolist()]]
+        held = [slots[kmer] for kmer in kmers[mine].tolist()]
+        counts[mine] = table.counts[held] + (table.slots[held, 1] != KNOWN)
 
     def look_up_short_counts(self, table, kmers, counts) -> None:
         counts[...] = table.counts[kmers.astype(np.int64)]

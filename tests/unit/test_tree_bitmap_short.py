@@ -25,7 +25,8 @@ BLOCK = 8
 
 
 def started(kernel: Any, threads: int, *arguments: Any) -> None:
-    run_kernel((kernels, gpu_fast), (kernels._put, kernels.kmer_in), (kernel, threads, BLOCK), *arguments)
+    functions = kernels._put, kernels.kmer_in, kernels.times_of
+    run_kernel((kernels, gpu_fast), functions, (kernel, threads, BLOCK), *arguments)
 
 
 def short_table(k: int, grows: bool = True) -> ShortKmers:

@@ -14,7 +14,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.tree_bitmap.gpu_fast import KNOWN, is_of_part, kmer_in
+from warpseed.tree_bitmap.gpu_fast import KNOWN, is_of_part, kmer_in, times_of
 from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
@@ -142,4 +142,4 @@ def spread_slots(old, table):
     kmer = old.slots[i, 0]
     _put(table, kmer, old.slots[i, 1])
     if table.counts.shape[0]:
-        table.counts[kmer] = old.counts[i]
+        table.counts[kmer] = times_of(old, i)

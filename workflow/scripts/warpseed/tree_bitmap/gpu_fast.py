@@ -38,6 +38,7 @@ __all__ = [
     "look_up_kmers",
     "move_slots",
     "pack_codes",
+    "times_of",
 ]
 
 KNOWN = np.uint64(0)
@@ -64,7 +65,8 @@ class KmerTable(NamedTuple):
     slots: np.ndarray
     """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none"""
     counts: np.ndarray
-    """uint64[slots], how often each k-mer has come; uint64[0] where nobody asks"""
+    """uint64[slots], how often each k-mer has been seen, which costs nothing of one that comes once; uint64[0] where
+    nobody asks"""
     filter: np.ndarray
     """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
     bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
@@ -168,6 +170,12 @@ def _claim(table, kmer, turn):
 
 
 @scalar
+def times_of(table, slot):
+    """How often the k-mer of a slot has come, of a table that counts."""
+    return table.counts[slot] + uint64(table.slots[slot, 1] != KNOWN)
+
+
+@scalar
 def _filter_bits(table, kmer):
     """(word, bits): what a k-mer sets of the filter."""
     hashed = uint32(mixed(kmer) & uint64(0x7FFF))
@@ -229,8 +237,8 @@ def _insert(table, kmer, turn, first, answers):
     if before != EMPTY:
         # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
         answers[int64(max(turn, before)) - int64(1) - int64(first)] = SEEN
-    if table.counts.shape[0]:
-        cuda.atomic.add(table.counts, slot, uint64(1))
+        if table.counts.shape[0]:
+            cuda.atomic.add(table.counts, slot, uint64(1))
     return before == EMPTY
 
 
@@ -325,7 +333,7 @@ def look_up_counts(table, kmers, part, parts, counts):
         slot = _first_slot(kmer, table.slots.shape[0])
         while table.slots[slot, 0] != kmer:
             slot = next_slot(slot, table.slots.shape[0])
-        count = table.counts[slot]
+        count = times_of(table, slot)
     counts[i] = count
 
 

@@ -1,8 +1,9 @@
 """The way of a stream through GPUs: blocks of bases go to what knows k-mers there, what their places are comes back.
 
 A block is copied to the devices while the one before it is searched and the answers of the one before that come back.
-Of several devices each brings a piece of the block, which the others take from it, and gives back what the places of
-its share are. One thread launches all of it; devices wait for each other by events.
+Of several devices each gives back what the places of its share are. It brings the bases of these; or, where each looks
+at all places, a piece of the block, which the others take from it. One thread launches all of it; devices wait for
+each other by events.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
 from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
+from warpseed.tree_bitmap.gpu_lanes import Lane, whole_words
 from warpseed.tree_bitmap.gpu_listing import Listed, Listing
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
 from warpseed.tree_bitmap.gpu_table import DeviceKmers, share_of_places
-from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
+from warpseed.tree_bitmap.stream import NO_KMER
 
 __all__ = ["Flight"]
 
@@ -111,72 +113,6 @@ class _Room:
             copies.begin(*self._landing.pop(), threads)
 
 
-class _Lane:
-    """Bases of a block on the host, in memory that devices copy from at full speed."""
-
-    def __init__(self, bases: int) -> None:
-        self._most = bases
-        self.size = bases
-        """bases that make it full"""
-        self.bases = 0
-        self.came: list[Any] = []
-        """what comes when devices have taken them"""
-        self._filling = HostCopies()
-        self._borrowed: np.ndarray | None = None
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """Memory of its own."""
-        return pinned(self._most, np.uint8)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it takes no more."""
-        return self.bases == self.size
-
-    @property
-    def borrows(self) -> bool:
-        """Whether its bases lie in the caller's memory."""
-        return self._borrowed is not None
-
-    def may_borrow(self, codes: np.ndarray) -> bool:
-        """Whether so many bases can make it full where they lie."""
-        return not self.bases and len(codes) >= self.size
-
-    def borrow(self, codes: np.ndarray) -> np.ndarray:
-        """Take bases that lie in locked memory, and stay there until they have been `taken`; returns the others."""
-        self._borrowed, self.bases = codes[: self.size], self.size
-        return codes[self.size :]
-
-    def taken(self) -> None:
-        """Wait until devices have taken what was launched."""
-        while self.came:
-            self.came.pop().synchronize()
-        if not self.bases:
-            self._borrowed = None
-
-    def fill(self, codes: np.ndarray, threads: int) -> np.ndarray:
-        """Take bases while there is room, which may be on their way still; returns the others."""
-        self.taken()
-        taken = codes[: self.size - self.bases]
-        self._filling.begin(self.codes[self.bases : self.bases + len(taken)], taken, threads)
-        self.bases += len(taken)
-        return codes[len(taken) :]
-
-    def filled(self) -> None:
-        """Wait for all that was taken."""
-        self._filling.wait()
-
-    def words(self) -> np.ndarray:
-        """The bases that were taken, in whole words; there are none then."""
-        taken, self.bases = self.bases, 0
-        if self._borrowed is not None:
-            return self._borrowed
-        size = _whole_words(taken)
-        self.codes[taken:size] = NO_BASE
-        return self.codes[:size]
-
-
 @dataclass
 class _Block:
     """What a block takes on each device."""
@@ -233,9 +169,9 @@ class Flight:
         self._shares_places = not need.kept.grows
         self._counts = need.kept.counting
         most = need.block_bases
-        self._most = most if length is None else min(most, _whole_words(max(1, length)))
+        self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
-        first = min(self._most, max(_whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        first = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
         fits_first = length is not None and length <= first
         # (before the tables, so that the first bases come while these are cleared)
         self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
@@ -249,10 +185,10 @@ class Flight:
                 part = need.part(len(devices), number, here)
                 self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
         with on_device(devices[0]):
-            self._lanes = deque(_Lane(self._most) for _ in range(_LANES))
+            self._lanes = deque(Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
         self._lanes[0].size = first
-        self._full: _Lane | None = None
+        self._full: Lane | None = None
         """what goes next"""
         self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""
@@ -339,7 +275,7 @@ class Flight:
                 if lane.borrows:
                     lane.taken()
 
-    def _launch(self, lane: _Lane) -> None:
+    def _launch(self, lane: Lane) -> None:
         """Send a block on its way."""
         block = self._free.popleft()
         with self._watch.stage("host_to_device"):
@@ -359,30 +295,38 @@ class Flight:
             self._land()
 
     def _bring(self, codes: np.ndarray, block: _Block) -> list[Any]:
-        """Bring a block to all devices, of which each takes a piece from the host, and the others from there; returns
-        what comes when each has its piece."""
-        rooms, words, came = block.rooms, len(codes) // BASES_A_WORD, []
-        shares = [equal_share(words, number, len(rooms)) for number in range(len(rooms))]
-        pieces = [slice(BASES_A_WORD * share.start, BASES_A_WORD * share.stop) for share in shares]
-        for device, room, piece in zip(self._devices, rooms, pieces, strict=True):
+        """Bring a block to all devices; returns what comes when each has what it takes from the host."""
+        words, came = len(codes) // BASES_A_WORD, []
+        spans = [self._from_host(number, words) for number in range(len(block.rooms))]
+        for device, room, of_it in zip(self._devices, block.rooms, spans, strict=True):
             with _there(device):
-                room.codes[piece].set(codes[piece], stream=room.copies)
+                for bases in map(_bases_of, of_it):
+                    room.codes[bases].set(codes[bases], stream=room.copies)
                 came.append(room.copies.record())
-        for number, room in enumerate(rooms):
+        for number, room in enumerate(block.rooms):
             with _there(self._devices[number]) as searching:
                 with room.copies:
-                    for other in self._others(number):
+                    for other in () if self._shares_places else self._others(number):
                         room.copies.wait_event(came[other])
-                        from_device(rooms[other].codes[pieces[other]], room.codes[pieces[other]])
+                        for bases in map(_bases_of, spans[other]):
+                            from_device(block.rooms[other].codes[bases], room.codes[bases])
                 searching.wait_event(room.copies.record())
         return came
+
+    def _from_host(self, number: int, words: int) -> list[slice]:
+        """Which of a block's words a device takes from the host: those that its share of the places needs, or an equal
+        share, and the others from the other devices."""
+        if self._shares_places:
+            return self.kmers[number].words_of(words, self._total, number, len(self._devices))
+        return [equal_share(words, number, len(self._devices))]
 
     def _search(self, block: _Block, size: int) -> list[Any]:
         """Search a block on each device; returns what comes when each has done so."""
         searched, of = [], len(block.rooms) if self._shares_places else 1
         for number, (kmers, room) in enumerate(zip(self.kmers, block.rooms, strict=True)):
             with _there(self._devices[number]) as searching:
-                kmers.append(room.codes[:size], None if room.listing is None else room.listing.block)
+                spans = self._from_host(number, size // BASES_A_WORD) if self._shares_places else None
+                kmers.append(room.codes[:size], None if room.listing is None else room.listing.block, spans)
                 if room.listing is not None:
                     room.listing.block = kmers.block
                 block.first = kmers.searched
@@ -448,8 +392,8 @@ class Flight:
         return [other for other in range(len(self._devices)) if other != number]
 
 
-def _whole_words(bases: int) -> int:
-    return -(-bases // BASES_A_WORD) * BASES_A_WORD
+def _bases_of(words: slice) -> slice:
+    return slice(BASES_A_WORD * words.start, BASES_A_WORD * words.stop)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,24 @@ class DeviceKmers:
             self.structure = self.structure.with_room(len(some))
             self.structure.add_known(some, part, parts)
 
-    def append(self, codes: Any, packed: PackedBlock | None = None) -> None:
+    def words_of(self, words: int, last: int, number: int, of: int) -> list[slice]:
+        """Which of the words that come next the search of a share of their places needs, and the one behind them: its
+        own, and the last one.
+
+        words : of them
+        last, number, of : as those of `search`
+        """
+        share = share_of_places(self._places(self.bases + words * BASES_A_WORD, last), number, of)
+        before = self.searched - self.bases
+        begin, end = before + share.start, before + share.stop + self.k - 1
+        own = slice(max(0, begin // BASES_A_WORD), min(words, -(-end // BASES_A_WORD)))
+        return [own, slice(words - 1, words)]
+
+    def append(self, codes: Any, packed: PackedBlock | None = None, spans: Sequence[slice] | None = None) -> None:
         """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched.
 
         packed : takes them, packed; without it they take the place of those before
+        spans : of their words, which alone have come; None for all
         """
         words, before = len(codes) // BASES_A_WORD, self.block
         assert self.searched > self.bases - self.k
@@ -78,9 +93,17 @@ class DeviceKmers:
             packed = before if words + 2 <= len(before.words) else room_for_packed(len(codes))
         for array, old in zip(packed[:2], before[:2], strict=True):
             array[:1] = old[self._words : self._words + 1]
-        launch(pack_codes, words, _BLOCK, codes.view(np.uint64), 1, packed.words, packed.marks)
+        eights = codes.view(np.uint64).reshape(words, -1)
+        for span in [slice(0, words)] if spans is None else spans:
+            some = eights[span]
+            launch(pack_codes, len(some), _BLOCK, some.reshape(-1), 1 + span.start, packed.words, packed.marks)
         self.block, self._words = packed._replace(first=self.bases - BASES_A_WORD), words
         self.bases += words * BASES_A_WORD
+
+    def _places(self, bases: int, last: int | None) -> int:
+        """Places that are searched next, of a stream of so many bases so far, before the place `last`."""
+        whole = bases - self.k + 1
+        return max(0, (whole if last is None else min(whole, last)) - self.searched)
 
     def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
@@ -95,17 +118,16 @@ class DeviceKmers:
         places, of all shares
         """
         assert of == 1 or not self._grows
-        whole = self.bases - self.k + 1
-        first, last = self.searched, max(self.searched, whole if last is None else min(whole, last))
+        first, count = self.searched, self._places(self.bases, last)
         if self._grows:
-            self.structure = self.structure.with_room(last - first)
-        places = share_of_places(last - first, number, of)
+            self.structure = self.structure.with_room(count)
+        places = share_of_places(count, number, of)
         mine = answers[places]
         fill_bytes(mine, int(NEW))
         stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)
         self.structure.insert(self.block, stretch, mine)
-        self.searched = last
-        return last - first
+        self.searched += count
+        return count
 
     def counts_of(self, kmers: Any) -> Any:
         """How often each of some k-mers of the stream, uint64[n] on the device, has come: uint64[n] there; of those of
