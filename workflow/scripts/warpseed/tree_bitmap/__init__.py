@@ -6,9 +6,10 @@ host's memory.
 
 Fast tier on the CPU: `cpu`, with sets in parts (`cpu_parts`), the loops of `cpu_fast`, steps of `fast` and `windows`;
 `cpu_counts` counts, and `cpu_edits` and `cpu_pieces` take edits. On a GPU: `gpu`, or `gpu_matches` where all stays
-there (`on_device`), fill a `gpu_table`; what comes from the host goes there, and back, by `gpu_flight`, and counts by
-`gpu_counts`. Its structure is chosen in `gpu_structures`, by memory (`gpu_memory`), and launches the kernels of
-`gpu_fast` or `gpu_direct`; `gpu_edits` has kernels and host code of its own. For both: `edits`, `slots`.
+there (`on_device`), fill a `gpu_table`; what comes from the host (`gpu_lanes`) goes there, and back, by `gpu_flight`;
+where k-mers are counted they are listed (`gpu_listing`), and come back by `gpu_counts`. The table's structure is chosen
+in `gpu_structures`, by memory (`gpu_memory`), and launches the kernels of `gpu_fast` or `gpu_direct`; `gpu_answers` has
+those for what places are, and `gpu_edits` its own. For both: `edits`, `slots`.
 
 Paper tier: `dynamic` grows a `trie`, `hybrid` (both by `growing`) or `sorted_kmers`, makes a `bitmap` of it, and
 matches with `cpu_paper`, or `gpu_dynamic` with the kernels of `gpu_paper`. `cpu_levenshtein` and `gpu_levenshtein`
