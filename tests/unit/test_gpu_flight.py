@@ -20,7 +20,7 @@ from warpseed.compute import host_copies
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
-from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import HashTable
@@ -273,6 +273,77 @@ def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes.clear(), rooms.clear()
     gpu.find_answers(stream()[:100], K, watch=Stopwatch())
     assert sizes == [128] and rooms == [128]
+
+
+@pytest.mark.parametrize("devices", [(0,), (1, 0, 2)])
+@pytest.mark.parametrize("grows", [True, False])
+def test_no_block_waits_for_the_answers_before_it(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], grows: bool
+) -> None:
+    """Which devices join behind what brings the next block; where there is nothing to join they go at once."""
+    done: list[tuple[str, int, int]] = []
+    blocks: list[int] = []
+
+    def note(name: str) -> Callable[..., None]:
+        def told(flight: Flight, block: Any, number: int, *_: Any) -> None:
+            if name == "_exchange" and not number:
+                blocks.append(id(block))
+            # (blocks are used again)
+            place = len(blocks) - 1 - blocks[::-1].index(id(block))
+            done.append((name, place, number))
+
+        return told
+
+    for name in ("_exchange", "_give"):
+        noted(monkeypatch, Flight, name, note(name))
+    gpu.find_answers(stream(), K, devices=devices, grows=grows, watch=Stopwatch())
+    last, numbers = len(blocks) - 1, range(len(devices))
+    assert last > 5
+    for place in range(last + 1):
+        for number in numbers:
+            given = done.index(("_give", place, number))
+            if grows and len(devices) > 1 and place < last:
+                assert done[given - 1] == ("_exchange", place + 1, number)
+            elif not grows or len(devices) == 1:
+                assert done[given - 1] == ("_exchange", place, number)
+    assert len(done) == 2 * len(blocks) * len(devices)
+
+
+def test_a_fixed_dictionary_takes_no_bases_from_other_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each brings those of its places, and the last word of all, behind which the next block begins."""
+    brought: dict[int, list[int]] = {}
+
+    def note(kmers: Any, codes: Any, packed: Any, spans: Any) -> None:
+        brought.setdefault(id(kmers), []).append(sum(span.stop - span.start for span in spans))
+
+    noted(monkeypatch, gpu_table.DeviceKmers, "append", note)
+    monkeypatch.setattr(gpu_flight, "from_device", None)
+    codes, known = stream(), known_kmers()
+    asked: dict[str, Any] = {"dictionary": known, "grows": False}
+    expected, _ = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
+    found, _ = gpu.find_answers(codes, K, devices=(0, 1, 2), watch=Stopwatch(), **asked)
+    assert found.tolist() == expected.tolist()
+    assert len(brought) == 3 and all(sum(words) < len(codes) // 32 // 2 for words in brought.values())
+
+
+def test_an_interrupt_while_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that was sent has come when it is told."""
+    waited: list[int] = []
+    steps: list[int] = []
+    take_step = gpu_counts.take_step
+
+    def interrupt(devices: Any, *given: Any) -> Any:
+        steps.append(len(devices))
+        if len(steps) == 2:
+            assert not waited
+            raise KeyboardInterrupt
+        return take_step(devices, *given)
+
+    monkeypatch.setattr(gpu_counts, "take_step", interrupt)
+    monkeypatch.setattr(gpu_counts, "wait_for_sent", lambda: waited.append(1))
+    with pytest.raises(KeyboardInterrupt):
+        gpu.count_kmers(stream(), K, devices=(0, 1, 2), watch=Stopwatch())
+    assert len(waited) == 3
 
 
 @pytest.mark.parametrize("grows", [True, False])

@@ -71,8 +71,6 @@ def counted_on(
                 send(each[column].view(np.uint64), out, span)
         with time_on_device(watch_here, "look_up"):
             known = [[kmers[number].counts_of(_here(each.kmers, own is mine)) for each in own] for own in listed]
-        with watch_here.stage("device_to_host", synchronise=synchronize):
-            wait_for_sent()
         return known
 
     def give(number: int, watch_here: Stopwatch) -> None:
@@ -84,8 +82,12 @@ def counted_on(
                 send(known, counts, span)
             wait_for_sent()
 
-    found = take_step(devices, look_up, watch)
-    take_step(devices, give, watch)
+    try:
+        found = take_step(devices, look_up, watch)
+        take_step(devices, give, watch)
+    except BaseException:
+        take_step(devices, lambda *_: wait_for_sent(), Stopwatch())  # (nothing goes to memory that is given up)
+        raise
     return KmerCounts(codes, places.view(np.int64), counts.view(np.int64))
 
 

@@ -121,8 +121,13 @@ class _Block:
     first: int = 0
     places: int = 0
     """the places that are searched with it, and the first of these"""
+    spans: list[list[slice]] = field(default_factory=list)
+    """which of its words each device takes from the host"""
+    came: list[Any] = field(default_factory=list)
     searched: list[Any] = field(default_factory=list)
-    """what comes when each device has done so, until its answers are on their way"""
+    """what comes when each device has taken them, and when it has searched the block"""
+    is_given: bool = False
+    """whether its answers are on their way"""
 
 
 class Flight:
@@ -167,6 +172,8 @@ class Flight:
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._shares_places = not need.kept.grows
+        self._joins = need.kept.grows and len(devices) > 1
+        """whether what places are is told by all devices together"""
         self._counts = need.kept.counting
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
@@ -277,79 +284,83 @@ class Flight:
 
     def _launch(self, lane: Lane) -> None:
         """Send a block on its way."""
-        block = self._free.popleft()
+        block, before = self._free.popleft(), self._flying[-1] if self._flying else None
         with self._watch.stage("host_to_device"):
             lane.filled()
             self._total += lane.bases
             codes = lane.words()
-            lane.came = self._bring(codes, block)
-        # What one device brings another comes in the order of the asking: this block waits for no search, the answers
-        # of the one before do, where devices join them.
-        if self._flying:
-            self._give(self._flying[-1])
+            lane.came = list(self._bring(codes, block))
         self._flying.append(block)
-        block.searched = self._search(block, len(codes))
-        if self._shares_places or len(self._devices) == 1:
-            self._give(block)
+        for number, device in enumerate(self._devices):
+            with _there(device) as searching:
+                self._exchange(block, number)
+                # What one device brings another comes in the order of the asking: this block waits for no search, the
+                # answers of the one before do, where devices join them.
+                if before is not None and not before.is_given:
+                    self._give(before, number)
+                self._search(block, number, len(codes), searching)
+                if not self._joins:
+                    self._give(block, number)
+        if before is not None:
+            before.is_given = True
+        block.is_given = not self._joins
         if not self._free:
             self._land()
 
     def _bring(self, codes: np.ndarray, block: _Block) -> list[Any]:
-        """Bring a block to all devices; returns what comes when each has what it takes from the host."""
-        words, came = len(codes) // BASES_A_WORD, []
-        spans = [self._from_host(number, words) for number in range(len(block.rooms))]
-        for device, room, of_it in zip(self._devices, block.rooms, spans, strict=True):
+        """Bring a block from the host, to each device what it takes from there: what its share of the places needs, or
+        an equal share; returns what comes when each has it."""
+        words, devices = len(codes) // BASES_A_WORD, len(self._devices)
+        block.came, block.searched = [], []
+        block.spans = [
+            kmers.words_of(words, self._total, number, devices)
+            if self._shares_places
+            else [equal_share(words, number, devices)]
+            for number, kmers in enumerate(self.kmers)
+        ]
+        for device, room, spans in zip(self._devices, block.rooms, block.spans, strict=True):
             with _there(device):
-                for bases in map(_bases_of, of_it):
+                for bases in map(_bases_of, spans):
                     room.codes[bases].set(codes[bases], stream=room.copies)
-                came.append(room.copies.record())
-        for number, room in enumerate(block.rooms):
-            with _there(self._devices[number]) as searching:
-                with room.copies:
-                    for other in () if self._shares_places else self._others(number):
-                        room.copies.wait_event(came[other])
-                        for bases in map(_bases_of, spans[other]):
-                            from_device(block.rooms[other].codes[bases], room.codes[bases])
-                searching.wait_event(room.copies.record())
-        return came
+                block.came.append(room.copies.record())
+        return block.came
 
-    def _from_host(self, number: int, words: int) -> list[slice]:
-        """Which of a block's words a device takes from the host: those that its share of the places needs, or an equal
-        share, and the others from the other devices."""
-        if self._shares_places:
-            return self.kmers[number].words_of(words, self._total, number, len(self._devices))
-        return [equal_share(words, number, len(self._devices))]
+    def _exchange(self, block: _Block, number: int) -> None:
+        """Take from the other devices what they have brought, where this one looks at all places."""
+        room = block.rooms[number]
+        with room.copies:
+            for other in () if self._shares_places else self._others(number):
+                room.copies.wait_event(block.came[other])
+                for bases in map(_bases_of, block.spans[other]):
+                    from_device(block.rooms[other].codes[bases], room.codes[bases])
 
-    def _search(self, block: _Block, size: int) -> list[Any]:
-        """Search a block on each device; returns what comes when each has done so."""
-        searched, of = [], len(block.rooms) if self._shares_places else 1
-        for number, (kmers, room) in enumerate(zip(self.kmers, block.rooms, strict=True)):
-            with _there(self._devices[number]) as searching:
-                spans = self._from_host(number, size // BASES_A_WORD) if self._shares_places else None
-                kmers.append(room.codes[:size], None if room.listing is None else room.listing.block, spans)
-                if room.listing is not None:
-                    room.listing.block = kmers.block
-                block.first = kmers.searched
-                block.places = kmers.search(room.answers, self._total, number % of, of)
-                kmers.structure.tell(room.held)
-                searched.append(searching.record())
-                room.copies.wait_event(searched[number])
-        return searched
+    def _search(self, block: _Block, number: int, size: int, searching: Any) -> None:
+        """Search a block on a device."""
+        room, kmers, of = block.rooms[number], self.kmers[number], len(self._devices) if self._shares_places else 1
+        searching.wait_event(room.copies.record())
+        packed = None if room.listing is None else room.listing.block
+        kmers.append(room.codes[:size], packed, block.spans[number] if self._shares_places else None)
+        if room.listing is not None:
+            room.listing.block = kmers.block
+        block.first = kmers.searched
+        block.places = kmers.search(room.answers, self._total, number % of, of)
+        kmers.structure.tell(room.held)
+        block.searched.append(searching.record())
+        room.copies.wait_event(block.searched[number])
 
-    def _give(self, block: _Block) -> None:
-        """Send the answers of a block, once, to those who asked for them: each device has its share of places."""
-        searched, block.searched = block.searched, []
-        is_wanted = searched and (self._asked or self._counts)
-        for number, room in enumerate(block.rooms if is_wanted else ()):
-            share = share_of_places(block.places, number, len(block.rooms))
-            with _there(self._devices[number]), room.copies:
-                for other in () if self._shares_places else self._others(number):
-                    room.copies.wait_event(searched[other])
-                    room.join(share, block.rooms[other])
-                if room.listing is not None:
-                    stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
-                    room.listing.count(self.kmers[number].k, stretch, room.answers[share])
-                self._hand_out(room, share)
+    def _give(self, block: _Block, number: int) -> None:
+        """Send the answers of a device's share of a block's places to those who asked for them."""
+        if not (self._asked or self._counts):
+            return
+        room, share = block.rooms[number], share_of_places(block.places, number, len(block.rooms))
+        with room.copies:
+            for other in self._others(number) if self._joins else ():
+                room.copies.wait_event(block.searched[other])
+                room.join(share, block.rooms[other])
+            if room.listing is not None:
+                stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
+                room.listing.count(self.kmers[number].k, stretch, room.answers[share])
+            self._hand_out(room, share)
 
     def _hand_out(self, room: _Room, share: slice) -> None:
         """Send a share of a block's answers to whoever asks for these places; none are left for who asks later."""
@@ -365,7 +376,10 @@ class Flight:
     def _land(self) -> None:
         """Wait for what was sent first."""
         block = self._flying[0]
-        self._give(block)
+        for number, device in enumerate(() if block.is_given else self._devices):
+            with _there(device):
+                self._give(block, number)
+        block.is_given = True
         with self._watch.stage("kernel"):
             for room in block.rooms:
                 room.copies.synchronize()
