@@ -62,17 +62,24 @@ def load_configuration() -> dict[str, Any]:
 CASES = yaml.safe_load((ROOT / "resources" / "papers" / "kmer_seeds.yaml").read_text(encoding="utf-8"))["cases"]
 LENGTHS = [case["k"] for case in CASES.values()]
 
-
 _LONG_BLOCK = gpu_memory._MOST_FACTOR * 2 * gpu_memory.BLOCK_BASES
 """Bases of a block of a long stream on two GPUs."""
-_LONG_BLOCKS = gpu_memory.block_bytes(_LONG_BLOCK, gpu_memory.theirs_of(_LONG_BLOCK, 2, shares_places=False))
+
+
+def _blocks_mb(bases: int = gpu_memory.BLOCK_BASES, devices: int = 1, *, counting: bool = False) -> int:
+    """Megabytes of the blocks on their way through each of some GPUs, with a dictionary that grows."""
+    theirs = gpu_memory.theirs_of(bases, devices, shares_places=False)
+    return round(gpu_memory.block_bytes(bases, theirs, counting=counting) / 1e6)
+
+
+def _on_host_mb(bases: int) -> int:
+    return round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * bases / 1e6)
 
 
 def _bytes_a_kmer(counting: bool) -> int:
     """What a long k-mer takes on a GPU, of many."""
-    many = 10**8
-    need = [gpu_memory.Need.of(31, kmers, counting=counting).bytes() for kmers in (many, 2 * many)]
-    return round((need[1] - need[0]) / many)
+    few, many = (gpu_memory.Need.of(31, kmers, counting=counting).bytes() for kmers in (10**8, 2 * 10**8))
+    return round((many - few) / 10**8)
 
 
 NUMBERS: list[tuple[str, str, Any]] = [
@@ -169,33 +176,24 @@ NUMBERS: list[tuple[str, str, Any]] = [
     (
         "docs/tree_bitmap.md",
         r"on\s+their\s+way\s+through\s+it,\s+some (\d+) MB \((\d+) where two",
-        tuple(
-            round(gpu_memory.block_bytes(gpu_memory.BLOCK_BASES, theirs) / 1e6)
-            for theirs in (0, gpu_memory.theirs_of(gpu_memory.BLOCK_BASES, 2, shares_places=False))
-        ),
+        (_blocks_mb(), _blocks_mb(devices=2)),
     ),
     (
         "docs/tree_bitmap.md",
         r"and up to ([\d,]+) where these take a long array; the\s+host \d+ MB that they copy from and to, or (\d+)\)",
-        (round(_LONG_BLOCKS / 1e6), round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * _LONG_BLOCK / 1e6)),
+        (_blocks_mb(_LONG_BLOCK, 2), _on_host_mb(_LONG_BLOCK)),
     ),
-    ("CHANGELOG.md", r"need up to ([\d,]+) MB beside the table for it", round(_LONG_BLOCKS / 1e6)),
+    ("CHANGELOG.md", r"need up to ([\d,]+) MB beside the table for it", _blocks_mb(_LONG_BLOCK, 2)),
+    ("docs/tree_bitmap.md", r"of k-mers so\s+far: (\d+) bytes\s+each", _bytes_a_kmer(False)),
+    ("docs/tree_bitmap.md", r"bytes\s+each, (\d+) when they are counted", _bytes_a_kmer(True)),
     (
         "docs/tree_bitmap.md",
-        r"of k-mers so far: (\d+) bytes\s+each, (\d+) when they are counted",
-        tuple(_bytes_a_kmer(counting) for counting in (False, True)),
+        r"or 805\), (\d+) to (\d+) MB more where k-mers are counted",
+        tuple(_blocks_mb(*of, counting=True) - _blocks_mb(*of) for of in ((), (_LONG_BLOCK, 2))),
     ),
-    (
-        "docs/tree_bitmap.md",
-        r"the\s+host (\d+) MB that they copy",
-        round((gpu_flight._LANES + gpu_memory.IN_FLIGHT) * gpu_memory.BLOCK_BASES / 1e6),
-    ),
+    ("docs/tree_bitmap.md", r"the\s+host (\d+) MB that they copy", _on_host_mb(gpu_memory.BLOCK_BASES)),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),
-    (
-        "CHANGELOG.md",
-        r"A GPU takes (\d+) MB beside the table",
-        round(gpu_memory.block_bytes(gpu_memory.BLOCK_BASES, 0) / 1e6),
-    ),
+    ("CHANGELOG.md", r"A GPU takes (\d+) MB beside the table", _blocks_mb()),
     ("docs/tree_bitmap.md", r"wherever that is the\s+smaller\s+one, up to k = (\d+)", gpu_structures._MOST_TURNS_K),
     ("docs/decisions.md", r"for every two places at most, up to k = (\d+)", tree_cpu._MOST_COUNTED_K),
     ("docs/decisions.md", r"of k up to 6 \(([\d,]+) words of 4 bytes", gpu_direct.SHARED_CELLS),

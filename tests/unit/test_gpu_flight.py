@@ -20,7 +20,7 @@ from warpseed.compute import host_copies
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
-from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_flight, gpu_memory, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import HashTable
@@ -30,13 +30,17 @@ NONE = np.empty(0, np.uint64)
 DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
 
 
-@pytest.fixture(autouse=True)
-def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
+def play(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
     """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
     monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", 32)
     monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
     return play_table(monkeypatch, devices=5)
+
+
+@pytest.fixture(autouse=True)
+def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
+    return play(monkeypatch)
 
 
 def stream(length: int = 4000) -> np.ndarray:
@@ -199,44 +203,6 @@ def test_passes_are_joined(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, 
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("k", [1, 5, 31])
-@pytest.mark.parametrize("length", [0, 3, 40, 2500])
-def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: int) -> None:
-    """Also where a device has no k-mer."""
-    codes = stream()[:length]
-    expected = cpu.HostCounts(k, places=length)
-    expected.take(codes, False)
-    counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
-    for mine, true in zip(counted, expected.counted(), strict=True):
-        assert mine.tolist() == true.tolist() and mine.dtype == true.dtype
-
-
-@pytest.mark.parametrize("devices", DEVICES[1:])
-def test_devices_give_back_equal_shares_of_what_was_counted(devices: tuple[int, ...]) -> None:
-    codes = np.random.default_rng(1).integers(0, 4, 6000, np.uint8)
-    with Flight(devices, Need.of(31, 6000, counting=True), NONE, threads=2) as flight:
-        flight.take(codes)
-        flight.end()
-    lengths = [sum(len(each.kmers) for each in own) for own in flight.listed]
-    assert len(lengths) == len(devices) and sum(lengths) == 5970
-    assert max(lengths) - min(lengths) < 200
-
-
-@pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("passes", [2, 3])
-@pytest.mark.parametrize("k", [3, 31])
-def test_counts_in_passes(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], passes: int, k: int) -> None:
-    """Each lists the k-mers of its own parts alone."""
-    codes = stream()
-    expected = cpu.HostCounts(k, places=len(codes))
-    expected.take(codes, False)
-    monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: passes)
-    counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
-    for mine, true in zip(counted, expected.counted(), strict=True):
-        assert mine.tolist() == true.tolist()
-
-
-@pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize(("grows", "counting"), [(True, False), (False, False), (True, True)])
 def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool, counting: bool) -> None:
     flight = Flight(devices, Need.of(31, 4000, grows=grows, counting=counting), NONE)
@@ -324,26 +290,6 @@ def test_a_fixed_dictionary_takes_no_bases_from_other_devices(monkeypatch: pytes
     found, _ = gpu.find_answers(codes, K, devices=(0, 1, 2), watch=Stopwatch(), **asked)
     assert found.tolist() == expected.tolist()
     assert len(brought) == 3 and all(sum(words) < len(codes) // 32 // 2 for words in brought.values())
-
-
-def test_an_interrupt_while_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that was sent has come when it is told."""
-    waited: list[int] = []
-    steps: list[int] = []
-    take_step = gpu_counts.take_step
-
-    def interrupt(devices: Any, *given: Any) -> Any:
-        steps.append(len(devices))
-        if len(steps) == 2:
-            assert not waited
-            raise KeyboardInterrupt
-        return take_step(devices, *given)
-
-    monkeypatch.setattr(gpu_counts, "take_step", interrupt)
-    monkeypatch.setattr(gpu_counts, "wait_for_sent", lambda: waited.append(1))
-    with pytest.raises(KeyboardInterrupt):
-        gpu.count_kmers(stream(), K, devices=(0, 1, 2), watch=Stopwatch())
-    assert len(waited) == 3
 
 
 @pytest.mark.parametrize("grows", [True, False])

@@ -12,6 +12,7 @@ from warpseed.measure.records import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-reads" / "one_error.tsv")
+FILES = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-reads-files" / "one_error.tsv")
 REAL = read_records(ROOT / "resources" / "measurements" / "nvidia-h200-celegans" / "one_error.tsv")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = rows_of(README.split("### Reads with one error")[1], "| reads | where | time | reads/s |")
@@ -22,6 +23,8 @@ CASES = [
     ("limits", "real_8M", "gpu", 16),
     ("file_to_file", "mixed_2M", "gpu", 16),
     ("file_to_bam", "mixed_2M", "gpu", 16),
+    ("file_to_bam", "mixed_2M", "cpu", 16),
+    ("file_to_bam", "mixed_2M", "cpu", 1),
     ("file_to_file", "r100", "cpu", 1),
     ("file_to_file", "r100", "cpu", 16),
 ]
@@ -29,7 +32,7 @@ CASES = [
 
 
 def of(item: str, case: str, device: str, threads: int, slots: int = 0) -> pd.DataFrame:
-    records = REAL if case.startswith("real") else RECORDS
+    records = FILES if item.startswith("file_to") else REAL if case.startswith("real") else RECORDS
     own = records[(records["item"] == item) & (records["case"] == case) & (records["device"] == device)]
     own = own[own["threads"] == threads]
     return own[own["parameters"].str.startswith(f"slots={slots};")] if slots else own
@@ -48,8 +51,9 @@ def test_reads_on_the_machine_of_the_gpu(row: list[str], case: tuple[str, str, s
     else:
         told = [f"{seconds:.2f} s", f"{rate:.1f} M" if rate > 1 else f"{rate:.2f} M"]
     assert row[2:] == [*told, f"{own['results'].iloc[0]:,}"]
+    assert len(set(own["digest"])) == 1
     if not row[0].startswith("the same"):
-        assert row[0].startswith(f"{reads / 1e6:.0f}M ")
+        assert row[0].startswith((f"{reads / 1e6:.0f}M ", f"{reads:,} "))
 
 
 @pytest.mark.parametrize("row", TABLES, ids=lambda row: f"{row[0]}, {row[1]}")

@@ -136,8 +136,11 @@ def test_streams_on_two_gpus() -> None:
         took = 1e3 * stream.groupby("gpus")["value"].median()
         ratios.append(f"{took[1] / took[2]:.2f}")
         assert cells == [f"{took[1]:.1f}", f"{took[2]:.1f}", ratios[-1]]
-    assert f"{ratios[0]} times for k = 15 and {ratios[1]} for 31" in BELOW
-    assert "With that two are {}, {}, {} and {} times as fast".format(*ratios) in DECISIONS
+    assert (
+        f"{ratios[0]} times for k = 15 and {ratios[1]} for 31 as fast on two, counted k-mers {ratios[2]} times" in BELOW
+    )
+    assert f"and a fixed dictionary {ratios[3]} times" in BELOW
+    assert "With all that two are {}, {}, {} and {} times as fast".format(*ratios) in DECISIONS
     fixed = own[own["item"] == "fixed"].groupby("gpus")["value"].median()
     rates = [f"{4.000000001 / fixed[gpus]:.0f}" for gpus in (2, 1)]
     assert "gives and takes {} GB a second each way for two, {} for one".format(*rates) in " ".join(page.split())

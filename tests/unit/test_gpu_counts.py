@@ -1,0 +1,80 @@
+"""K-mers of a stream that GPUs count, which the CPU plays: all of them, by their first places, from however many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from oracles.pretend_cupy import PretendCupy
+from test_gpu_flight import DEVICES, NONE, play, stream
+from warpseed.compute.stopwatch import Stopwatch
+from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_memory
+from warpseed.tree_bitmap.gpu_flight import Flight
+from warpseed.tree_bitmap.gpu_memory import Need
+
+
+@pytest.fixture(autouse=True)
+def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
+    return play(monkeypatch)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("k", [1, 5, 31])
+@pytest.mark.parametrize("length", [0, 3, 40, 2500])
+def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: int) -> None:
+    """Also where a device has no k-mer."""
+    codes = stream()[:length]
+    expected = cpu.HostCounts(k, places=length)
+    expected.take(codes, False)
+    counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
+    for mine, true in zip(counted, expected.counted(), strict=True):
+        assert mine.tolist() == true.tolist() and mine.dtype == true.dtype
+
+
+@pytest.mark.parametrize("devices", DEVICES[1:])
+def test_devices_give_back_equal_shares_of_what_was_counted(devices: tuple[int, ...]) -> None:
+    codes = np.random.default_rng(1).integers(0, 4, 6000, np.uint8)
+    with Flight(devices, Need.of(31, 6000, counting=True), NONE, threads=2) as flight:
+        flight.take(codes)
+        flight.end()
+    lengths = [sum(len(each.kmers) for each in own) for own in flight.listed]
+    assert len(lengths) == len(devices) and sum(lengths) == 5970
+    assert max(lengths) - min(lengths) < 200
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("passes", [2, 3])
+@pytest.mark.parametrize("k", [3, 31])
+def test_counts_in_passes(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], passes: int, k: int) -> None:
+    """Each lists the k-mers of its own parts alone."""
+    codes = stream()
+    expected = cpu.HostCounts(k, places=len(codes))
+    expected.take(codes, False)
+    monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: passes)
+    counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
+    for mine, true in zip(counted, expected.counted(), strict=True):
+        assert mine.tolist() == true.tolist()
+
+
+def test_an_interrupt_while_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that was sent has come when it is told."""
+    waited: list[int] = []
+    steps: list[int] = []
+    take_step = gpu_counts.take_step
+
+    def interrupt(devices: Any, *given: Any) -> Any:
+        steps.append(len(devices))
+        if len(steps) == 2:
+            assert not waited
+            raise KeyboardInterrupt
+        return take_step(devices, *given)
+
+    monkeypatch.setattr(gpu_counts, "take_step", interrupt)
+    monkeypatch.setattr(gpu_counts, "wait_for_sent", lambda: waited.append(1))
+    with pytest.raises(KeyboardInterrupt):
+        gpu.count_kmers(stream(), 5, devices=(0, 1, 2), watch=Stopwatch())
+    assert len(waited) == 3
