@@ -47,7 +47,7 @@ class _Kernels:
             kmer = int(kmers[i])
             if kmer in slots:
                 answers[i] = SEEN
-                table.counts[slots[kmer] if len(table.counts) else slice(0)] += np.uint64(1)
+                table.repeats[slots[kmer] if len(table.repeats) else slice(0)] += np.uint64(1)
             else:
                 slots[kmer] = next(free)
                 _take(table, slots[kmer], kmer, stretch.first + i + 1)
@@ -93,7 +93,7 @@ class _Kernels:
                 table.turns[kmer] = KNOWN
 
     def spread_slots(self, old, table) -> None:
-        for kmer, turn, count in zip(*old.slots.T.tolist(), old.counts.tolist() or [0] * len(old.slots), strict=True):
+        for kmer, turn, count in zip(*old.slots.T.tolist(), old.repeats.tolist() or [0] * len(old.slots), strict=True):
             if kmer != EMPTY:
                 table.turns[kmer] = turn
                 table.counts[kmer if len(table.counts) else slice(0)] = count + (turn != KNOWN)
@@ -104,7 +104,7 @@ class _Kernels:
         mine = _is_of(kmers, part, parts)
         counts[...] = 0
         held = [slots[kmer] for kmer in kmers[mine].tolist()]
-        counts[mine] = table.counts[held] + (table.slots[held, 1] != KNOWN)
+        counts[mine] = table.repeats[held] + (table.slots[held, 1] != KNOWN)
 
     def look_up_short_counts(self, table, kmers, counts) -> None:
         counts[...] = table.counts[kmers.astype(np.int64)]
@@ -126,7 +126,7 @@ class _Kernels:
     def move_slots(self, old, table) -> None:
         held = np.flatnonzero(old.slots[:, 0] != EMPTY)
         table.slots[: len(held)] = old.slots[held]
-        table.counts[: len(held) if len(table.counts) else 0] = old.counts[held] if len(old.counts) else []
+        table.repeats[: len(held) if len(table.repeats) else 0] = old.repeats[held] if len(old.repeats) else []
 
 
 def _kmers_of(table: Any, block: Any, stretch: Any, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,7 @@ def test_devices_give_back_equal_shares_of_what_was_counted(devices: tuple[int, 
     with Flight(devices, Need.of(31, 6000, counting=True), NONE, threads=2) as flight:
         flight.take(codes)
         flight.end()
-    lengths = [sum(len(each.kmers) for each in own) for own in flight.listed]
+    lengths = [sum(len(each.kmers) for each in own) for own in flight.first_kmers]
     assert len(lengths) == len(devices) and sum(lengths) == 5970
     assert max(lengths) - min(lengths) < 200
 
@@ -61,7 +61,7 @@ def test_counts_in_passes(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, .
 
 
 def test_an_interrupt_while_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that was sent has come when it is told."""
+    """Each device is waited for before it is told."""
     waited: list[int] = []
     steps: list[int] = []
     take_step = gpu_counts.take_step
@@ -78,3 +78,19 @@ def test_an_interrupt_while_counts_come(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(KeyboardInterrupt):
         gpu.count_kmers(stream(), 5, devices=(0, 1, 2), watch=Stopwatch())
     assert len(waited) == 3
+
+
+@pytest.mark.parametrize("devices", [(0,), (1, 0), (0, 1, 2)])
+@pytest.mark.parametrize("k", [4, 5, 31])
+def test_what_is_listed_takes_what_is_said(devices: tuple[int, ...], k: int) -> None:
+    """And how often all have come, as far as each device knows."""
+    codes = np.random.default_rng(k).integers(0, 4, 8000, np.uint8)
+    need = Need.of(k, len(codes), counting=True)
+    with Flight(devices, need, NONE, threads=2) as flight:
+        flight.take(codes)
+        flight.end()
+    found = sum(len(each.kmers) for own in flight.first_kmers for each in own)
+    for own in flight.first_kmers:
+        listed = sum(column.nbytes for each in own for column in each)
+        assert listed + 8 * found <= need.counted_bytes(len(devices), 1)
+    assert need.counted_bytes(1, 1) < 24 * found * 1.05

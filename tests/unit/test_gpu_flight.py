@@ -249,10 +249,12 @@ def test_no_block_waits_for_the_answers_before_it(
     """Which devices join behind what brings the next block; where there is nothing to join they go at once."""
     done: list[tuple[str, int, int]] = []
     blocks: list[int] = []
+    joins = grows and len(devices) > 1
+    first = "_exchange" if joins else "_search"
 
     def note(name: str) -> Callable[..., None]:
         def told(flight: Flight, block: Any, number: int, *_: Any) -> None:
-            if name == "_exchange" and not number:
+            if name == first and not number:
                 blocks.append(id(block))
             # (blocks are used again)
             place = len(blocks) - 1 - blocks[::-1].index(id(block))
@@ -260,7 +262,7 @@ def test_no_block_waits_for_the_answers_before_it(
 
         return told
 
-    for name in ("_exchange", "_give"):
+    for name in (first, "_give"):
         noted(monkeypatch, Flight, name, note(name))
     gpu.find_answers(stream(), K, devices=devices, grows=grows, watch=Stopwatch())
     last, numbers = len(blocks) - 1, range(len(devices))
@@ -268,10 +270,10 @@ def test_no_block_waits_for_the_answers_before_it(
     for place in range(last + 1):
         for number in numbers:
             given = done.index(("_give", place, number))
-            if grows and len(devices) > 1 and place < last:
-                assert done[given - 1] == ("_exchange", place + 1, number)
-            elif not grows or len(devices) == 1:
-                assert done[given - 1] == ("_exchange", place, number)
+            if not joins:
+                assert done[given - 1] == (first, place, number)
+            elif place < last:
+                assert done[given - 1] == (first, place + 1, number)
     assert len(done) == 2 * len(blocks) * len(devices)
 
 
@@ -299,8 +301,6 @@ def test_each_device_does_its_share(monkeypatch: pytest.MonkeyPatch, grows: bool
 
     def note(structure: Any, block: Any, stretch: Any, answers: Any) -> None:
         stretches.setdefault(id(structure), []).append(stretch)
-
-    from warpseed.tree_bitmap.gpu_structures import HashTable
 
     noted(monkeypatch, HashTable, "insert", note)
     codes, known = stream(), np.arange(40, dtype=np.uint64)

@@ -44,9 +44,6 @@ def test_joined_answers(parts: int) -> None:
     for theirs in words[1:]:
         launched(kernels.join_answers, 10, words[0], theirs)
     assert answers[0].tolist() == expected
-    words[0] = 0
-    launched(kernels.join_answers, 9, words[0, :9], words[1, :9])
-    assert not answers[0, 72:].any()
 
 
 @pytest.mark.parametrize("tile", [32, 96])

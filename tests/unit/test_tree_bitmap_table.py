@@ -68,7 +68,7 @@ def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
 def held_by(table: KmerTable) -> dict[int, int]:
     """The turns of a table's k-mers, by their codes."""
     taken = table.slots[:, 0] != EMPTY
-    assert (table.slots[~taken] == EMPTY).all() and not table.counts[~taken].any()
+    assert (table.slots[~taken] == EMPTY).all() and not table.repeats[~taken].any()
     kmers: list[int] = table.slots[taken, 0].tolist()
     assert len(set(kmers)) == len(kmers) == int(table.used[0])
     return dict(zip(kmers, table.slots[taken, 1].tolist(), strict=True))
@@ -108,7 +108,7 @@ def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> N
     assert answers.tolist() == list(expected)[:places]
     assert sorted(held_by(table)) == list(dictionary)
     assert held_by(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
-    assert int(table.counts.sum()) == sum(1 for _ in truth.words_at(codes, k)) - len(dictionary)
+    assert int(table.repeats.sum()) == sum(1 for _ in truth.words_at(codes, k)) - len(dictionary)
 
 
 @pytest.mark.parametrize("k", [1, 2, 17, 31])
@@ -183,7 +183,7 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     again = np.full(56, truth.NEW, np.uint8)
     launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
     assert again.tolist() == [truth.SEEN] * 56
-    assert int(large.counts.sum()) == 2 * 56 - len(held_by(large))
+    assert int(large.repeats.sum()) == 2 * 56 - len(held_by(large))
 
 
 def of_many_warps() -> list[tuple[str, list[int], int]]:
@@ -217,7 +217,7 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
         assert answers[0].tolist() == answers[1].tolist()
         assert held_by(plain) == held_by(queued)
         counts = [
-            dict(zip(table.slots[:, 0].tolist(), table.counts.tolist(), strict=True)) for table in (plain, queued)
+            dict(zip(table.slots[:, 0].tolist(), table.repeats.tolist(), strict=True)) for table in (plain, queued)
         ]
         assert counts[0] == counts[1]
 

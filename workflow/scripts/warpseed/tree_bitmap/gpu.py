@@ -85,7 +85,7 @@ class DeviceCounts(_Blocks):
 
     def counted(self) -> KmerCounts:
         """What has been counted; nothing is taken after it."""
-        return counted_on(self._devices, self._flight.kmers, self._flight.listed, self._threads, Stopwatch())
+        return counted_on(self._devices, self._flight.kmers, self._flight.first_kmers, self._threads, Stopwatch())
 
 
 def find_answers(
@@ -158,7 +158,7 @@ def count_kmers(
         with begun(number=number) as flight:
             flight.take(codes)
             flight.end()
-            return counted_on(devices, flight.kmers, flight.listed, threads, watch)
+            return counted_on(devices, flight.kmers, flight.first_kmers, threads, watch)
 
     counted = [counted_in(number) for number in range(passes)]
     return counted[0] if passes == 1 else _joined(k, counted)

@@ -1,4 +1,5 @@
-"""Kernels for what places are: the answers of several parts are joined, and k-mers that come first are listed."""
+"""Kernels for what places are: answers of several parts are joined (`gpu_flight`), and k-mers that come first listed
+(`gpu_listing`)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ __all__ = ["ANSWERS_A_WORD", "TILE", "count_new", "join_answers", "list_new"]
 ANSWERS_A_WORD = 8
 """Answers of a byte each, which a thread joins."""
 TILE = 1024
-"""Places that a warp looks at, one after another."""
+"""Places that a warp looks at, 32 at a time."""
 _EACH = 0x0101_0101_0101_0101
+"""The lowest bit of each of eight answers."""
 
 
 @kernel

@@ -64,9 +64,9 @@ class KmerTable(NamedTuple):
 
     slots: np.ndarray
     """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none"""
-    counts: np.ndarray
-    """uint64[slots], how often each k-mer has been seen, which costs nothing of one that comes once; uint64[0] where
-    nobody asks"""
+    repeats: np.ndarray
+    """uint64[slots], how often each k-mer has come behind its first place, so that one that comes once costs nothing
+    here; of one that is known before, how often at all; uint64[0] where nobody counts"""
     filter: np.ndarray
     """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
     bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
@@ -172,7 +172,7 @@ def _claim(table, kmer, turn):
 @scalar
 def times_of(table, slot):
     """How often the k-mer of a slot has come, of a table that counts."""
-    return table.counts[slot] + uint64(table.slots[slot, 1] != KNOWN)
+    return table.repeats[slot] + uint64(table.slots[slot, 1] != KNOWN)
 
 
 @scalar
@@ -237,8 +237,8 @@ def _insert(table, kmer, turn, first, answers):
     if before != EMPTY:
         # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
         answers[int64(max(turn, before)) - int64(1) - int64(first)] = SEEN
-        if table.counts.shape[0]:
-            cuda.atomic.add(table.counts, slot, uint64(1))
+        if table.repeats.shape[0]:
+            cuda.atomic.add(table.repeats, slot, uint64(1))
     return before == EMPTY
 
 
@@ -361,6 +361,6 @@ def move_slots(old, table):
     while cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer) != EMPTY:
         slot = next_slot(slot, table.slots.shape[0])
     table.slots[slot, 1] = old.slots[i, 1]
-    if table.counts.shape[0]:
-        table.counts[slot] = old.counts[i]
+    if table.repeats.shape[0]:
+        table.repeats[slot] = old.repeats[i]
     _set_filter(table, kmer)

@@ -2,8 +2,8 @@
 
 A block is copied to the devices while the one before it is searched and the answers of the one before that come back.
 Of several devices each gives back what the places of its share are. It brings the bases of these; or, where each looks
-at all places, a piece of the block, which the others take from it. One thread launches all of it; devices wait for
-each other by events.
+at all places, a piece of the block, which the others take from it. Where k-mers are counted, those that come first
+there are listed. One thread launches all of it; devices wait for each other by events.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
 from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
 from warpseed.tree_bitmap.gpu_lanes import Lane, whole_words
-from warpseed.tree_bitmap.gpu_listing import Listed, Listing
+from warpseed.tree_bitmap.gpu_listing import FirstKmers, Listing
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
-from warpseed.tree_bitmap.gpu_table import DeviceKmers, share_of_places
+from warpseed.tree_bitmap.gpu_shares import largest_share, share_of_places
+from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.stream import NO_KMER
 
 __all__ = ["Flight"]
@@ -39,12 +40,12 @@ _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
-_CACHE_LINE = 64
-"""Of the host. Two devices write faster to where one begins."""
-_BEFORE_SEARCHES = -1
-"""The priority of a stream whose kernels do not wait for those of a search that have not begun."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
+_CACHE_LINE = 64
+"""Bytes of a line of the host's cache, with which copies to it begin: several devices write faster so."""
+_BEFORE_SEARCHES = -1
+"""The priority of a stream whose kernels go before blocks of a search that have not begun."""
 
 
 class _Asked(NamedTuple):
@@ -57,7 +58,8 @@ class _Asked(NamedTuple):
 
 
 class _Room:
-    """What a block takes on the current device, and the stream of execution that its copies go on.
+    """What a block takes on the current device, and the stream of execution on which it comes, and its answers are
+    joined and go.
 
     Parameters
     ----------
@@ -120,14 +122,12 @@ class _Block:
     rooms: list[_Room]
     first: int = 0
     places: int = 0
-    """the places that are searched with it, and the first of these"""
+    """the place of the stream that is the first to be searched with it, and how many are"""
     spans: list[list[slice]] = field(default_factory=list)
     """which of its words each device takes from the host"""
     came: list[Any] = field(default_factory=list)
     searched: list[Any] = field(default_factory=list)
     """what comes when each device has taken them, and when it has searched the block"""
-    is_given: bool = False
-    """whether its answers are on their way"""
 
 
 class Flight:
@@ -137,7 +137,7 @@ class Flight:
     Attributes
     ----------
     kmers : what each device has of the k-mers
-    listed : where k-mers are counted, those that came first in the share of each block that a device gives back
+    first_kmers : where k-mers are counted, of each device FirstKmers of its share of each block, in order
     answered : places of the stream, from its begin on, whose answers have come
 
     Parameters
@@ -172,9 +172,12 @@ class Flight:
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._shares_places = not need.kept.grows
+        """whether devices have the same k-mers, and each looks at a share of the places"""
         self._joins = need.kept.grows and len(devices) > 1
-        """whether what places are is told by all devices together"""
-        self._counts = need.kept.counting
+        """whether they have parts of the k-mers, and tell what places are together"""
+        self._unjoined: _Block | None = None
+        """the block whose answers they have still to join"""
+        self._is_counting = need.kept.counting
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
@@ -185,7 +188,8 @@ class Flight:
         self._free, self._flying = deque(self._blocks), deque[_Block]()
         parts = need.parts(len(devices), passes)
         self._pass = number, passes
-        self.listed: list[list[Listed]] = [[] for _ in devices]
+        """which k-mers are listed: those of a part of all"""
+        self.first_kmers: list[list[FirstKmers]] = [[] for _ in devices]
         self.kmers: list[DeviceKmers] = []
         for here, device in enumerate(devices):
             with _there(device):
@@ -205,12 +209,12 @@ class Flight:
         self.answered = 0
 
     def _block(self) -> _Block:
-        given = gpu_memory.given_of(self._most, len(self._devices))
+        given = largest_share(self._most, len(self._devices))
         theirs = gpu_memory.theirs_of(self._most, len(self._devices), shares_places=self._shares_places)
         rooms = []
         for device in self._devices:
             with _there(device):
-                rooms.append(_Room(self._most, given, theirs, self._counts))
+                rooms.append(_Room(self._most, given, theirs, self._is_counting))
         return _Block(rooms)
 
     def __enter__(self) -> Self:
@@ -250,14 +254,14 @@ class Flight:
                     lane.filled()
 
     def end(self) -> None:
-        """All answers are there then: those of the last places, where no k-mer fits, too; and what is `listed`."""
+        """All answers are there then: those of the last places, where no k-mer fits, too; and all `first_kmers`."""
         with on_device(self._devices[0]):
             for _ in range(2):
                 self._pass_on()
             while self._flying:
                 self._land()
-        for device in self._devices if self._counts else ():
-            with _there(device) as searching:
+        for device in self._devices if self._is_counting else ():
+            with _there(device) as searching:  # (on which they are listed; other devices read them)
                 searching.synchronize()
         for answers, _ in self._asked:
             answers[...] = NO_KMER
@@ -284,73 +288,76 @@ class Flight:
 
     def _launch(self, lane: Lane) -> None:
         """Send a block on its way."""
-        block, before = self._free.popleft(), self._flying[-1] if self._flying else None
+        block = self._free.popleft()
         with self._watch.stage("host_to_device"):
             lane.filled()
             self._total += lane.bases
             codes = lane.words()
-            lane.came = list(self._bring(codes, block))
+            self._bring(codes, block)
+            lane.came = list(block.came)  # (of which it lets go)
         self._flying.append(block)
+        block.first, block.searched = self.kmers[0].searched, []
         for number, device in enumerate(self._devices):
             with _there(device) as searching:
-                self._exchange(block, number)
-                # What one device brings another comes in the order of the asking: this block waits for no search, the
-                # answers of the one before do, where devices join them.
-                if before is not None and not before.is_given:
-                    self._give(before, number)
+                if self._joins:
+                    self._exchange(block, number)
+                    # What one device brings another comes in the order of the asking: this block waits for no search,
+                    # the answers of the one before do.
+                    if self._unjoined is not None:
+                        self._give(self._unjoined, number)
                 self._search(block, number, len(codes), searching)
                 if not self._joins:
                     self._give(block, number)
-        if before is not None:
-            before.is_given = True
-        block.is_given = not self._joins
+        self._unjoined = block if self._joins else None
         if not self._free:
             self._land()
 
-    def _bring(self, codes: np.ndarray, block: _Block) -> list[Any]:
+    def _bring(self, codes: np.ndarray, block: _Block) -> None:
         """Bring a block from the host, to each device what it takes from there: what its share of the places needs, or
-        an equal share; returns what comes when each has it."""
+        an equal share."""
         words, devices = len(codes) // BASES_A_WORD, len(self._devices)
-        block.came, block.searched = [], []
-        block.spans = [
-            kmers.words_of(words, self._total, number, devices)
-            if self._shares_places
-            else [equal_share(words, number, devices)]
-            for number, kmers in enumerate(self.kmers)
-        ]
+        block.came, block.spans = (
+            [],
+            [
+                kmers.words_of(words, self._total, number, devices)
+                if self._shares_places
+                else [equal_share(words, number, devices)]
+                for number, kmers in enumerate(self.kmers)
+            ],
+        )
         for device, room, spans in zip(self._devices, block.rooms, block.spans, strict=True):
             with _there(device):
                 for bases in map(_bases_of, spans):
                     room.codes[bases].set(codes[bases], stream=room.copies)
                 block.came.append(room.copies.record())
-        return block.came
 
     def _exchange(self, block: _Block, number: int) -> None:
-        """Take from the other devices what they have brought, where this one looks at all places."""
+        """Take from the other devices what they have brought."""
         room = block.rooms[number]
         with room.copies:
-            for other in () if self._shares_places else self._others(number):
+            for other in self._others(number):
                 room.copies.wait_event(block.came[other])
                 for bases in map(_bases_of, block.spans[other]):
                     from_device(block.rooms[other].codes[bases], room.codes[bases])
 
     def _search(self, block: _Block, number: int, size: int, searching: Any) -> None:
-        """Search a block on a device."""
-        room, kmers, of = block.rooms[number], self.kmers[number], len(self._devices) if self._shares_places else 1
+        """Search a block on a device, when its bases have come."""
+        room, kmers = block.rooms[number], self.kmers[number]
+        share, spans = ((number, len(self._devices)), block.spans[number]) if self._shares_places else ((0, 1), None)
         searching.wait_event(room.copies.record())
-        packed = None if room.listing is None else room.listing.block
-        kmers.append(room.codes[:size], packed, block.spans[number] if self._shares_places else None)
-        if room.listing is not None:
-            room.listing.block = kmers.block
-        block.first = kmers.searched
-        block.places = kmers.search(room.answers, self._total, number % of, of)
+        if room.listing is None:
+            kmers.append(room.codes[:size], None, spans)
+        else:
+            room.listing.block = kmers.append(room.codes[:size], room.listing.block, spans)
+        block.places = kmers.search(room.answers, self._total, *share)
         kmers.structure.tell(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
 
     def _give(self, block: _Block, number: int) -> None:
-        """Send the answers of a device's share of a block's places to those who asked for them."""
-        if not (self._asked or self._counts):
+        """Send the answers of a device's share of a block's places to those who asked for them, and find how many
+        k-mers come first there."""
+        if not (self._asked or self._is_counting):
             return
         room, share = block.rooms[number], share_of_places(block.places, number, len(block.rooms))
         with room.copies:
@@ -359,7 +366,7 @@ class Flight:
                 room.join(share, block.rooms[other])
             if room.listing is not None:
                 stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
-                room.listing.count(self.kmers[number].k, stretch, room.answers[share])
+                room.listing.begin(self.kmers[number].k, stretch, room.answers[share])
             self._hand_out(room, share)
 
     def _hand_out(self, room: _Room, share: slice) -> None:
@@ -376,10 +383,11 @@ class Flight:
     def _land(self) -> None:
         """Wait for what was sent first."""
         block = self._flying[0]
-        for number, device in enumerate(() if block.is_given else self._devices):
-            with _there(device):
-                self._give(block, number)
-        block.is_given = True
+        if block is self._unjoined:
+            for number, device in enumerate(self._devices):
+                with _there(device):
+                    self._give(block, number)
+            self._unjoined = None
         with self._watch.stage("kernel"):
             for room in block.rooms:
                 room.copies.synchronize()
@@ -395,11 +403,12 @@ class Flight:
         self.answered += block.places
 
     def _list(self, block: _Block) -> None:
-        """List the k-mers that come first in a block, where they are counted, before its memory takes another."""
-        for device, room, listed in zip(self._devices, block.rooms, self.listed, strict=True):
+        """List the k-mers that come first in a block, where they are counted: on the stream that searches, so that the
+        next search in its memory comes behind that."""
+        for device, room, listed in zip(self._devices, block.rooms, self.first_kmers, strict=True):
             if room.listing is not None:
                 with _there(device):
-                    listed.append(room.listing.listed())
+                    listed.append(room.listing.end())
 
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""

@@ -16,20 +16,30 @@ __all__ = ["Lane", "whole_words"]
 
 
 def whole_words(bases: int) -> int:
-    """So many bases, and those that a word has room for beside them."""
+    """So many bases, rounded up to whole words."""
     return -(-bases // BASES_A_WORD) * BASES_A_WORD
 
 
 class Lane:
-    """Bases of a block on the host, in memory that devices copy from at full speed."""
+    """Bases of a block on the host, in memory that devices copy from at full speed: its own, which is taken when it is
+    filled, or the caller's.
+
+    Attributes
+    ----------
+    size : bases that make it full
+    bases : that it has
+    came : events, after which devices have taken what it had; `taken` waits for them, and lets them go
+
+    Parameters
+    ----------
+    bases : that it has room for
+    """
 
     def __init__(self, bases: int) -> None:
         self._most = bases
         self.size = bases
-        """bases that make it full"""
         self.bases = 0
         self.came: list[Any] = []
-        """what comes when devices have taken them"""
         self._filling = HostCopies()
         self._borrowed: np.ndarray | None = None
 

@@ -10,19 +10,19 @@ from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import pinned
 from warpseed.compute.warp import LANES
 from warpseed.tree_bitmap.gpu_answers import TILE, count_new, list_new
-from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch
+from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
 from warpseed.tree_bitmap.gpu_table import room_for_packed
 
-__all__ = ["Listed", "Listing"]
+__all__ = ["FirstKmers", "Listing"]
 
 
-class Listed(NamedTuple):
-    """K-mers, by their places, which are in no other list of the stream."""
+class FirstKmers(NamedTuple):
+    """K-mers that come first in a share of a block, by their places: no other share of the stream has them."""
 
     kmers: Any
     """uint64[n] on the device, their codes"""
     places: Any
-    """int64[n] there, where they come first in the stream"""
+    """int64[n] there, their first places in the stream"""
 
 
 class Listing:
@@ -40,28 +40,27 @@ class Listing:
 
     def __init__(self, bases: int, places: int) -> None:
         self.block = room_for_packed(bases)
-        self._ends = cupy().empty(-(-places // TILE), np.int64)
-        """of each tile of a share, how many there are up to its end"""
+        self._room = cupy().empty(-(-places // TILE), np.int64)
+        """for `_ends`"""
+        self._ends: Any = self._room[:0]
+        """int64[tiles], of each tile of the share, how many there are up to its end"""
         self._found = pinned(1, np.int64)
-        self._share: tuple[PackedBlock, int, Stretch, Any] | None = None
+        self._share: tuple[Any, ...] = ()
+        """what kernels are given of it"""
 
-    def count(self, k: int, stretch: Stretch, answers: Any) -> None:
-        """Count the k-mers of a stretch of the block that come first there; `answers`, uint8[…] on the device, say what
-        its places are. They and the block stay as they are until all are `listed`."""
+    def begin(self, k: int, stretch: Stretch, answers: Any) -> None:
+        """Find how many k-mers of a stretch of the block come first there; `answers`, uint8[…] on the device, say what
+        its places are. They and the block stay as they are until the list has come to its `end`."""
         self._share = self.block, k, stretch, answers
-        ends, self._found[0] = self._ends_of(stretch), 0
-        launch(count_new, LANES * len(ends), BLOCK, *self._share, ends)
-        if len(ends):
-            cupy().cumsum(ends, out=ends)
-            ends[-1:].get(stream=cupy().cuda.get_current_stream(), out=self._found, blocking=False)
+        self._ends, self._found[0] = self._room[: -(-(stretch.last - stretch.first) // TILE)], 0
+        launch(count_new, LANES * len(self._ends), BLOCK, *self._share, self._ends)
+        if len(self._ends):
+            cupy().cumsum(self._ends, out=self._ends)
+            self._ends[-1:].get(stream=cupy().cuda.get_current_stream(), out=self._found, blocking=False)
 
-    def listed(self) -> Listed:
-        """These k-mers, when the host has waited for them to be counted."""
-        assert self._share is not None
-        count, ends = int(self._found[0]), self._ends_of(self._share[2])
-        listed = Listed(cupy().empty(count, np.uint64), cupy().empty(count, np.int64))
-        launch(list_new, LANES * len(ends) if count else 0, BLOCK, *self._share, ends, *listed)
+    def end(self) -> FirstKmers:
+        """The list, when the host has waited for what `begin` has found; it is written on the current stream."""
+        count = int(self._found[0])
+        listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, np.int64))
+        launch(list_new, LANES * len(self._ends) if count else 0, BLOCK, *self._share, self._ends, *listed)
         return listed
-
-    def _ends_of(self, stretch: Stretch) -> Any:
-        return self._ends[: -(-(stretch.last - stretch.first) // TILE)]

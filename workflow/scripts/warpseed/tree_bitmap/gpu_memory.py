@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
-from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD
+from warpseed.tree_bitmap.gpu_shares import largest_share
 from warpseed.tree_bitmap.gpu_structures import Kept, most_of_part, table_bytes
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "IN_FLIGHT",
     "Need",
     "block_bytes",
-    "given_of",
     "has_room",
     "passes_for",
     "plan_of",
@@ -29,8 +28,10 @@ IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
 _LISTED_BYTES = 16
 """Of each k-mer of a device's share of those that were counted: its code and place."""
-_COUNT_BYTES = 8
-"""Of each k-mer that was counted, on each device, of which one knows how often it has come."""
+_LOOKED_UP_BYTES = 8
+"""Of each k-mer that was counted, on each device: how often it has come, as far as that one knows."""
+_EXCHANGED_BYTES = 2 * 8
+"""Of each place of a share, where devices look up for each other: a code, and a number that comes back."""
 _UNEVEN = 1.05
 """How many more k-mers than the others a part of them may have."""
 _MOST_FACTOR = 2
@@ -73,10 +74,21 @@ class Need(NamedTuple):
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
         kmers = self.kmers_of(self.parts(devices, passes))
-        listed = (_LISTED_BYTES + devices * _COUNT_BYTES) * kmers if self.kept.counting else 0
         theirs = theirs_of(self.block_bases, devices, shares_places=not self.kept.grows)
         blocks = block_bytes(self.block_bases, theirs, counting=self.kept.counting)
-        return blocks + table_bytes(self.kept, kmers) + listed
+        return blocks + table_bytes(self.kept, kmers) + self.counted_bytes(devices, passes)
+
+    def counted_bytes(self, devices: int, passes: int) -> int:
+        """Bytes of the k-mers that a device lists in a pass, and of how often each of all that the pass has has come.
+        They are dealt out by their first places there, not by their hash: if new ones stand in the first shares of
+        blocks alone, as the last ones of short k-mers may, a device has those of a share of a block more."""
+        if not self.kept.counting:
+            return 0
+        of_pass, share = self.kmers_of(passes), largest_share(self.block_bases, devices)
+        if devices == 1:
+            return (_LISTED_BYTES + _LOOKED_UP_BYTES) * of_pass
+        mine = min(of_pass, int(_UNEVEN * of_pass / devices) + share)
+        return _LISTED_BYTES * mine + _LOOKED_UP_BYTES * of_pass + _EXCHANGED_BYTES * share
 
     def kmers_of(self, parts: int) -> int:
         """K-mers that a part's table has room for: its own, and those of a block, which may all be its; no more than
@@ -93,12 +105,7 @@ class Need(NamedTuple):
 
 def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
     """Answers that a device may have room for that another sends, of a block of so many bases."""
-    return 0 if shares_places or devices == 1 else given_of(bases, devices)
-
-
-def given_of(bases: int, devices: int) -> int:
-    """Answers that a device gives, of a block of so many bases, at most: whole words."""
-    return ANSWERS_A_WORD * -(-bases // (ANSWERS_A_WORD * devices))
+    return 0 if shares_places or devices == 1 else largest_share(bases, devices)
 
 
 def block_bytes(bases: int, theirs: int, *, counting: bool = False) -> int:

@@ -89,17 +89,18 @@ class Structure(Protocol):
     def told(self, kmers: int) -> None:
         """Know that there are so many, at most."""
 
-    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """Of each of some k-mers, uint64[n] on the device, that have come: how often, uint64[n]; of those of other
-        parts 0."""
+    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """Write to `counts`, uint64[n], how often each of some k-mers, uint64[n] on the device, has come: 0 for those
+        of other parts. Each has come: for one that has not, the search may not end."""
 
     def arrays(self) -> dict[str, Any]:
         """What it consists of, on the device, by name."""
 
 
 def most_of_part(k: int, parts: int) -> int:
-    """K-mers that one of so many parts has of all that there can be, at most: its share, and sixteen of the standard
-    deviations that a share would have which is drawn."""
+    """K-mers that one of so many parts has of all that there can be, at most: its share, and sixteen or more of the
+    standard deviations that a share would have which is drawn. (A table has two thirds more slots, so that one still
+    has room that has more.)"""
     return 4**k if parts == 1 else min(4**k, 4**k // parts + 8 * 2**k)
 
 
@@ -163,9 +164,9 @@ class HashTable:
     def __init__(self, kept: Kept, slots: int, most: int) -> None:
         xp = cupy()
         empty = _empty_words((slots, 2))
-        counts = xp.zeros(slots if kept.counting else 0, np.uint64)
+        repeats = xp.zeros(slots if kept.counting else 0, np.uint64)
         filter_words = xp.zeros(0 if kept.grows else _filter_words(slots), np.uint32)
-        self.table = KmerTable(empty, counts, filter_words, xp.zeros(1, np.uint64), kept.k)
+        self.table = KmerTable(empty, repeats, filter_words, xp.zeros(1, np.uint64), kept.k)
         self._kept = kept
         self._most = most
         """k-mers that may ever come"""
@@ -217,8 +218,8 @@ class HashTable:
         if self._kept.grows:
             self._most_used = min(self._most_used, kmers)
 
-    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """As `Structure.look_up`."""
+    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """As `Structure.look_up_counts`."""
         launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, part, parts, counts)
 
     def arrays(self) -> dict[str, Any]:
@@ -257,8 +258,8 @@ class DirectTable:
     def told(self, kmers: int) -> None:
         """As `Structure.told`."""
 
-    def look_up(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """As `Structure.look_up`; of other parts none were counted."""
+    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """As `Structure.look_up_counts`; of other parts none were counted."""
         launch(look_up_short_counts, len(kmers), BLOCK, self.table, kmers, counts)
 
     def arrays(self) -> dict[str, Any]:

@@ -8,25 +8,17 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.gpu import cupy, fill_bytes, launch
-from warpseed.compute.ranges import equal_share
 from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD
-from warpseed.tree_bitmap.gpu_fast import PackedBlock, Stretch, pack_codes
+from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch, pack_codes
+from warpseed.tree_bitmap.gpu_shares import share_of_places
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["DeviceKmers", "room_for_packed", "share_of_places"]
+__all__ = ["DeviceKmers", "room_for_packed"]
 
-_BLOCK = 256
 _AT_ONCE = 1 << 20
 """K-mers that are known before which go to the table together: fewer than a block's, for which each part has room."""
 _NONE = np.empty(0, np.uint64)
-
-
-def share_of_places(places: int, number: int, of: int) -> slice:
-    """One of so many equal shares of a block's places, which begins with a word of answers."""
-    words = equal_share(-(-places // ANSWERS_A_WORD), number, of)
-    return slice(ANSWERS_A_WORD * words.start, min(ANSWERS_A_WORD * words.stop, places))
 
 
 def room_for_packed(bases: int) -> PackedBlock:
@@ -69,10 +61,10 @@ class DeviceKmers:
             self.structure.add_known(some, part, parts)
 
     def words_of(self, words: int, last: int, number: int, of: int) -> list[slice]:
-        """Which of the words that come next the search of a share of their places needs, and the one behind them: its
-        own, and the last one.
+        """Spans of the next words that the search of a share of their places, and the block behind them, need: those of
+        the share's k-mers, if there are any, and the last word, whose bases the next block's first k-mers begin with.
 
-        words : of them
+        words : of the block that is appended next
         last, number, of : as those of `search`
         """
         share = share_of_places(self._places(self.bases + words * BASES_A_WORD, last), number, of)
@@ -81,11 +73,18 @@ class DeviceKmers:
         own = slice(max(0, begin // BASES_A_WORD), min(words, -(-end // BASES_A_WORD)))
         return [own, slice(words - 1, words)]
 
-    def append(self, codes: Any, packed: PackedBlock | None = None, spans: Sequence[slice] | None = None) -> None:
+    def append(
+        self, codes: Any, packed: PackedBlock | None = None, spans: Sequence[slice] | None = None
+    ) -> PackedBlock:
         """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched.
 
         packed : takes them, packed; without it they take the place of those before
-        spans : of their words, which alone have come; None for all
+        spans : of their words, which alone have come; None for all. What others hold is of an earlier block: no k-mer
+            of the share that needs the spans has a base there
+
+        Returns
+        -------
+        the `block` that they are
         """
         words, before = len(codes) // BASES_A_WORD, self.block
         assert self.searched > self.bases - self.k
@@ -96,9 +95,10 @@ class DeviceKmers:
         eights = codes.view(np.uint64).reshape(words, -1)
         for span in [slice(0, words)] if spans is None else spans:
             some = eights[span]
-            launch(pack_codes, len(some), _BLOCK, some.reshape(-1), 1 + span.start, packed.words, packed.marks)
+            launch(pack_codes, len(some), BLOCK, some.reshape(-1), 1 + span.start, packed.words, packed.marks)
         self.block, self._words = packed._replace(first=self.bases - BASES_A_WORD), words
         self.bases += words * BASES_A_WORD
+        return self.block
 
     def _places(self, bases: int, last: int | None) -> int:
         """Places that are searched next, of a stream of so many bases so far, before the place `last`."""
@@ -133,5 +133,5 @@ class DeviceKmers:
         """How often each of some k-mers of the stream, uint64[n] on the device, has come: uint64[n] there; of those of
         other parts 0."""
         counts = cupy().empty(len(kmers), np.uint64)
-        self.structure.look_up(kmers, self._part, self._parts, counts)
+        self.structure.look_up_counts(kmers, self._part, self._parts, counts)
         return counts
