@@ -316,15 +316,11 @@ class Flight:
         """Bring a block from the host, to each device what it takes from there: what its share of the places needs, or
         an equal share."""
         words, devices = len(codes) // BASES_A_WORD, len(self._devices)
-        block.came, block.spans = (
-            [],
-            [
-                kmers.words_of(words, self._total, number, devices)
-                if self._shares_places
-                else [equal_share(words, number, devices)]
-                for number, kmers in enumerate(self.kmers)
-            ],
-        )
+        if self._shares_places:
+            block.spans = [kmers.words_of(words, self._total, here, devices) for here, kmers in enumerate(self.kmers)]
+        else:
+            block.spans = [[equal_share(words, here, devices)] for here in range(devices)]
+        block.came = []
         for device, room, spans in zip(self._devices, block.rooms, block.spans, strict=True):
             with _there(device):
                 for bases in map(_bases_of, spans):
