@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_cupy import PretendCupy
-from test_gpu_flight import DEVICES, NONE, play, stream
+from streams_on_gpus import DEVICES, NONE, play, stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_memory
 from warpseed.tree_bitmap.gpu_flight import Flight

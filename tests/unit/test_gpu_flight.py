@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,47 +11,20 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from oracles import pretend_cupy
 from oracles import tree_bitmap as truth
-from oracles.pretend_cupy import OutOfMemoryError, PretendCupy
-from oracles.pretend_stream import play_table
-from oracles.slow_copies import SlowCopies
-from warpseed.compute import host_copies
+from oracles.pretend_cupy import PretendCupy
+from streams_on_gpus import DEVICES, NONE, K, known_kmers, noted, play, stream
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import HashTable
 
-K = 5
-NONE = np.empty(0, np.uint64)
-DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
-
-
-def play(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
-    """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
-    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
-    monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", 32)
-    monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
-    return play_table(monkeypatch, devices=5)
-
 
 @pytest.fixture(autouse=True)
 def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
     return play(monkeypatch)
-
-
-def stream(length: int = 4000) -> np.ndarray:
-    """Bases, some that are none, and a part that comes again."""
-    codes = np.random.default_rng(length).choice(5, length, p=[0.24] * 4 + [0.04]).astype(np.uint8)
-    codes[length // 2 : length // 2 + length // 8] = codes[: length // 8]
-    return codes
-
-
-def known_kmers() -> np.ndarray:
-    return np.unique(np.random.default_rng(3).integers(0, 4**K, 200, np.uint64))
 
 
 def pieces_of(array: np.ndarray, draw: random.Random) -> list[np.ndarray]:
@@ -82,32 +55,6 @@ def test_answers_come_wherever_they_are_asked_for(
     assert 0 < flight.answered < len(codes)
     flight.end()
     assert flight.answered == len(codes) and answers.tolist() == expected.tolist()
-
-
-@pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCopies]:
-    copies = SlowCopies(monkeypatch, 0.003)
-    yield copies
-    copies.end()
-
-
-@pytest.mark.parametrize("locked", [False, True])
-def test_what_was_taken_is_the_callers_again(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, locked: bool) -> None:
-    """However long the threads that copy take; and what has been answered is there."""
-    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
-    codes, answers = stream(2100), np.full(2100, 77, np.uint8)
-    expected, _ = cpu.find_answers(codes, K, watch=Stopwatch())
-    told = []
-    with Flight([0], Need.of(K, len(codes)), NONE, threads=3) as flight:
-        flight.take(codes[:0], answers)
-        for part in np.split(codes, [100, 650, 1300, 1900]):
-            given = part.copy()
-            flight.take(given)
-            given[...] = 4
-            told.append(flight.answered)
-            assert answers[: told[-1]].tolist() == expected[: told[-1]].tolist()
-        flight.end()
-    assert answers.tolist() == expected.tolist() and 0 < told[-1] < 2100
 
 
 @pytest.mark.parametrize(("devices", "blocks"), [((0,), 1), ((1, 0), 3), ((1, 0, 2), 3), ((4, 2, 0, 1, 3), 3)])
@@ -217,17 +164,6 @@ def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool, countin
         assert taken == gpu_memory.block_bytes(512, theirs, counting=counting) + spare
 
 
-def noted(monkeypatch: pytest.MonkeyPatch, kind: Any, name: str, note: Callable[..., object]) -> None:
-    """Let a method tell what it is given, but for what has a name."""
-    method = getattr(kind, name)
-
-    def told(self: Any, *given: Any, **named: Any) -> Any:
-        note(self, *given)
-        return method(self, *given, **named)
-
-    monkeypatch.setattr(kind, name, told)
-
-
 def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that devices begin soon; a stream that is shorter than a block takes no more room than it has bases."""
     sizes: list[int] = []
@@ -314,97 +250,6 @@ def test_each_device_does_its_share(monkeypatch: pytest.MonkeyPatch, grows: bool
         )  # (whole words of answers)
         assert {stretch.parts for stretch in own} == ({3} if grows else {1})
     assert {own[0].part for own in stretches.values()} == ({0, 1, 2} if grows else {0})
-
-
-def test_memory_that_is_short_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends in a sentence, when all that was on its way has come."""
-    flights: list[Any] = []
-    noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
-    searched: list[int] = []
-
-    def fail(self: Any, *_: Any) -> None:
-        searched.append(1)
-        if len(searched) == 6:
-            raise OutOfMemoryError("out of memory allocating 5 bytes")
-
-    noted(monkeypatch, gpu_table.DeviceKmers, "search", fail)
-    with pytest.raises(MemoryLimitError, match="memory does not suffice"):
-        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
-    [flight] = flights
-    assert not any(lane._filling._begun.held for lane in flight._lanes)
-    assert all_are_idle(flight)
-
-
-def all_are_idle(flight: Flight) -> bool:
-    """Whether all that takes memory was waited for."""
-    rooms = [room for block in flight._blocks for room in block.rooms]
-    assert len(rooms) == 3 * len(flight.kmers)
-    return all(room.copies.waited for room in rooms) and not flight._copying._begun.held
-
-
-@pytest.mark.parametrize("landing", range(1, 7))
-@pytest.mark.parametrize("locked", [False, True])
-def test_an_interrupt_while_the_host_waits(
-    monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, landing: int, locked: bool
-) -> None:
-    """All devices are idle when it is told, and what was taken has been read."""
-    monkeypatch.setattr(gpu_flight, "is_locked", lambda array: locked)
-    flights: list[Any] = []
-    noted(monkeypatch, Flight, "__init__", lambda flight, *_: flights.append(flight))
-    landed: list[int] = []
-
-    def interrupt(*_: Any) -> None:
-        landed.append(1)
-        if len(landed) == landing:
-            raise KeyboardInterrupt
-
-    noted(monkeypatch, gpu_flight._Room, "land", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
-    assert all_are_idle(flights[0])
-
-
-@pytest.mark.parametrize("what", ["pinned memory", "where memory lies", "waiting"])
-def test_an_error_of_the_device_has_a_sentence(monkeypatch: pytest.MonkeyPatch, played: PretendCupy, what: str) -> None:
-    """Wherever the host asks for something there."""
-
-    class CUDARuntimeError(Exception):
-        __module__ = "cupy_backends.cuda.api.runtime"
-
-    def fail(*_: Any) -> None:
-        raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
-
-    place: Any = {
-        "pinned memory": played.cuda,
-        "where memory lies": played.cuda.runtime,
-        "waiting": pretend_cupy.Stream,
-    }
-    name = {
-        "pinned memory": "alloc_pinned_memory",
-        "where memory lies": "pointerGetAttributes",
-        "waiting": "synchronize",
-    }
-    monkeypatch.setattr(place[what], name[what], fail)
-    with pytest.raises(DeviceError, match="cannot be used"):
-        gpu.find_answers(stream(), K, devices=(0, 1), threads=3, watch=Stopwatch())
-
-
-@pytest.mark.parametrize("most", range(1, 12))
-def test_copies_that_are_cut_short_are_waited_for(monkeypatch: pytest.MonkeyPatch, slow: SlowCopies, most: int) -> None:
-    """Where one cannot begin, as no thread can, those before it end before what they copy goes."""
-    begun: list[int] = []
-    begin = HostCopies.begin
-
-    def begin_some(copies: HostCopies, *given: Any) -> None:
-        if len(begun) == most:
-            raise RuntimeError("can't start new thread")
-        begun.append(1)
-        begin(copies, *given)
-
-    monkeypatch.setattr(HostCopies, "begin", begin_some)
-    with pytest.raises(RuntimeError, match="new thread"):
-        gpu.find_answers(stream(), K, threads=3, watch=Stopwatch())
-    assert len(begun) == most and slow.are_done()
 
 
 def test_seconds_are_those_of_stages() -> None:

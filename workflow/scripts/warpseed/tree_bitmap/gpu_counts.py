@@ -14,6 +14,7 @@ from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import on_device, synchronize
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.waits import wait_for_all
 from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.room import require_room
@@ -57,7 +58,7 @@ def counted_on(
     copying = max(1, threads // len(devices))
 
     def send(column: Any, out: np.ndarray, span: slice) -> None:
-        sent_to_host(column.view(np.uint64)[None], out[None, span], copying)
+        sent_to_host(column.view(np.uint64).reshape(1, -1), out[span].reshape(1, -1), copying)
 
     def look_up(number: int, watch_here: Stopwatch) -> list[list[Any]]:
         """How often the k-mers of each device have come, as far as this one knows: of each block uint64[…]."""
@@ -84,8 +85,8 @@ def counted_on(
     try:
         times = take_step(devices, look_up, watch)
         take_step(devices, give, watch)
-    except BaseException:
-        take_step(devices, lambda *_: wait_for_sent(), Stopwatch())  # (nothing goes to memory that is given up)
+    except BaseException:  # (nothing goes to memory that is given up)
+        wait_for_all([lambda: take_step(devices, lambda *_: wait_for_sent(), Stopwatch())])
         raise
     return KmerCounts(codes, places.view(np.int64), counts.view(np.int64))
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.locked_memory import is_locked, pinned
 from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.compute.waits import wait_for_all
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
@@ -221,14 +222,9 @@ class Flight:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for block in self._blocks:
-            for device, room in zip(self._devices, block.rooms, strict=True):
-                with _there(device) as searching:
-                    searching.synchronize()
-                    room.copies.synchronize()
-        for lane in self._lanes:
-            lane.filled()
-        self._copying.wait()
+        rooms = [zip(self._devices, block.rooms, strict=True) for block in self._blocks]
+        on_devices = [partial(_wait_there, device, room) for of_block in rooms for device, room in of_block]
+        wait_for_all([*on_devices, *(lane.filled for lane in self._lanes), self._copying.wait])
 
     def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
         """Take the next bases.
@@ -413,6 +409,13 @@ class Flight:
 
 def _bases_of(words: slice) -> slice:
     return slice(BASES_A_WORD * words.start, BASES_A_WORD * words.stop)
+
+
+def _wait_there(device: int, room: _Room) -> None:
+    """Wait for what a device does in a room."""
+    with _there(device) as searching:
+        searching.synchronize()
+        room.copies.synchronize()
 
 
 @contextmanager

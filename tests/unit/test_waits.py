@@ -1,0 +1,30 @@
+"""What is waited for to its end, whatever comes between."""
+
+from __future__ import annotations
+
+import pytest
+from warpseed.compute.waits import wait_for_all
+
+
+def test_all_are_waited_for() -> None:
+    """One that fails fails once, one that is interrupted is called until it ends; the first error is told."""
+    called: list[str] = []
+
+    def waiting(name: str, *raised: type[BaseException]) -> None:
+        called.append(name)
+        if called.count(name) <= len(raised):
+            raise raised[called.count(name) - 1](name)
+
+    wait_for_all([lambda: waiting("a"), lambda: waiting("b")])
+    assert called == ["a", "b"]
+    called.clear()
+    with pytest.raises(KeyboardInterrupt, match="interrupted"):
+        wait_for_all(
+            [
+                lambda: waiting("interrupted", KeyboardInterrupt, KeyboardInterrupt),
+                lambda: waiting("failed", ValueError),
+                lambda: waiting("last"),
+            ]
+        )
+    assert called == ["interrupted", "interrupted", "interrupted", "failed", "last"]
+    wait_for_all([])
