@@ -14,7 +14,7 @@ from warpseed.tree_bitmap.slots import EMPTY
 
 from oracles.pretend_gpu import PretendCupy, install
 
-__all__ = ["play_table"]
+__all__ = ["StreamKernels", "play_table"]
 
 NO_KMER, NEW, SEEN = range(3)
 
@@ -26,7 +26,7 @@ def _bits_at(words: np.ndarray, places: np.ndarray, k: int) -> np.ndarray:
     return (here << shifts | behind >> np.uint64(1) >> np.uint64(63) - shifts) >> np.uint64(64 - 2 * k)
 
 
-class _Kernels:
+class StreamKernels:
     """The kernels by name. A slot of a table is any that is free: a dictionary knows which k-mer has which."""
 
     def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
@@ -94,9 +94,12 @@ class _Kernels:
 
     def spread_slots(self, old, table) -> None:
         for kmer, turn, count in zip(*old.slots.T.tolist(), old.repeats.tolist() or [0] * len(old.slots), strict=True):
-            if kmer != EMPTY:
-                table.turns[kmer] = turn
-                table.counts[kmer if len(table.counts) else slice(0)] = count + (turn != KNOWN)
+            if kmer == EMPTY:
+                continue
+            if turn == KNOWN:
+                _set_bit(table, kmer)
+            table.turns[kmer if len(table.turns) else slice(0)] = turn
+            table.counts[kmer if len(table.counts) else slice(0)] = count + (turn != KNOWN)
 
     def look_up_counts(self, table, kmers, part, parts, counts) -> None:
         slots, _ = _slots_of(table)
@@ -186,7 +189,7 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
 
     package, _ = install(monkeypatch, None, devices)
     for module in (gpu_flight, gpu_listing, gpu_structures, gpu_table):
-        monkeypatch.setattr(module, "launch", _Kernels().launch)
+        monkeypatch.setattr(module, "launch", StreamKernels().launch)
     for module in (device_copies, gpu_counts, gpu_flight):
         monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(device, "_probe", lambda size: None)
