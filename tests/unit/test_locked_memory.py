@@ -15,7 +15,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_gpu import install
 from warpseed.compute import locked_memory
-from warpseed.compute.locked_memory import is_locked, locked, locked_copy
+from warpseed.compute.locked_memory import is_locked, locked, locked_copy, parts_by_line
 from warpseed.errors import MemoryLimitError
 
 LEAST = 1 << 20
@@ -237,3 +237,15 @@ def test_what_is_no_error_of_the_device_is_raised(locks: Locks, monkeypatch: pyt
     monkeypatch.setattr(locks, "hostRegister", fail, raising=False)
     with pytest.raises(ZeroDivisionError):
         locked(LEAST, np.uint64)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64])
+@pytest.mark.parametrize("first", [0, 1, 7, 8, 63])
+@pytest.mark.parametrize("count", [0, 1, 8, 200])
+def test_what_begins_with_a_line_is_a_part(dtype: Any, first: int, count: int) -> None:
+    memory = np.zeros(4096, dtype)
+    array = memory[-memory.ctypes.data % 64 // memory.itemsize :][first : first + count]
+    before, behind = parts_by_line(array)
+    assert (before.start, before.stop, behind.stop) == (0, behind.start, count)
+    assert len(array[before]) * array.itemsize < 64
+    assert array[behind].ctypes.data % 64 == 0 or not len(array[behind])

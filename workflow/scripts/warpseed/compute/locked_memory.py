@@ -24,7 +24,7 @@ from warpseed.compute.machine import available_memory
 from warpseed.compute.ranges import equal_share, on_threads
 from warpseed.errors import say
 
-__all__ = ["is_locked", "locked", "locked_copy", "pinned"]
+__all__ = ["is_locked", "locked", "locked_copy", "parts_by_line", "pinned"]
 
 _LEAST = 1 << 25
 """Bytes up to which memory is the system's, which then has it at hand; what is larger has pages of its own."""
@@ -33,6 +33,8 @@ _STEPS = 8
 _SPARE = 4
 """Memory that waits serves what takes this part of it less."""
 _PAGE = 4096
+_CACHE_LINE = 64
+"""Bytes of a line of the host's cache."""
 _LEAST_PINNED_BITS = 16
 """Of the size of the smallest piece of pinned memory."""
 _PORTABLE = 1
@@ -155,6 +157,13 @@ def is_locked(array: np.ndarray) -> bool:
     runtime, first = cupy().cuda.runtime, array.ctypes.data
     ends = first, first + array.nbytes - 1
     return all(runtime.pointerGetAttributes(end).type == runtime.memoryTypeHost for end in ends)
+
+
+def parts_by_line(array: np.ndarray) -> tuple[slice, slice]:
+    """What an array, C-contiguous, has before the first whole line of the host's cache, and what begins with that line;
+    either may be empty. Several devices at once write faster where their copies begin with a line."""
+    border = min(len(array), -array.ctypes.data % _CACHE_LINE // array.itemsize)
+    return slice(0, border), slice(border, len(array))
 
 
 def _waiting_block(size: int) -> _Block | None:

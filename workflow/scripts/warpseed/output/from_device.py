@@ -14,7 +14,7 @@ from warpseed.compute.device_copies import copied_to_host, sent_from_host
 from warpseed.compute.device_marks import marked_on_device
 from warpseed.compute.device_stream import Share, Source, StreamRun, stream_batches
 from warpseed.compute.gpu import cupy, current_device, device_errors, is_out_of_memory, on_device, synchronize
-from warpseed.compute.locked_memory import locked, pinned
+from warpseed.compute.locked_memory import locked, parts_by_line, pinned
 from warpseed.compute.ranges import borders_of
 from warpseed.compute.sink import limit_of
 from warpseed.compute.stopwatch import Stopwatch
@@ -41,8 +41,6 @@ _SHORT_BYTES = 64
 """Bytes of a packed query of some 200 bases, which is a short one."""
 _CHUNK = 1 << 20
 """Hits that are copied to the host together; their lines are made together, too."""
-_CACHE_LINE = 64
-"""Bytes of a line of the host's cache."""
 
 _Criteria = TypeVar("_Criteria")
 
@@ -121,9 +119,7 @@ class DeviceHits(NamedTuple):
         """Begin to copy the words of the hits, uint64[…], and the counts, which have to be int64[n], to the host from
         the current device, on this thread's stream."""
         for there, here in ((self.counts, counts), (self.hits, hits)):
-            # Two devices at once are slower where their copies begin inside a cache line of the host.
-            border = min(len(here), -here.ctypes.data % _CACHE_LINE // here.itemsize)
-            for part in (slice(border), slice(border, None)):
+            for part in parts_by_line(here):
                 if len(here[part]):
                     there[part].get(out=here[part], blocking=False)
 

@@ -20,7 +20,7 @@ import numpy as np
 from warpseed.compute.device_copies import from_device
 from warpseed.compute.gpu import cupy, kept_stream, launch, on_device
 from warpseed.compute.host_copies import HostCopies
-from warpseed.compute.locked_memory import is_locked, pinned
+from warpseed.compute.locked_memory import is_locked, parts_by_line, pinned
 from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.waits import wait_for_all
@@ -43,8 +43,6 @@ _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
-_CACHE_LINE = 64
-"""Bytes of a line of the host's cache, with which copies to it begin: several devices write faster so."""
 _BEFORE_SEARCHES = -1
 """The priority of a stream whose kernels go before blocks of a search that have not begun."""
 
@@ -104,11 +102,10 @@ class _Room:
             used = sum(len(came) for _, came in self._landing)
             to = self._through[used : used + count]
             self._landing.append((asked.answers, to))
-        border = min(count, -to.ctypes.data % _CACHE_LINE)
-        for part in (slice(0, border), slice(border, count)):
-            if part.start < part.stop:
-                there = self.answers[first + part.start : first + part.stop]
-                there.get(stream=self.copies, out=to[part], blocking=False)
+        there = self.answers[first : first + count]
+        for part in parts_by_line(to):
+            if len(to[part]):
+                there[part].get(stream=self.copies, out=to[part], blocking=False)
 
     def land(self, copies: HostCopies, threads: int) -> None:
         """Begin to bring what came to where it belongs."""
