@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from warpseed.compute.bits import mixed
 from warpseed.tree_bitmap.gpu_answers import TILE
 from warpseed.tree_bitmap.gpu_direct import WORD_BITS
 from warpseed.tree_bitmap.gpu_fast import KNOWN
+from warpseed.tree_bitmap.gpu_parts import numbers_of_part, scattered
 from warpseed.tree_bitmap.slots import EMPTY
 
 from oracles.pretend_gpu import PretendCupy, install
@@ -41,30 +41,28 @@ class StreamKernels:
         marks[there] = ((fours > 3).astype(np.uint64) << shifts).sum(axis=1, dtype=np.uint64)
 
     def insert_kmers(self, table, block, stretch, answers) -> None:
-        slots, free = _slots_of(table)
+        held = _Held(table)
         kmers, mine = _kmers_of(table, block, stretch, answers)
         for i in np.flatnonzero(mine).tolist():
-            kmer = int(kmers[i])
-            if kmer in slots:
-                answers[i] = SEEN
-                table.repeats[slots[kmer] if len(table.repeats) else slice(0)] += np.uint64(1)
+            slot = held.slot_of(kmers[i])
+            if slot is None:
+                held.take(kmers[i], stretch.first + i + 1)
             else:
-                slots[kmer] = next(free)
-                _take(table, slots[kmer], kmer, stretch.first + i + 1)
+                answers[i] = SEEN
+                table.repeats[slot if len(table.repeats) else slice(0)] += np.uint64(1)
 
     insert_kmers_of_part = insert_kmers
 
     def look_up_kmers(self, table, block, stretch, answers) -> None:
-        slots, _ = _slots_of(table)
+        held = np.asarray(table.slots).view(np.ndarray)[:, 0]
         kmers, mine = _kmers_of(table, block, stretch, answers)
-        answers[: len(mine)][mine & np.isin(kmers, np.array(list(slots), np.uint64))] = SEEN
+        answers[: len(mine)][mine & np.isin(kmers, held[held != EMPTY])] = SEEN
 
     def insert_known(self, table, kmers, part, parts) -> None:
-        slots, free = _slots_of(table)
-        kmers = np.asarray(kmers).view(np.ndarray)
-        for kmer in kmers[_is_of(kmers, part, parts)].tolist():
-            if kmer not in slots:
-                _take(table, next(free), kmer, int(KNOWN))
+        held, kmers = _Held(table), np.asarray(kmers).view(np.ndarray)
+        for kmer in kmers[_is_of(kmers, table.k, part, parts)]:
+            if held.slot_of(kmer) is None:
+                held.take(kmer, int(KNOWN))
 
     def insert_short_kmers(self, table, block, stretch, answers) -> None:
         kmers, mine = _kmers_of(table, block, stretch, answers)
@@ -87,7 +85,7 @@ class StreamKernels:
 
     def insert_short_known(self, table, kmers, part, parts) -> None:
         kmers = np.asarray(kmers).view(np.ndarray)
-        for kmer in kmers[_is_of(kmers, part, parts)].tolist():
+        for kmer in kmers[_is_of(kmers, table.k, part, parts)].tolist():
             _set_bit(table, kmer)
             if len(table.turns):
                 table.turns[kmer] = KNOWN
@@ -102,12 +100,12 @@ class StreamKernels:
             table.counts[kmer if len(table.counts) else slice(0)] = count + (turn != KNOWN)
 
     def look_up_counts(self, table, kmers, part, parts, counts) -> None:
-        slots, _ = _slots_of(table)
-        kmers = np.asarray(kmers).view(np.ndarray)
-        mine = _is_of(kmers, part, parts)
+        held, kmers = _Held(table), np.asarray(kmers).view(np.ndarray)
+        mine = _is_of(kmers, table.k, part, parts)
         counts[...] = 0
-        held = [slots[kmer] for kmer in kmers[mine].tolist()]
-        counts[mine] = table.repeats[held] + (table.slots[held, 1] != KNOWN)
+        slots = list(map(held.slot_of, kmers[mine]))
+        assert None not in slots
+        counts[mine] = table.repeats[slots] + (held.turns[slots] != KNOWN)
 
     def look_up_short_counts(self, table, kmers, counts) -> None:
         counts[...] = table.counts[kmers.astype(np.int64)]
@@ -128,8 +126,15 @@ class StreamKernels:
 
     def move_slots(self, old, table) -> None:
         held = np.flatnonzero(old.slots[:, 0] != EMPTY)
-        table.slots[: len(held)] = old.slots[held]
-        table.repeats[: len(held) if len(table.repeats) else 0] = old.repeats[held] if len(old.repeats) else []
+        kmers, turns = np.asarray(old.slots).view(np.ndarray)[held].T
+        there = slice(len(held))
+        if len(table.turns):
+            there = _number_in(table, kmers)
+            table.turns[there] = turns
+        else:
+            table.slots[there] = old.slots[held]
+        if len(table.repeats):
+            table.repeats[there] = old.repeats[held]
 
 
 def _kmers_of(table: Any, block: Any, stretch: Any, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +143,7 @@ def _kmers_of(table: Any, block: Any, stretch: Any, answers: np.ndarray) -> tupl
     words, marks = (np.asarray(array).view(np.ndarray) for array in block[:2])
     kmers, known = _bits_at(words, here, table.k), _bits_at(marks, here, table.k) == 0
     answers[: len(here)][~known] = NO_KMER
-    return kmers, known & _is_of(kmers, stretch.part, stretch.parts)
+    return kmers, known & _is_of(kmers, table.k, stretch.part, stretch.parts)
 
 
 def _new_of(block: Any, k: int, stretch: Any, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +151,7 @@ def _new_of(block: Any, k: int, stretch: Any, answers: np.ndarray) -> tuple[np.n
     here = np.arange(stretch.first, stretch.last) - block.first
     kmers = _bits_at(np.asarray(block.words).view(np.ndarray), here, k)
     is_new = np.asarray(answers).view(np.ndarray)[: len(here)] == NEW
-    return kmers, is_new & _is_of(kmers, stretch.part, stretch.parts)
+    return kmers, is_new & _is_of(kmers, k, stretch.part, stretch.parts)
 
 
 def _has_bit(table: Any, kmer: int) -> bool:
@@ -157,22 +162,48 @@ def _set_bit(table: Any, kmer: int) -> None:
     table.seen[kmer // WORD_BITS] |= np.uint32(1 << kmer % WORD_BITS)
 
 
-def _slots_of(table: Any) -> tuple[dict[int, int], Iterator[int]]:
-    """The slot of each k-mer, and those that are free."""
-    kmers = np.asarray(table.slots)[:, 0]
-    held = np.flatnonzero(kmers != EMPTY)
-    return dict(zip(kmers[held].tolist(), held.tolist(), strict=True)), iter(np.flatnonzero(kmers == EMPTY).tolist())
+def _number_in(table: Any, kmers: Any) -> Any:
+    """Where the turns of k-mers are, of a table that has turns by numbers."""
+    return (scattered.py_func(kmers, table.k) - np.uint64(table.first)).astype(np.int64)
 
 
-def _is_of(kmers: np.ndarray, part: int, parts: int) -> np.ndarray:
+class _Held:
+    """The k-mers of a table, and where they are: in slots, or turns by numbers.
+
+    Attributes
+    ----------
+    turns : uint64[…], those of all slots, or of all numbers
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table, self._by_number = table, len(table.turns) > 0
+        self.turns = table.turns if self._by_number else table.slots[:, 1]
+        kmers = np.asarray(table.slots)[:, 0]
+        held = np.flatnonzero(kmers != EMPTY)
+        self._slots: dict[int, int] = dict(zip(kmers[held].tolist(), held.tolist(), strict=True))
+        self._free: Iterator[int] = iter(np.flatnonzero(kmers == EMPTY).tolist())
+
+    def slot_of(self, kmer: np.uint64) -> int | None:
+        """Where a k-mer is, if the table has it."""
+        if not self._by_number:
+            return self._slots.get(int(kmer))
+        number = int(_number_in(self._table, np.array([kmer]))[0])
+        return None if self.turns[number] == EMPTY else number
+
+    def take(self, kmer: np.uint64, turn: int) -> None:
+        """Take a k-mer that is not there."""
+        if self._by_number:
+            self.turns[_number_in(self._table, np.array([kmer]))] = turn
+        else:
+            slot = self._slots[int(kmer)] = next(self._free)
+            self._table.slots[slot] = kmer, turn
+        self._table.used[0] += np.uint64(1)
+
+
+def _is_of(kmers: np.ndarray, k: int, part: int, parts: int) -> np.ndarray:
     """Which k-mers are a part's, bool[…]."""
-    share = (mixed.py_func(kmers.copy()) >> np.uint64(16)) & np.uint64(0xFFFF)
-    return share * np.uint64(parts) >> np.uint64(16) == np.uint64(part)
-
-
-def _take(table: Any, slot: int, kmer: int, turn: int) -> None:
-    table.slots[slot] = kmer, turn
-    table.used[0] += np.uint64(1)
+    numbers, mine = scattered.py_func(kmers, k), numbers_of_part(k, part, parts)
+    return (numbers >= np.uint64(mine.start)) & (numbers < np.uint64(mine.stop))
 
 
 def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:

@@ -194,7 +194,7 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("docs/tree_bitmap.md", r"the\s+host (\d+) MB that they copy", _on_host_mb(gpu_memory.BLOCK_BASES)),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases, of which the first", gpu_memory.BLOCK_BASES >> 20),
     ("CHANGELOG.md", r"A GPU takes (\d+) MB beside the table", _blocks_mb()),
-    ("docs/tree_bitmap.md", r"wherever that is the\s+smaller\s+one, up to k = (\d+)", gpu_structures._MOST_TURNS_K),
+    ("docs/tree_bitmap.md", r"wherever that is the\s+smaller\s+one, up to k = (\d+)", gpu_structures._MOST_BITS_K),
     ("docs/decisions.md", r"for every two places at most, up to k = (\d+)", tree_cpu._MOST_COUNTED_K),
     ("docs/decisions.md", r"of k up to 6 \(([\d,]+) words of 4 bytes", gpu_direct.SHARED_CELLS),
     ("docs/kmer_seeds.md", r"in two sizes: k up to 32, and up to (\d+)", kmers.MAX_LENGTH),

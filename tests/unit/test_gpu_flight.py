@@ -70,12 +70,24 @@ def test_long_streams_go_in_larger_blocks(
     assert gpu_memory.plan_of((0, 1), Need.of(K, 99), 99 * 512)[0].block_factor == 4  # (at most)
     asked: dict[str, Any] = {"dictionary": known, "grows": grows}
     expected, _ = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
+    sizes: list[int] = []
+    noted(monkeypatch, Flight, "_bring", lambda _, codes, *__: sizes.append(len(codes)))
     need = Need.of(K, len(codes), len(known), grows=grows)
     rooms = [1 << 40, int(need._replace(block_factor=blocks).bytes(len(devices)) / 0.9) - 2]
     for there in rooms[: len(devices)]:
         monkeypatch.setattr(gpu_memory, "free_memory", lambda there=there: there)
         found, _ = gpu.find_answers(codes, K, devices=devices, threads=2, watch=Stopwatch(), **asked)
         assert found.tolist() == expected.tolist()
+        largest, first = 512 * made[-1], 128 * made[-1]
+        assert sizes[:3] == [first, 2 * first, largest] and max(sizes) == largest and sum(sizes) == 8000
+        if made[-1] > 1:
+            # Those behind have half of what is left, and so the last ones are short.
+            left = [8000 - sum(sizes[:number]) for number in range(3, len(sizes) - 1)]
+            assert sizes[3:-1] == [min(largest, max(first, -(-half // 64) * 32)) for half in left]
+            assert sizes[-1] <= first < sizes[-3]
+        else:
+            assert set(sizes[2:-1]) == {largest}
+        sizes.clear()
     assert made == [blocks, 1][: len(devices)]
 
 

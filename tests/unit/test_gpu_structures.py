@@ -8,63 +8,105 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 import numpy as np
 from oracles.pretend_stream import play_table
-from warpseed.compute.bits import mixed
+from warpseed.compute.bits import first_slot
 from warpseed.tree_bitmap import gpu_memory, gpu_structures
 from warpseed.tree_bitmap.gpu_fast import PLACES_A_PART
+from warpseed.tree_bitmap.gpu_parts import is_of_part, most_of_part, numbers_of_part, scattered
 from warpseed.tree_bitmap.gpu_shares import largest_share, share_of_places
-from warpseed.tree_bitmap.gpu_structures import DirectTable, HashTable, Kept, structure_for, table_bytes
+from warpseed.tree_bitmap.gpu_structures import DirectTable, HashTable, Kept, TurnTable, structure_for, table_bytes
+from warpseed.tree_bitmap.slots import EMPTY
 
 CELEGANS = 100_286_076
 
 
 @pytest.mark.parametrize(
-    ("kept", "kmers", "is_direct"),
+    ("kept", "kmers", "parts", "serves"),
     [
-        (Kept(9), CELEGANS, True),
-        (Kept(13), CELEGANS, True),
-        (Kept(14), 1 << 31, False),  # whose bits are no longer in a cache
-        (Kept(31), CELEGANS, False),
-        (Kept(9), 1 << 15, False),
-        (Kept(9), 1 << 17, True),
-        (Kept(9, counting=True), 1 << 16, False),
-        (Kept(9, counting=True), 1 << 17, True),
-        (Kept(15, grows=False), CELEGANS, True),
-        (Kept(15, grows=False), 100_000, False),
-        (Kept(31, grows=False), 0, False),
+        (Kept(9), CELEGANS, 1, DirectTable),
+        (Kept(13), CELEGANS, 1, DirectTable),
+        (Kept(13), CELEGANS, 2, DirectTable),
+        (Kept(14), CELEGANS, 1, TurnTable),  # whose bits are no longer in a cache
+        (Kept(14), CELEGANS // 4, 1, HashTable),
+        (Kept(15), CELEGANS, 1, HashTable),
+        (Kept(15), CELEGANS, 4, TurnTable),
+        (Kept(15), 1 << 29, 1, TurnTable),
+        (Kept(15, counting=True), 1 << 29, 1, TurnTable),
+        (Kept(16), 1 << 29, 1, HashTable),
+        (Kept(31), CELEGANS, 1, HashTable),
+        (Kept(31), CELEGANS, 8, HashTable),
+        (Kept(9), 1 << 15, 1, HashTable),
+        (Kept(9), 1 << 17, 1, DirectTable),
+        (Kept(9, counting=True), 1 << 16, 1, HashTable),
+        (Kept(9, counting=True), 1 << 17, 1, DirectTable),
+        (Kept(15, grows=False), CELEGANS, 1, DirectTable),
+        (Kept(15, grows=False), 100_000, 1, HashTable),
+        (Kept(31, grows=False), 0, 1, HashTable),
     ],
 )
-def test_the_smaller_one_serves(kept: Kept, kmers: int, is_direct: bool) -> None:
+def test_the_smaller_one_serves(
+    monkeypatch: pytest.MonkeyPatch, kept: Kept, kmers: int, parts: int, serves: type
+) -> None:
+    play_table(monkeypatch)
+    monkeypatch.setattr(gpu_structures, "_empty_words", lambda shape: np.broadcast_to(np.uint64(EMPTY), shape))
     held = min(kmers, 4**kept.k)
     slots = gpu_structures.slots_for(held)
-    direct, hashed = gpu_structures._direct_bytes(kept), gpu_structures._hashed_bytes(kept, slots)
-    assert gpu_structures._is_direct(kept, slots) == is_direct
-    assert table_bytes(kept, held) == (direct if is_direct else hashed) <= hashed
+    assert type(structure_for(kept, held, parts - 1, parts)) is serves
+    direct, hashed = gpu_structures._direct_bytes(kept, parts), gpu_structures._hashed_bytes(kept, slots)
+    assert table_bytes(kept, held, parts) == (hashed if serves is HashTable else direct) <= hashed
 
 
+@pytest.mark.parametrize("bits_k", [2, 13])
 @pytest.mark.parametrize("kept", [Kept(1), Kept(4), Kept(6, counting=True), Kept(7, grows=False), Kept(12)])
 @pytest.mark.parametrize("kmers", [0, 3, 300, 4**6])
-def test_it_takes_what_is_said(monkeypatch: pytest.MonkeyPatch, kept: Kept, kmers: int) -> None:
-    """Its arrays have as many bytes as were counted, but for the number of slots that are used."""
+@pytest.mark.parametrize("parts", [1, 3])
+def test_it_takes_what_is_said(
+    monkeypatch: pytest.MonkeyPatch, bits_k: int, kept: Kept, kmers: int, parts: int
+) -> None:
+    """The arrays have as many bytes as were counted, at most, but for the number of slots that are used."""
+    monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", bits_k)
     play_table(monkeypatch)
-    structure = structure_for(kept, kmers)
-    assert isinstance(structure, (DirectTable, HashTable))
-    arrays = [np.asarray(array) for array in structure.table[:-1]]
-    if isinstance(structure, HashTable):
-        assert arrays.pop().nbytes == 8
-    assert sum(array.nbytes for array in arrays) == table_bytes(kept, kmers)
+    for part in range(parts):
+        structure = structure_for(kept, kmers, part, parts)
+        assert isinstance(structure, (DirectTable, HashTable, TurnTable))
+        arrays = [np.asarray(array) for array in structure.table if not isinstance(array, int)]
+        if not isinstance(structure, DirectTable):
+            assert arrays.pop().nbytes == 8
+        taken, told = sum(array.nbytes for array in arrays), table_bytes(kept, kmers, parts)
+        assert taken == told or (isinstance(structure, TurnTable) and 0 <= told - taken <= 16)
 
 
-@pytest.mark.parametrize("k", [5, 8, 9])
-def test_no_part_has_more_than_its_most(k: int) -> None:
-    """Of all k-mers that there can be; also of very many parts."""
-    shares = _shares_of(np.arange(4**k, dtype=np.uint64))
-    for parts in (2, 3, 7, 64):
-        assert np.bincount(shares * parts >> 16).max() <= gpu_structures.most_of_part(k, parts) < 4**k
+@pytest.mark.parametrize("k", [1, 2, 5, 8, 9])
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 64])
+def test_each_kmer_has_a_number_of_its_own_and_is_of_one_part(k: int, parts: int) -> None:
+    """Parts have as many k-mers as each other; there may be more parts than k-mers."""
+    kmers = np.arange(4**k, dtype=np.uint64)
+    numbers = scattered.py_func(kmers, k).tolist()
+    assert sorted(numbers) == list(range(4**k))
+    ranges = [range(4**k)[numbers_of_part(k, part, parts)] for part in range(parts)]
+    assert [number for each in ranges for number in each] == list(range(4**k))
+    assert max(map(len, ranges)) == most_of_part(k, parts) <= -(-(4**k) // parts) + 3
+    for kmer, number in zip(kmers[:: max(1, 4**k // 300)], numbers[:: max(1, 4**k // 300)], strict=True):
+        assert [part for part in range(parts) if is_of_part(kmer, k, part, parts)] == [
+            part for part, mine in enumerate(ranges) if number in mine
+        ]
 
 
-def _shares_of(kmers: np.ndarray) -> np.ndarray:
-    """What deals k-mers out, int64[…], of 65,536."""
-    return (mixed.py_func(kmers) >> np.uint64(16) & np.uint64(0xFFFF)).astype(np.int64)
+@pytest.mark.parametrize("k", [12, 15, 31])
+@pytest.mark.parametrize("parts", [2, 3, 8])
+def test_kmers_of_sequences_are_dealt_out_evenly_and_go_to_all_slots(k: int, parts: int) -> None:
+    """Also those that lie beside each other, or differ in a base or two; among slots as those of no part do."""
+    draw, count = np.random.default_rng(k), 1 << 16
+    start = draw.integers(0, 4**k, dtype=np.uint64)
+    in_a_row = np.arange(count, dtype=np.uint64) + start & np.uint64(4**k - 1)
+    few_ones = np.unique(np.bitwise_or.reduce(np.uint64(1) << draw.integers(0, 2 * k, (count, 5), dtype=np.uint64), 1))
+    for kmers in (in_a_row, few_ones, np.unique(draw.integers(0, 4**k, count, dtype=np.uint64))):
+        numbers = scattered.py_func(kmers, k).astype(np.int64)
+        for part in range(parts):
+            mine = numbers_of_part(k, part, parts)
+            of_part = kmers[(numbers >= mine.start) & (numbers < mine.stop)]
+            assert abs(len(of_part) * parts / len(kmers) - 1) < 0.05
+            slots = np.array([first_slot.py_func(kmer, np.int64(1 << 8)) for kmer in of_part[:4000].copy()])
+            assert np.bincount(slots, minlength=1 << 8).max() < len(slots) / 256 * 3
 
 
 def test_passes_never_take_more_than_the_whole() -> None:

@@ -126,7 +126,10 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
-    stream, block = KmerTable(np.zeros((8, 2), np.uint64), words, rows, words, 15), PackedBlock(words, words, -32)
+    stream, block = (
+        KmerTable(np.zeros((8, 2), np.uint64), words, words, rows, words, 0, 15),
+        PackedBlock(words, words, -32),
+    )
     short, stretch = ShortKmers(rows, words, words, 1), Stretch(0, 9, 0, 1)
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))

@@ -16,17 +16,23 @@ from oracles.lockstep import run_kernel
 from warpseed.compute import warp
 from warpseed.tree_bitmap import gpu_fast as kernels
 from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
+from warpseed.tree_bitmap.gpu_parts import numbers_of_part, scattered
 from warpseed.tree_bitmap.slots import EMPTY
 
 BLOCK = 8
 WARPS = 64
 """Threads of a block of two warps."""
+MOST_TURNS_K = 5
+"""The longest k-mers that there are tables of turns for."""
 
 
 def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> None:
     functions = (
         kernels.kmer_in,
         kernels._claim,
+        kernels._place_of,
+        kernels._slot_of,
+        kernels._turn_at,
         kernels._insert,
         kernels._add_taken,
         kernels._count_taken,
@@ -46,8 +52,22 @@ def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: np
 
 def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
     """A table of nothing."""
+    slots_of, repeats = np.full((slots, 2), EMPTY), np.zeros(slots, np.uint64)
     filter_bits = np.zeros(filter_words, np.uint32)
-    return KmerTable(np.full((slots, 2), EMPTY), np.zeros(slots, np.uint64), filter_bits, np.zeros(1, np.uint64), k)
+    return KmerTable(slots_of, np.zeros(0, np.uint64), repeats, filter_bits, np.zeros(1, np.uint64), 0, k)
+
+
+def turns_of(k: int, part: int = 0, parts: int = 1) -> KmerTable:
+    """A table of nothing, with turns for the k-mers of a part by their numbers."""
+    numbers = numbers_of_part(k, part, parts)
+    turns = np.full(numbers.stop - numbers.start, EMPTY)
+    nothing = table_of(k, 0)
+    return nothing._replace(turns=turns, repeats=np.zeros(len(turns), np.uint64), first=numbers.start)
+
+
+def tables_of(k: int, slots: int, part: int = 0, parts: int = 1) -> list[KmerTable]:
+    """One of slots, and of short k-mers one of turns."""
+    return [table_of(k, slots), *([turns_of(k, part, parts)] if k <= MOST_TURNS_K else [])]
 
 
 def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
@@ -67,11 +87,27 @@ def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
 
 def held_by(table: KmerTable) -> dict[int, int]:
     """The turns of a table's k-mers, by their codes."""
+    if len(table.turns):
+        assert not table.repeats[table.turns == EMPTY].any()
+        assert np.count_nonzero(table.turns != EMPTY) == int(table.used[0])
+        numbers = scattered.py_func(np.arange(4**table.k, dtype=np.uint64), table.k).astype(np.int64) - table.first
+        turns = {kmer: int(table.turns[i]) for kmer, i in enumerate(numbers) if 0 <= i < len(table.turns)}
+        return {kmer: turn for kmer, turn in turns.items() if turn != EMPTY}
     taken = table.slots[:, 0] != EMPTY
     assert (table.slots[~taken] == EMPTY).all() and not table.repeats[~taken].any()
     kmers: list[int] = table.slots[taken, 0].tolist()
     assert len(set(kmers)) == len(kmers) == int(table.used[0])
     return dict(zip(kmers, table.slots[taken, 1].tolist(), strict=True))
+
+
+def times_in(table: KmerTable) -> dict[int, int]:
+    """How often a table's k-mers have come again, by their codes."""
+    if len(table.turns):
+        kmers = np.array(list(held_by(table)), np.uint64)
+        places = scattered.py_func(kmers, table.k).astype(np.int64) - table.first
+        return dict(zip(kmers.tolist(), table.repeats[places].tolist(), strict=True))
+    taken = table.slots[:, 0] != EMPTY
+    return dict(zip(table.slots[taken, 0].tolist(), table.repeats[taken].tolist(), strict=True))
 
 
 def first_places(codes: list[int], k: int) -> dict[int, int]:
@@ -96,19 +132,20 @@ def streams() -> list[tuple[str, list[int], int]]:
 @pytest.mark.parametrize(("codes", "k"), [case[1:] for case in streams()], ids=[case[0] for case in streams()])
 @pytest.mark.parametrize("stretches", [1, 3])
 def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> None:
-    table, places = table_of(k, 92), len(codes) - k + 1
+    places = len(codes) - k + 1
     (block,) = blocks_of(codes, [])
-    answers = np.full(places, truth.NEW, np.uint8)
     borders = [places * i // stretches for i in range(stretches + 1)]
-    for first, last in itertools.pairwise(borders):
-        stretch = Stretch(first, last, 0, 1)
-        launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
-
     expected, dictionary = truth.answers_to(codes, k)
-    assert answers.tolist() == list(expected)[:places]
-    assert sorted(held_by(table)) == list(dictionary)
-    assert held_by(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
-    assert int(table.repeats.sum()) == sum(1 for _ in truth.words_at(codes, k)) - len(dictionary)
+    for table in tables_of(k, 92):
+        answers = np.full(places, truth.NEW, np.uint8)
+        for first, last in itertools.pairwise(borders):
+            stretch = Stretch(first, last, 0, 1)
+            launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
+
+        assert answers.tolist() == list(expected)[:places]
+        assert sorted(held_by(table)) == list(dictionary)
+        assert held_by(table) == {kmer: place + 1 for kmer, place in first_places(codes, k).items()}
+        assert int(table.repeats.sum()) == sum(1 for _ in truth.words_at(codes, k)) - len(dictionary)
 
 
 @pytest.mark.parametrize("k", [1, 2, 17, 31])
@@ -134,20 +171,23 @@ def test_parts_share_the_kmers() -> None:
     codes = streams()[0][1]
     places = len(codes) - 3
     (block,) = blocks_of(codes, [])
-    tables = [table_of(4, 92) for _ in range(3)]
+    tables = list(zip(*(tables_of(4, 92, part, 3) for part in range(3)), strict=True))
     known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
-    answers = np.full((2, 3, places), truth.NEW, np.uint8)
-    for part, table in enumerate(tables):
-        launched(kernels.insert_kmers, places, table, block, Stretch(0, places, part, 3), answers[0, part])
+    answers = np.full((3, 3, places), truth.NEW, np.uint8)
+    for part in range(3):
+        stretch = Stretch(0, places, part, 3)
+        for kind, of_parts in enumerate(tables):
+            launched(kernels.insert_kmers, places, of_parts[part], block, stretch, answers[kind, part])
         fixed = table_of(4, 92, 3)
         launched(kernels.insert_known, len(known), fixed, np.array(known, np.uint64), part, 3)
-        launched(kernels.look_up_kmers, places, fixed, block, Stretch(0, places, part, 3), answers[1, part])
+        launched(kernels.look_up_kmers, places, fixed, block, stretch, answers[2, part])
     expected, dictionary = truth.answers_to(codes, 4)
-    assert answers[0].max(axis=0).tolist() == list(expected)[:places]
-    held = [kmer for table in tables for kmer in held_by(table)]
-    assert sorted(held) == list(dictionary) and all(held_by(table) for table in tables)
+    for kind, of_parts in enumerate(tables):
+        assert answers[kind].max(axis=0).tolist() == list(expected)[:places]
+        held = [kmer for table in of_parts for kmer in held_by(table)]
+        assert sorted(held) == list(dictionary) and all(held_by(table) for table in of_parts)
     kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 4))
-    assert answers[1].max(axis=0).tolist() == [truth.SEEN if kmer in known else truth.NEW for kmer in kmers]
+    assert answers[2].max(axis=0).tolist() == [truth.SEEN if kmer in known else truth.NEW for kmer in kmers]
 
 
 @pytest.mark.parametrize("moved", [False, True])
@@ -160,16 +200,21 @@ def test_what_is_known_before(moved: bool) -> None:
     launched(kernels.insert_known, len(known), table, np.array(known, np.uint64), 0, 1)
     launched(kernels.insert_known, len(known), table, np.array(known, np.uint64), 0, 1)
     assert held_by(table) == dict.fromkeys(known, int(kernels.KNOWN))
-    if moved:
-        table, small = table_of(5, 92)._replace(used=table.used), table
-        launched(kernels.move_slots, len(small.slots), small, table)
-    answers = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, table, block, Stretch(0, 56, 0, 1), answers)
-    expected, dictionary = truth.answers_to(codes, 5, 0, known)
-    assert answers.tolist() == list(expected)[:56]
-    assert sorted(held_by(table)) == list(dictionary)
     turns = {kmer: place + 1 for kmer, place in first_places(codes, 5).items()} | dict.fromkeys(known, 0)
-    assert held_by(table) == turns
+    expected, dictionary = truth.answers_to(codes, 5, 0, known)
+    tables = [table, turns_of(5)]
+    if moved:
+        tables = [larger._replace(used=table.used.copy()) for larger in tables_of(5, 92)]
+    for after in tables:
+        if moved:
+            launched(kernels.move_slots, len(table.slots), table, after)
+        else:
+            launched(kernels.insert_known, len(known), after, np.array(known, np.uint64), 0, 1)
+        answers = np.full(56, truth.NEW, np.uint8)
+        launched(kernels.insert_kmers, 56, after, block, Stretch(0, 56, 0, 1), answers)
+        assert answers.tolist() == list(expected)[:56]
+        assert sorted(held_by(after)) == list(dictionary)
+        assert held_by(after) == turns
 
 
 def test_a_larger_table_has_the_same_kmers() -> None:
@@ -177,13 +222,14 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     (block,) = blocks_of(2 * codes, [])
     small = table_of(5, 64)
     launched(kernels.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1), np.full(56, truth.NEW, np.uint8))
-    large = table_of(5, 200)._replace(used=small.used)
-    launched(kernels.move_slots, len(small.slots), small, large)
-    assert held_by(large) == held_by(small)
-    again = np.full(56, truth.NEW, np.uint8)
-    launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
-    assert again.tolist() == [truth.SEEN] * 56
-    assert int(large.repeats.sum()) == 2 * 56 - len(held_by(large))
+    for large in tables_of(5, 200):
+        large = large._replace(used=small.used.copy())
+        launched(kernels.move_slots, len(small.slots), small, large)
+        assert held_by(large) == held_by(small)
+        again = np.full(56, truth.NEW, np.uint8)
+        launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
+        assert again.tolist() == [truth.SEEN] * 56
+        assert int(large.repeats.sum()) == 2 * 56 - len(held_by(large))
 
 
 def of_many_warps() -> list[tuple[str, list[int], int]]:
@@ -208,18 +254,17 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
     places = len(codes) - k + 1
     (block,) = blocks_of(codes, [])
     for part in range(min(parts, 4)):
-        plain, queued = (table_of(k, 2 * len(codes)) for _ in range(2))
-        answers = np.full((2, places), truth.NEW, np.uint8)
+        plain, *queued = [table_of(k, 2 * len(codes)), *tables_of(k, 2 * len(codes), part, parts)]
+        answers = np.full((1 + len(queued), places), truth.NEW, np.uint8)
         for first, last in ((0, places // 3), (places // 3, places)):
             stretch = Stretch(first, last, part, parts)
             launched(kernels.insert_kmers, last - first, plain, block, stretch, answers[0, first:last])
-            inserted(queued, block, stretch, answers[1, first:last])
-        assert answers[0].tolist() == answers[1].tolist()
-        assert held_by(plain) == held_by(queued)
-        counts = [
-            dict(zip(table.slots[:, 0].tolist(), table.repeats.tolist(), strict=True)) for table in (plain, queued)
-        ]
-        assert counts[0] == counts[1]
+            for table, told in zip(queued, answers[1:], strict=True):
+                inserted(table, block, stretch, told[first:last])
+        for table, told in zip(queued, answers[1:], strict=True):
+            assert answers[0].tolist() == told.tolist()
+            assert held_by(plain) == held_by(table)
+            assert times_in(plain) == times_in(table)
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -229,14 +274,16 @@ def test_how_often_kmers_have_come(parts: int) -> None:
     places = len(codes) - 2
     (block,) = blocks_of(codes, [])
     kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 3))
-    asked, known = np.array(sorted(set(kmers)), np.uint64), 0
+    asked = np.array(sorted(set(kmers)), np.uint64)
+    known = np.zeros((2, len(asked)), np.uint64)
     for part in range(parts):
-        table, counts = table_of(3, 92), np.full(len(asked), 77, np.uint64)
         stretch = Stretch(0, places, part, parts)
-        launched(kernels.insert_kmers, places, table, block, stretch, np.full(places, truth.NEW, np.uint8))
-        launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
-        known += counts
-    assert known.tolist() == [kmers.count(kmer) for kmer in asked.tolist()]
+        for table, told in zip(tables_of(3, 92, part, parts), known, strict=True):
+            counts = np.full(len(asked), 77, np.uint64)
+            launched(kernels.insert_kmers, places, table, block, stretch, np.full(places, truth.NEW, np.uint8))
+            launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
+            told += counts
+    assert known.tolist() == 2 * [[kmers.count(kmer) for kmer in asked.tolist()]]
 
 
 @pytest.mark.parametrize("filter_words", [1, 2, 40])
@@ -252,10 +299,10 @@ def test_a_fixed_table_takes_nothing(filter_words: int, moved: bool) -> None:
     if moved:
         table, small = table_of(5, 120, filter_words + 1)._replace(used=table.used), table
         launched(kernels.move_slots, len(small.slots), small, table)
-    before = [np.array(array) for array in table[:-1]]
+    before = [np.array(array) for array in table[:-2]]
     answers = np.full(56, truth.NEW, np.uint8)
     launched(kernels.look_up_kmers, 56, table, block, Stretch(0, 56, 0, 1), answers)
     words = dict(truth.words_at(codes, 5))
     kinds = [truth.SEEN if words.get(place) in held else truth.NEW for place in range(56)]
     assert answers.tolist() == [kind if place in words else truth.NO_KMER for place, kind in enumerate(kinds)]
-    assert all(map(np.array_equal, table[:-1], before))
+    assert all(map(np.array_equal, table[:-2], before))

@@ -18,6 +18,7 @@ import numpy as np
 
 from warpseed.compute.arguments import kernel_runner, take, with_arrays
 from warpseed.compute.compiler import register_types
+from warpseed.compute.waits import wait_for_all
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 try:
@@ -171,13 +172,13 @@ def kept_stream(name: int | str) -> Any:
 @contextmanager
 def on_own_stream(number: int) -> Iterator[None]:
     """Put what this thread gives the current device on a stream of its own, beside those of other threads; at the end,
-    also of a block that fails, all of it is done."""
+    also of a block that fails, and of an interrupt while this waits, all of it is done."""
     stream = kept_stream(number)
     with stream:
         try:
             yield
         finally:
-            stream.synchronize()
+            wait_for_all([stream.synchronize])
 
 
 def synchronize() -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
-from warpseed.tree_bitmap.gpu_fast import is_of_part, kmer_in
+from warpseed.tree_bitmap.gpu_fast import kmer_in
+from warpseed.tree_bitmap.gpu_parts import is_of_part
 from warpseed.tree_bitmap.stream import NEW
 
 __all__ = ["ANSWERS_A_WORD", "TILE", "count_new", "join_answers", "list_new"]
@@ -41,7 +42,7 @@ def _new_at(block, k, stretch, answers, place):
     kmer, is_new = uint64(0), False
     if place < stretch.last and answers[place - stretch.first] == NEW:
         kmer, _ = kmer_in(block, place, k)
-        is_new = is_of_part(kmer, stretch.part, stretch.parts)
+        is_new = is_of_part(kmer, k, stretch.part, stretch.parts)
     return kmer, uint32(cuda.ballot_sync(ALL_LANES, is_new))
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.tree_bitmap.gpu_fast import KNOWN, is_of_part, kmer_in, times_of
+from warpseed.tree_bitmap.gpu_fast import KNOWN, kmer_in, times_of
+from warpseed.tree_bitmap.gpu_parts import is_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
@@ -62,7 +63,7 @@ def insert_short_kmers(table, block, stretch, answers):
     if not known:
         answers[place - stretch.first] = NO_KMER
         return
-    if not is_of_part(kmer, stretch.part, stretch.parts):
+    if not is_of_part(kmer, table.k, stretch.part, stretch.parts):
         return
     word, bit = _bit_of(kmer)
     if table.seen[word] & bit:
@@ -95,7 +96,7 @@ def _put(table, kmer, turn):
 def insert_short_known(table, kmers, part, parts):
     """A thread a code of k-mers, uint64[n], that are known before the stream begins."""
     i = cuda.grid(1)
-    if i < kmers.shape[0] and is_of_part(kmers[i], part, parts):
+    if i < kmers.shape[0] and is_of_part(kmers[i], table.k, part, parts):
         _put(table, kmers[i], KNOWN)
 
 
@@ -114,7 +115,7 @@ def count_short_kmers(table, block, stretch):
     cuda.syncthreads()
     for place in range(int64(stretch.first) + int64(cuda.grid(1)), int64(stretch.last), int64(cuda.gridsize(1))):
         kmer, known = kmer_in(block, place, table.k)
-        if known and is_of_part(kmer, stretch.part, stretch.parts):
+        if known and is_of_part(kmer, table.k, stretch.part, stretch.parts):
             if is_shared:
                 cuda.atomic.add(held, int64(kmer), uint32(1))
             else:

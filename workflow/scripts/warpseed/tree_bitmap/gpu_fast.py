@@ -1,10 +1,11 @@
-"""Kernels of the fast tier, for k-mers of any length: those of a stream go to a hash table, by a thread each, or, where
-a table has a part of all k-mers, by warps that queue those of theirs.
+"""Kernels of the fast tier, for k-mers of any length: those of a stream go to a table, by a thread each, or, where a
+table has a part of all k-mers, by warps that queue those of theirs.
 
-A slot of the table is two words beside each other: a k-mer's code, and the least turn at which any thread has come with
-it. So a k-mer costs one sector of memory, which is read, and written where it is new, whatever k is, and the stream
-itself is forgotten block by block. Whoever comes at a turn below the slot's takes the slot, and whoever is behind it
-has been seen before; of equal k-mers exactly the first is left, in whatever order threads run.
+A slot of a hash table is two words beside each other: a k-mer's code, and the least turn at which any thread has come
+with it. Where most k-mers come that there can be, each has a place of its own instead, for its turn alone. Either way a
+k-mer costs one sector of memory, which is read, and written where it is new, whatever k is, and the stream itself is
+forgotten block by block. Whoever comes at a turn below that of the slot takes it, and whoever is behind it has been
+seen before; of equal k-mers exactly the first is left, in whatever order threads run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
 from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap.gpu_parts import is_of_part, scattered
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
@@ -32,7 +34,6 @@ __all__ = [
     "insert_kmers",
     "insert_kmers_of_part",
     "insert_known",
-    "is_of_part",
     "kmer_in",
     "look_up_counts",
     "look_up_kmers",
@@ -60,18 +61,23 @@ SLOTS_A_BUCKET = 2
 
 
 class KmerTable(NamedTuple):
-    """The k-mers so far."""
+    """The k-mers so far: a hash table of slots, or turns by `scattered` numbers."""
 
     slots: np.ndarray
-    """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none"""
+    """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none; uint64[0, 2]
+    where there are turns by numbers"""
+    turns: np.ndarray
+    """uint64[numbers of a part], EMPTY for none; uint64[0] of a hash table"""
     repeats: np.ndarray
-    """uint64[slots], how often each k-mer has come behind its first place, so that one that comes once costs nothing
-    here; of one that is known before, how often at all; uint64[0] where nobody counts"""
+    """uint64[slots or turns], how often each k-mer has come behind its first place, so that one that comes once costs
+    nothing here; of one that is known before, how often at all; uint64[0] where nobody counts"""
     filter: np.ndarray
     """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
     bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
     used: np.ndarray
-    """uint64[1], slots that are not empty"""
+    """uint64[1], slots or turns that are not empty"""
+    first: int
+    """the number that the first of the turns is for"""
     k: int
 
 
@@ -136,13 +142,6 @@ def _first_slot(kmer, slots):
 
 
 @scalar
-def is_of_part(kmer, part, parts):
-    """Whether a k-mer is one of a part's, of 65,536 parts at most."""
-    share = (uint32(mixed(kmer) >> uint64(16)) & uint32(0xFFFF)) * uint32(parts)
-    return parts == 1 or int64(share >> uint32(16)) == int64(part)
-
-
-@scalar
 def kmer_in(block, place, k):
     """(number, known): the k-mer that begins at a place of the stream, and whether all its codes are bases."""
     here = int64(place) - int64(block.first)
@@ -151,8 +150,21 @@ def kmer_in(block, place, k):
 
 
 @scalar
+def _place_of(table, kmer):
+    """Where the turn of a k-mer is, of a table that has turns by numbers."""
+    return int64(scattered(kmer, table.k)) - int64(table.first)
+
+
+@scalar
 def _claim(table, kmer, turn):
-    """Bring a k-mer to its slot at a turn. Returns the slot, and the turn that was there: EMPTY if there was none."""
+    """Bring a k-mer to its slot at a turn. Returns the slot, or where its turn is, and the turn that was there: EMPTY
+    if there was none."""
+    if table.turns.shape[0]:
+        place = _place_of(table, kmer)
+        before = table.turns[place]  # (which may be old, but only falls)
+        if before > turn:
+            before = cuda.atomic.min(table.turns, place, turn)
+        return place, before
     slot = _first_slot(kmer, table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its k-mer, and its turn only falls.
@@ -170,9 +182,28 @@ def _claim(table, kmer, turn):
 
 
 @scalar
+def _turn_at(table, slot):
+    """The turn of a slot, or of a number."""
+    if table.turns.shape[0]:
+        return table.turns[slot]
+    return table.slots[slot, 1]
+
+
+@scalar
 def times_of(table, slot):
     """How often the k-mer of a slot has come, of a table that counts."""
-    return table.repeats[slot] + uint64(table.slots[slot, 1] != KNOWN)
+    return table.repeats[slot] + uint64(_turn_at(table, slot) != KNOWN)
+
+
+@scalar
+def _slot_of(table, kmer):
+    """The slot of a k-mer that has one, or where its turn is."""
+    if table.turns.shape[0]:
+        return _place_of(table, kmer)
+    slot = _first_slot(kmer, table.slots.shape[0])
+    while table.slots[slot, 0] != kmer:
+        slot = next_slot(slot, table.slots.shape[0])
+    return slot
 
 
 @scalar
@@ -255,7 +286,7 @@ def insert_kmers(table, block, stretch, answers):
         kmer, known = kmer_in(block, place, table.k)
         if not known:
             answers[place - stretch.first] = NO_KMER
-        elif is_of_part(kmer, stretch.part, stretch.parts):
+        elif is_of_part(kmer, table.k, stretch.part, stretch.parts):
             is_new = _insert(table, kmer, uint64(place) + uint64(1), stretch.first, answers)
     _count_taken(table, is_new)
 
@@ -288,7 +319,7 @@ def insert_kmers_of_part(table, block, stretch, answers):
             bases, marks = bases_behind, marks_behind
             if not known:
                 answers[place - stretch.first] = NO_KMER
-            is_mine = known and is_of_part(kmer, stretch.part, stretch.parts)
+            is_mine = known and is_of_part(kmer, table.k, stretch.part, stretch.parts)
         lanes = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
         if is_mine:
             last = queue + queued + int64(lanes_before(lanes, lane))
@@ -315,7 +346,7 @@ def look_up_kmers(table, block, stretch, answers):
         kmer, known = kmer_in(block, place, table.k)
         if not known:
             answers[place - stretch.first] = NO_KMER
-        elif is_of_part(kmer, stretch.part, stretch.parts) and _is_held(table, kmer):
+        elif is_of_part(kmer, table.k, stretch.part, stretch.parts) and _is_held(table, kmer):
             answers[place - stretch.first] = SEEN
 
 
@@ -329,11 +360,8 @@ def look_up_counts(table, kmers, part, parts, counts):
     if i >= kmers.shape[0]:
         return
     kmer, count = kmers[i], uint64(0)
-    if is_of_part(kmer, part, parts):
-        slot = _first_slot(kmer, table.slots.shape[0])
-        while table.slots[slot, 0] != kmer:
-            slot = next_slot(slot, table.slots.shape[0])
-        count = times_of(table, slot)
+    if is_of_part(kmer, table.k, part, parts):
+        count = times_of(table, _slot_of(table, kmer))
     counts[i] = count
 
 
@@ -342,7 +370,7 @@ def insert_known(table, kmers, part, parts):
     """A thread a code of k-mers, uint64[n], that are known before the stream begins."""
     i = cuda.grid(1)
     is_new = False
-    if i < kmers.shape[0] and is_of_part(kmers[i], part, parts):
+    if i < kmers.shape[0] and is_of_part(kmers[i], table.k, part, parts):
         _, before = _claim(table, kmers[i], KNOWN)
         is_new = before == EMPTY
         _set_filter(table, kmers[i])
@@ -351,16 +379,20 @@ def insert_known(table, kmers, part, parts):
 
 @kernel
 def move_slots(old, table):
-    """A thread a slot of a smaller table: its k-mer goes to the larger one."""
+    """A thread a slot of a smaller hash table: its k-mer goes to the larger one, or its turn to its number."""
     i = int64(cuda.grid(1))
     if i >= old.slots.shape[0] or old.slots[i, 0] == EMPTY:
         return
     kmer = old.slots[i, 0]
-    slot = _first_slot(kmer, table.slots.shape[0])
-    # No k-mer is there twice, so none is compared.
-    while cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer) != EMPTY:
-        slot = next_slot(slot, table.slots.shape[0])
-    table.slots[slot, 1] = old.slots[i, 1]
+    if table.turns.shape[0]:
+        slot = _place_of(table, kmer)
+        table.turns[slot] = old.slots[i, 1]
+    else:
+        slot = _first_slot(kmer, table.slots.shape[0])
+        # No k-mer is there twice, so none is compared.
+        while cuda.atomic.cas(table.slots, (slot, 0), EMPTY, kmer) != EMPTY:
+            slot = next_slot(slot, table.slots.shape[0])
+        table.slots[slot, 1] = old.slots[i, 1]
     if table.repeats.shape[0]:
         table.repeats[slot] = old.repeats[i]
     _set_filter(table, kmer)

@@ -40,7 +40,9 @@ __all__ = ["Flight"]
 _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
-"""The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
+"""The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many.
+Of the larger blocks that several devices take the last ones have half of what is left, and as few, so that answers are
+soon back; of others there are so few that to launch more takes longer."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
 _BEFORE_SEARCHES = -1
@@ -179,8 +181,9 @@ class Flight:
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
-        first = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
-        fits_first = length is not None and length <= first
+        self._least = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        """those of the first, and of the last"""
+        fits_first = length is not None and length <= self._least
         # (before the tables, so that the first bases come while these are cleared)
         self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[_Block]()
@@ -196,7 +199,9 @@ class Flight:
         with on_device(devices[0]):
             self._lanes = deque(Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].size = first
+        self._lanes[0].size = self._least
+        self._length, self._passed_on = length if need.block_factor > 1 else None, 0
+        """bases of the stream, where its last blocks are shorter; and those of blocks that are full"""
         self._full: Lane | None = None
         """what goes next"""
         self._copying = HostCopies()
@@ -265,9 +270,18 @@ class Flight:
         """Send the block that is full on its way, while the bases of the next one still come."""
         full, self._full = self._full, self._lanes[0]
         self._lanes.rotate(-1)
-        self._lanes[0].size = min(2 * self._full.size, self._most)
+        self._passed_on += self._full.bases
+        self._lanes[0].size = self._size_behind(self._full.size)
         if full is not None and full.bases:
             self._launch(full)
+
+    def _size_behind(self, size: int) -> int:
+        """Bases of the block behind one that has so many."""
+        size = min(2 * size, self._most)
+        if self._length is None:
+            return size
+        left = self._length - self._passed_on
+        return min(size, max(self._least, whole_words(-(-left // 2))))
 
     def _wait_for_borrowed(self) -> None:
         """Wait until devices have taken what lies in the caller's memory."""

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
+from warpseed.tree_bitmap.gpu_parts import most_of_part
 from warpseed.tree_bitmap.gpu_shares import largest_share
-from warpseed.tree_bitmap.gpu_structures import Kept, most_of_part, table_bytes
+from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
 
 __all__ = [
     "BLOCK_BASES",
@@ -73,10 +74,10 @@ class Need(NamedTuple):
 
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
-        kmers = self.kmers_of(self.parts(devices, passes))
+        parts = self.parts(devices, passes)
         theirs = theirs_of(self.block_bases, devices, shares_places=not self.kept.grows)
         blocks = block_bytes(self.block_bases, theirs, counting=self.kept.counting)
-        return blocks + table_bytes(self.kept, kmers) + self.counted_bytes(devices, passes)
+        return blocks + table_bytes(self.kept, self.kmers_of(parts), parts) + self.counted_bytes(devices, passes)
 
     def counted_bytes(self, devices: int, passes: int) -> int:
         """Bytes of the k-mers that a device lists in a pass, and of how often each of all that the pass has has come.

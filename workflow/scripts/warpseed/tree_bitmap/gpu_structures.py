@@ -1,8 +1,8 @@
 """The structures that keep the k-mers of a stream in a GPU's memory, and which of them does.
 
 A direct-addressed table has a place for every k-mer that there can be, a hash table slots for those that there are. The
-smaller one is taken, and where k-mers come to be seen, a direct-addressed one of those alone whose bits a cache holds:
-docs/decisions.md has the figures.
+smaller one is taken. Where k-mers come to be seen, a direct-addressed one has a turn for each, and also a bit, where a
+cache holds these: docs/decisions.md has the figures.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from warpseed.tree_bitmap.gpu_fast import (
     look_up_kmers,
     move_slots,
 )
+from warpseed.tree_bitmap.gpu_parts import most_of_part, numbers_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 
 __all__ = [
@@ -42,7 +43,7 @@ __all__ = [
     "HashTable",
     "Kept",
     "Structure",
-    "most_of_part",
+    "TurnTable",
     "slots_for",
     "structure_for",
     "table_bytes",
@@ -55,8 +56,8 @@ _LOAD, _MOST_LOAD = 0.6, 0.8
 """How full a hash table is made for, if it is known what comes, and how full it gets before it grows. That it might be
 so full, by what was inserted, is seldom the case before it is, as it tells on the way how full it is: then the host
 asks, and waits."""
-_MOST_TURNS_K = 13
-"""The longest k-mers that have turns of their own: 8 MiB of bits are in the second-level cache with all else."""
+_MOST_BITS_K = 13
+"""The longest k-mers that have bits beside turns: 8 MiB of bits are in the second-level cache with all else."""
 _COUNTING_THREADS = 1 << 18
 """As many as are resident at once: the fewer, the less often blocks add what they have counted."""
 
@@ -97,13 +98,6 @@ class Structure(Protocol):
         """What it consists of, on the device, by name."""
 
 
-def most_of_part(k: int, parts: int) -> int:
-    """K-mers that one of so many parts has of all that there can be, at most: its share, and sixteen or more of the
-    standard deviations that a share would have which is drawn. (A table has two thirds more slots, so that one still
-    has room that has more.)"""
-    return 4**k if parts == 1 else min(4**k, 4**k // parts + 8 * 2**k)
-
-
 def slots_for(kmers: int) -> int:
     """Slots of a hash table of so many k-mers: whole buckets."""
     return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
@@ -119,9 +113,16 @@ def _filter_words(slots: int) -> int:
     return int(_LOAD * slots) * _FILTER_BITS // WORD_BITS + 1
 
 
-def _direct_bytes(kept: Kept) -> int:
+def _has_bits(kept: Kept) -> bool:
+    """Whether a direct-addressed table has a bit for each k-mer, and is not one of turns alone."""
+    return kept.k <= _MOST_BITS_K or not kept.grows
+
+
+def _direct_bytes(kept: Kept, parts: int) -> int:
     each = (_TURN_BYTES if kept.grows else 0) + (_COUNT_BYTES if kept.counting else 0)
-    return 4**kept.k * each + 4 * _words_of(kept.k)
+    if _has_bits(kept):
+        return 4**kept.k * each + 4 * _words_of(kept.k)
+    return most_of_part(kept.k, parts) * each
 
 
 def _words_of(k: int) -> int:
@@ -129,26 +130,21 @@ def _words_of(k: int) -> int:
     return max(8, 4**k // WORD_BITS)
 
 
-def _is_direct(kept: Kept, slots: int) -> bool:
-    """Whether a direct-addressed table serves, and not a hash table of so many slots."""
-    is_cached = kept.k <= _MOST_TURNS_K or not kept.grows
-    return is_cached and _direct_bytes(kept) <= _hashed_bytes(kept, slots)
+def table_bytes(kept: Kept, kmers: int, parts: int = 1) -> int:
+    """Bytes of the structure for so many k-mers of one of so many parts."""
+    return min(_direct_bytes(kept, parts), _hashed_bytes(kept, slots_for(kmers)))
 
 
-def table_bytes(kept: Kept, kmers: int) -> int:
-    """Bytes of the structure for so many k-mers."""
-    slots = slots_for(kmers)
-    return _direct_bytes(kept) if _is_direct(kept, slots) else _hashed_bytes(kept, slots)
-
-
-def structure_for(kept: Kept, kmers: int, parts: int = 1) -> Structure:
+def structure_for(kept: Kept, kmers: int, part: int = 0, parts: int = 1) -> Structure:
     """An empty structure on the current device, with room for so many k-mers, which are of one of so many parts."""
-    return _structure(kept, slots_for(kmers), most_of_part(kept.k, parts))
+    return _structure(kept, slots_for(kmers), part, parts)
 
 
-def _structure(kept: Kept, slots: int, most: int) -> HashTable | DirectTable:
-    """A hash table of so many slots, for `most` k-mers at most, or the direct-addressed one that serves instead."""
-    return DirectTable(kept) if _is_direct(kept, slots) else HashTable(kept, slots, most)
+def _structure(kept: Kept, slots: int, part: int, parts: int) -> HashTable | TurnTable | DirectTable:
+    """A hash table of so many slots, or the direct-addressed one that serves instead."""
+    if _direct_bytes(kept, parts) > _hashed_bytes(kept, slots):
+        return HashTable(kept, slots, part, parts)
+    return DirectTable(kept) if _has_bits(kept) else TurnTable(kept, part, parts)
 
 
 def _empty_words(shape: tuple[int, ...]) -> Any:
@@ -158,17 +154,32 @@ def _empty_words(shape: tuple[int, ...]) -> Any:
     return words
 
 
+def _empty_table(kept: Kept, *, slots: int = 0, turns: int = 0, filter_words: int = 0) -> KmerTable:
+    """A table of no k-mers, with either slots or turns."""
+    xp = cupy()
+    repeats = xp.zeros(slots + turns if kept.counting else 0, np.uint64)
+    filters, used = xp.zeros(filter_words, np.uint32), xp.zeros(1, np.uint64)
+    return KmerTable(_empty_words((slots, 2)), _empty_words((turns,)), repeats, filters, used, 0, kept.k)
+
+
+def _insert(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+    """Have threads insert the k-mers of a stretch: a thread a place, or, where they have parts, warps with queues."""
+    places = stretch.last - stretch.first
+    if stretch.parts == 1:
+        launch(insert_kmers, places, BLOCK, table, block, stretch, answers)
+    else:
+        threads = -(-places // (PLACES_A_PART * stretch.parts))
+        launch(insert_kmers_of_part, threads, BLOCK, table, block, stretch, answers)
+
+
 class HashTable:
     """A slot for each k-mer that there is, and some more."""
 
-    def __init__(self, kept: Kept, slots: int, most: int) -> None:
-        xp = cupy()
-        empty = _empty_words((slots, 2))
-        repeats = xp.zeros(slots if kept.counting else 0, np.uint64)
-        filter_words = xp.zeros(0 if kept.grows else _filter_words(slots), np.uint32)
-        self.table = KmerTable(empty, repeats, filter_words, xp.zeros(1, np.uint64), kept.k)
-        self._kept = kept
-        self._most = most
+    def __init__(self, kept: Kept, slots: int, part: int, parts: int) -> None:
+        filter_words = 0 if kept.grows else _filter_words(slots)
+        self.table = _empty_table(kept, slots=slots, filter_words=filter_words)
+        self._kept, self._part, self._parts = kept, part, parts
+        self._most = most_of_part(kept.k, parts)
         """k-mers that may ever come"""
         self._most_used = 0
         """slots that may be used, at most"""
@@ -183,13 +194,14 @@ class HashTable:
         wanted = min(self._most_used, self._most)
         if wanted <= int(_LOAD * there):
             return self
-        larger = _structure(self._kept, max(slots_for(wanted), 2 * there), self._most)
-        if isinstance(larger, HashTable):
-            larger.table = larger.table._replace(used=self.table.used)
-            larger._most_used = self._most_used
-            launch(move_slots, there, BLOCK, self.table, larger.table)
-        else:
+        larger = _structure(self._kept, max(slots_for(wanted), 2 * there), self._part, self._parts)
+        if isinstance(larger, DirectTable):
             launch(spread_slots, there, BLOCK, self.table, larger.table)
+            return larger
+        larger.table = larger.table._replace(used=self.table.used)
+        if isinstance(larger, HashTable):
+            larger._most_used = self._most_used
+        launch(move_slots, there, BLOCK, self.table, larger.table)
         return larger
 
     def add_known(self, kmers: Any, part: int, parts: int) -> None:
@@ -198,14 +210,10 @@ class HashTable:
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
-        places = stretch.last - stretch.first
-        if not self._kept.grows:
-            search, threads = look_up_kmers, places
-        elif stretch.parts == 1:
-            search, threads = insert_kmers, places
+        if self._kept.grows:
+            _insert(self.table, block, stretch, answers)
         else:
-            search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
-        launch(search, threads, BLOCK, self.table, block, stretch, answers)
+            launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, answers)
 
     def tell(self, out: np.ndarray) -> None:
         """As `Structure.tell`."""
@@ -227,8 +235,42 @@ class HashTable:
         return {"table": self.table.slots.reshape(-1)}
 
 
+class TurnTable:
+    """A turn for each k-mer of a part that there can be, where they come to be seen."""
+
+    def __init__(self, kept: Kept, part: int, parts: int) -> None:
+        numbers = numbers_of_part(kept.k, part, parts)
+        self.table = _empty_table(kept, turns=numbers.stop - numbers.start)._replace(first=numbers.start)
+
+    def with_room(self, kmers: int) -> Structure:
+        """As `Structure.with_room`: it has it."""
+        return self
+
+    def add_known(self, kmers: Any, part: int, parts: int) -> None:
+        """As `Structure.add_known`."""
+        launch(insert_known, len(kmers), BLOCK, self.table, kmers, part, parts)
+
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """As `Structure.insert`."""
+        _insert(self.table, block, stretch, answers)
+
+    def tell(self, out: np.ndarray) -> None:
+        """As `Structure.tell`: it has room for all."""
+
+    def told(self, kmers: int) -> None:
+        """As `Structure.told`."""
+
+    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+        """As `Structure.look_up_counts`."""
+        launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, part, parts, counts)
+
+    def arrays(self) -> dict[str, Any]:
+        """As `Structure.arrays`."""
+        return {"table": self.table.turns}
+
+
 class DirectTable:
-    """A place for each k-mer that there can be."""
+    """A place for each k-mer that there can be, with a bit for whether it has been seen."""
 
     def __init__(self, kept: Kept) -> None:
         xp, cells = cupy(), 4**kept.k

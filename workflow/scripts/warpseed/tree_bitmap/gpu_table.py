@@ -51,7 +51,7 @@ class DeviceKmers:
         self._part, self._parts = part, parts
         self.bases = 0
         self.searched = 0
-        self.structure = structure_for(kept, min(kmers, 4**kept.k), parts)
+        self.structure = structure_for(kept, min(kmers, 4**kept.k), part, parts)
         self.block = room_for_packed(0)
         self._words = 0
         """words of the block"""
