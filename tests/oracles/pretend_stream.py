@@ -197,7 +197,7 @@ class _Held:
         else:
             slot = self._slots[int(kmer)] = next(self._free)
             self._table.slots[slot] = kmer, turn
-        self._table.used[0] += np.uint64(1)
+            self._table.used[0] += np.uint64(1)
 
 
 def _is_of(kmers: np.ndarray, k: int, part: int, parts: int) -> np.ndarray:

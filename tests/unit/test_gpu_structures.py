@@ -70,7 +70,7 @@ def test_it_takes_what_is_said(
         assert isinstance(structure, (DirectTable, HashTable, TurnTable))
         arrays = [np.asarray(array) for array in structure.table if not isinstance(array, int)]
         if not isinstance(structure, DirectTable):
-            assert arrays.pop().nbytes == 8
+            assert arrays.pop().nbytes == (8 if isinstance(structure, HashTable) else 0)
         taken, told = sum(array.nbytes for array in arrays), table_bytes(kept, kmers, parts)
         assert taken == told or (isinstance(structure, TurnTable) and 0 <= told - taken <= 16)
 

@@ -61,8 +61,8 @@ def turns_of(k: int, part: int = 0, parts: int = 1) -> KmerTable:
     """A table of nothing, with turns for the k-mers of a part by their numbers."""
     numbers = numbers_of_part(k, part, parts)
     turns = np.full(numbers.stop - numbers.start, EMPTY)
-    nothing = table_of(k, 0)
-    return nothing._replace(turns=turns, repeats=np.zeros(len(turns), np.uint64), first=numbers.start)
+    repeats, nobody_asks = np.zeros(len(turns), np.uint64), np.zeros(0, np.uint64)
+    return table_of(k, 0)._replace(turns=turns, repeats=repeats, used=nobody_asks, first=numbers.start)
 
 
 def tables_of(k: int, slots: int, part: int = 0, parts: int = 1) -> list[KmerTable]:
@@ -85,11 +85,15 @@ def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
     return blocks
 
 
+def having_used(table: KmerTable, other: KmerTable) -> KmerTable:
+    """A table to which the slots of another one go."""
+    return table._replace(used=other.used[: len(table.used)].copy())
+
+
 def held_by(table: KmerTable) -> dict[int, int]:
     """The turns of a table's k-mers, by their codes."""
-    if len(table.turns):
+    if not len(table.slots):
         assert not table.repeats[table.turns == EMPTY].any()
-        assert np.count_nonzero(table.turns != EMPTY) == int(table.used[0])
         numbers = scattered.py_func(np.arange(4**table.k, dtype=np.uint64), table.k).astype(np.int64) - table.first
         turns = {kmer: int(table.turns[i]) for kmer, i in enumerate(numbers) if 0 <= i < len(table.turns)}
         return {kmer: turn for kmer, turn in turns.items() if turn != EMPTY}
@@ -102,7 +106,7 @@ def held_by(table: KmerTable) -> dict[int, int]:
 
 def times_in(table: KmerTable) -> dict[int, int]:
     """How often a table's k-mers have come again, by their codes."""
-    if len(table.turns):
+    if not len(table.slots):
         kmers = np.array(list(held_by(table)), np.uint64)
         places = scattered.py_func(kmers, table.k).astype(np.int64) - table.first
         return dict(zip(kmers.tolist(), table.repeats[places].tolist(), strict=True))
@@ -204,7 +208,7 @@ def test_what_is_known_before(moved: bool) -> None:
     expected, dictionary = truth.answers_to(codes, 5, 0, known)
     tables = [table, turns_of(5)]
     if moved:
-        tables = [larger._replace(used=table.used.copy()) for larger in tables_of(5, 92)]
+        tables = [having_used(larger, table) for larger in tables_of(5, 92)]
     for after in tables:
         if moved:
             launched(kernels.move_slots, len(table.slots), table, after)
@@ -223,7 +227,7 @@ def test_a_larger_table_has_the_same_kmers() -> None:
     small = table_of(5, 64)
     launched(kernels.insert_kmers, 56, small, block, Stretch(0, 56, 0, 1), np.full(56, truth.NEW, np.uint8))
     for large in tables_of(5, 200):
-        large = large._replace(used=small.used.copy())
+        large = having_used(large, small)
         launched(kernels.move_slots, len(small.slots), small, large)
         assert held_by(large) == held_by(small)
         again = np.full(56, truth.NEW, np.uint8)

@@ -75,7 +75,7 @@ class KmerTable(NamedTuple):
     """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
     bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
     used: np.ndarray
-    """uint64[1], slots or turns that are not empty"""
+    """uint64[1], slots that are not empty; uint64[0] where there are turns by numbers, of which none is short"""
     first: int
     """the number that the first of the turns is for"""
     k: int
@@ -241,6 +241,8 @@ def _is_held(table, kmer):
 @scalar
 def _count_taken(table, is_new):
     """Add the slots that the threads of a block took, one at most each; all of them come here."""
+    if not table.used.shape[0]:
+        return
     taken = cuda.syncthreads_count(int32(is_new))
     if cuda.threadIdx.x == 0 and taken:
         cuda.atomic.add(table.used, 0, uint64(taken))
@@ -249,6 +251,8 @@ def _count_taken(table, is_new):
 @scalar
 def _add_taken(table, taken):
     """Add the slots that each thread of a block took; all of them come here."""
+    if not table.used.shape[0]:
+        return
     of_block = cuda.shared.array(1, int32)
     if cuda.threadIdx.x == 0:
         of_block[0] = int32(0)

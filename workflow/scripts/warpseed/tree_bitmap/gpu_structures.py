@@ -158,7 +158,7 @@ def _empty_table(kept: Kept, *, slots: int = 0, turns: int = 0, filter_words: in
     """A table of no k-mers, with either slots or turns."""
     xp = cupy()
     repeats = xp.zeros(slots + turns if kept.counting else 0, np.uint64)
-    filters, used = xp.zeros(filter_words, np.uint32), xp.zeros(1, np.uint64)
+    filters, used = xp.zeros(filter_words, np.uint32), xp.zeros(1 if slots else 0, np.uint64)
     return KmerTable(_empty_words((slots, 2)), _empty_words((turns,)), repeats, filters, used, 0, kept.k)
 
 
@@ -198,8 +198,8 @@ class HashTable:
         if isinstance(larger, DirectTable):
             launch(spread_slots, there, BLOCK, self.table, larger.table)
             return larger
-        larger.table = larger.table._replace(used=self.table.used)
         if isinstance(larger, HashTable):
+            larger.table = larger.table._replace(used=self.table.used)
             larger._most_used = self._most_used
         launch(move_slots, there, BLOCK, self.table, larger.table)
         return larger
