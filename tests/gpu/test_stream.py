@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles import tree_bitmap as truth
 from warpseed.batches import Options
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits, gpu_memory
+from warpseed.tree_bitmap import cpu, cpu_edits, gpu, gpu_edits, gpu_memory, gpu_structures, gpu_table
 from warpseed.tree_bitmap.search import checked_request, write_stream
 from warpseed.tree_bitmap.stream import NO_BASE
 
@@ -66,10 +66,11 @@ def test_answers_and_dictionary(monkeypatch: pytest.MonkeyPatch, k: int, block: 
             assert fixed.tolist() == held.tolist(), (name, seed_length)
 
 
-@pytest.mark.parametrize("k", [7, 17])
-def test_a_table_grows(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
-    """From one for no k-mers at all; short ones go to places of their own then."""
+@pytest.mark.parametrize(("k", "bits_k"), [(7, 13), (7, 0), (17, 13)])
+def test_a_table_grows(monkeypatch: pytest.MonkeyPatch, k: int, bits_k: int) -> None:
+    """From one for no k-mers at all; short ones go to places of their own then, with bits or without."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 4096)
+    monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", bits_k)
     draw = random.Random(5)
     codes = codes_of(draw, 60_000)
     codes[30_000:40_000] = codes[:10_000]
@@ -109,6 +110,45 @@ def test_kmers_are_counted(monkeypatch: pytest.MonkeyPatch, k: int, block: int) 
             counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
             for mine, true in zip(counted, wanted, strict=True):
                 assert mine.tolist() == true.tolist()
+
+
+@pytest.mark.parametrize("k", [3, 5, 8])
+@pytest.mark.parametrize("devices", [[0], [0, 0], [0, 0, 0]])
+def test_turns_by_numbers(monkeypatch: pytest.MonkeyPatch, k: int, devices: list[int]) -> None:
+    """Of short k-mers, as no others have so few that a small stream has most of them."""
+    monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", 0)
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 4096)
+    draw = np.random.default_rng(k)
+    known = np.unique(draw.integers(0, 4**k, 40, np.uint64))
+    for codes in (draw.integers(0, 5, 90_000, np.uint8), np.resize(draw.integers(0, 4, 700, np.uint8), 90_000)):
+        expected, _ = cpu.find_answers(codes, k, dictionary=known, watch=Stopwatch())
+        found, _ = gpu.find_answers(codes, k, dictionary=known, devices=devices, watch=Stopwatch())
+        assert found.tolist() == expected.tolist()
+        counts = cpu.HostCounts(k, places=len(codes))
+        counts.take(codes, False)
+        counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
+        for mine, true in zip(counted, counts.counted(), strict=True):
+            assert mine.tolist() == true.tolist()
+
+
+@pytest.mark.parametrize("devices", [[0], [0, 0]])
+def test_many_short_kmers_have_turns_by_numbers(monkeypatch: pytest.MonkeyPatch, devices: list[int]) -> None:
+    """As long ones as have them, in blocks as they come."""
+    k, made = 14, list[type]()
+    codes = np.random.default_rng(k).integers(0, 4, 90_000_000, np.uint8)
+    codes[60_000_000:70_000_000] = codes[:10_000_000]
+    structure_for = gpu_table.structure_for
+
+    def noting(*asked: Any) -> Any:
+        structure = structure_for(*asked)
+        made.append(type(structure))
+        return structure
+
+    monkeypatch.setattr(gpu_table, "structure_for", noting)
+    expected, _ = cpu.find_answers(codes, k, threads=8, watch=Stopwatch())
+    found, _ = gpu.find_answers(codes, k, devices=devices, threads=4, watch=Stopwatch())
+    assert made == [gpu_structures.TurnTable] * len(devices)
+    assert np.array_equal(found, expected)
 
 
 def test_kmers_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
