@@ -110,6 +110,15 @@ class LateArray:
         assert np.shares_memory(values, self.values) or not self.size
         return LateArray(self.memory, values)
 
+    def astype(self, dtype: Any, copy: bool) -> LateArray:
+        assert not copy
+        if dtype == self.dtype:
+            return self
+        made: LateArray = sys.modules["cupy"].empty(self.shape, dtype)
+        mine, theirs = made.values, self.values
+        made._change(lambda: np.copyto(mine, theirs), "conversion", self)
+        return made
+
     def get(self, stream: LateStream | None = None, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
         stream = stream or self.memory.devices.current_stream()
         out = np.empty(self.shape, self.dtype) if out is None else out

@@ -12,9 +12,10 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles.pretend_cupy import PretendCupy
 from streams_on_gpus import DEVICES, NONE, play, stream
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_memory
+from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_listing, gpu_memory, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
+from warpseed.tree_bitmap.stream import place_type
 
 
 @pytest.fixture(autouse=True)
@@ -25,14 +26,22 @@ def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("k", [1, 5, 31])
 @pytest.mark.parametrize("length", [0, 3, 40, 2500])
-def test_counts_are_joined_in_order(devices: tuple[int, ...], k: int, length: int) -> None:
-    """Also where a device has no k-mer."""
+@pytest.mark.parametrize("longest", [0, 700, 2**31 - 1])
+def test_counts_are_joined_in_order(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], k: int, length: int, longest: int
+) -> None:
+    """Also where a device has no k-mer, and places and counts of a longer stream than those that have 32 bits, of which
+    the first blocks still may."""
+    typed: type = np.int32 if -(-length // 32) * 32 <= longest else np.int64
+    for module in (gpu_listing, gpu_table, gpu_counts):
+        monkeypatch.setattr(module, "place_type", lambda places: np.int32 if places <= longest else np.int64)
     codes = stream()[:length]
     expected = cpu.HostCounts(k, places=length)
     expected.take(codes, False)
     counted = gpu.count_kmers(codes, k, devices=devices, threads=2, watch=Stopwatch())
     for mine, true in zip(counted, expected.counted(), strict=True):
-        assert mine.tolist() == true.tolist() and mine.dtype == true.dtype
+        assert mine.tolist() == true.tolist()
+    assert [column.dtype for column in counted] == [np.uint64, typed, typed]
 
 
 @pytest.mark.parametrize("devices", DEVICES[1:])
@@ -94,3 +103,7 @@ def test_what_is_listed_takes_what_is_said(devices: tuple[int, ...], k: int) -> 
         listed = sum(column.nbytes for each in own for column in each)
         assert listed + 8 * found <= need.counted_bytes(len(devices), 1)
     assert need.counted_bytes(1, 1) < 24 * found * 1.05
+
+
+def test_places_have_as_many_bits_as_they_need() -> None:
+    assert [place_type(places) for places in (0, 2**31 - 1, 2**31, 2**40)] == [np.int32, np.int32, np.int64, np.int64]

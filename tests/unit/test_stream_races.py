@@ -52,6 +52,9 @@ class Case:
         monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", draw.choice([32, 64, 128]))
         monkeypatch.setattr(gpu_table, "_AT_ONCE", draw.choice([7, 50]))
         monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", draw.choice([0, 2, 13]))
+        longest = draw.choice([0, 200, 1 << 20])
+        for module in (gpu_listing, gpu_table, gpu_counts):
+            monkeypatch.setattr(module, "place_type", lambda places: np.int32 if places <= longest else np.int64)
         monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
         tile, passes = draw.choice([32, 64]), draw.choice([1, 1, 2])
         for module in (gpu_answers, gpu_listing, pretend_stream):

@@ -71,7 +71,7 @@ def list_new(block, k, stretch, answers, ends, kmers, places):
     """A warp a tile: the k-mers that come first, in the order of their places.
 
     ends : int64[tiles], how many there are up to the end of each tile
-    kmers, places : uint64[…] and int64[…], take their codes, and places in the stream
+    kmers, places : uint64[…] and int32[…] or int64[…], take their codes, and places in the stream
     """
     thread = int64(cuda.grid(1))
     tile, lane = thread // int64(LANES), thread % int64(LANES)

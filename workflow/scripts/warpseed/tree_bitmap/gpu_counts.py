@@ -12,13 +12,13 @@ from warpseed.compute.device_batches import take_step
 from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import on_device, synchronize
-from warpseed.compute.locked_memory import locked
+from warpseed.compute.locked_memory import locked, parts_by_line
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.waits import wait_for_all
 from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.room import require_room
-from warpseed.tree_bitmap.stream import KmerCounts
+from warpseed.tree_bitmap.stream import KmerCounts, place_type
 
 __all__ = ["counted_on"]
 
@@ -51,17 +51,27 @@ def counted_on(
     spans = _spans_of(first_kmers)
     total = sum(len(each.kmers) for own in first_kmers for each in own)
     what = f"To take {total:,} counted {kmers[0].k}-mers"
+    of_places = np.dtype(place_type(kmers[0].bases))
+    types = np.dtype(np.uint64), of_places, of_places
     # (of the columns that are still to come)
-    rooms = [partial(require_room, 8 * left * total, what, "use the CPU") for left in (3, 2, 1)]
+    rooms = [sum(column.itemsize for column in types[number:]) * total for number in range(3)]
     with on_device(devices[0]):
-        codes, places, counts = (locked(total, np.uint64, threads, require=room) for room in rooms)
+        codes, places, counts = (
+            locked(total, column, threads, require=partial(require_room, room, what, "use the CPU"))
+            for column, room in zip(types, rooms, strict=True)
+        )
     copying = max(1, threads // len(devices))
+    sending: list[Any] = []
+    """columns that may be on their way"""
 
     def send(column: Any, out: np.ndarray, span: slice) -> None:
-        sent_to_host(column.view(np.uint64).reshape(1, -1), out[span].reshape(1, -1), copying)
+        there, here = column.astype(out.dtype, copy=False), out[span]
+        sending.append(there)
+        for part in parts_by_line(here):
+            sent_to_host(there[part].reshape(1, -1), here[part].reshape(1, -1), copying)
 
     def look_up(number: int, watch_here: Stopwatch) -> list[list[Any]]:
-        """How often the k-mers of each device have come, as far as this one knows: of each block uint64[…]."""
+        """How often the k-mers of each device have come, as far as this one knows: of each block [n]."""
         with watch_here.stage("device_to_host"):
             for column, out in ((0, codes), (1, places)):
                 for each, span in zip(first_kmers[number], spans[number], strict=True):
@@ -88,7 +98,7 @@ def counted_on(
     except BaseException:  # (nothing goes to memory that is given up)
         wait_for_all([lambda: take_step(devices, lambda *_: wait_for_sent(), Stopwatch())])
         raise
-    return KmerCounts(codes, places.view(np.int64), counts.view(np.int64))
+    return KmerCounts(codes, places, counts)
 
 
 def _spans_of(first_kmers: Sequence[Sequence[FirstKmers]]) -> list[list[slice]]:

@@ -128,7 +128,7 @@ def count_short_kmers(table, block, stretch):
 
 @kernel
 def look_up_short_counts(table, kmers, counts):
-    """A thread a code of k-mers, uint64[n]: how often it has come, uint64[n]."""
+    """A thread a code of k-mers, uint64[n]: how often it has come, int32[n] or int64[n]."""
     i = cuda.grid(1)
     if i < kmers.shape[0]:
         counts[i] = table.counts[kmers[i]]

@@ -358,7 +358,7 @@ def look_up_kmers(table, block, stretch, answers):
 def look_up_counts(table, kmers, part, parts, counts):
     """A thread a code of k-mers, uint64[n], all of which some part has: how often it has come.
 
-    counts : uint64[n], of k-mers of other parts 0
+    counts : int32[n] or int64[n], of k-mers of other parts 0
     """
     i = cuda.grid(1)
     if i >= kmers.shape[0]:

@@ -12,6 +12,7 @@ from warpseed.compute.warp import LANES
 from warpseed.tree_bitmap.gpu_answers import TILE, count_new, list_new
 from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
 from warpseed.tree_bitmap.gpu_table import room_for_packed
+from warpseed.tree_bitmap.stream import place_type
 
 __all__ = ["FirstKmers", "Listing"]
 
@@ -22,7 +23,7 @@ class FirstKmers(NamedTuple):
     kmers: Any
     """uint64[n] on the device, their codes"""
     places: Any
-    """int64[n] there, their first places in the stream"""
+    """[n] there, as of `place_type` of the places up to the end of the share, their first places in the stream"""
 
 
 class Listing:
@@ -61,6 +62,7 @@ class Listing:
     def end(self) -> FirstKmers:
         """The list, when the host has waited for what `begin` has found; it is written on the current stream."""
         count = int(self._found[0])
-        listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, np.int64))
+        _, _, stretch, _ = self._share
+        listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, place_type(stretch.last)))
         launch(list_new, LANES * len(self._ends) if count else 0, BLOCK, *self._share, self._ends, *listed)
         return listed

@@ -28,9 +28,9 @@ BLOCK_BASES = 1 << 25
 IN_FLIGHT = 3
 """Blocks on their way: one comes to the devices, one is searched, one goes back."""
 _LISTED_BYTES = 16
-"""Of each k-mer of a device's share of those that were counted: its code and place."""
+"""Of each k-mer of a device's share of those that were counted: its code and place, at most."""
 _LOOKED_UP_BYTES = 8
-"""Of each k-mer that was counted, on each device: how often it has come, as far as that one knows."""
+"""Of each k-mer that was counted, on each device: how often it has come, as far as that one knows, at most."""
 _EXCHANGED_BYTES = 2 * 8
 """Of each place of a share, where devices look up for each other: a code, and a number that comes back."""
 _UNEVEN = 1.05

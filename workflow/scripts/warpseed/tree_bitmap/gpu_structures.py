@@ -91,8 +91,8 @@ class Structure(Protocol):
         """Know that there are so many, at most."""
 
     def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """Write to `counts`, uint64[n], how often each of some k-mers, uint64[n] on the device, has come: 0 for those
-        of other parts. Each has come: for one that has not, the search may not end."""
+        """Write to `counts`, int32[n] or int64[n], how often each of some k-mers, uint64[n] on the device, has come: 0
+        for those of other parts. Each has come: for one that has not, the search may not end."""
 
     def arrays(self) -> dict[str, Any]:
         """What it consists of, on the device, by name."""

@@ -12,7 +12,7 @@ from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_shares import share_of_places
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
-from warpseed.tree_bitmap.stream import NEW
+from warpseed.tree_bitmap.stream import NEW, place_type
 
 __all__ = ["DeviceKmers", "room_for_packed"]
 
@@ -130,8 +130,8 @@ class DeviceKmers:
         return count
 
     def counts_of(self, kmers: Any) -> Any:
-        """How often each of some k-mers of the stream, uint64[n] on the device, has come: uint64[n] there; of those of
-        other parts 0."""
-        counts = cupy().empty(len(kmers), np.uint64)
+        """How often each of some k-mers of the stream, uint64[n] on the device, has come: [n] there, as of `place_type`
+        of all its places; of those of other parts 0."""
+        counts = cupy().empty(len(kmers), place_type(self.bases))
         self.structure.look_up_counts(kmers, self._part, self._parts, counts)
         return counts

@@ -7,7 +7,7 @@ k-mer is k codes beside each other, none of them NO_BASE; it is named by the *pl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "kmer_mask",
     "next_kmer",
     "next_unknown",
+    "place_type",
     "spelled",
     "stream_of",
 ]
@@ -63,9 +64,14 @@ class KmerCounts(NamedTuple):
     codes: np.ndarray
     """uint64[d], their numbers"""
     places: np.ndarray
-    """int64[d], where each begins for the first time"""
+    """int64[d], or on GPUs [d] of `place_type`, where each begins for the first time"""
     counts: np.ndarray
-    """int64[d], how often it is there"""
+    """of the same type, how often it is there"""
+
+
+def place_type(places: int) -> type[np.signedinteger[Any]]:
+    """The type of the places of a stream that has so many, and of numbers of them."""
+    return np.int32 if places <= np.iinfo(np.int32).max else np.int64
 
 
 def stream_of(records: Queries) -> Stream:

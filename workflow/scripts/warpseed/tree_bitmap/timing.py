@@ -22,7 +22,7 @@ from warpseed.tree_bitmap.dynamic import SORTED, Event, How, Matched, Seed, matc
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
-from warpseed.tree_bitmap.stream import NEW
+from warpseed.tree_bitmap.stream import NEW, KmerCounts
 from warpseed.tree_bitmap.targets import count_fast, find_fast
 from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
@@ -157,12 +157,17 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
         yield side_of(work, run, run, options, {})
 
 
+def _digest_of_counts(counted: KmerCounts) -> str:
+    """Whatever type places and counts have."""
+    return digest_of(counted.codes, *(column.astype(np.int64) for column in counted[1:]))
+
+
 def _count(work: Work, options: Options) -> Run:
     """Count the k-mers of a stream."""
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         counted = count_fast(work.codes, work.k, options, watch)
-        return lambda: Outcome(len(work.codes), len(counted.codes), digest_of(*counted))
+        return lambda: Outcome(len(work.codes), len(counted.codes), _digest_of_counts(counted))
 
     return add_total(run)
 
