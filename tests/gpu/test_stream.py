@@ -114,7 +114,7 @@ def test_kmers_are_counted(monkeypatch: pytest.MonkeyPatch, k: int, block: int) 
 
 @pytest.mark.parametrize("k", [3, 5, 8])
 @pytest.mark.parametrize("devices", [[0], [0, 0], [0, 0, 0]])
-def test_turns_by_numbers(monkeypatch: pytest.MonkeyPatch, k: int, devices: list[int]) -> None:
+def test_turns_by_hash(monkeypatch: pytest.MonkeyPatch, k: int, devices: list[int]) -> None:
     """Of short k-mers, as no others have so few that a small stream has most of them."""
     monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", 0)
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 4096)
@@ -132,8 +132,8 @@ def test_turns_by_numbers(monkeypatch: pytest.MonkeyPatch, k: int, devices: list
 
 
 @pytest.mark.parametrize("devices", [[0], [0, 0]])
-def test_many_short_kmers_have_turns_by_numbers(monkeypatch: pytest.MonkeyPatch, devices: list[int]) -> None:
-    """As long ones as have them, in blocks as they come."""
+def test_many_short_kmers_have_turns_by_hash(monkeypatch: pytest.MonkeyPatch, devices: list[int]) -> None:
+    """With nothing patched that decides on it, and blocks of full size."""
     k, made = 14, list[type]()
     codes = np.random.default_rng(k).integers(0, 4, 90_000_000, np.uint8)
     codes[60_000_000:70_000_000] = codes[:10_000_000]

@@ -9,7 +9,7 @@ import numpy as np
 from warpseed.tree_bitmap.gpu_answers import TILE
 from warpseed.tree_bitmap.gpu_direct import WORD_BITS
 from warpseed.tree_bitmap.gpu_fast import KNOWN
-from warpseed.tree_bitmap.gpu_parts import numbers_of_part, scattered
+from warpseed.tree_bitmap.gpu_parts import hash_of, hashes_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 
 from oracles.pretend_gpu import PretendCupy, install
@@ -129,7 +129,7 @@ class StreamKernels:
         kmers, turns = np.asarray(old.slots).view(np.ndarray)[held].T
         there = slice(len(held))
         if len(table.turns):
-            there = _number_in(table, kmers)
+            there = _index_in(table, kmers)
             table.turns[there] = turns
         else:
             table.slots[there] = old.slots[held]
@@ -162,22 +162,22 @@ def _set_bit(table: Any, kmer: int) -> None:
     table.seen[kmer // WORD_BITS] |= np.uint32(1 << kmer % WORD_BITS)
 
 
-def _number_in(table: Any, kmers: Any) -> Any:
-    """Where the turns of k-mers are, of a table that has turns by numbers."""
-    return (scattered.py_func(kmers, table.k) - np.uint64(table.first)).astype(np.int64)
+def _index_in(table: Any, kmers: Any) -> Any:
+    """Where the turns of k-mers are, of a table that has turns by hash."""
+    return (hash_of.py_func(kmers, table.k) - np.uint64(table.first_hash)).astype(np.int64)
 
 
 class _Held:
-    """The k-mers of a table, and where they are: in slots, or turns by numbers.
+    """The k-mers of a table, and where they are: in slots, or turns by hash.
 
     Attributes
     ----------
-    turns : uint64[…], those of all slots, or of all numbers
+    turns : uint64[…], those of all slots, or of all hashes
     """
 
     def __init__(self, table: Any) -> None:
-        self._table, self._by_number = table, len(table.turns) > 0
-        self.turns = table.turns if self._by_number else table.slots[:, 1]
+        self._table, self._by_hash = table, len(table.turns) > 0
+        self.turns = table.turns if self._by_hash else table.slots[:, 1]
         kmers = np.asarray(table.slots)[:, 0]
         held = np.flatnonzero(kmers != EMPTY)
         self._slots: dict[int, int] = dict(zip(kmers[held].tolist(), held.tolist(), strict=True))
@@ -185,15 +185,15 @@ class _Held:
 
     def slot_of(self, kmer: np.uint64) -> int | None:
         """Where a k-mer is, if the table has it."""
-        if not self._by_number:
+        if not self._by_hash:
             return self._slots.get(int(kmer))
-        number = int(_number_in(self._table, np.array([kmer]))[0])
-        return None if self.turns[number] == EMPTY else number
+        index = int(_index_in(self._table, np.array([kmer]))[0])
+        return None if self.turns[index] == EMPTY else index
 
     def take(self, kmer: np.uint64, turn: int) -> None:
         """Take a k-mer that is not there."""
-        if self._by_number:
-            self.turns[_number_in(self._table, np.array([kmer]))] = turn
+        if self._by_hash:
+            self.turns[_index_in(self._table, np.array([kmer]))] = turn
         else:
             slot = self._slots[int(kmer)] = next(self._free)
             self._table.slots[slot] = kmer, turn
@@ -202,8 +202,8 @@ class _Held:
 
 def _is_of(kmers: np.ndarray, k: int, part: int, parts: int) -> np.ndarray:
     """Which k-mers are a part's, bool[…]."""
-    numbers, mine = scattered.py_func(kmers, k), numbers_of_part(k, part, parts)
-    return (numbers >= np.uint64(mine.start)) & (numbers < np.uint64(mine.stop))
+    hashes, mine = hash_of.py_func(kmers, k), hashes_of_part(k, part, parts)
+    return (hashes >= np.uint64(mine.start)) & (hashes < np.uint64(mine.stop))
 
 
 def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:

@@ -200,7 +200,7 @@ def test_the_readmes_gpu_is_the_record() -> None:
     order = medians_of(H200, "limits", cases[1], "kernel")[GPU]
     same, million = (
         r"same takes (\S+) and (\S+) ms, and the",
-        r"such words, in memory that is locked, (\S+) ms,\s+of which their order is (\S+) ms",
+        r"such words, in memory that is locked, (\S+) ms,\s+where the\s+kernels\s+of\s+their\s+order\s+take (\S+) ms",
     )
     told = re.search(rf"{same} transform of a million {million}", readme())
     assert told

@@ -12,7 +12,8 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from oracles.pretend_cupy import PretendCupy
 from streams_on_gpus import DEVICES, NONE, play, stream
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_listing, gpu_memory, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_counts, gpu_memory
+from warpseed.tree_bitmap import stream as tree_bitmap_stream
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.stream import place_type
@@ -32,9 +33,8 @@ def test_counts_are_joined_in_order(
 ) -> None:
     """Also where a device has no k-mer, and places and counts of a longer stream than those that have 32 bits, of which
     the first blocks still may."""
-    typed: type = np.int32 if -(-length // 32) * 32 <= longest else np.int64
-    for module in (gpu_listing, gpu_table, gpu_counts):
-        monkeypatch.setattr(module, "place_type", lambda places: np.int32 if places <= longest else np.int64)
+    typed: type = np.int32 if -(-length // 32) * 32 <= longest else np.int64  # (what fills the last word is counted)
+    monkeypatch.setattr(tree_bitmap_stream, "_MOST_IN_32_BITS", longest)
     codes = stream()[:length]
     expected = cpu.HostCounts(k, places=length)
     expected.take(codes, False)

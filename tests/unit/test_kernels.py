@@ -126,10 +126,8 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     plan, names = plan_of(LINES["bed"].line, placement), Tables(*2 * (words.view(np.uint8), borders))
     lines = (words.view(np.uint8), 8, plan.parts, names, borders)
     near = Neighbourhood(words, 12, 1, 2)
-    stream, block = (
-        KmerTable(np.zeros((8, 2), np.uint64), words, words, rows, words, 0, 15),
-        PackedBlock(words, words, -32),
-    )
+    stream = KmerTable(np.zeros((8, 2), np.uint64), words, words, rows, words, 0, 15)
+    block = PackedBlock(words, words, -32)
     short, stretch = ShortKmers(rows, words, words, 1), Stretch(0, 9, 0, 1)
     chunk = (words.view(np.uint8), 15, new_bitmap(8, 15), (0, 9))
     edits = (words.view(np.uint8), (15, 2), new_bitmap(8, 15), (0, 9), rows, MatchBuffer(words, words))
@@ -187,15 +185,15 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "insert_kmers_of_part": (stream, block, stretch, words.view(np.uint8)),
         "insert_known": (stream, words, 0, 1),
         "look_up_kmers": (stream, block, stretch, words.view(np.uint8)),
-        "look_up_counts": (stream, words, 0, 1, words),
+        "look_up_counts": (stream, words, 0, 1, rows.view(np.int32)),
         "move_slots": (stream, stream),
         "join_answers": (words, words),
         "count_new": (block, 12, stretch, words.view(np.uint8), borders),
-        "list_new": (block, 12, stretch, words.view(np.uint8), borders, words, borders),
+        "list_new": (block, 12, stretch, words.view(np.uint8), borders, words, rows.view(np.int32)),
         "insert_short_kmers": (short, block, stretch, words.view(np.uint8)),
         "insert_short_known": (short, words, 0, 1),
         "count_short_kmers": (short, block, stretch),
-        "look_up_short_counts": (short, words, words),
+        "look_up_short_counts": (short, words, rows.view(np.int32)),
         "spread_slots": (stream, short),
         "put_kmers": (words, 12, words),
         "put_neighbours": (words, 0),

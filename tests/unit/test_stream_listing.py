@@ -17,7 +17,7 @@ from warpseed.compute import warp
 from warpseed.tree_bitmap import gpu_answers as kernels
 from warpseed.tree_bitmap import gpu_fast
 from warpseed.tree_bitmap.gpu_fast import Stretch
-from warpseed.tree_bitmap.gpu_parts import numbers_of_part, scattered
+from warpseed.tree_bitmap.gpu_parts import hash_of, hashes_of_part
 
 BLOCK = 64
 """Two warps."""
@@ -59,10 +59,10 @@ def test_listed_kmers(monkeypatch: pytest.MonkeyPatch, tile: int, first: int, la
     words = dict(truth.words_at(codes, k))
     answers = np.array(draw.choices([truth.NO_KMER, truth.NEW, truth.SEEN], [1, 3, 2], k=last - first + 9), np.uint8)
     numbers = np.array([truth.codes_of_words([words[place]])[0] for place in range(last)], np.uint64)
-    dealt = scattered.py_func(numbers, k).tolist()
+    dealt = hash_of.py_func(numbers, k).tolist()
     for part in range(min(parts, 3)):
         stretch = Stretch(first, last, part, parts)
-        mine = range(4**k)[numbers_of_part(k, part, parts)]
+        mine = range(4**k)[hashes_of_part(k, part, parts)]
         wanted = [place for place in range(first, last) if answers[place - first] == truth.NEW and dealt[place] in mine]
         tiles = -(-(last - first) // tile)
         ends = np.full(tiles, -1)

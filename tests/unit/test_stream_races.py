@@ -29,6 +29,7 @@ from warpseed.tree_bitmap import (
     gpu_memory,
     gpu_structures,
     gpu_table,
+    stream,
 )
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import Kept
@@ -52,9 +53,7 @@ class Case:
         monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", draw.choice([32, 64, 128]))
         monkeypatch.setattr(gpu_table, "_AT_ONCE", draw.choice([7, 50]))
         monkeypatch.setattr(gpu_structures, "_MOST_BITS_K", draw.choice([0, 2, 13]))
-        longest = draw.choice([0, 200, 1 << 20])
-        for module in (gpu_listing, gpu_table, gpu_counts):
-            monkeypatch.setattr(module, "place_type", lambda places: np.int32 if places <= longest else np.int64)
+        monkeypatch.setattr(stream, "_MOST_IN_32_BITS", draw.choice([0, 200, 1 << 20]))
         monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
         tile, passes = draw.choice([32, 64]), draw.choice([1, 1, 2])
         for module in (gpu_answers, gpu_listing, pretend_stream):

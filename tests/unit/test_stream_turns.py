@@ -1,4 +1,4 @@
-"""Streams through GPUs, which the CPU plays, where k-mers have turns by numbers: as the CPU's own searches."""
+"""Streams through GPUs, which the CPU plays, where k-mers have turns by hash: as the CPU's own searches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles.pretend_cupy import PretendCupy
-from streams_on_gpus import DEVICES, NONE, K, known_kmers, noted, play, stream
+from streams_on_gpus import DEVICES, K, known_kmers, noted, play, stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, gpu, gpu_memory, gpu_structures
+from warpseed.tree_bitmap.gpu_counts import counted_on
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import HashTable, TurnTable
@@ -23,34 +24,34 @@ def played(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
 
 
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> list[slice]:
-    """The numbers that tables of turns are made for."""
+def ranges(monkeypatch: pytest.MonkeyPatch) -> list[slice]:
+    """The hashes that tables of turns are made for."""
     made: list[slice] = []
-    numbers_of_part = gpu_structures.numbers_of_part
+    hashes_of_part = gpu_structures.hashes_of_part
 
     def noting(k: int, part: int, parts: int) -> slice:
-        made.append(numbers_of_part(k, part, parts))
+        made.append(hashes_of_part(k, part, parts))
         return made[-1]
 
-    monkeypatch.setattr(gpu_structures, "numbers_of_part", noting)
+    monkeypatch.setattr(gpu_structures, "hashes_of_part", noting)
     return made
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("passes", [1, 2, 3])
-def test_answers(monkeypatch: pytest.MonkeyPatch, tables: list[slice], devices: tuple[int, ...], passes: int) -> None:
-    """Devices, and passes, have all numbers between them."""
+def test_answers(monkeypatch: pytest.MonkeyPatch, ranges: list[slice], devices: tuple[int, ...], passes: int) -> None:
+    """Devices, and passes, have all hashes between them."""
     codes, known = stream(), known_kmers()
     expected, _ = cpu.find_answers(codes, K, dictionary=known, watch=Stopwatch())
     monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: passes)
     found, _ = gpu.find_answers(codes, K, dictionary=known, devices=devices, watch=Stopwatch())
     assert found.tolist() == expected.tolist()
-    assert [number for numbers in tables for number in range(4**K)[numbers]] == list(range(4**K))
+    assert [each for hashes in ranges for each in range(4**K)[hashes]] == list(range(4**K))
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("passes", [1, 2])
-def test_counts(monkeypatch: pytest.MonkeyPatch, tables: list[slice], devices: tuple[int, ...], passes: int) -> None:
+def test_counts(monkeypatch: pytest.MonkeyPatch, ranges: list[slice], devices: tuple[int, ...], passes: int) -> None:
     codes = stream()
     expected = cpu.HostCounts(K, places=len(codes))
     expected.take(codes, False)
@@ -58,20 +59,27 @@ def test_counts(monkeypatch: pytest.MonkeyPatch, tables: list[slice], devices: t
     counted = gpu.count_kmers(codes, K, devices=devices, threads=2, watch=Stopwatch())
     for mine, true in zip(counted, expected.counted(), strict=True):
         assert mine.tolist() == true.tolist()
-    assert len(tables) == passes * len(devices)
+    assert len(ranges) == passes * len(devices)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_a_hash_table_becomes_one(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...]) -> None:
-    """Where more comes than was told of, at a time of its own on each device; k-mers stay with the device that they
-    are dealt out to."""
+@pytest.mark.parametrize("counting", [False, True])
+def test_a_hash_table_becomes_one(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], counting: bool) -> None:
+    """On each device, where more comes than was told of; k-mers stay with the device that they are dealt out to, those
+    that were known before, too."""
     k, codes, kinds = 7, stream(20_000), list[type]()
+    known = np.unique(np.random.default_rng(3).integers(0, 4**k, 0 if counting else 200, np.uint64))
     noted(monkeypatch, HashTable, "insert", lambda *_: kinds.append(HashTable))
-    noted(monkeypatch, TurnTable, "insert", lambda *_: kinds.append(TurnTable))
-    expected, _ = cpu.find_answers(codes, k, watch=Stopwatch())
+    expected, _ = cpu.find_answers(codes, k, dictionary=known, watch=Stopwatch())
     found = np.empty(len(codes), np.uint8)
-    with Flight(devices, Need.of(k, 0), NONE, threads=2) as flight:
+    with Flight(devices, Need.of(k, 0, counting=counting), known, threads=2) as flight:
         flight.take(codes, found)
         flight.end()
     assert found.tolist() == expected.tolist()
-    assert kinds[0] is HashTable and kinds[-1] is TurnTable
+    assert kinds and all(isinstance(kmers.structure, TurnTable) for kmers in flight.kmers)
+    if counting:
+        counts = cpu.HostCounts(k, places=len(codes))
+        counts.take(codes, False)
+        counted = counted_on(devices, flight.kmers, flight.first_kmers, 2, Stopwatch())
+        for mine, true in zip(counted, counts.counted(), strict=True):
+            assert mine.tolist() == true.tolist()

@@ -25,7 +25,7 @@ BLOCK = 8
 
 
 def started(kernel: Any, threads: int, *arguments: Any) -> None:
-    functions = kernels._put, kernels.kmer_in, kernels.times_of, gpu_fast._turn_at
+    functions = kernels._put, kernels.kmer_in, kernels.times_of, gpu_fast._turn_at, gpu_fast._has_turns
     run_kernel((kernels, gpu_fast), functions, (kernel, threads, BLOCK), *arguments)
 
 

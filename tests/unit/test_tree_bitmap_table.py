@@ -16,7 +16,7 @@ from oracles.lockstep import run_kernel
 from warpseed.compute import warp
 from warpseed.tree_bitmap import gpu_fast as kernels
 from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
-from warpseed.tree_bitmap.gpu_parts import numbers_of_part, scattered
+from warpseed.tree_bitmap.gpu_parts import hash_of, hashes_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 
 BLOCK = 8
@@ -30,7 +30,8 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
     functions = (
         kernels.kmer_in,
         kernels._claim,
-        kernels._place_of,
+        kernels._has_turns,
+        kernels._turn_index,
         kernels._slot_of,
         kernels._turn_at,
         kernels._insert,
@@ -57,17 +58,17 @@ def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
     return KmerTable(slots_of, np.zeros(0, np.uint64), repeats, filter_bits, np.zeros(1, np.uint64), 0, k)
 
 
-def turns_of(k: int, part: int = 0, parts: int = 1) -> KmerTable:
-    """A table of nothing, with turns for the k-mers of a part by their numbers."""
-    numbers = numbers_of_part(k, part, parts)
-    turns = np.full(numbers.stop - numbers.start, EMPTY)
-    repeats, nobody_asks = np.zeros(len(turns), np.uint64), np.zeros(0, np.uint64)
-    return table_of(k, 0)._replace(turns=turns, repeats=repeats, used=nobody_asks, first=numbers.start)
+def turn_table_of(k: int, part: int = 0, parts: int = 1) -> KmerTable:
+    """A table of nothing, with turns for the k-mers of a part."""
+    hashes = hashes_of_part(k, part, parts)
+    turns = np.full(hashes.stop - hashes.start, EMPTY)
+    repeats, used = np.zeros(len(turns), np.uint64), np.zeros(0, np.uint64)
+    return table_of(k, 0)._replace(turns=turns, repeats=repeats, used=used, first_hash=hashes.start)
 
 
 def tables_of(k: int, slots: int, part: int = 0, parts: int = 1) -> list[KmerTable]:
     """One of slots, and of short k-mers one of turns."""
-    return [table_of(k, slots), *([turns_of(k, part, parts)] if k <= MOST_TURNS_K else [])]
+    return [table_of(k, slots), *([turn_table_of(k, part, parts)] if k <= MOST_TURNS_K else [])]
 
 
 def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
@@ -94,8 +95,8 @@ def held_by(table: KmerTable) -> dict[int, int]:
     """The turns of a table's k-mers, by their codes."""
     if not len(table.slots):
         assert not table.repeats[table.turns == EMPTY].any()
-        numbers = scattered.py_func(np.arange(4**table.k, dtype=np.uint64), table.k).astype(np.int64) - table.first
-        turns = {kmer: int(table.turns[i]) for kmer, i in enumerate(numbers) if 0 <= i < len(table.turns)}
+        indexes = hash_of.py_func(np.arange(4**table.k, dtype=np.uint64), table.k).astype(np.int64) - table.first_hash
+        turns = {kmer: int(table.turns[i]) for kmer, i in enumerate(indexes) if 0 <= i < len(table.turns)}
         return {kmer: turn for kmer, turn in turns.items() if turn != EMPTY}
     taken = table.slots[:, 0] != EMPTY
     assert (table.slots[~taken] == EMPTY).all() and not table.repeats[~taken].any()
@@ -108,7 +109,7 @@ def times_in(table: KmerTable) -> dict[int, int]:
     """How often a table's k-mers have come again, by their codes."""
     if not len(table.slots):
         kmers = np.array(list(held_by(table)), np.uint64)
-        places = scattered.py_func(kmers, table.k).astype(np.int64) - table.first
+        places = hash_of.py_func(kmers, table.k).astype(np.int64) - table.first_hash
         return dict(zip(kmers.tolist(), table.repeats[places].tolist(), strict=True))
     taken = table.slots[:, 0] != EMPTY
     return dict(zip(table.slots[taken, 0].tolist(), table.repeats[taken].tolist(), strict=True))
@@ -206,7 +207,7 @@ def test_what_is_known_before(moved: bool) -> None:
     assert held_by(table) == dict.fromkeys(known, int(kernels.KNOWN))
     turns = {kmer: place + 1 for kmer, place in first_places(codes, 5).items()} | dict.fromkeys(known, 0)
     expected, dictionary = truth.answers_to(codes, 5, 0, known)
-    tables = [table, turns_of(5)]
+    tables = [table, turn_table_of(5)]
     if moved:
         tables = [having_used(larger, table) for larger in tables_of(5, 92)]
     for after in tables:
@@ -272,18 +273,19 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_how_often_kmers_have_come(parts: int) -> None:
+@pytest.mark.parametrize("made_type", [np.int32, np.int64])
+def test_how_often_kmers_have_come(parts: int, made_type: type) -> None:
     """Each part knows it of its own."""
     codes = [*streams()[0][1], *streams()[0][1][:30]]
     places = len(codes) - 2
     (block,) = blocks_of(codes, [])
     kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 3))
     asked = np.array(sorted(set(kmers)), np.uint64)
-    known = np.zeros((2, len(asked)), np.uint64)
+    known = np.zeros((2, len(asked)), made_type)
     for part in range(parts):
         stretch = Stretch(0, places, part, parts)
         for table, told in zip(tables_of(3, 92, part, parts), known, strict=True):
-            counts = np.full(len(asked), 77, np.uint64)
+            counts = np.full(len(asked), 77, made_type)
             launched(kernels.insert_kmers, places, table, block, stretch, np.full(places, truth.NEW, np.uint8))
             launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
             told += counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from warpseed.compute.waits import wait_for_all
 
@@ -28,3 +30,21 @@ def test_all_are_waited_for() -> None:
         )
     assert called == ["interrupted", "interrupted", "interrupted", "failed", "last"]
     wait_for_all([])
+
+
+def test_an_interrupt_does_not_end_the_wait_for_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on it may still go to memory that is given up behind it."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from warpseed.compute import gpu
+
+    waits = iter([KeyboardInterrupt, KeyboardInterrupt, None])
+
+    class Stream(contextlib.nullcontext[None]):
+        def synchronize(self) -> None:
+            if (raised := next(waits)) is not None:
+                raise raised
+
+    monkeypatch.setattr(gpu, "kept_stream", lambda _: Stream())
+    with pytest.raises(KeyboardInterrupt), gpu.on_own_stream(0):
+        pass
+    assert not list(waits)

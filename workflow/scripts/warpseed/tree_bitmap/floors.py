@@ -1,8 +1,8 @@
 """How near the GPU kernels of the fast tier come to what the device can do: codes on the device, answers left there.
 
-The floor is that of `warpseed.measure.floors`. What must be touched at least: of a hash table one sector for every
-base, which is read, and for every distinct k-mer written, too; of a direct-addressed one a sector of the bits for every
-base, which is read, and for every distinct k-mer one of the turns, read and written.
+The floor is that of `warpseed.measure.floors`. What must be touched at least: of a hash table, and of turns without
+bits, one sector for every base, which is read, and for every distinct k-mer written, too; where there are bits a sector
+of these for every base, which is read, and for every distinct k-mer one of the turns, read and written.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from warpseed.tree_bitmap.stream import NO_BASE, KmerCounts
 __all__ = ["DeviceAnswers", "DeviceCounts", "count_kmers", "find_answers"]
 
 _JOINED_BYTES = 7 * 8
-"""Of each k-mer of several parts that go together: its code, place and count, and again in order; and the order."""
+"""Of each k-mer of several parts that go together: its code, place and count, and again in order, at most; and the
+order."""
 _BORDER = np.full(1, NO_BASE)
 _NONE = np.empty(0, np.uint64)
 

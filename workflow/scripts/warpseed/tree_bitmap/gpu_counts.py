@@ -26,7 +26,7 @@ __all__ = ["counted_on"]
 def counted_on(
     devices: Sequence[int],
     kmers: Sequence[DeviceKmers],
-    first_kmers: Sequence[Sequence[FirstKmers]],
+    first_kmers: Sequence[list[FirstKmers]],
     threads: int,
     watch: Stopwatch,
 ) -> KmerCounts:
@@ -52,29 +52,31 @@ def counted_on(
     total = sum(len(each.kmers) for own in first_kmers for each in own)
     what = f"To take {total:,} counted {kmers[0].k}-mers"
     of_places = np.dtype(place_type(kmers[0].bases))
-    types = np.dtype(np.uint64), of_places, of_places
-    # (of the columns that are still to come)
-    rooms = [sum(column.itemsize for column in types[number:]) * total for number in range(3)]
+    size = of_places.itemsize
+    # (With the bytes of a k-mer that are still to come.)
+    columns = [(np.dtype(np.uint64), 8 + 2 * size), (of_places, 2 * size), (of_places, size)]
     with on_device(devices[0]):
         codes, places, counts = (
-            locked(total, column, threads, require=partial(require_room, room, what, "use the CPU"))
-            for column, room in zip(types, rooms, strict=True)
+            locked(total, column, threads, require=partial(require_room, left * total, what, "use the CPU"))
+            for column, left in columns
         )
     copying = max(1, threads // len(devices))
-    sending: list[Any] = []
-    """columns that may be on their way"""
 
     def send(column: Any, out: np.ndarray, span: slice) -> None:
-        there, here = column.astype(out.dtype, copy=False), out[span]
-        sending.append(there)
+        # What several devices have stands side by side, and begins anywhere in a line.
+        here = out[span]
         for part in parts_by_line(here):
-            sent_to_host(there[part].reshape(1, -1), here[part].reshape(1, -1), copying)
+            sent_to_host(column[part].reshape(1, -1), here[part].reshape(1, -1), copying)
 
     def look_up(number: int, watch_here: Stopwatch) -> list[list[Any]]:
         """How often the k-mers of each device have come, as far as this one knows: of each block [n]."""
         with watch_here.stage("device_to_host"):
+            mine = first_kmers[number]
+            for i, each in enumerate(mine):
+                # Those of a long stream's first blocks may have fewer bits.
+                mine[i] = each._replace(places=each.places.astype(of_places, copy=False))
             for column, out in ((0, codes), (1, places)):
-                for each, span in zip(first_kmers[number], spans[number], strict=True):
+                for each, span in zip(mine, spans[number], strict=True):
                     send(each[column], out, span)
         with time_on_device(watch_here, "look_up"):
             return [

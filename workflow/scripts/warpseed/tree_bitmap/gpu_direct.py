@@ -1,4 +1,5 @@
-"""Kernels of the fast tier for short k-mers: whatever there can be has its own place in a table, a thread a place.
+"""Kernels of the fast tier for short k-mers, which have bits: whatever there can be has its own place in a table, a
+thread a place.
 
 What has been seen is mostly a matter of one bit, in an array that caches hold: a k-mer whose bit is set costs nothing
 more. Of the others the least turn is kept at which any thread has come with them, as in the hash table: exactly the
@@ -128,7 +129,10 @@ def count_short_kmers(table, block, stretch):
 
 @kernel
 def look_up_short_counts(table, kmers, counts):
-    """A thread a code of k-mers, uint64[n]: how often it has come, int32[n] or int64[n]."""
+    """A thread a code of k-mers, uint64[n]: how often it has come.
+
+    counts : int32[n] or int64[n]
+    """
     i = cuda.grid(1)
     if i < kmers.shape[0]:
         counts[i] = table.counts[kmers[i]]

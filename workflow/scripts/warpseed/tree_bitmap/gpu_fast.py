@@ -19,7 +19,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
 from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap.gpu_parts import is_of_part, scattered
+from warpseed.tree_bitmap.gpu_parts import hash_of, is_of_part
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
 
@@ -61,13 +61,13 @@ SLOTS_A_BUCKET = 2
 
 
 class KmerTable(NamedTuple):
-    """The k-mers so far: a hash table of slots, or turns by `scattered` numbers."""
+    """The k-mers so far: a hash table of slots, or turns by hash, as of `hash_of`."""
 
     slots: np.ndarray
     """uint64[SLOTS_A_BUCKET·buckets, 2], the code of a k-mer, or EMPTY, and its turn, EMPTY for none; uint64[0, 2]
-    where there are turns by numbers"""
+    where there are turns by hash"""
     turns: np.ndarray
-    """uint64[numbers of a part], EMPTY for none; uint64[0] of a hash table"""
+    """uint64[hashes of a part], EMPTY for none; uint64[0] of a hash table"""
     repeats: np.ndarray
     """uint64[slots or turns], how often each k-mer has come behind its first place, so that one that comes once costs
     nothing here; of one that is known before, how often at all; uint64[0] where nobody counts"""
@@ -75,9 +75,9 @@ class KmerTable(NamedTuple):
     """uint32[…], of a dictionary that stays as it is, else uint32[0]: each k-mer sets three bits of a word, of sixteen
     bits for each k-mer that there is room for; so nearly all others are known by one word, which a cache may hold"""
     used: np.ndarray
-    """uint64[1], slots that are not empty; uint64[0] where there are turns by numbers, of which none is short"""
-    first: int
-    """the number that the first of the turns is for"""
+    """uint64[1], slots that are not empty; uint64[0] where there are turns, which have room for all"""
+    first_hash: int
+    """the hash that the first of the turns is for"""
     k: int
 
 
@@ -150,21 +150,27 @@ def kmer_in(block, place, k):
 
 
 @scalar
-def _place_of(table, kmer):
-    """Where the turn of a k-mer is, of a table that has turns by numbers."""
-    return int64(scattered(kmer, table.k)) - int64(table.first)
+def _has_turns(table):
+    """Whether a table has turns by hash, and no slots."""
+    return table.turns.shape[0] > 0
+
+
+@scalar
+def _turn_index(table, kmer):
+    """Where the turn of a k-mer is, of a table that has turns by hash."""
+    return int64(hash_of(kmer, table.k)) - int64(table.first_hash)
 
 
 @scalar
 def _claim(table, kmer, turn):
     """Bring a k-mer to its slot at a turn. Returns the slot, or where its turn is, and the turn that was there: EMPTY
     if there was none."""
-    if table.turns.shape[0]:
-        place = _place_of(table, kmer)
-        before = table.turns[place]  # (which may be old, but only falls)
+    if _has_turns(table):
+        index = _turn_index(table, kmer)
+        before = table.turns[index]  # (which may be old, but only falls)
         if before > turn:
-            before = cuda.atomic.min(table.turns, place, turn)
-        return place, before
+            before = cuda.atomic.min(table.turns, index, turn)
+        return index, before
     slot = _first_slot(kmer, table.slots.shape[0])
     while True:
         # What is read may be old, but a slot keeps its k-mer, and its turn only falls.
@@ -183,8 +189,8 @@ def _claim(table, kmer, turn):
 
 @scalar
 def _turn_at(table, slot):
-    """The turn of a slot, or of a number."""
-    if table.turns.shape[0]:
+    """The turn of a slot, or the one that stands there."""
+    if _has_turns(table):
         return table.turns[slot]
     return table.slots[slot, 1]
 
@@ -198,8 +204,8 @@ def times_of(table, slot):
 @scalar
 def _slot_of(table, kmer):
     """The slot of a k-mer that has one, or where its turn is."""
-    if table.turns.shape[0]:
-        return _place_of(table, kmer)
+    if _has_turns(table):
+        return _turn_index(table, kmer)
     slot = _first_slot(kmer, table.slots.shape[0])
     while table.slots[slot, 0] != kmer:
         slot = next_slot(slot, table.slots.shape[0])
@@ -241,7 +247,7 @@ def _is_held(table, kmer):
 @scalar
 def _count_taken(table, is_new):
     """Add the slots that the threads of a block took, one at most each; all of them come here."""
-    if not table.used.shape[0]:
+    if _has_turns(table):
         return
     taken = cuda.syncthreads_count(int32(is_new))
     if cuda.threadIdx.x == 0 and taken:
@@ -251,7 +257,7 @@ def _count_taken(table, is_new):
 @scalar
 def _add_taken(table, taken):
     """Add the slots that each thread of a block took; all of them come here."""
-    if not table.used.shape[0]:
+    if _has_turns(table):
         return
     of_block = cuda.shared.array(1, int32)
     if cuda.threadIdx.x == 0:
@@ -383,13 +389,13 @@ def insert_known(table, kmers, part, parts):
 
 @kernel
 def move_slots(old, table):
-    """A thread a slot of a smaller hash table: its k-mer goes to the larger one, or its turn to its number."""
+    """A thread a slot of a smaller hash table: its k-mer goes to the larger one, or its turn to its hash."""
     i = int64(cuda.grid(1))
     if i >= old.slots.shape[0] or old.slots[i, 0] == EMPTY:
         return
     kmer = old.slots[i, 0]
-    if table.turns.shape[0]:
-        slot = _place_of(table, kmer)
+    if _has_turns(table):
+        slot = _turn_index(table, kmer)
         table.turns[slot] = old.slots[i, 1]
     else:
         slot = _first_slot(kmer, table.slots.shape[0])

@@ -41,8 +41,8 @@ _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
 """The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many.
-Of the larger blocks that several devices take the last ones have half of what is left, and as few, so that answers are
-soon back; of others there are so few that to launch more takes longer."""
+Where several devices take larger blocks each of the last ones has half of what is left of the stream, and no fewer than
+the first, so that the last answers are soon back. Others stay as large: to launch more would take the host longer."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
 _BEFORE_SEARCHES = -1
@@ -181,9 +181,8 @@ class Flight:
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
-        self._least = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
-        """those of the first, and of the last"""
-        fits_first = length is not None and length <= self._least
+        self._first_size = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        fits_first = length is not None and length <= self._first_size
         # (before the tables, so that the first bases come while these are cleared)
         self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[_Block]()
@@ -199,9 +198,11 @@ class Flight:
         with on_device(devices[0]):
             self._lanes = deque(Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].size = self._least
-        self._length, self._passed_on = length if need.block_factor > 1 else None, 0
-        """bases of the stream, where its last blocks are shorter; and those of blocks that are full"""
+        self._lanes[0].size = self._first_size
+        self._length = length if need.block_factor > 1 else None
+        """bases of the stream, where its last blocks are short"""
+        self._passed_on = 0
+        """bases of blocks that are full"""
         self._full: Lane | None = None
         """what goes next"""
         self._copying = HostCopies()
@@ -281,7 +282,7 @@ class Flight:
         if self._length is None:
             return size
         left = self._length - self._passed_on
-        return min(size, max(self._least, whole_words(-(-left // 2))))
+        return min(size, max(self._first_size, whole_words(-(-left // 2))))
 
     def _wait_for_borrowed(self) -> None:
         """Wait until devices have taken what lies in the caller's memory."""

@@ -23,7 +23,8 @@ class FirstKmers(NamedTuple):
     kmers: Any
     """uint64[n] on the device, their codes"""
     places: Any
-    """[n] there, as of `place_type` of the places up to the end of the share, their first places in the stream"""
+    """int32[n] or int64[n] there, by `place_type` of the places up to the end of the share: their first places in the
+    stream"""
 
 
 class Listing:

@@ -69,7 +69,7 @@ class Need(NamedTuple):
         return passes * devices if self.kept.grows else passes
 
     def part(self, devices: int, number: int, here: int) -> int:
-        """Which of them a device, `here`, has in the pass of a number."""
+        """Which of them a device, `here`, has in the pass of a number: side by side with those of the other devices."""
         return number * devices + here if self.kept.grows else number
 
     def bytes(self, devices: int = 1, passes: int = 1) -> int:

@@ -1,13 +1,15 @@
 """The structures that keep the k-mers of a stream in a GPU's memory, and which of them does.
 
-A direct-addressed table has a place for every k-mer that there can be, a hash table slots for those that there are. The
-smaller one is taken. Where k-mers come to be seen, a direct-addressed one has a turn for each, and also a bit, where a
-cache holds these: docs/decisions.md has the figures.
+A `HashTable` has slots for the k-mers that there are; a `DirectTable` (kernels in `gpu_direct`) a bit, and where k-mers
+come to be seen a turn, for each that there can be; a `TurnTable` (`gpu_fast`, as the first) turns alone, for those of
+its part. The smaller one of a hash table and a direct-addressed one, which the other two are, serves: docs/decisions.md
+has the figures.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +37,7 @@ from warpseed.tree_bitmap.gpu_fast import (
     look_up_kmers,
     move_slots,
 )
-from warpseed.tree_bitmap.gpu_parts import most_of_part, numbers_of_part
+from warpseed.tree_bitmap.gpu_parts import hashes_of_part, most_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 
 __all__ = [
@@ -72,32 +74,6 @@ class Kept(NamedTuple):
     """whether they are counted"""
 
 
-class Structure(Protocol):
-    """The k-mers so far, on the current device."""
-
-    def with_room(self, kmers: int) -> Structure:
-        """The structure, or a larger one in its stead, with room for so many k-mers more."""
-
-    def add_known(self, kmers: Any, part: int, parts: int) -> None:
-        """Take those of a part of k-mers, uint64[n] on the device, that are seen before the stream begins."""
-
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
-        """Take the k-mers of a stretch, as `insert_kmers` does."""
-
-    def tell(self, out: np.ndarray) -> None:
-        """Send the host how many k-mers there are, to pinned memory, uint64[1], if that may decide on more room."""
-
-    def told(self, kmers: int) -> None:
-        """Know that there are so many, at most."""
-
-    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """Write to `counts`, int32[n] or int64[n], how often each of some k-mers, uint64[n] on the device, has come: 0
-        for those of other parts. Each has come: for one that has not, the search may not end."""
-
-    def arrays(self) -> dict[str, Any]:
-        """What it consists of, on the device, by name."""
-
-
 def slots_for(kmers: int) -> int:
     """Slots of a hash table of so many k-mers: whole buckets."""
     return SLOTS_A_BUCKET * int(kmers / _LOAD / SLOTS_A_BUCKET + 2)
@@ -130,13 +106,13 @@ def _words_of(k: int) -> int:
     return max(8, 4**k // WORD_BITS)
 
 
-def table_bytes(kept: Kept, kmers: int, parts: int = 1) -> int:
+def table_bytes(kept: Kept, kmers: int, parts: int) -> int:
     """Bytes of the structure for so many k-mers of one of so many parts."""
     return min(_direct_bytes(kept, parts), _hashed_bytes(kept, slots_for(kmers)))
 
 
-def structure_for(kept: Kept, kmers: int, part: int = 0, parts: int = 1) -> Structure:
-    """An empty structure on the current device, with room for so many k-mers, which are of one of so many parts."""
+def structure_for(kept: Kept, kmers: int, part: int, parts: int) -> Structure:
+    """An empty structure on the current device, with room for so many k-mers of one of so many parts."""
     return _structure(kept, slots_for(kmers), part, parts)
 
 
@@ -144,7 +120,7 @@ def _structure(kept: Kept, slots: int, part: int, parts: int) -> HashTable | Tur
     """A hash table of so many slots, or the direct-addressed one that serves instead."""
     if _direct_bytes(kept, parts) > _hashed_bytes(kept, slots):
         return HashTable(kept, slots, part, parts)
-    return DirectTable(kept) if _has_bits(kept) else TurnTable(kept, part, parts)
+    return DirectTable(kept, part, parts) if _has_bits(kept) else TurnTable(kept, part, parts)
 
 
 def _empty_words(shape: tuple[int, ...]) -> Any:
@@ -154,31 +130,90 @@ def _empty_words(shape: tuple[int, ...]) -> Any:
     return words
 
 
-def _empty_table(kept: Kept, *, slots: int = 0, turns: int = 0, filter_words: int = 0) -> KmerTable:
-    """A table of no k-mers, with either slots or turns."""
-    xp = cupy()
-    repeats = xp.zeros(slots + turns if kept.counting else 0, np.uint64)
-    filters, used = xp.zeros(filter_words, np.uint32), xp.zeros(1 if slots else 0, np.uint64)
-    return KmerTable(_empty_words((slots, 2)), _empty_words((turns,)), repeats, filters, used, 0, kept.k)
+class Structure(ABC):
+    """The k-mers so far of one of so many parts, on the current device. Without more it has room for all."""
+
+    def __init__(self, part: int, parts: int) -> None:
+        self._part = part, parts
+
+    def with_room(self, kmers: int) -> Structure:
+        """The structure, or a larger one in its stead, with room for so many k-mers more."""
+        return self
+
+    @abstractmethod
+    def add_known(self, kmers: Any) -> None:
+        """Take those of its part of k-mers, uint64[n] on the device, that are seen before the stream begins."""
+
+    @abstractmethod
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """Take the k-mers of a stretch, which is of its part, as `insert_kmers` does."""
+
+    def tell(self, out: np.ndarray) -> None:  # noqa: B027
+        """Send the host how many k-mers there are, to pinned memory, uint64[1], if that may decide on more room."""
+
+    def told(self, kmers: int) -> None:  # noqa: B027
+        """Know that there are so many, at most."""
+
+    @abstractmethod
+    def look_up_counts(self, kmers: Any, counts: Any) -> None:
+        """Write to `counts`, int32[n] or int64[n], how often each of some k-mers, uint64[n] on the device, has come: 0
+        for those of other parts. Each has come: for one that has not, the search may not end."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, Any]:
+        """What it consists of, on the device, by name."""
 
 
-def _insert(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
-    """Have threads insert the k-mers of a stretch: a thread a place, or, where they have parts, warps with queues."""
-    places = stretch.last - stretch.first
-    if stretch.parts == 1:
-        launch(insert_kmers, places, BLOCK, table, block, stretch, answers)
-    else:
-        threads = -(-places // (PLACES_A_PART * stretch.parts))
-        launch(insert_kmers_of_part, threads, BLOCK, table, block, stretch, answers)
+class _OfKmerTable(Structure):
+    """What has a `KmerTable`, empty at first, of either slots or turns."""
+
+    def __init__(
+        self,
+        kept: Kept,
+        part: int,
+        parts: int,
+        *,
+        slots: int = 0,
+        filter_words: int = 0,
+        hashes: slice = slice(0, 0),
+    ) -> None:
+        super().__init__(part, parts)
+        xp, turns = cupy(), hashes.stop - hashes.start
+        self.table = KmerTable(
+            slots=_empty_words((slots, 2)),
+            turns=_empty_words((turns,)),
+            repeats=xp.zeros(slots + turns if kept.counting else 0, np.uint64),
+            filter=xp.zeros(filter_words, np.uint32),
+            used=xp.zeros(1 if slots else 0, np.uint64),
+            first_hash=hashes.start,
+            k=kept.k,
+        )
+
+    def add_known(self, kmers: Any) -> None:
+        """As `Structure.add_known`."""
+        launch(insert_known, len(kmers), BLOCK, self.table, kmers, *self._part)
+
+    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+        """As `Structure.insert`: a thread a place, or, where k-mers have parts, warps with queues."""
+        assert (stretch.part, stretch.parts) == self._part
+        places = stretch.last - stretch.first
+        if stretch.parts == 1:
+            search, threads = insert_kmers, places
+        else:
+            search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
+        launch(search, threads, BLOCK, self.table, block, stretch, answers)
+
+    def look_up_counts(self, kmers: Any, counts: Any) -> None:
+        """As `Structure.look_up_counts`."""
+        launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, *self._part, counts)
 
 
-class HashTable:
+class HashTable(_OfKmerTable):
     """A slot for each k-mer that there is, and some more."""
 
     def __init__(self, kept: Kept, slots: int, part: int, parts: int) -> None:
-        filter_words = 0 if kept.grows else _filter_words(slots)
-        self.table = _empty_table(kept, slots=slots, filter_words=filter_words)
-        self._kept, self._part, self._parts = kept, part, parts
+        super().__init__(kept, part, parts, slots=slots, filter_words=0 if kept.grows else _filter_words(slots))
+        self._kept = kept
         self._most = most_of_part(kept.k, parts)
         """k-mers that may ever come"""
         self._most_used = 0
@@ -194,7 +229,7 @@ class HashTable:
         wanted = min(self._most_used, self._most)
         if wanted <= int(_LOAD * there):
             return self
-        larger = _structure(self._kept, max(slots_for(wanted), 2 * there), self._part, self._parts)
+        larger = _structure(self._kept, max(slots_for(wanted), 2 * there), *self._part)
         if isinstance(larger, DirectTable):
             launch(spread_slots, there, BLOCK, self.table, larger.table)
             return larger
@@ -204,14 +239,10 @@ class HashTable:
         launch(move_slots, there, BLOCK, self.table, larger.table)
         return larger
 
-    def add_known(self, kmers: Any, part: int, parts: int) -> None:
-        """As `Structure.add_known`."""
-        launch(insert_known, len(kmers), BLOCK, self.table, kmers, part, parts)
-
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
-        """As `Structure.insert`."""
+        """As `Structure.insert`; where k-mers do not come to be seen, they are looked up."""
         if self._kept.grows:
-            _insert(self.table, block, stretch, answers)
+            super().insert(block, stretch, answers)
         else:
             launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, answers)
 
@@ -226,66 +257,36 @@ class HashTable:
         if self._kept.grows:
             self._most_used = min(self._most_used, kmers)
 
-    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """As `Structure.look_up_counts`."""
-        launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, part, parts, counts)
-
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
         return {"table": self.table.slots.reshape(-1)}
 
 
-class TurnTable:
+class TurnTable(_OfKmerTable):
     """A turn for each k-mer of a part that there can be, where they come to be seen."""
 
     def __init__(self, kept: Kept, part: int, parts: int) -> None:
-        numbers = numbers_of_part(kept.k, part, parts)
-        self.table = _empty_table(kept, turns=numbers.stop - numbers.start)._replace(first=numbers.start)
-
-    def with_room(self, kmers: int) -> Structure:
-        """As `Structure.with_room`: it has it."""
-        return self
-
-    def add_known(self, kmers: Any, part: int, parts: int) -> None:
-        """As `Structure.add_known`."""
-        launch(insert_known, len(kmers), BLOCK, self.table, kmers, part, parts)
-
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
-        """As `Structure.insert`."""
-        _insert(self.table, block, stretch, answers)
-
-    def tell(self, out: np.ndarray) -> None:
-        """As `Structure.tell`: it has room for all."""
-
-    def told(self, kmers: int) -> None:
-        """As `Structure.told`."""
-
-    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
-        """As `Structure.look_up_counts`."""
-        launch(look_up_counts, len(kmers), BLOCK, self.table, kmers, part, parts, counts)
+        super().__init__(kept, part, parts, hashes=hashes_of_part(kept.k, part, parts))
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
         return {"table": self.table.turns}
 
 
-class DirectTable:
+class DirectTable(Structure):
     """A place for each k-mer that there can be, with a bit for whether it has been seen."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: Kept, part: int, parts: int) -> None:
+        super().__init__(part, parts)
         xp, cells = cupy(), 4**kept.k
         turns = _empty_words((cells if kept.grows else 0,))
         seen = xp.zeros(_words_of(kept.k), np.uint32)
         counts = xp.zeros(cells if kept.counting else 0, np.uint64)
         self.table = ShortKmers(seen, turns, counts, kept.k)
 
-    def with_room(self, kmers: int) -> Structure:
-        """As `Structure.with_room`: it has it."""
-        return self
-
-    def add_known(self, kmers: Any, part: int, parts: int) -> None:
+    def add_known(self, kmers: Any) -> None:
         """As `Structure.add_known`."""
-        launch(insert_short_known, len(kmers), BLOCK, self.table, kmers, part, parts)
+        launch(insert_short_known, len(kmers), BLOCK, self.table, kmers, *self._part)
 
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
         """As `Structure.insert`."""
@@ -294,13 +295,7 @@ class DirectTable:
         if len(self.table.counts):
             launch(count_short_kmers, min(places, _COUNTING_THREADS), BLOCK, self.table, block, stretch)
 
-    def tell(self, out: np.ndarray) -> None:
-        """As `Structure.tell`: it has room for all."""
-
-    def told(self, kmers: int) -> None:
-        """As `Structure.told`."""
-
-    def look_up_counts(self, kmers: Any, part: int, parts: int, counts: Any) -> None:
+    def look_up_counts(self, kmers: Any, counts: Any) -> None:
         """As `Structure.look_up_counts`; of other parts none were counted."""
         launch(look_up_short_counts, len(kmers), BLOCK, self.table, kmers, counts)
 

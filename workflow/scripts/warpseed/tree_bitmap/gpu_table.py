@@ -58,7 +58,7 @@ class DeviceKmers:
         for begin in range(0, len(known), _AT_ONCE):
             some = cupy().asarray(known[begin : begin + _AT_ONCE])
             self.structure = self.structure.with_room(len(some))
-            self.structure.add_known(some, part, parts)
+            self.structure.add_known(some)
 
     def words_of(self, words: int, last: int, number: int, of: int) -> list[slice]:
         """Spans of the next words that the search of a share of their places, and the block behind them, need: those of
@@ -130,8 +130,8 @@ class DeviceKmers:
         return count
 
     def counts_of(self, kmers: Any) -> Any:
-        """How often each of some k-mers of the stream, uint64[n] on the device, has come: [n] there, as of `place_type`
-        of all its places; of those of other parts 0."""
+        """How often each of some k-mers of the stream, uint64[n] on the device, has come: int32[n] or int64[n] there,
+        by `place_type` of all its places; of those of other parts 0."""
         counts = cupy().empty(len(kmers), place_type(self.bases))
-        self.structure.look_up_counts(kmers, self._part, self._parts, counts)
+        self.structure.look_up_counts(kmers, counts)
         return counts

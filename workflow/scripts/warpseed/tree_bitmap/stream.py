@@ -35,6 +35,8 @@ __all__ = [
     "stream_of",
 ]
 
+_MOST_IN_32_BITS = (1 << 31) - 1
+"""Places that have 32 bits."""
 MAX_K = 31
 """Bases of the longest k-mer: its number leaves bits free for marks."""
 NO_BASE = np.uint8(4)
@@ -64,14 +66,14 @@ class KmerCounts(NamedTuple):
     codes: np.ndarray
     """uint64[d], their numbers"""
     places: np.ndarray
-    """int64[d], or on GPUs [d] of `place_type`, where each begins for the first time"""
+    """int32[d] by `place_type`, or int64[d], as always on the CPU: where each begins for the first time"""
     counts: np.ndarray
     """of the same type, how often it is there"""
 
 
 def place_type(places: int) -> type[np.signedinteger[Any]]:
     """The type of the places of a stream that has so many, and of numbers of them."""
-    return np.int32 if places <= np.iinfo(np.int32).max else np.int64
+    return np.int32 if places <= _MOST_IN_32_BITS else np.int64
 
 
 def stream_of(records: Queries) -> Stream:

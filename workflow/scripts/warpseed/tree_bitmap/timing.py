@@ -158,7 +158,7 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
 
 
 def _digest_of_counts(counted: KmerCounts) -> str:
-    """Whatever type places and counts have."""
+    """The digest of counted k-mers, the same whichever type places and counts have."""
     return digest_of(counted.codes, *(column.astype(np.int64) for column in counted[1:]))
 
 
