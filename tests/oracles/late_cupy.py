@@ -197,7 +197,8 @@ class _LateCupy(PretendCupy):
     def _send_row(self, to: int, step: int, of: int, step_of: int, width: int, rows: int, kind: int, ptr: int) -> None:
         assert rows == 1 and kind == self.cuda.runtime.memcpyDeviceToHost
         stream = next(stream for stream in self._devices.streams if stream.ptr == ptr)
-        there = list(self._memories.items())
+        with self._devices.lock:  # (other threads take memory)
+            there = list(self._memories.items())
         begin, memory = next(each for each in there if each[0] <= of <= each[0] + len(each[1].bytes) - width)
         holder = self._devices.holder_of(to, width)
         assert holder is not None, "memory of the host is not locked"
@@ -205,7 +206,8 @@ class _LateCupy(PretendCupy):
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         memory = Memory(self._devices, int(np.prod(shape)) * np.dtype(dtype).itemsize)
-        self._memories[memory.bytes.ctypes.data] = memory
+        with self._devices.lock:
+            self._memories[memory.bytes.ctypes.data] = memory
         return LateArray(memory, memory.bytes.view(dtype).reshape(shape))
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
