@@ -133,7 +133,7 @@ def test_passes_never_take_more_than_the_whole() -> None:
             for devices, factor in ((1, 1), (2, 1), (2, 4), (8, 1), (8, 16)):
                 need = gpu_memory.Need.of(k, CELEGANS, counting=counting)._replace(block_factor=factor)
                 bytes_of = [need.bytes(devices, passes) for passes in (*range(1, 40), 1000)]
-                assert max(bytes_of) == bytes_of[0] and bytes_of[-1] <= need.least(devices)
+                assert max(bytes_of) == bytes_of[0] and min(bytes_of) == bytes_of[-1] == need.least(devices)
 
 
 @pytest.mark.parametrize("mine", [1, 2, 5])

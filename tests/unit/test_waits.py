@@ -6,29 +6,31 @@ import contextlib
 
 import pytest
 from warpseed.compute.waits import wait_for_all
+from warpseed.workflow.program import Stopped
 
 
-def test_all_are_waited_for() -> None:
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, Stopped, SystemExit])
+def test_all_are_waited_for(interrupt: type[BaseException]) -> None:
     """One that fails fails once, one that is interrupted is called until it ends; the first error is told."""
     called: list[str] = []
 
     def waiting(name: str, *raised: type[BaseException]) -> None:
         called.append(name)
         if called.count(name) <= len(raised):
-            raise raised[called.count(name) - 1](name)
+            raise raised[called.count(name) - 1](len(called))
 
     wait_for_all([lambda: waiting("a"), lambda: waiting("b")])
     assert called == ["a", "b"]
     called.clear()
-    with pytest.raises(KeyboardInterrupt, match="interrupted"):
+    with pytest.raises(interrupt) as told:
         wait_for_all(
             [
-                lambda: waiting("interrupted", KeyboardInterrupt, KeyboardInterrupt),
+                lambda: waiting("interrupted", interrupt, interrupt),
                 lambda: waiting("failed", ValueError),
                 lambda: waiting("last"),
             ]
         )
-    assert called == ["interrupted", "interrupted", "interrupted", "failed", "last"]
+    assert called == ["interrupted", "interrupted", "interrupted", "failed", "last"] and told.value.args == (1,)
     wait_for_all([])
 
 

@@ -27,9 +27,9 @@ def _waited(wait: Callable[[], object], raised: list[BaseException]) -> bool:
     """Whether there is nothing more to wait for."""
     try:
         wait()
-    except KeyboardInterrupt as interrupt:
-        raised.append(interrupt)
-        return False
     except Exception as error:
         raised.append(error)
+    except BaseException as interrupt:  # (KeyboardInterrupt, or what another signal is turned into)
+        raised.append(interrupt)
+        return False
     return True

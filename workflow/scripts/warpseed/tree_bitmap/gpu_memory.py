@@ -40,6 +40,8 @@ _MOST_FACTOR = 2
 _LEAST_BLOCKS = 12
 """Of a stream, where they are larger: what comes before the first one is searched, and behind the last, is beside no
 other."""
+_MOST_PASSES = 1000
+"""Of a stream: a thousandth of its k-mers take less room than its blocks."""
 _OF_FREE = 0.9
 """Of the memory that is free what is counted on."""
 
@@ -100,8 +102,8 @@ class Need(NamedTuple):
         return min(self.kmers, room, most_of_part(self.kept.k, parts))
 
     def least(self, devices: int = 1) -> int:
-        """Bytes that a search takes on each device at least, in however many passes."""
-        return self._replace(kmers=min(self.kmers, self.block_bases + self.block_bases // 2)).bytes(devices)
+        """Bytes that a search takes on each device at least, in as many passes as may be."""
+        return self.bytes(devices, _MOST_PASSES)
 
 
 def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
