@@ -6,16 +6,14 @@ import numpy as np
 
 from warpseed.compute.ranges import on_threads, steps
 from warpseed.tree_bitmap.cpu_fast import Said, Tally, add_tally, count_places
+from warpseed.tree_bitmap.cpu_listing import NewPlaces
 from warpseed.tree_bitmap.cpu_parts import Parts, ranges_of
 from warpseed.tree_bitmap.room import require_room
-from warpseed.tree_bitmap.seeds import new_kmers
-from warpseed.tree_bitmap.stream import NEW, KmerCounts
+from warpseed.tree_bitmap.stream import KmerCounts, place_type
 from warpseed.tree_bitmap.windows import new_windows
 
 __all__ = ["CountTable", "CountedSets"]
 
-_COUNTED_BYTES = 20
-"""Of a new k-mer beside its code: its place, and its count twice."""
 _ENTRY_BYTES = 24
 """Of each k-mer that there can be: its count, and its number and first place in the list of those that came."""
 _NONE = np.empty(0, np.uint64)
@@ -60,8 +58,8 @@ class CountTable:
     def counted(self) -> KmerCounts:
         """As `HostCounts.counted`."""
         counts, kmers, places = self._tallies[0]
-        kmers = kmers[: self._used]
-        return KmerCounts(kmers, places[: self._used], counts[kmers])
+        kmers, made_type = kmers[: self._used], place_type(self._places)
+        return KmerCounts(kmers, places[: self._used].astype(made_type), counts[kmers].astype(made_type))
 
 
 def _new_tally(k: int) -> Tally:
@@ -79,13 +77,13 @@ class CountedSets:
     """
 
     def __init__(self, k: int, threads: int, places: int) -> None:
-        self._k = k
+        self._k, self._threads = k, threads
         self._parts = Parts(k, _NONE, threads, places)
         self._ranks = np.empty(0, np.int64)
         """int64[known], of the parts' k-mers, which of all k-mers each is"""
         self._codes: list[np.ndarray] = []
         self._firsts: list[np.ndarray] = []
-        self._counts = np.empty(0, np.int64)
+        self._counts = np.empty(0, place_type(0))
         self._places = 0
 
     def take(self, codes: np.ndarray, more: bool) -> None:
@@ -94,25 +92,26 @@ class CountedSets:
         answers, first_counts = np.zeros(places, np.uint8), np.zeros(places, np.uint32)
         known_counts = np.zeros(len(self._ranks), np.int64)
         grouped = self._parts.answer(codes, Said(answers, first_counts, known_counts))
-        count = int(np.count_nonzero(answers == NEW))
-        needed = _COUNTED_BYTES * count + 8 * (len(self._counts) + len(self._ranks) + count)
-        require_room(needed, f"To count {count:,} new {self._k}-mers")
-        new = np.flatnonzero(answers == NEW)
+        new, made_type = NewPlaces(answers, self._threads), np.dtype(place_type(self._places + places))
+        # Places and counts of new k-mers, and all counts anew.
+        needed = made_type.itemsize * (3 * new.count + len(self._counts)) + 8 * len(self._ranks)
+        require_room(needed, f"To count {new.count:,} new {self._k}-mers")
+        self._counts = self._counts.astype(made_type, copy=False)
         for first, last in steps(0, len(self._ranks)):
             self._counts[self._ranks[first:last]] += known_counts[first:last]
+        firsts, counts = new.counts(first_counts, self._places)
         if more:
             origins = self._parts.learn(grouped, answers, origins=True)
             ranks = np.empty(len(origins), np.int64)
             for first, last in steps(0, len(origins)):
-                ranks[first:last] = len(self._counts) + np.searchsorted(new, origins[first:last])
+                there = (self._places + origins[first:last]).astype(made_type)
+                ranks[first:last] = len(self._counts) + np.searchsorted(firsts, there)
             old = origins < 0
             ranks[old] = self._ranks[-1 - origins[old]]
             self._ranks = ranks
-        self._codes.append(new_kmers(codes, self._k, answers))
-        counts = first_counts[new].astype(np.int64)
+        self._codes.append(new.kmers(codes, self._k))
         self._counts = np.concatenate([self._counts, counts]) if len(self._counts) else counts
-        new += self._places
-        self._firsts.append(new)
+        self._firsts.append(firsts)
         self._places += places
 
     @property

@@ -32,7 +32,7 @@ from warpseed.tree_bitmap.windows import BLOCK, kmers_of, known_of, rank_of_kmer
 __all__ = [
     "LENGTH_BITS", "NO_PART", "Cut", "Grouped", "Runs", "Said", "Tally", "add_bits", "add_tally", "answer_by_bits",
     "answer_by_set", "answer_parts", "answer_runs", "count_new", "count_places", "cut_range", "gather_new",
-    "group_runs", "kmers_at", "part_of_kmers", "seen_by_bits", "slots_for",
+    "group_runs", "part_of_kmers", "seen_by_bits", "slots_for",
 ]  # fmt: skip
 
 LENGTH_BITS = 12
@@ -106,28 +106,6 @@ class Tally(NamedTuple):
     """uint64[…]"""
     places: np.ndarray
     """int64[…], their first places"""
-
-
-@scalar
-def kmers_at(codes, places, k, windows, answers, out):
-    """The k-mers of the places [begin, end) that are NEW, in order, as far as `out`, uint64[…], has room.
-
-    Returns
-    -------
-    how many there are
-    """
-    place, end = places
-    used = int64(0)
-    while place < end:
-        count = min(int64(BLOCK), end - place)
-        kmers_of(windows, k, count, read_block(codes, place, count, windows))
-        for i in range(count):
-            if answers[uint64(place + i)] == NEW:
-                if used < out.shape[0]:
-                    out[uint64(used)] = windows.kmers[uint64(i)]
-                used += int64(1)
-        place += count
-    return used
 
 
 # ---- bits: one for each k-mer

@@ -10,10 +10,10 @@ import numpy as np
 
 from warpseed.sequences.names import Names
 from warpseed.tree_bitmap import cpu, output
+from warpseed.tree_bitmap.cpu_listing import new_kmers
 from warpseed.tree_bitmap.edits import TOO_FAR
 from warpseed.tree_bitmap.request import Request, Totals
 from warpseed.tree_bitmap.room import require_room
-from warpseed.tree_bitmap.seeds import new_kmers
 from warpseed.tree_bitmap.stream import NEW, SEEN, Stream
 from warpseed.tree_bitmap.targets import answers_on, counts_on, distances_on, find_answers, known_before
 
@@ -90,7 +90,7 @@ class Places(Report):
         """Write what the places of a block are."""
         with self._watch.stage("search"):
             if self._keep:
-                self._new.append(new_kmers(block.codes, self._request.k, answers))
+                self._new.append(new_kmers(block.codes, self._request.k, answers, self._request.options.threads))
             seed = answers[: max(0, self._request.seed_places - self._first)] if self._request.grows else answers[:0]
             seed[seed == NEW] = SEEN
         with self._watch.stage("write"):

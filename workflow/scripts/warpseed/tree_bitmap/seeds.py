@@ -6,28 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpseed.compute.ranges import steps
-from warpseed.tree_bitmap.cpu_fast import kmers_at
-from warpseed.tree_bitmap.room import require_room
+from warpseed.tree_bitmap.cpu_listing import new_kmers
 from warpseed.tree_bitmap.stream import NEW, SEEN
-from warpseed.tree_bitmap.windows import new_windows
 
-__all__ = ["Answer", "find_seeded", "grown_from", "new_kmers"]
+__all__ = ["Answer", "find_seeded", "grown_from"]
 
 Answer = Callable[[np.ndarray, int, np.ndarray, bool], np.ndarray]
 """What says of each place of a stream what it is: of codes, k, the k-mers that are known before, and whether those of
 the stream are seen from their first place on."""
-
-
-def new_kmers(codes: np.ndarray, k: int, answers: np.ndarray) -> np.ndarray:
-    """The k-mers of the places that are NEW, in order: uint64[…]; `codes` may have more places than `answers`."""
-    count = int(np.count_nonzero(answers == NEW))
-    require_room(8 * count, f"To keep {count:,} {k}-mers")
-    kmers = np.empty(count, np.uint64)
-    windows, used = new_windows(), 0
-    for span in steps(0, len(answers)):
-        used += kmers_at(codes, span, k, windows, answers, kmers[used:])
-    return kmers
 
 
 def find_seeded(

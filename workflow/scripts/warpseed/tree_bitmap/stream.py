@@ -66,7 +66,7 @@ class KmerCounts(NamedTuple):
     codes: np.ndarray
     """uint64[d], their numbers"""
     places: np.ndarray
-    """int32[d] by `place_type`, or int64[d], as always on the CPU: where each begins for the first time"""
+    """int32[d] or int64[d], by `place_type` of all places of the stream: where each begins for the first time"""
     counts: np.ndarray
     """of the same type, how often it is there"""
 

@@ -13,8 +13,8 @@ from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.sequences.bgzf_format import is_gzip
 from warpseed.tree_bitmap import cpu, cpu_edits
-from warpseed.tree_bitmap.seeds import new_kmers
-from warpseed.tree_bitmap.stream import NEW, NO_KMER, KmerCounts
+from warpseed.tree_bitmap.cpu_listing import new_kmers
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, KmerCounts, place_type
 
 if TYPE_CHECKING:
     from warpseed.batches import Options
@@ -240,4 +240,5 @@ def _count_places(codes: np.ndarray, k: int, answers: np.ndarray) -> KmerCounts:
     kmers = new_kmers(codes, k, np.minimum(answers, NEW))
     distinct, firsts, counts = np.unique(kmers, return_index=True, return_counts=True)
     order = np.argsort(firsts)
-    return KmerCounts(distinct[order], places[firsts[order]], counts[order].astype(np.int64))
+    made_type = place_type(len(codes))
+    return KmerCounts(distinct[order], places[firsts[order]].astype(made_type), counts[order].astype(made_type))
