@@ -10,9 +10,9 @@ import pytest
 from oracles.pretend_cupy import PretendCupy
 from oracles.pretend_stream import play_table
 from warpseed.compute import host_copies
-from warpseed.tree_bitmap import gpu_flight, gpu_memory
+from warpseed.tree_bitmap import cpu, gpu_flight, gpu_memory
 
-__all__ = ["DEVICES", "NONE", "K", "known_kmers", "noted", "play", "stream"]
+__all__ = ["DEVICES", "NONE", "K", "are_counts_right", "known_kmers", "noted", "play", "stream"]
 
 K = 5
 NONE = np.empty(0, np.uint64)
@@ -36,6 +36,13 @@ def stream(length: int = 4000) -> np.ndarray:
 
 def known_kmers() -> np.ndarray:
     return np.unique(np.random.default_rng(3).integers(0, 4**K, 200, np.uint64))
+
+
+def are_counts_right(counted: Any, codes: np.ndarray, k: int) -> bool:
+    """Whether counted k-mers are those that the CPU counts."""
+    expected = cpu.HostCounts(k, places=len(codes))
+    expected.take(codes, False)
+    return all(mine.tolist() == true.tolist() for mine, true in zip(counted, expected.counted(), strict=True))
 
 
 def noted(monkeypatch: pytest.MonkeyPatch, kind: Any, name: str, note: Callable[..., object]) -> None:

@@ -16,6 +16,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import late_cupy, pretend_stream
 from oracles.late_streams import ORDERS, LateStream
+from streams_on_gpus import are_counts_right
 from warpseed.compute import host_copies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import (
@@ -82,12 +83,6 @@ class Case:
 def whole(blocks: Sequence[np.ndarray], border: np.uint8 = NO_BASE) -> np.ndarray:
     """Blocks as one stream."""
     return np.concatenate([part for block in blocks for part in (block, np.full(1, border, np.uint8))])
-
-
-def are_counts_right(counted: Any, codes: np.ndarray, k: int) -> bool:
-    expected = cpu.HostCounts(k, places=len(codes))
-    expected.take(codes, False)
-    return all(mine.tolist() == true.tolist() for mine, true in zip(counted, expected.counted(), strict=True))
 
 
 def finds_answers(case: Case) -> bool:

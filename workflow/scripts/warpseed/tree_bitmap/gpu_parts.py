@@ -12,7 +12,7 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint64
 
-__all__ = ["is_of_part", "most_of_part", "hashes_of_part", "hash_of"]
+__all__ = ["hash_of", "hashes_of_part", "is_of_part", "most_of_part"]
 
 _SHARED_BITS = 16
 """The top bits of a hash, at most, that say which part it is of: so there are 65,536 parts at most."""

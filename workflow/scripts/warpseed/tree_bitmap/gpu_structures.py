@@ -135,6 +135,7 @@ class Structure(ABC):
 
     def __init__(self, part: int, parts: int) -> None:
         self._part = part, parts
+        """(part, parts)"""
 
     def with_room(self, kmers: int) -> Structure:
         """The structure, or a larger one in its stead, with room for so many k-mers more."""
