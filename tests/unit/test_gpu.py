@@ -63,7 +63,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     )
     for module in (gpu, device_marks):
         monkeypatch.setattr(module, "cupy", lambda: package)
-    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[None, None]))
+    monkeypatch.setattr(gpu, "cuda", SimpleNamespace(is_available=lambda: True, gpus=[nullcontext()] * 2))
     return told
 
 
@@ -367,8 +367,8 @@ def test_a_thread_with_a_stream_of_its_own_launches_on_it(
     class Stream:
         made = 0
 
-        def __init__(self, non_blocking: bool) -> None:
-            assert non_blocking
+        def __init__(self, non_blocking: bool, priority: int) -> None:
+            assert non_blocking and priority == 0
             Stream.made += 1
             self.ptr = Stream.made
 

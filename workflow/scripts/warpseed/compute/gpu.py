@@ -148,7 +148,7 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
 
 def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, int, list[Any]], None]:
     """What runs a kernel on the current device with arguments of these kinds, compiled where it has to be."""
-    with _loading:  # two threads do not compile the same
+    with _loading, cuda.gpus[current_device()]:  # two threads do not compile the same
         if key not in _runs:
             function, _, *kinds = key
             numbas = with_arrays(arguments, _arrays()[0], partial(cuda.as_cuda_array, sync=False))
@@ -159,13 +159,13 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
         return _runs[key]
 
 
-def kept_stream(name: int | str) -> Any:
-    """A stream of the current device beside others, by its name: all threads that ask for it wait for what others put
-    there, too. Memory that CuPy keeps for later is kept stream by stream."""
+def kept_stream(name: int | str, priority: int = 0) -> Any:
+    """A stream of the current device beside others, by its name, which has always the same priority: all threads that
+    ask for it wait for what others put there, too. Memory that CuPy keeps for later is kept stream by stream."""
     package, device = cupy(), current_device()
     with _parts_lock:
         if (device, name) not in _streams:
-            _streams[device, name] = package.cuda.Stream(non_blocking=True)
+            _streams[device, name] = package.cuda.Stream(non_blocking=True, priority=priority)
         return _streams[device, name]
 
 
@@ -243,7 +243,7 @@ def on_device(number: int) -> Iterator[None]:
             yield
         else:
             require_visible(number)
-            with cupy().cuda.Device(number), cuda.gpus[number], _remembered(number):
+            with cupy().cuda.Device(number), _remembered(number):  # (whose context Numba takes, too)
                 yield
 
 
