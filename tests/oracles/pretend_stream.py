@@ -42,6 +42,8 @@ class StreamKernels:
 
     def insert_kmers(self, table, block, stretch, answers) -> None:
         held = _Held(table)
+        if len(table.turns):
+            answers[: stretch.last - stretch.first] = NEW
         kmers, mine = _kmers_of(table, block, stretch, answers)
         for i in np.flatnonzero(mine).tolist():
             slot = held.slot_of(kmers[i])
@@ -210,7 +212,7 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
     """Put a pretended CuPy and these kernels where the library looks for them."""
     from warpseed.compute import device_copies
     from warpseed.compute import gpu as device
-    from warpseed.tree_bitmap import gpu_counts, gpu_flight, gpu_listing, gpu_structures, gpu_table
+    from warpseed.tree_bitmap import gpu_counts, gpu_listing, gpu_rooms, gpu_structures, gpu_table
 
     def from_device(value: Any, out: Any = None) -> Any:
         if out is None:
@@ -219,9 +221,9 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
         return out
 
     package, _ = install(monkeypatch, None, devices)
-    for module in (gpu_flight, gpu_listing, gpu_structures, gpu_table):
+    for module in (gpu_listing, gpu_rooms, gpu_structures, gpu_table):
         monkeypatch.setattr(module, "launch", StreamKernels().launch)
-    for module in (device_copies, gpu_counts, gpu_flight):
+    for module in (device_copies, gpu_counts, gpu_rooms):
         monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(device, "_probe", lambda size: None)
     return package

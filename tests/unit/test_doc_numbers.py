@@ -66,10 +66,9 @@ _LONG_BLOCK = gpu_memory._MOST_FACTOR * 2 * gpu_memory.BLOCK_BASES
 """Bases of a block of a long stream on two GPUs."""
 
 
-def _blocks_mb(bases: int = gpu_memory.BLOCK_BASES, devices: int = 1, *, counting: bool = False) -> int:
+def _blocks_mb(bases: int = gpu_memory.BLOCK_BASES, devices: int = 1) -> int:
     """Megabytes of the blocks on their way through each of some GPUs, with a dictionary that grows."""
-    theirs = gpu_memory.theirs_of(bases, devices, shares_places=False)
-    return round(gpu_memory.block_bytes(bases, theirs, counting=counting) / 1e6)
+    return round(gpu_memory.block_bytes(bases, devices, joined=True) / 1e6)
 
 
 def _on_host_mb(bases: int) -> int:
@@ -186,11 +185,6 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("CHANGELOG.md", r"need up to ([\d,]+) MB beside the table for it", _blocks_mb(_LONG_BLOCK, 2)),
     ("docs/tree_bitmap.md", r"of k-mers so\s+far: (\d+) bytes\s+each", _bytes_a_kmer(False)),
     ("docs/tree_bitmap.md", r"bytes\s+each, (\d+) when they are counted", _bytes_a_kmer(True)),
-    (
-        "docs/tree_bitmap.md",
-        r"or 805\), (\d+) to (\d+) MB more where k-mers are counted",
-        tuple(_blocks_mb(*of, counting=True) - _blocks_mb(*of) for of in ((), (_LONG_BLOCK, 2))),
-    ),
     ("docs/tree_bitmap.md", r"the\s+host (\d+) MB that they copy", _on_host_mb(gpu_memory.BLOCK_BASES)),
     ("docs/tree_bitmap.md", r"Blocks of (\d+) Mbases,\s+of which the first", gpu_memory.BLOCK_BASES >> 20),
     ("CHANGELOG.md", r"A GPU takes (\d+) MB beside the table", _blocks_mb()),

@@ -16,7 +16,7 @@ from oracles.pretend_cupy import PretendCupy
 from streams_on_gpus import DEVICES, NONE, K, known_kmers, noted, play, stream
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_table
+from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_memory, gpu_rooms, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
 from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import HashTable
@@ -82,8 +82,8 @@ def test_long_streams_go_in_larger_blocks(
         assert sizes[:3] == [first, 2 * first, largest] and max(sizes) == largest and sum(sizes) == 8000
         if made[-1] > 1:
             # The last ones are shorter and shorter, and there are few more of them.
-            assert sizes[2:] == sorted(sizes[2:], reverse=True) and min(sizes[:-1]) >= first
-            assert sum(sizes[-2:]) <= 2 * first and len(sizes) <= 8000 // largest + 6
+            assert sizes[2:] == sorted(sizes[2:], reverse=True) and min(sizes[2:-1]) >= largest // 2
+            assert sum(sizes[-2:]) <= largest and len(sizes) <= 8000 // largest + 4
         else:
             assert set(sizes[2:-1]) == {largest}
         sizes.clear()
@@ -148,6 +148,22 @@ def test_streams_of_any_length(devices: tuple[int, ...], length: int) -> None:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("bases", [32, 64, 96, 160])
+@pytest.mark.parametrize("k", [1, 2, 30, 31])
+@pytest.mark.parametrize("grows", [True, False])
+def test_blocks_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], bases: int, k: int, grows: bool
+) -> None:
+    """A share's k-mers begin and end anywhere in a word, and in the block before."""
+    monkeypatch.setattr(gpu_memory, "BLOCK_BASES", bases)
+    codes = np.concatenate([stream()[:600], stream()[100:700]])
+    asked: dict[str, Any] = {"dictionary": known_kmers() % np.uint64(4**k), "grows": grows, "watch": Stopwatch()}
+    asked["dictionary"] = np.unique(asked["dictionary"])
+    expected, _ = cpu.find_answers(codes, k, **asked)
+    assert gpu.find_answers(codes, k, devices=devices, threads=2, **asked)[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("passes", [2, 3])
 @pytest.mark.parametrize("grows", [True, False])
 def test_passes_are_joined(monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], passes: int, grows: bool) -> None:
@@ -167,20 +183,17 @@ def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool, countin
     flight.take(stream())
     for number in range(len(devices)):
         rooms = [block.rooms[number] for block in flight._blocks]
-        blocks = [array for room in rooms for array in (room.codes, room.answers, room._theirs)]
-        packed = [room.listing.block for room in rooms if room.listing] or [flight.kmers[number].block]
-        theirs = gpu_memory.theirs_of(512, len(devices), shares_places=not grows)
-        taken = sum(array.nbytes for array in (*blocks, *(array for block in packed for array in block[:2])))
-        spare = 4 * 8 * len(packed)  # (a word before, and one behind)
-        assert taken == gpu_memory.block_bytes(512, theirs, counting=counting) + spare
+        blocks = [array for room in rooms for array in (room.codes, room.answers, room._theirs, *room.block[:2])]
+        spare = 4 * 8 * len(rooms)  # (a word before, and one behind)
+        assert sum(array.nbytes for array in blocks) == gpu_memory.block_bytes(512, len(devices), joined=grows) + spare
 
 
 def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that devices begin soon; a stream that is shorter than a block takes no more room than it has bases."""
     sizes: list[int] = []
-    noted(monkeypatch, gpu_table.DeviceKmers, "append", lambda _, codes, *__: sizes.append(len(codes)))
+    noted(monkeypatch, gpu_table.DeviceKmers, "append", lambda _, __, words: sizes.append(32 * words))
     rooms: list[int] = []
-    noted(monkeypatch, gpu_flight._Room, "__init__", lambda _, bases, *__: rooms.append(bases))
+    noted(monkeypatch, gpu_rooms.Room, "__init__", lambda _, __, bases, *___: rooms.append(bases))
     gpu.find_answers(stream(), K, watch=Stopwatch())
     assert sizes == [128, 256, *[512] * 7, 32] and set(rooms) == {512}
     sizes.clear(), rooms.clear()
@@ -228,17 +241,17 @@ def test_a_fixed_dictionary_takes_no_bases_from_other_devices(monkeypatch: pytes
     """Each brings those of its places, and the last word of all, behind which the next block begins."""
     brought: dict[int, list[int]] = {}
 
-    def note(kmers: Any, codes: Any, packed: Any, spans: Any) -> None:
-        brought.setdefault(id(kmers), []).append(sum(span.stop - span.start for span in spans))
+    def note(room: Any, before: Any, codes: Any, words: slice) -> None:
+        brought.setdefault(id(room), []).append(words.stop - words.start)
 
-    noted(monkeypatch, gpu_table.DeviceKmers, "append", note)
-    monkeypatch.setattr(gpu_flight, "from_device", None)
+    noted(monkeypatch, gpu_rooms.Room, "bring", note)
+    monkeypatch.setattr(gpu_rooms, "from_device", None)
     codes, known = stream(), known_kmers()
     asked: dict[str, Any] = {"dictionary": known, "grows": False}
     expected, _ = cpu.find_answers(codes, K, watch=Stopwatch(), **asked)
     found, _ = gpu.find_answers(codes, K, devices=(0, 1, 2), watch=Stopwatch(), **asked)
     assert found.tolist() == expected.tolist()
-    assert len(brought) == 3 and all(sum(words) < len(codes) // 32 // 2 for words in brought.values())
+    assert len(brought) == 9 and sum(map(sum, brought.values())) < 1.5 * len(codes) // 32
 
 
 @pytest.mark.parametrize("grows", [True, False])

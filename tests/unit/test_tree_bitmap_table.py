@@ -31,6 +31,7 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
         kernels.kmer_in,
         kernels._claim,
         kernels._has_turns,
+        kernels._make_new,
         kernels._turn_index,
         kernels._slot_of,
         kernels._turn_at,
@@ -43,6 +44,11 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
         warp.lanes_before,
     )
     run_kernel((kernels, warp), functions, (kernel, threads, block), *arguments)
+
+
+def prepared(table: KmerTable, *shape: int) -> np.ndarray:
+    """Answers as kernels find them: NEW, unless they make them so."""
+    return np.full(shape, 77 if len(table.turns) else truth.NEW, np.uint8)
 
 
 def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: np.ndarray) -> None:
@@ -142,7 +148,7 @@ def test_each_place_is_what_it_is(codes: list[int], k: int, stretches: int) -> N
     borders = [places * i // stretches for i in range(stretches + 1)]
     expected, dictionary = truth.answers_to(codes, k)
     for table in tables_of(k, 92):
-        answers = np.full(places, truth.NEW, np.uint8)
+        answers = prepared(table, places)
         for first, last in itertools.pairwise(borders):
             stretch = Stretch(first, last, 0, 1)
             launched(kernels.insert_kmers, last - first, table, block, stretch, answers[first:last])
@@ -178,7 +184,7 @@ def test_parts_share_the_kmers() -> None:
     (block,) = blocks_of(codes, [])
     tables = list(zip(*(tables_of(4, 92, part, 3) for part in range(3)), strict=True))
     known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
-    answers = np.full((3, 3, places), truth.NEW, np.uint8)
+    answers = np.stack([prepared(of_parts[0], 3, places) for of_parts in (*tables, tables[0])])
     for part in range(3):
         stretch = Stretch(0, places, part, 3)
         for kind, of_parts in enumerate(tables):
@@ -215,7 +221,7 @@ def test_what_is_known_before(moved: bool) -> None:
             launched(kernels.move_slots, len(table.slots), table, after)
         else:
             launched(kernels.insert_known, len(known), after, np.array(known, np.uint64), 0, 1)
-        answers = np.full(56, truth.NEW, np.uint8)
+        answers = prepared(after, 56)
         launched(kernels.insert_kmers, 56, after, block, Stretch(0, 56, 0, 1), answers)
         assert answers.tolist() == list(expected)[:56]
         assert sorted(held_by(after)) == list(dictionary)
@@ -231,7 +237,7 @@ def test_a_larger_table_has_the_same_kmers() -> None:
         large = having_used(large, small)
         launched(kernels.move_slots, len(small.slots), small, large)
         assert held_by(large) == held_by(small)
-        again = np.full(56, truth.NEW, np.uint8)
+        again = prepared(large, 56)
         launched(kernels.insert_kmers, 56, large, block, Stretch(60, 116, 0, 1), again)
         assert again.tolist() == [truth.SEEN] * 56
         assert int(large.repeats.sum()) == 2 * 56 - len(held_by(large))
@@ -260,10 +266,10 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
     (block,) = blocks_of(codes, [])
     for part in range(min(parts, 4)):
         plain, *queued = [table_of(k, 2 * len(codes)), *tables_of(k, 2 * len(codes), part, parts)]
-        answers = np.full((1 + len(queued), places), truth.NEW, np.uint8)
+        answers = [prepared(table, places) for table in (plain, *queued)]
         for first, last in ((0, places // 3), (places // 3, places)):
             stretch = Stretch(first, last, part, parts)
-            launched(kernels.insert_kmers, last - first, plain, block, stretch, answers[0, first:last])
+            launched(kernels.insert_kmers, last - first, plain, block, stretch, answers[0][first:last])
             for table, told in zip(queued, answers[1:], strict=True):
                 inserted(table, block, stretch, told[first:last])
         for table, told in zip(queued, answers[1:], strict=True):
@@ -286,7 +292,7 @@ def test_how_often_kmers_have_come(parts: int, made_type: type) -> None:
         stretch = Stretch(0, places, part, parts)
         for table, told in zip(tables_of(3, 92, part, parts), known, strict=True):
             counts = np.full(len(asked), 77, made_type)
-            launched(kernels.insert_kmers, places, table, block, stretch, np.full(places, truth.NEW, np.uint8))
+            launched(kernels.insert_kmers, places, table, block, stretch, prepared(table, places))
             launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
             told += counts
     assert known.tolist() == 2 * [[kmers.count(kmer) for kmer in asked.tolist()]]

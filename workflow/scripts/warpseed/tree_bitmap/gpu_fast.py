@@ -21,7 +21,7 @@ from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_parts import hash_of, is_of_part
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
-from warpseed.tree_bitmap.stream import NO_KMER, SEEN
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN
 
 __all__ = [
     "BLOCK",
@@ -276,6 +276,8 @@ def _insert(table, kmer, turn, first, answers):
     Returns whether it is new."""
     slot, before = _claim(table, kmer, turn)
     if before != EMPTY:
+        if _has_turns(table) and before > turn:
+            cuda.threadfence()  # (the other place is NEW by then)
         # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
         answers[int64(max(turn, before)) - int64(1) - int64(first)] = SEEN
         if table.repeats.shape[0]:
@@ -283,17 +285,28 @@ def _insert(table, kmer, turn, first, answers):
     return before == EMPTY
 
 
+@scalar
+def _make_new(table, answers, begin, end):
+    """Make a lane's answers NEW, before anybody can find the k-mers of its warp's places, where a table has turns by
+    hash. (Where it has slots, the wait for that takes longer than to do it before.)"""
+    if _has_turns(table):
+        for i in range(begin, end, LANES):
+            answers[i] = NEW
+        cuda.threadfence()
+
+
 @kernel
 def insert_kmers(table, block, stretch, answers):
     """A thread a place: its k-mer goes to the table.
 
-    answers : uint8[last - first], NEW everywhere before; what each place is, if nothing behind `last` was inserted
-        before. Of k-mers of other parts it is left as it is.
+    answers : uint8[last - first], NEW everywhere before, unless the table has turns by hash; what each place is, if
+        nothing behind `last` was inserted before, and of k-mers of other parts NEW
     """
     place = int64(stretch.first) + int64(cuda.grid(1))
     is_new = False
     if place < stretch.last:
         kmer, known = kmer_in(block, place, table.k)
+        _make_new(table, answers, place - stretch.first, place - stretch.first + 1)
         if not known:
             answers[place - stretch.first] = NO_KMER
         elif is_of_part(kmer, table.k, stretch.part, stretch.parts):
@@ -319,6 +332,8 @@ def insert_kmers_of_part(table, block, stretch, answers):
     bases, marks = uint64(0), uint64(0)
     if place < stretch.last:
         bases, marks = block.words[word], block.marks[word]
+    last = min(place + places * int64(LANES), int64(stretch.last))
+    _make_new(table, answers, place - stretch.first, last - stretch.first)
     for _ in range(places):
         kmer, is_mine = uint64(0), False
         if place < stretch.last:
@@ -332,9 +347,9 @@ def insert_kmers_of_part(table, block, stretch, answers):
             is_mine = known and is_of_part(kmer, table.k, stretch.part, stretch.parts)
         lanes = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
         if is_mine:
-            last = queue + queued + int64(lanes_before(lanes, lane))
-            kmers[last] = kmer
-            turns[last] = uint64(place) + uint64(1)
+            mine = queue + queued + int64(lanes_before(lanes, lane))
+            kmers[mine] = kmer
+            turns[mine] = uint64(place) + uint64(1)
         queued += int64(cuda.popc(lanes))
         cuda.syncwarp()
         if queued >= int64(LANES):

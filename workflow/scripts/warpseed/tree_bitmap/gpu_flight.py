@@ -1,9 +1,9 @@
 """The way of a stream through GPUs: blocks of bases go to what knows k-mers there, what their places are comes back.
 
-A block is copied to the devices while the one before it is searched and the answers of the one before that come back.
-Of several devices each gives back what the places of its share are. It brings the bases of these; or, where each looks
-at all places, a piece of the block, which the others take from it. Where k-mers are counted, those that come first
-there are listed. One thread launches all of it; devices wait for each other by events.
+A block is copied to the devices, and packed there, while the one before it is searched and the answers of the one
+before that come back. Of several devices each gives back what the places of its share are. It brings the bases of
+these; or, where each looks at all places, a piece of the block, which the others take from it, packed. Where k-mers are
+counted, those that come first there are listed. One thread launches all of it; devices wait for each other by events.
 """
 
 from __future__ import annotations
@@ -11,123 +11,39 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
-from warpseed.compute.device_copies import from_device
-from warpseed.compute.gpu import cupy, kept_stream, launch, on_device
+from warpseed.compute.gpu import kept_stream, on_device
 from warpseed.compute.host_copies import HostCopies
-from warpseed.compute.locked_memory import is_locked, parts_by_line, pinned
+from warpseed.compute.locked_memory import is_locked
 from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.waits import wait_for_all
 from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap import gpu_memory
-from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
-from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
+from warpseed.tree_bitmap.gpu_fast import Stretch
 from warpseed.tree_bitmap.gpu_lanes import Lane, whole_words
-from warpseed.tree_bitmap.gpu_listing import FirstKmers, Listing
+from warpseed.tree_bitmap.gpu_listing import FirstKmers, listing_stream
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
-from warpseed.tree_bitmap.gpu_shares import largest_share, share_of_places
+from warpseed.tree_bitmap.gpu_rooms import Asked, BlockInFlight, Room
+from warpseed.tree_bitmap.gpu_shares import share_of_places
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
-from warpseed.tree_bitmap.stream import NO_KMER
+from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
 __all__ = ["Flight"]
 
 _LANES = 3
 """Blocks of bases on the host: one is filled, one is full, one may be on its way to the devices still."""
 _FIRST = 4
-"""The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many.
-Where several devices take larger blocks each of the last ones has half of what is left of the stream, and no fewer than
-the first, so that the last answers are soon back. Others stay as large: to launch more would take the host longer."""
+"""The first block has this part of the bases of others, so that devices begin soon, and the next ones twice as many."""
+_LAST = 2
+"""Where several devices take larger blocks each of the last ones has half of what is left of the stream, and this part
+of the bases of others at least, so that the last answers are soon back. More would take the host longer to launch than
+they take the devices."""
 _LEAST_FIRST = 1 << 22
 """Bases of the first block, at least: shorter streams go as one."""
-_BEFORE_SEARCHES = -1
-"""The priority of a stream whose kernels go before blocks of a search that have not begun."""
-
-
-class _Asked(NamedTuple):
-    """Places of the stream whose answers are asked for."""
-
-    answers: np.ndarray
-    """uint8[n], takes them"""
-    is_locked: bool
-    """whether devices copy there at full speed"""
-
-
-class _Room:
-    """What a block takes on the current device, and the stream of execution on which it comes, and its answers are
-    joined and go.
-
-    Parameters
-    ----------
-    bases : of a block, which has no more places
-    given : places whose answers it gives back, at most
-    theirs : places whose answers another device may send
-    counting : whether k-mers that come first are listed
-    """
-
-    def __init__(self, bases: int, given: int, theirs: int, counting: bool) -> None:
-        xp, self._given = cupy(), given
-        self.codes, self.answers = xp.empty(bases, xp.uint8), xp.empty(bases, xp.uint8)
-        self._theirs = xp.empty(theirs, xp.uint8)
-        self.listing = Listing(bases, given) if counting else None
-        self.held = pinned(1, np.uint64)
-        """k-mers that the device has when the block has been searched, if its structure tells"""
-        self.copies = xp.cuda.Stream(non_blocking=True, priority=_BEFORE_SEARCHES)
-        # What was there before may still be read on the other stream.
-        self.copies.wait_event(xp.cuda.get_current_stream().record())
-        self._landing: list[tuple[np.ndarray, np.ndarray]] = []
-        """of answers that come to pinned memory first, where they belong, and where they come"""
-
-    @cached_property
-    def _through(self) -> np.ndarray:
-        """Pinned memory, which answers go through that belong elsewhere."""
-        return pinned(self._given, np.uint8)
-
-    def join(self, span: slice, other: _Room) -> None:
-        """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
-        theirs. On the stream of copies."""
-        words = -(-(span.stop - span.start) // ANSWERS_A_WORD)
-        span = slice(span.start, span.start + ANSWERS_A_WORD * words)
-        mine, theirs = self.answers[span], self._theirs[: ANSWERS_A_WORD * words]
-        from_device(other.answers[span], theirs)
-        launch(join_answers, words, BLOCK, mine.view(np.uint64), theirs.view(np.uint64))
-
-    def give(self, first: int, asked: _Asked) -> None:
-        """Send answers, from the first of this block's on, to the host, on the stream of copies."""
-        to, count = asked.answers, len(asked.answers)
-        if not asked.is_locked:
-            used = sum(len(came) for _, came in self._landing)
-            to = self._through[used : used + count]
-            self._landing.append((asked.answers, to))
-        there = self.answers[first : first + count]
-        for part in parts_by_line(to):
-            if len(to[part]):
-                there[part].get(stream=self.copies, out=to[part], blocking=False)
-
-    def land(self, copies: HostCopies, threads: int) -> None:
-        """Begin to bring what came to where it belongs."""
-        while self._landing:
-            copies.begin(*self._landing.pop(), threads)
-
-
-@dataclass
-class _Block:
-    """What a block takes on each device."""
-
-    rooms: list[_Room]
-    first: int = 0
-    places: int = 0
-    """the place of the stream that is the first to be searched with it, and how many are"""
-    spans: list[list[slice]] = field(default_factory=list)
-    """which of its words each device takes from the host"""
-    came: list[Any] = field(default_factory=list)
-    searched: list[Any] = field(default_factory=list)
-    """what comes when each device has taken them, and when it has searched the block"""
 
 
 class Flight:
@@ -175,17 +91,16 @@ class Flight:
         """whether devices have the same k-mers, and each looks at a share of the places"""
         self._joins = need.kept.grows and len(devices) > 1
         """whether they have parts of the k-mers, and tell what places are together"""
-        self._unjoined: _Block | None = None
+        self._unjoined: BlockInFlight | None = None
         """the block whose answers they have still to join"""
-        self._is_counting = need.kept.counting
+        self._kept = need.kept
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
         self._first_size = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
         fits_first = length is not None and length <= self._first_size
-        # (before the tables, so that the first bases come while these are cleared)
-        self._blocks = [self._block() for _ in range(1 if fits_first else IN_FLIGHT)]
-        self._free, self._flying = deque(self._blocks), deque[_Block]()
+        # (before the tables, so that the first bases come while these are cleared; the others can wait)
+        self._blocks = [self._block(0)]
         parts = need.parts(len(devices), passes)
         self._pass = number, passes
         """which k-mers are listed: those of a part of all"""
@@ -195,6 +110,8 @@ class Flight:
             with _there(device):
                 part = need.part(len(devices), number, here)
                 self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
+        self._blocks += [self._block(number) for number in range(1, 1 if fits_first else IN_FLIGHT)]
+        self._free, self._flying = deque(self._blocks), deque[BlockInFlight]()
         with on_device(devices[0]):
             self._lanes = deque(Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
@@ -207,26 +124,26 @@ class Flight:
         """what goes next"""
         self._copying = HostCopies()
         """answers that come from pinned memory to where they belong"""
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[Asked] = deque()
         self._total = 0
         """bases that were sent"""
+        self._last = np.full(BASES_A_WORD, NO_BASE)
+        """the last ones that were"""
         self.answered = 0
 
-    def _block(self) -> _Block:
-        given = largest_share(self._most, len(self._devices))
-        theirs = gpu_memory.theirs_of(self._most, len(self._devices), shares_places=self._shares_places)
+    def _block(self, number: int) -> BlockInFlight:
         rooms = []
         for device in self._devices:
             with _there(device):
-                rooms.append(_Room(self._most, given, theirs, self._is_counting))
-        return _Block(rooms)
+                rooms.append(Room(number, self._most, len(self._devices), self._kept))
+        return BlockInFlight(rooms)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        rooms = [zip(self._devices, block.rooms, strict=True) for block in self._blocks]
-        on_devices = [partial(_wait_there, device, room) for of_block in rooms for device, room in of_block]
+        rooms = zip(*(block.rooms for block in self._blocks), strict=True)
+        on_devices = [partial(_wait_there, *of_device) for of_device in zip(self._devices, rooms, strict=True)]
         wait_for_all([*on_devices, *(lane.filled for lane in self._lanes), self._copying.wait])
 
     def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
@@ -238,7 +155,7 @@ class Flight:
         """
         with on_device(self._devices[0]):
             if answers is not None and len(answers):
-                self._asked.append(_Asked(answers, is_locked(answers)))
+                self._asked.append(Asked(answers, is_locked(answers)))
             lies_locked = len(codes) >= self._lanes[0].size and codes.flags.c_contiguous and is_locked(codes)
             while len(codes):
                 lane = self._lanes[0]
@@ -259,9 +176,9 @@ class Flight:
                 self._pass_on()
             while self._flying:
                 self._land()
-        for device in self._devices if self._is_counting else ():
-            with _there(device) as searching:  # (on which they are listed; other devices read them)
-                searching.synchronize()
+        for device in self._devices if self._kept.counting else ():
+            with _there(device):  # (other devices read what is listed)
+                listing_stream().synchronize()
         for answers, _ in self._asked:
             answers[...] = NO_KMER
         self._asked.clear()
@@ -282,7 +199,7 @@ class Flight:
         if self._length is None:
             return size
         left = self._length - self._passed_on
-        return min(size, max(self._first_size, whole_words(-(-left // 2))))
+        return min(size, max(whole_words(-(-self._most // _LAST)), whole_words(-(-left // 2))))
 
     def _wait_for_borrowed(self) -> None:
         """Wait until devices have taken what lies in the caller's memory."""
@@ -304,7 +221,7 @@ class Flight:
             self._bring(codes, block)
             lane.came = list(block.came)  # (of which it lets go)
         self._flying.append(block)
-        block.first, block.searched = self.kmers[0].searched, []
+        block.searched = []
         for number, device in enumerate(self._devices):
             with _there(device) as searching:
                 if self._joins:
@@ -313,55 +230,56 @@ class Flight:
                     # the answers of the one before do.
                     if self._unjoined is not None:
                         self._give(self._unjoined, number)
-                self._search(block, number, len(codes), searching)
+                self._search(block, number, len(codes) // BASES_A_WORD, searching)
                 if not self._joins:
                     self._give(block, number)
         self._unjoined = block if self._joins else None
         if not self._free:
             self._land()
 
-    def _bring(self, codes: np.ndarray, block: _Block) -> None:
+    def _bring(self, codes: np.ndarray, block: BlockInFlight) -> None:
         """Bring a block from the host, to each device what it takes from there: what its share of the places needs, or
         an equal share."""
+        block.before[:], self._last = self._last, codes[-BASES_A_WORD:].copy()
         words, devices = len(codes) // BASES_A_WORD, len(self._devices)
-        if self._shares_places:
-            block.spans = [kmers.words_of(words, self._total, here, devices) for here, kmers in enumerate(self.kmers)]
-        else:
-            block.spans = [[equal_share(words, here, devices)] for here in range(devices)]
-        block.came = []
-        for device, room, spans in zip(self._devices, block.rooms, block.spans, strict=True):
-            with _there(device):
-                for bases in map(_bases_of, spans):
-                    room.codes[bases].set(codes[bases], stream=room.copies)
+        block.first, block.places = self.kmers[0].searched, self.kmers[0].places_behind(words, self._total)
+        block.words, block.came = [], []
+        for number, (device, room, kmers) in enumerate(zip(self._devices, block.rooms, self.kmers, strict=True)):
+            if self._shares_places:
+                searched = share_of_places(block.places, number, devices)
+                mine = kmers.words_of(searched)
+            else:
+                searched, mine = slice(0, block.places), equal_share(words + 1, number, devices)
+                mine = slice(mine.start - 1, mine.stop - 1)
+            block.words.append(mine)
+            with _there(device), room.copies:
+                room.bring(block.before, codes, mine)
                 block.came.append(room.copies.record())
+                kmers.structure.prepare(room.answers[searched])
 
-    def _exchange(self, block: _Block, number: int) -> None:
+    def _exchange(self, block: BlockInFlight, number: int) -> None:
         """Take from the other devices what they have brought."""
         room = block.rooms[number]
         with room.copies:
             for other in self._others(number):
                 room.copies.wait_event(block.came[other])
-                for bases in map(_bases_of, block.spans[other]):
-                    from_device(block.rooms[other].codes[bases], room.codes[bases])
+                room.take(block.rooms[other], block.words[other])
 
-    def _search(self, block: _Block, number: int, size: int, searching: Any) -> None:
+    def _search(self, block: BlockInFlight, number: int, words: int, searching: Any) -> None:
         """Search a block on a device, when its bases have come."""
         room, kmers = block.rooms[number], self.kmers[number]
-        share, spans = ((number, len(self._devices)), block.spans[number]) if self._shares_places else ((0, 1), None)
+        share = (number, len(self._devices)) if self._shares_places else (0, 1)
         searching.wait_event(room.copies.record())
-        if room.listing is None:
-            kmers.append(room.codes[:size], None, spans)
-        else:
-            room.listing.block = kmers.append(room.codes[:size], room.listing.block, spans)
-        block.places = kmers.search(room.answers, self._total, *share)
+        room.block = kmers.append(room.block, words)
+        kmers.search(room.answers, self._total, *share)
         kmers.structure.tell(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
 
-    def _give(self, block: _Block, number: int) -> None:
+    def _give(self, block: BlockInFlight, number: int) -> None:
         """Send the answers of a device's share of a block's places to those who asked for them, and find how many
         k-mers come first there."""
-        if not (self._asked or self._is_counting):
+        if not (self._asked or self._kept.counting):
             return
         room, share = block.rooms[number], share_of_places(block.places, number, len(block.rooms))
         with room.copies:
@@ -370,10 +288,10 @@ class Flight:
                 room.join(share, block.rooms[other])
             if room.listing is not None:
                 stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
-                room.listing.begin(self.kmers[number].k, stretch, room.answers[share])
+                room.listing.begin(room.block, self._kept.k, stretch, room.answers[share])
             self._hand_out(room, share)
 
-    def _hand_out(self, room: _Room, share: slice) -> None:
+    def _hand_out(self, room: Room, share: slice) -> None:
         """Send a share of a block's answers to whoever asks for these places; none are left for who asks later."""
         first, last = share.start, share.stop
         while first < last and self._asked:
@@ -406,28 +324,23 @@ class Flight:
             kmers.structure.told(int(room.held[0]) + since)
         self.answered += block.places
 
-    def _list(self, block: _Block) -> None:
-        """List the k-mers that come first in a block, where they are counted: on the stream that searches, so that the
-        next search in its memory comes behind that."""
+    def _list(self, block: BlockInFlight) -> None:
+        """List the k-mers that come first in a block, where they are counted."""
         for device, room, listed in zip(self._devices, block.rooms, self.first_kmers, strict=True):
             if room.listing is not None:
                 with _there(device):
                     listed.append(room.listing.end())
+                    room.copies.wait_event(listing_stream().record())  # (before what comes next in its memory)
 
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""
         return [other for other in range(len(self._devices)) if other != number]
 
 
-def _bases_of(words: slice) -> slice:
-    return slice(BASES_A_WORD * words.start, BASES_A_WORD * words.stop)
-
-
-def _wait_there(device: int, room: _Room) -> None:
-    """Wait for what a device does in a room."""
+def _wait_there(device: int, rooms: Sequence[Room]) -> None:
+    """Wait for what a device does."""
     with _there(device) as searching:
-        searching.synchronize()
-        room.copies.synchronize()
+        wait_for_all(stream.synchronize for stream in (searching, *(room.copies for room in rooms)))
 
 
 @contextmanager

@@ -6,15 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch
+from warpseed.compute.gpu import cupy, kept_stream, launch
 from warpseed.compute.locked_memory import pinned
 from warpseed.compute.warp import LANES
 from warpseed.tree_bitmap.gpu_answers import TILE, count_new, list_new
-from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
-from warpseed.tree_bitmap.gpu_table import room_for_packed
+from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch
 from warpseed.tree_bitmap.stream import place_type
 
-__all__ = ["FirstKmers", "Listing"]
+__all__ = ["FirstKmers", "Listing", "listing_stream"]
+
+
+def listing_stream() -> Any:
+    """The stream of execution of the current device that lists k-mers, and on which their memory is kept for later: the
+    one that brings them to the host, too."""
+    return kept_stream("copies")
 
 
 class FirstKmers(NamedTuple):
@@ -30,18 +35,12 @@ class FirstKmers(NamedTuple):
 class Listing:
     """What lists the k-mers of one share of a block after another, on the device that is current now.
 
-    Attributes
-    ----------
-    block : the bases of the block, packed; or room for them
-
     Parameters
     ----------
-    bases : of a block, at most
     places : of a share, at most
     """
 
-    def __init__(self, bases: int, places: int) -> None:
-        self.block = room_for_packed(bases)
+    def __init__(self, places: int) -> None:
         self._room = cupy().empty(-(-places // TILE), np.int64)
         """for `_ends`"""
         self._ends: Any = self._room[:0]
@@ -50,10 +49,10 @@ class Listing:
         self._share: tuple[Any, ...] = ()
         """what kernels are given of it"""
 
-    def begin(self, k: int, stretch: Stretch, answers: Any) -> None:
-        """Find how many k-mers of a stretch of the block come first there; `answers`, uint8[…] on the device, say what
+    def begin(self, block: PackedBlock, k: int, stretch: Stretch, answers: Any) -> None:
+        """Find how many k-mers of a stretch of a block come first there; `answers`, uint8[…] on the device, say what
         its places are. They and the block stay as they are until the list has come to its `end`."""
-        self._share = self.block, k, stretch, answers
+        self._share = block, k, stretch, answers
         self._ends, self._found[0] = self._room[: -(-(stretch.last - stretch.first) // TILE)], 0
         launch(count_new, LANES * len(self._ends), BLOCK, *self._share, self._ends)
         if len(self._ends):
@@ -61,9 +60,10 @@ class Listing:
             self._ends[-1:].get(stream=cupy().cuda.get_current_stream(), out=self._found, blocking=False)
 
     def end(self) -> FirstKmers:
-        """The list, when the host has waited for what `begin` has found; it is written on the current stream."""
+        """The list, when the host has waited for what `begin` has found; it is written on the `listing_stream`."""
         count = int(self._found[0])
         _, _, stretch, _ = self._share
-        listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, place_type(stretch.last)))
-        launch(list_new, LANES * len(self._ends) if count else 0, BLOCK, *self._share, self._ends, *listed)
+        with listing_stream():
+            listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, place_type(stretch.last)))
+            launch(list_new, LANES * len(self._ends) if count else 0, BLOCK, *self._share, self._ends, *listed)
         return listed

@@ -10,20 +10,20 @@ import numpy as np
 
 from warpseed.batches import check_source, lies_on_device
 from warpseed.compute.device_marks import time_on_device
-from warpseed.compute.gpu import cupy, on_device, synchronize
+from warpseed.compute.gpu import cupy, fill_bytes, on_device, synchronize
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.output.device_columns import refuse_results, room_on_device
 from warpseed.sequences.device_queries import codes_on_device
 from warpseed.sequences.names import Names
-from warpseed.sequences.packed import BASES_A_WORD, Bounds
+from warpseed.sequences.packed import Bounds
 from warpseed.sequences.queries import read_queries
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_edits import distances_there
 from warpseed.tree_bitmap.gpu_memory import Need
-from warpseed.tree_bitmap.gpu_table import DeviceKmers
+from warpseed.tree_bitmap.gpu_table import DeviceKmers, packed_blocks
 from warpseed.tree_bitmap.on_device import DeviceMatches
 from warpseed.tree_bitmap.request import Request
-from warpseed.tree_bitmap.stream import NEW, NO_BASE, SEEN, stream_of
+from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, stream_of
 from warpseed.tree_bitmap.targets import known_before
 
 __all__ = ["match_on_device"]
@@ -49,13 +49,12 @@ def _answers(codes: Any, k: int, known: np.ndarray, grows: bool, device: int) ->
     xp, need, given = cupy(), Need.of(k, len(codes), len(known), grows=grows), 0
     if not gpu_memory.has_room([device], need):
         refuse_results(MemoryError(f"{need.kmers:,} k-mers"))
-    kmers = DeviceKmers(need.kept, need.kmers, known)
-    answers = xp.zeros(len(codes), xp.uint8)
-    for first in range(0, len(codes), gpu_memory.BLOCK_BASES):
-        block = codes[first : first + gpu_memory.BLOCK_BASES]
-        missing = -len(block) % BASES_A_WORD
-        kmers.append(xp.concatenate([block, xp.full(missing, NO_BASE, xp.uint8)]) if missing else block)
-        given += kmers.search(answers[given:], first + len(block))
+    kmers, answers = DeviceKmers(need.kept, need.kmers, known), xp.empty(len(codes), xp.uint8)
+    kmers.structure.prepare(answers)
+    for block, words in packed_blocks(codes, gpu_memory.BLOCK_BASES):
+        kmers.append(block, words)
+        given += kmers.search(answers[given:], len(codes))
+    fill_bytes(answers[given:], int(NO_KMER))
     return answers
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
+from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_parts import most_of_part
 from warpseed.tree_bitmap.gpu_shares import largest_share
 from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
@@ -17,6 +18,7 @@ __all__ = [
     "IN_FLIGHT",
     "Need",
     "block_bytes",
+    "codes_of",
     "has_room",
     "passes_for",
     "plan_of",
@@ -77,8 +79,7 @@ class Need(NamedTuple):
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
         parts = self.parts(devices, passes)
-        theirs = theirs_of(self.block_bases, devices, shares_places=not self.kept.grows)
-        blocks = block_bytes(self.block_bases, theirs, counting=self.kept.counting)
+        blocks = block_bytes(self.block_bases, devices, joined=self.kept.grows)
         return blocks + table_bytes(self.kept, self.kmers_of(parts), parts) + self.counted_bytes(devices, passes)
 
     def counted_bytes(self, devices: int, passes: int) -> int:
@@ -106,15 +107,22 @@ class Need(NamedTuple):
         return self.bytes(devices, _MOST_PASSES)
 
 
-def theirs_of(bases: int, devices: int, *, shares_places: bool) -> int:
-    """Answers that a device may have room for that another sends, of a block of so many bases."""
-    return 0 if shares_places or devices == 1 else largest_share(bases, devices)
+def codes_of(bases: int, devices: int) -> int:
+    """Codes that a device brings from the host at most, of a block of so many bases and the word before it: those of
+    its share, those in which its last k-mers end, and what makes them whole words."""
+    return min(bases + BASES_A_WORD, largest_share(bases, devices) + 3 * BASES_A_WORD)
 
 
-def block_bytes(bases: int, theirs: int, *, counting: bool = False) -> int:
-    """Bytes of the blocks on their way: of each base its code and its answer; packed with marks of one of them, or,
-    where k-mers are counted, of all."""
-    return IN_FLIGHT * (2 * bases + theirs) + (IN_FLIGHT if counting else 1) * bases // 2
+def theirs_of(bases: int, devices: int, *, joined: bool) -> int:
+    """Answers that a device may have room for that another sends, of a block of so many bases; `joined` says whether
+    devices have parts of the k-mers."""
+    return largest_share(bases, devices) if joined and devices > 1 else 0
+
+
+def block_bytes(bases: int, devices: int, *, joined: bool) -> int:
+    """Bytes of the blocks on their way: codes, bases packed with their marks, and answers."""
+    codes, theirs = codes_of(bases, devices), theirs_of(bases, devices, joined=joined)
+    return IN_FLIGHT * (codes + bases // 2 + bases + theirs)
 
 
 def _room(device: int, wanted: int) -> int:

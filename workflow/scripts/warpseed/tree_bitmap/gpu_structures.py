@@ -39,6 +39,7 @@ from warpseed.tree_bitmap.gpu_fast import (
 )
 from warpseed.tree_bitmap.gpu_parts import hashes_of_part, most_of_part
 from warpseed.tree_bitmap.slots import EMPTY
+from warpseed.tree_bitmap.stream import NEW
 
 __all__ = [
     "DirectTable",
@@ -144,6 +145,10 @@ class Structure(ABC):
     @abstractmethod
     def add_known(self, kmers: Any) -> None:
         """Take those of its part of k-mers, uint64[n] on the device, that are seen before the stream begins."""
+
+    def prepare(self, answers: Any) -> None:
+        """Make answers, uint8[…] on the device, ready for `insert`."""
+        fill_bytes(answers, int(NEW))
 
     @abstractmethod
     def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
@@ -268,6 +273,9 @@ class TurnTable(_OfKmerTable):
 
     def __init__(self, kept: Kept, part: int, parts: int) -> None:
         super().__init__(kept, part, parts, hashes=hashes_of_part(kept.k, part, parts))
+
+    def prepare(self, answers: Any) -> None:
+        """As `Structure.prepare`: its kernels make them NEW themselves."""
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""

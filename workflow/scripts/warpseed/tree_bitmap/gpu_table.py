@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, fill_bytes, launch
+from warpseed.compute.gpu import cupy, launch
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch, pack_codes
 from warpseed.tree_bitmap.gpu_shares import share_of_places
 from warpseed.tree_bitmap.gpu_structures import Kept, structure_for
-from warpseed.tree_bitmap.stream import NEW, place_type
+from warpseed.tree_bitmap.stream import NO_BASE, place_type
 
-__all__ = ["DeviceKmers", "room_for_packed"]
+__all__ = ["DeviceKmers", "pack", "packed_blocks", "room_for_packed"]
 
 _AT_ONCE = 1 << 20
 """K-mers that are known before which go to the table together: fewer than a block's, for which each part has room."""
@@ -25,6 +25,26 @@ def room_for_packed(bases: int) -> PackedBlock:
     """Room on the current device for a block of so many bases, a word before them and one behind."""
     words = bases // BASES_A_WORD + 2
     return PackedBlock(cupy().zeros(words, np.uint64), cupy().zeros(words, np.uint64), -BASES_A_WORD)
+
+
+def pack(codes: Any, block: PackedBlock, first: int = 0) -> PackedBlock:
+    """Write bases, uint8[32·n] on the current device, to the words of a block from one on; its first word has the
+    bases before, and the number -1. Returns the block."""
+    launch(pack_codes, len(codes) // BASES_A_WORD, BLOCK, codes.view(np.uint64), 1 + first, block.words, block.marks)
+    return block
+
+
+def packed_blocks(codes: Any, bases: int) -> Iterator[tuple[PackedBlock, int]]:
+    """A stream that lies on the current device, uint8[n], in blocks of so many bases: each packed, in the memory of the
+    one before, and its words."""
+    room = room_for_packed(bases)
+    for first in range(0, len(codes), bases):
+        before = min(first, BASES_A_WORD)
+        some = codes[first - before : first + bases]
+        if missing := -len(some) % BASES_A_WORD:
+            some = cupy().concatenate([some, cupy().full(missing, NO_BASE, np.uint8)])
+        words_before = before // BASES_A_WORD
+        yield pack(some, room, -words_before), len(some) // BASES_A_WORD - words_before
 
 
 class DeviceKmers:
@@ -53,63 +73,41 @@ class DeviceKmers:
         self.searched = 0
         self.structure = structure_for(kept, min(kmers, 4**kept.k), part, parts)
         self.block = room_for_packed(0)
-        self._words = 0
-        """words of the block"""
         for begin in range(0, len(known), _AT_ONCE):
             some = cupy().asarray(known[begin : begin + _AT_ONCE])
             self.structure = self.structure.with_room(len(some))
             self.structure.add_known(some)
 
-    def words_of(self, words: int, last: int, number: int, of: int) -> list[slice]:
-        """Spans of the next words that the search of a share of their places, and the block behind them, need: those of
-        the share's k-mers, if there are any, and the last word, whose bases the next block's first k-mers begin with.
+    def places_behind(self, words: int, last: int | None) -> int:
+        """Places that are searched next when so many words have come, before the place `last`."""
+        whole = self.bases + words * BASES_A_WORD - self.k + 1
+        return max(0, (whole if last is None else min(whole, last)) - self.searched)
 
-        words : of the block that is appended next
-        last, number, of : as those of `search`
-        """
-        share = share_of_places(self._places(self.bases + words * BASES_A_WORD, last), number, of)
+    def words_of(self, share: slice) -> slice:
+        """The words of the next block that the k-mers of a share of the next places need."""
         before = self.searched - self.bases
-        begin, end = before + share.start, before + share.stop + self.k - 1
-        own = slice(max(0, begin // BASES_A_WORD), min(words, -(-end // BASES_A_WORD)))
-        return [own, slice(words - 1, words)]
+        return slice((before + share.start) // BASES_A_WORD, -(-(before + share.stop + self.k - 1) // BASES_A_WORD))
 
-    def append(
-        self, codes: Any, packed: PackedBlock | None = None, spans: Sequence[slice] | None = None
-    ) -> PackedBlock:
-        """Append bases, uint8[32·n] on the device, to the stream; those before them have been searched.
+    def append(self, block: PackedBlock, words: int) -> PackedBlock:
+        """Append a block of so many words to the stream; those before them have been searched.
 
-        packed : takes them, packed; without it they take the place of those before
-        spans : of their words, which alone have come; None for all. What others hold is of an earlier block: no k-mer
-            of the share that needs the spans has a base there
+        block : their bases, packed, behind the word before; where a share of its places is searched, those of
+            `words_of` suffice
 
         Returns
         -------
-        the `block` that they are
+        the `block`, which knows its place in the stream
         """
-        words, before = len(codes) // BASES_A_WORD, self.block
         assert self.searched > self.bases - self.k
-        if packed is None:
-            packed = before if words + 2 <= len(before.words) else room_for_packed(len(codes))
-        for array, old in zip(packed[:2], before[:2], strict=True):
-            array[:1] = old[self._words : self._words + 1]
-        eights = codes.view(np.uint64).reshape(words, -1)
-        for span in [slice(0, words)] if spans is None else spans:
-            some = eights[span]
-            launch(pack_codes, len(some), BLOCK, some.reshape(-1), 1 + span.start, packed.words, packed.marks)
-        self.block, self._words = packed._replace(first=self.bases - BASES_A_WORD), words
+        self.block = block._replace(first=self.bases - BASES_A_WORD)
         self.bases += words * BASES_A_WORD
         return self.block
-
-    def _places(self, bases: int, last: int | None) -> int:
-        """Places that are searched next, of a stream of so many bases so far, before the place `last`."""
-        whole = bases - self.k + 1
-        return max(0, (whole if last is None else min(whole, last)) - self.searched)
 
     def search(self, answers: Any, last: int | None = None, number: int = 0, of: int = 1) -> int:
         """Take the k-mers that begin behind those that were taken before, and before the place `last`: without it,
         all that the stream has whole.
 
-        answers : uint8[…] on the device, takes what each place is
+        answers : uint8[…] on the device, which the structure has prepared, takes what each place is
         number, of : which of so many equal shares of these places it takes, of a dictionary that stays as it is;
             answers of others stay as they are
 
@@ -118,14 +116,12 @@ class DeviceKmers:
         places, of all shares
         """
         assert of == 1 or not self._grows
-        first, count = self.searched, self._places(self.bases, last)
+        first, count = self.searched, self.places_behind(0, last)
         if self._grows:
             self.structure = self.structure.with_room(count)
         places = share_of_places(count, number, of)
-        mine = answers[places]
-        fill_bytes(mine, int(NEW))
         stretch = Stretch(first + places.start, first + places.stop, self._part, self._parts)
-        self.structure.insert(self.block, stretch, mine)
+        self.structure.insert(self.block, stretch, answers[places])
         self.searched += count
         return count
 

@@ -1,0 +1,131 @@
+"""What a block of a stream takes on its way through GPUs, and who asks for its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warpseed.compute.device_copies import from_device
+from warpseed.compute.gpu import cupy, kept_stream, launch
+from warpseed.compute.host_copies import HostCopies
+from warpseed.compute.locked_memory import parts_by_line, pinned
+from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap import gpu_memory
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
+from warpseed.tree_bitmap.gpu_fast import BLOCK
+from warpseed.tree_bitmap.gpu_listing import Listing
+from warpseed.tree_bitmap.gpu_shares import largest_share
+from warpseed.tree_bitmap.gpu_structures import Kept
+from warpseed.tree_bitmap.gpu_table import pack, room_for_packed
+
+__all__ = ["Asked", "BlockInFlight", "Room"]
+
+_BEFORE_SEARCHES = -1
+"""The priority of a stream whose kernels go before blocks of a search that have not begun."""
+
+
+class Asked(NamedTuple):
+    """Places of the stream whose answers are asked for."""
+
+    answers: np.ndarray
+    """uint8[n], takes them"""
+    is_locked: bool
+    """whether devices copy there at full speed"""
+
+
+class Room:
+    """What a block takes on the current device, and the stream of execution on which it comes, and its answers are
+    joined and go.
+
+    Parameters
+    ----------
+    number : of the block, among those in flight
+    bases : of a block, which has no more places
+    devices : that share it
+    kept : what is kept of k-mers
+    """
+
+    def __init__(self, number: int, bases: int, devices: int, kept: Kept) -> None:
+        xp, self._given = cupy(), largest_share(bases, devices)
+        self.codes = xp.empty(gpu_memory.codes_of(bases, devices), xp.uint8)
+        self.block, self.answers = room_for_packed(bases), xp.empty(bases, xp.uint8)
+        self._theirs = xp.empty(gpu_memory.theirs_of(bases, devices, joined=kept.grows), xp.uint8)
+        self.listing = Listing(self._given) if kept.counting else None
+        self.held = pinned(1, np.uint64)
+        """k-mers that the device has when the block has been searched, if its structure tells"""
+        self.copies = kept_stream(f"block {number}", _BEFORE_SEARCHES)
+        # What was there before may still be read on the other stream.
+        self.copies.wait_event(xp.cuda.get_current_stream().record())
+        self._landing: list[tuple[np.ndarray, np.ndarray]] = []
+        """of answers that come to pinned memory first, where they belong, and where they come"""
+
+    @cached_property
+    def _through(self) -> np.ndarray:
+        """Pinned memory, which answers go through that belong elsewhere."""
+        return pinned(self._given, np.uint8)
+
+    def bring(self, before: np.ndarray, codes: np.ndarray, words: slice) -> None:
+        """Bring some of a block's words, of which the one before it is -1, from the host, and pack them, on the stream
+        of copies."""
+        pieces, used = [before] if words.start < 0 else [], 0
+        for some in (*pieces, codes[_bases_of(words)]):
+            self.codes[used : used + len(some)].set(some, stream=self.copies)
+            used += len(some)
+        pack(self.codes[:used], self.block, words.start)
+
+    def take(self, other: Room, words: slice) -> None:
+        """Take some of a block's words from another device, on the stream of copies."""
+        here = slice(1 + words.start, 1 + words.stop)
+        for array, theirs in zip(self.block[:2], other.block[:2], strict=True):
+            from_device(theirs[here], array[here])
+
+    def join(self, span: slice, other: Room) -> None:
+        """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
+        theirs. On the stream of copies."""
+        words = -(-(span.stop - span.start) // ANSWERS_A_WORD)
+        span = slice(span.start, span.start + ANSWERS_A_WORD * words)
+        mine, theirs = self.answers[span], self._theirs[: ANSWERS_A_WORD * words]
+        from_device(other.answers[span], theirs)
+        launch(join_answers, words, BLOCK, mine.view(np.uint64), theirs.view(np.uint64))
+
+    def give(self, first: int, asked: Asked) -> None:
+        """Send answers, from the first of this block's on, to the host, on the stream of copies."""
+        to, count = asked.answers, len(asked.answers)
+        if not asked.is_locked:
+            used = sum(len(came) for _, came in self._landing)
+            to = self._through[used : used + count]
+            self._landing.append((asked.answers, to))
+        there = self.answers[first : first + count]
+        for part in parts_by_line(to):
+            if len(to[part]):
+                there[part].get(stream=self.copies, out=to[part], blocking=False)
+
+    def land(self, copies: HostCopies, threads: int) -> None:
+        """Begin to bring what came to where it belongs."""
+        while self._landing:
+            copies.begin(*self._landing.pop(), threads)
+
+
+@dataclass
+class BlockInFlight:
+    """What a block takes on each device."""
+
+    rooms: list[Room]
+    first: int = 0
+    places: int = 0
+    """the place of the stream that is the first to be searched with it, and how many are"""
+    before: np.ndarray = field(default_factory=lambda: pinned(BASES_A_WORD, np.uint8))
+    """the bases before it"""
+    words: list[slice] = field(default_factory=list)
+    """which of its words each device takes from the host; -1 is the one before"""
+    came: list[Any] = field(default_factory=list)
+    searched: list[Any] = field(default_factory=list)
+    """what comes when each device has packed them, and when it has searched the block"""
+
+
+def _bases_of(words: slice) -> slice:
+    """The bases of some words of a block, without the one before it."""
+    return slice(BASES_A_WORD * max(0, words.start), BASES_A_WORD * words.stop)
