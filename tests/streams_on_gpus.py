@@ -1,4 +1,4 @@
-"""Streams that go through GPUs, which the CPU plays: five of them, and blocks of a few bases."""
+"""Streams that go through GPUs, which the CPU plays: eight of them, and blocks of a few bases."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["DEVICES", "NONE", "K", "are_counts_right", "known_kmers", "noted", "
 
 K = 5
 NONE = np.empty(0, np.uint64)
-DEVICES = [(0,), (1, 0), (0, 1, 2), (4, 2, 0, 1, 3)]
+DEVICES = [(0,), (1, 0), (0, 1, 2), (7, 2, 0, 1, 3, 4, 6, 5)]
 
 
 def play(monkeypatch: pytest.MonkeyPatch) -> PretendCupy:
-    """Five GPUs, and blocks of 512 bases; threads copy a few bytes each."""
+    """Eight GPUs, and blocks of 512 bases; threads copy a few bytes each."""
     monkeypatch.setattr(gpu_memory, "BLOCK_BASES", 512)
     monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", 32)
     monkeypatch.setattr(host_copies, "_LEAST_SHARED", 16)
-    return play_table(monkeypatch, devices=5)
+    return play_table(monkeypatch, devices=8)
 
 
 def stream(length: int = 4000) -> np.ndarray:

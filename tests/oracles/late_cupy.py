@@ -270,12 +270,12 @@ class _Launches:
 def install(monkeypatch: Any, order: str, seed: int, devices: int = 1) -> LateDevices:
     """Put late streams of some devices where the library looks for CuPy, and kernels that run there."""
     from warpseed.compute import device_copies
-    from warpseed.tree_bitmap import gpu, gpu_counts, gpu_flight, gpu_listing, gpu_rooms, gpu_structures, gpu_table
+    from warpseed.tree_bitmap import gpu, gpu_counts, gpu_flight, gpu_listing, gpu_packed, gpu_rooms, gpu_structures
 
     late = LateDevices(order, seed)
     pretend_gpu.install(monkeypatch, None, devices)
     monkeypatch.setitem(sys.modules, "cupy", _LateCupy(late))
-    for module in (gpu_listing, gpu_rooms, gpu_structures, gpu_table):
+    for module in (gpu_listing, gpu_packed, gpu_rooms, gpu_structures):
         monkeypatch.setattr(module, "launch", _Launches(late).launch)
     for module in (gpu, gpu_counts):
         monkeypatch.setattr(module, "locked", late.locked)

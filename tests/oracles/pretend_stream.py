@@ -212,7 +212,7 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
     """Put a pretended CuPy and these kernels where the library looks for them."""
     from warpseed.compute import device_copies
     from warpseed.compute import gpu as device
-    from warpseed.tree_bitmap import gpu_counts, gpu_listing, gpu_rooms, gpu_structures, gpu_table
+    from warpseed.tree_bitmap import gpu_counts, gpu_listing, gpu_packed, gpu_rooms, gpu_structures
 
     def from_device(value: Any, out: Any = None) -> Any:
         if out is None:
@@ -221,7 +221,7 @@ def play_table(monkeypatch: Any, devices: int = 1) -> PretendCupy:
         return out
 
     package, _ = install(monkeypatch, None, devices)
-    for module in (gpu_listing, gpu_rooms, gpu_structures, gpu_table):
+    for module in (gpu_listing, gpu_packed, gpu_rooms, gpu_structures):
         monkeypatch.setattr(module, "launch", StreamKernels().launch)
     for module in (device_copies, gpu_counts, gpu_rooms):
         monkeypatch.setattr(module, "from_device", from_device)

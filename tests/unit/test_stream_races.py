@@ -36,7 +36,7 @@ from warpseed.tree_bitmap.gpu_memory import Need
 from warpseed.tree_bitmap.gpu_structures import Kept
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
-MOST_DEVICES = 4
+MOST_DEVICES = 7
 CASES = 16
 """Of each test, which go through all searches."""
 MOST_TRIED = 60
@@ -49,6 +49,8 @@ class Case:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, order: str, seed: int) -> None:
         draw = self.draw = random.Random(seed)
         self.late = late_cupy.install(monkeypatch, order, seed, MOST_DEVICES)
+        if draw.random() < 0.3:
+            monkeypatch.setattr(gpu_counts, "locked", lambda count, dtype, *_, **__: np.empty(count, dtype))
         block = draw.choice([32, 64, 96, 256])
         monkeypatch.setattr(gpu_memory, "BLOCK_BASES", block)
         monkeypatch.setattr(gpu_flight, "_LEAST_FIRST", draw.choice([32, 64, 128]))
@@ -60,7 +62,7 @@ class Case:
         for module in (gpu_answers, gpu_listing, pretend_stream):
             monkeypatch.setattr(module, "TILE", tile)
         monkeypatch.setattr(gpu_memory, "passes_for", lambda *_: passes)
-        self.devices = draw.sample(range(MOST_DEVICES), draw.choice([1, 2, 2, 3, 4]))
+        self.devices = draw.sample(range(MOST_DEVICES), draw.choice([1, 2, 2, 3, 4, 7]))
         self.threads = draw.choice([1, 3])
         self.k = draw.choice([1, 2, 3, 5, 7, 16, 31])
         length = draw.choice([0, self.k, block, 3 * block + 1, *(draw.randrange(1500) for _ in range(4))])
@@ -171,6 +173,7 @@ RACES = {
     "copies, for another device's search": without("wait_event", "_give"),
     "what is sent to the host, for what is before it": without("wait_event", "sent_to_host"),
     "the host, for k-mers that are listed": without("synchronize", "end"),
+    "copies, for k-mers that are listed": without("wait_event", "_list"),
     "what is counted, for what was sent": without_sent,
 }
 """Waits by who waits, and for what."""

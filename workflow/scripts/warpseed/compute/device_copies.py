@@ -35,6 +35,7 @@ __all__ = [
     "copied_from_host",
     "copied_to_device",
     "copied_to_host",
+    "copies_stream",
     "from_device",
     "joined_from",
     "sent_from_host",
@@ -124,6 +125,11 @@ def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) 
     return host
 
 
+def copies_stream() -> Any:
+    """The stream of the current device on which results go to the host, beside what a thread puts on its own."""
+    return kept_stream("copies")
+
+
 def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
     """Copy some rows and columns of a matrix to the host; to locked memory beside what this thread puts on its stream
     from now on, until `wait_for_sent`.
@@ -142,7 +148,7 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
         else:
             out[...] = copied_to_host(there, threads)
         return
-    runtime, stream = cupy().cuda.runtime, kept_stream("copies")
+    runtime, stream = cupy().cuda.runtime, copies_stream()
     stream.wait_event(cupy().cuda.get_current_stream().record())
     rows, width = len(value), value.shape[1] * value.itemsize
     to, of = (out.ctypes.data, out.strides[0]), (value.data.ptr, value.strides[0])
@@ -151,7 +157,7 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
 
 def wait_for_sent() -> None:
     """Let this thread's stream wait until all that `sent_to_host` has begun on the current device is done."""
-    cupy().cuda.get_current_stream().wait_event(kept_stream("copies").record())
+    cupy().cuda.get_current_stream().wait_event(copies_stream().record())
 
 
 def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) -> None:
@@ -196,7 +202,6 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
 
     def copy(worker: int) -> None:
         mine = pieces[worker::workers]
-        # (To make the device Numba's, too, takes a thread as long as to copy some megabytes.)
         with device_errors(), cupy().cuda.Device(device):
             buffers, flying = [pinned(_PIECE, np.uint8) for _ in mine[:2]], deque[tuple[_Piece, int, Any]]()
             in_use.extend(buffers)
@@ -214,7 +219,7 @@ def _copy_in_pieces(pairs: Iterable[_Pair], threads: int, *, to_device: bool) ->
                 land(*each)
 
     synchronize()
-    stream = kept_stream("copies")
+    stream = copies_stream()
     copying: list[Future[None]] = []
     try:
         for piece in locked:

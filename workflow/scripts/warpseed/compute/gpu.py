@@ -83,8 +83,8 @@ _loading = threading.RLock()
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 
-_streams: dict[tuple[int, int | str], Any] = {}
-"""CuPy's streams by device and name."""
+_streams: dict[tuple[int, int | str, int], Any] = {}
+"""CuPy's streams by device, name and priority."""
 
 _at_exit = ExitStack()
 """What is entered when the process ends, and never left."""
@@ -160,13 +160,13 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
 
 
 def kept_stream(name: int | str, priority: int = 0) -> Any:
-    """A stream of the current device beside others, by its name, which has always the same priority: all threads that
-    ask for it wait for what others put there, too. Memory that CuPy keeps for later is kept stream by stream."""
-    package, device = cupy(), current_device()
+    """A stream of the current device beside others, by its name and priority: all threads that ask for it wait for what
+    others put there, too. Memory that CuPy keeps for later is kept stream by stream."""
+    package, key = cupy(), (current_device(), name, priority)
     with _parts_lock:
-        if (device, name) not in _streams:
-            _streams[device, name] = package.cuda.Stream(non_blocking=True, priority=priority)
-        return _streams[device, name]
+        if key not in _streams:
+            _streams[key] = package.cuda.Stream(non_blocking=True, priority=priority)
+        return _streams[key]
 
 
 @contextmanager

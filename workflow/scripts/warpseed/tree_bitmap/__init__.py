@@ -7,11 +7,11 @@ host's memory.
 Fast tier on the CPU: `cpu`, with sets in parts (`cpu_parts`), the loops of `cpu_fast`, steps of `fast` and `windows`;
 `cpu_counts` counts, `cpu_listing` lists k-mers that come first, and `cpu_edits` and `cpu_pieces` take edits. On a GPU:
 `gpu`, or `gpu_matches` where all stays there (`on_device`), fill a `gpu_table`; what comes from the host (`gpu_lanes`)
-goes there, and back, by `gpu_flight`, in blocks that have `gpu_rooms`; where k-mers are counted they are listed
-(`gpu_listing`), and come back by `gpu_counts`. The table's structure is chosen in `gpu_structures`, by memory
-(`gpu_memory`), and launches the kernels of `gpu_fast` or `gpu_direct`; `gpu_answers` has those for what places are.
-GPUs share places as `gpu_shares` says, and k-mers as `gpu_parts` does; `gpu_edits` has kernels of its own. For both:
-`edits`, `slots`.
+goes there, and back, by `gpu_flight`, in memory that `gpu_rooms` has, where it is `gpu_packed`; where k-mers are
+counted they are listed (`gpu_listing`), and come back by `gpu_counts`. The table's structure is chosen in
+`gpu_structures`, by memory (`gpu_memory`), and launches the kernels of `gpu_fast` or `gpu_direct`; `gpu_answers` has
+those for what places are. GPUs share places as `gpu_shares` says, and k-mers as `gpu_parts` does; `gpu_edits` has
+kernels of its own. For both: `edits`, `slots`.
 
 Paper tier: `dynamic` grows a `trie`, `hybrid` (both by `growing`) or `sorted_kmers`, makes a `bitmap` of it, and
 matches with `cpu_paper`, or `gpu_dynamic` with the kernels of `gpu_paper`. `cpu_levenshtein` and `gpu_levenshtein`

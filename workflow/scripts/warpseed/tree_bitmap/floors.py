@@ -14,7 +14,8 @@ import numpy as np
 
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.timing import side_fields
-from warpseed.tree_bitmap.stream import NEW
+from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap.stream import NEW, NO_BASE
 
 __all__ = ["measure_limits"]
 
@@ -67,17 +68,14 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any
     from warpseed.compute.gpu import cupy
     from warpseed.tree_bitmap.gpu_memory import BLOCK_BASES
     from warpseed.tree_bitmap.gpu_structures import Kept
-    from warpseed.tree_bitmap.gpu_table import DeviceKmers, packed_blocks
+    from warpseed.tree_bitmap.gpu_table import DeviceKmers, search_there
 
     xp = cupy()
-    there, answers = xp.asarray(codes), xp.empty(len(codes), xp.uint8)
+    padded = np.full(-(-len(codes) // BASES_A_WORD) * BASES_A_WORD, NO_BASE)
+    padded[: len(codes)] = codes
+    there, answers = xp.asarray(padded), xp.empty(len(padded), xp.uint8)
 
     def search() -> Any:
-        kmers, places = DeviceKmers(Kept(k), len(codes)), 0
-        kmers.structure.prepare(answers)
-        for block, words in packed_blocks(there, BLOCK_BASES):
-            kmers.append(block, words)
-            places += kmers.search(answers[places:], max(len(codes) - k + 1, 0))
-        return answers[:places]
+        return answers[: search_there(DeviceKmers(Kept(k), len(padded)), there, answers, BLOCK_BASES)]
 
-    return search, DeviceKmers(Kept(k), len(codes)).structure.arrays()
+    return search, DeviceKmers(Kept(k), len(padded)).structure.arrays()

@@ -1,4 +1,4 @@
-"""Kernels for what places are: answers of several parts are joined (`gpu_flight`), and k-mers that come first listed
+"""Kernels for what places are: answers of several parts are joined (`gpu_rooms`), and k-mers that come first listed
 (`gpu_listing`)."""
 
 from __future__ import annotations

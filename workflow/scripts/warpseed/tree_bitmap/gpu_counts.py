@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import from_device, sent_to_host, wait_for_sent
+from warpseed.compute.device_copies import copies_stream, from_device, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.gpu import on_device, synchronize
 from warpseed.compute.locked_memory import locked, parts_by_line
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.waits import wait_for_all
-from warpseed.tree_bitmap.gpu_listing import FirstKmers, listing_stream
+from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.room import require_room
 from warpseed.tree_bitmap.stream import KmerCounts, place_type
@@ -72,10 +72,11 @@ def counted_on(
         """How often the k-mers of each device have come, as far as this one knows: of each block [n]."""
         with watch_here.stage("device_to_host"):
             mine = first_kmers[number]
-            with listing_stream():
+            with copies_stream():
                 for i, each in enumerate(mine):
                     # Those of a long stream's first blocks may have fewer bits.
                     mine[i] = each._replace(places=each.places.astype(of_places, copy=False))
+            wait_for_sent()  # (what this thread copies itself comes behind that)
             for column, out in ((0, codes), (1, places)):
                 for each, span in zip(mine, spans[number], strict=True):
                     send(each[column], out, span)

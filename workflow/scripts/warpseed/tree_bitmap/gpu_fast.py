@@ -287,8 +287,9 @@ def _insert(table, kmer, turn, first, answers):
 
 @scalar
 def _make_new(table, answers, begin, end):
-    """Make a lane's answers NEW, before anybody can find the k-mers of its warp's places, where a table has turns by
-    hash. (Where it has slots, the wait for that takes longer than to do it before.)"""
+    """Make each 32nd of the answers [begin, end), a lane's, NEW, before anybody can find the k-mers of its warp's
+    places, where a table has turns by hash. (Where it has slots, the wait for that takes longer than to do it before:
+    docs/decisions.md.)"""
     if _has_turns(table):
         for i in range(begin, end, LANES):
             answers[i] = NEW

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from warpseed.compute.device_copies import copies_stream
 from warpseed.compute.gpu import kept_stream, on_device
 from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.locked_memory import is_locked
@@ -25,7 +26,7 @@ from warpseed.compute.waits import wait_for_all
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_fast import Stretch
 from warpseed.tree_bitmap.gpu_lanes import Lane, whole_words
-from warpseed.tree_bitmap.gpu_listing import FirstKmers, listing_stream
+from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
 from warpseed.tree_bitmap.gpu_rooms import Asked, BlockInFlight, Room
 from warpseed.tree_bitmap.gpu_shares import share_of_places
@@ -87,19 +88,17 @@ class Flight:
         length: int | None = None,
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
-        self._shares_places = not need.kept.grows
-        """whether devices have the same k-mers, and each looks at a share of the places"""
+        self._kept = need.kept
         self._joins = need.kept.grows and len(devices) > 1
-        """whether they have parts of the k-mers, and tell what places are together"""
+        """whether devices have parts of the k-mers, and tell what places are together"""
         self._unjoined: BlockInFlight | None = None
         """the block whose answers they have still to join"""
-        self._kept = need.kept
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
-        self._first_size = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
-        fits_first = length is not None and length <= self._first_size
-        # (before the tables, so that the first bases come while these are cleared; the others can wait)
+        first_size = min(self._most, max(whole_words(-(-most // _FIRST)), _LEAST_FIRST))
+        fits_first = length is not None and length <= first_size
+        # (before the tables, so that the first bases come while these are cleared, and these soon)
         self._blocks = [self._block(0)]
         parts = need.parts(len(devices), passes)
         self._pass = number, passes
@@ -115,7 +114,7 @@ class Flight:
         with on_device(devices[0]):
             self._lanes = deque(Lane(self._most) for _ in range(_LANES))
         """of which the first takes the next bases"""
-        self._lanes[0].size = self._first_size
+        self._lanes[0].size = first_size
         self._length = length if need.block_factor > 1 else None
         """bases of the stream, where its last blocks are short"""
         self._passed_on = 0
@@ -136,15 +135,23 @@ class Flight:
         for device in self._devices:
             with _there(device):
                 rooms.append(Room(number, self._most, len(self._devices), self._kept))
-        return BlockInFlight(rooms)
+        with on_device(self._devices[0]):
+            return BlockInFlight(rooms)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         rooms = zip(*(block.rooms for block in self._blocks), strict=True)
-        on_devices = [partial(_wait_there, *of_device) for of_device in zip(self._devices, rooms, strict=True)]
+        on_devices = [partial(self._wait_on, *of_device) for of_device in zip(self._devices, rooms, strict=True)]
         wait_for_all([*on_devices, *(lane.filled for lane in self._lanes), self._copying.wait])
+
+    def _wait_on(self, device: int, rooms: Sequence[Room]) -> None:
+        """Wait for what a device does."""
+        with _there(device) as searching:
+            listing = [copies_stream()] if self._kept.counting else []
+            streams = (searching, *listing, *(room.copies for room in rooms))
+            wait_for_all(stream.synchronize for stream in streams)
 
     def take(self, codes: np.ndarray, answers: np.ndarray | None = None) -> None:
         """Take the next bases.
@@ -177,8 +184,8 @@ class Flight:
             while self._flying:
                 self._land()
         for device in self._devices if self._kept.counting else ():
-            with _there(device):  # (other devices read what is listed)
-                listing_stream().synchronize()
+            with _there(device):  # (what is listed is read on other streams, also of other devices)
+                copies_stream().synchronize()
         for answers, _ in self._asked:
             answers[...] = NO_KMER
         self._asked.clear()
@@ -199,7 +206,7 @@ class Flight:
         if self._length is None:
             return size
         left = self._length - self._passed_on
-        return min(size, max(whole_words(-(-self._most // _LAST)), whole_words(-(-left // 2))))
+        return min(size, whole_words(max(self._most // _LAST, -(-left // 2))))
 
     def _wait_for_borrowed(self) -> None:
         """Wait until devices have taken what lies in the caller's memory."""
@@ -219,9 +226,8 @@ class Flight:
             self._total += lane.bases
             codes = lane.words()
             self._bring(codes, block)
-            lane.came = list(block.came)  # (of which it lets go)
+            lane.came = list(block.packed)  # (of which it lets go)
         self._flying.append(block)
-        block.searched = []
         for number, device in enumerate(self._devices):
             with _there(device) as searching:
                 if self._joins:
@@ -230,7 +236,7 @@ class Flight:
                     # the answers of the one before do.
                     if self._unjoined is not None:
                         self._give(self._unjoined, number)
-                self._search(block, number, len(codes) // BASES_A_WORD, searching)
+                self._search(block, number, searching)
                 if not self._joins:
                     self._give(block, number)
         self._unjoined = block if self._joins else None
@@ -239,39 +245,39 @@ class Flight:
 
     def _bring(self, codes: np.ndarray, block: BlockInFlight) -> None:
         """Bring a block from the host, to each device what it takes from there: what its share of the places needs, or
-        an equal share."""
+        an equal share; and make its answers ready."""
         block.before[:], self._last = self._last, codes[-BASES_A_WORD:].copy()
-        words, devices = len(codes) // BASES_A_WORD, len(self._devices)
-        block.first, block.places = self.kmers[0].searched, self.kmers[0].places_behind(words, self._total)
-        block.words, block.came = [], []
+        block.size, devices = len(codes) // BASES_A_WORD, len(self._devices)
+        block.first, block.places = self.kmers[0].searched, self.kmers[0].places_behind(block.size, self._total)
+        block.shares = [share_of_places(block.places, number, devices) for number in range(devices)]
+        block.words, block.packed, block.searched = [], [], []
         for number, (device, room, kmers) in enumerate(zip(self._devices, block.rooms, self.kmers, strict=True)):
-            if self._shares_places:
-                searched = share_of_places(block.places, number, devices)
-                mine = kmers.words_of(searched)
-            else:
-                searched, mine = slice(0, block.places), equal_share(words + 1, number, devices)
-                mine = slice(mine.start - 1, mine.stop - 1)
-            block.words.append(mine)
+            searched = self._searched(block, number)
+            words = _brought(block.size, number, devices) if self._kept.grows else kmers.words_of(searched)
+            block.words.append(words)
             with _there(device), room.copies:
-                room.bring(block.before, codes, mine)
-                block.came.append(room.copies.record())
-                kmers.structure.prepare(room.answers[searched])
+                room.bring(block.before, codes, words)
+                block.packed.append(room.copies.record())
+                kmers.prepare(room.answers[searched])
+
+    def _searched(self, block: BlockInFlight, number: int) -> slice:
+        """Places of a block that a device looks at: all for its part of the k-mers, or its share for all k-mers."""
+        return slice(0, block.places) if self._kept.grows else block.shares[number]
 
     def _exchange(self, block: BlockInFlight, number: int) -> None:
         """Take from the other devices what they have brought."""
         room = block.rooms[number]
         with room.copies:
             for other in self._others(number):
-                room.copies.wait_event(block.came[other])
+                room.copies.wait_event(block.packed[other])
                 room.take(block.rooms[other], block.words[other])
 
-    def _search(self, block: BlockInFlight, number: int, words: int, searching: Any) -> None:
+    def _search(self, block: BlockInFlight, number: int, searching: Any) -> None:
         """Search a block on a device, when its bases have come."""
         room, kmers = block.rooms[number], self.kmers[number]
-        share = (number, len(self._devices)) if self._shares_places else (0, 1)
         searching.wait_event(room.copies.record())
-        room.block = kmers.append(room.block, words)
-        kmers.search(room.answers, self._total, *share)
+        room.block = room.block._replace(first=kmers.bases - BASES_A_WORD)
+        kmers.search(room.block, block.size, block.places, self._searched(block, number), room.answers)
         kmers.structure.tell(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
@@ -281,7 +287,7 @@ class Flight:
         k-mers come first there."""
         if not (self._asked or self._kept.counting):
             return
-        room, share = block.rooms[number], share_of_places(block.places, number, len(block.rooms))
+        room, share = block.rooms[number], block.shares[number]
         with room.copies:
             for other in self._others(number) if self._joins else ():
                 room.copies.wait_event(block.searched[other])
@@ -330,17 +336,17 @@ class Flight:
             if room.listing is not None:
                 with _there(device):
                     listed.append(room.listing.end())
-                    room.copies.wait_event(listing_stream().record())  # (before what comes next in its memory)
+                    room.copies.wait_event(copies_stream().record())  # (before what comes next in its memory)
 
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""
         return [other for other in range(len(self._devices)) if other != number]
 
 
-def _wait_there(device: int, rooms: Sequence[Room]) -> None:
-    """Wait for what a device does."""
-    with _there(device) as searching:
-        wait_for_all(stream.synchronize for stream in (searching, *(room.copies for room in rooms)))
+def _brought(words: int, number: int, devices: int) -> slice:
+    """The equal share that a device brings of so many words and the one before them, which is -1."""
+    share = equal_share(words + 1, number, devices)
+    return slice(share.start - 1, share.stop - 1)
 
 
 @contextmanager

@@ -6,20 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, kept_stream, launch
+from warpseed.compute.device_copies import copies_stream
+from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import pinned
 from warpseed.compute.warp import LANES
 from warpseed.tree_bitmap.gpu_answers import TILE, count_new, list_new
 from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, Stretch
 from warpseed.tree_bitmap.stream import place_type
 
-__all__ = ["FirstKmers", "Listing", "listing_stream"]
-
-
-def listing_stream() -> Any:
-    """The stream of execution of the current device that lists k-mers, and on which their memory is kept for later: the
-    one that brings them to the host, too."""
-    return kept_stream("copies")
+__all__ = ["FirstKmers", "Listing"]
 
 
 class FirstKmers(NamedTuple):
@@ -60,10 +55,11 @@ class Listing:
             self._ends[-1:].get(stream=cupy().cuda.get_current_stream(), out=self._found, blocking=False)
 
     def end(self) -> FirstKmers:
-        """The list, when the host has waited for what `begin` has found; it is written on the `listing_stream`."""
+        """The list, when the host has waited for what `begin` has found; it is written on the stream that brings it to
+        the host, on which its memory is kept for later, too."""
         count = int(self._found[0])
         _, _, stretch, _ = self._share
-        with listing_stream():
+        with copies_stream():
             listed = FirstKmers(cupy().empty(count, np.uint64), cupy().empty(count, place_type(stretch.last)))
             launch(list_new, LANES * len(self._ends) if count else 0, BLOCK, *self._share, self._ends, *listed)
         return listed

@@ -20,7 +20,7 @@ from warpseed.sequences.queries import read_queries
 from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_edits import distances_there
 from warpseed.tree_bitmap.gpu_memory import Need
-from warpseed.tree_bitmap.gpu_table import DeviceKmers, packed_blocks
+from warpseed.tree_bitmap.gpu_table import DeviceKmers, search_there
 from warpseed.tree_bitmap.on_device import DeviceMatches
 from warpseed.tree_bitmap.request import Request
 from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN, stream_of
@@ -46,14 +46,11 @@ def _stream_there(source: Any, watch: Stopwatch) -> tuple[Any, Any, Callable[[],
 
 def _answers(codes: Any, k: int, known: np.ndarray, grows: bool, device: int) -> Any:
     """What each place of a stream on the device is, uint8[n] there."""
-    xp, need, given = cupy(), Need.of(k, len(codes), len(known), grows=grows), 0
+    xp, need = cupy(), Need.of(k, len(codes), len(known), grows=grows)
     if not gpu_memory.has_room([device], need):
         refuse_results(MemoryError(f"{need.kmers:,} k-mers"))
-    kmers, answers = DeviceKmers(need.kept, need.kmers, known), xp.empty(len(codes), xp.uint8)
-    kmers.structure.prepare(answers)
-    for block, words in packed_blocks(codes, gpu_memory.BLOCK_BASES):
-        kmers.append(block, words)
-        given += kmers.search(answers[given:], len(codes))
+    answers = xp.empty(len(codes), xp.uint8)
+    given = search_there(DeviceKmers(need.kept, need.kmers, known), codes, answers, gpu_memory.BLOCK_BASES)
     fill_bytes(answers[given:], int(NO_KMER))
     return answers
 

@@ -17,9 +17,9 @@ from warpseed.tree_bitmap import gpu_memory
 from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
 from warpseed.tree_bitmap.gpu_fast import BLOCK
 from warpseed.tree_bitmap.gpu_listing import Listing
+from warpseed.tree_bitmap.gpu_packed import pack, room_for_packed
 from warpseed.tree_bitmap.gpu_shares import largest_share
 from warpseed.tree_bitmap.gpu_structures import Kept
-from warpseed.tree_bitmap.gpu_table import pack, room_for_packed
 
 __all__ = ["Asked", "BlockInFlight", "Room"]
 
@@ -40,6 +40,15 @@ class Room:
     """What a block takes on the current device, and the stream of execution on which it comes, and its answers are
     joined and go.
 
+    Attributes
+    ----------
+    codes : uint8[`codes_of`], bases as they come from the host
+    block : PackedBlock, all of its bases
+    answers : uint8[bases], what its places are
+    listing : Listing of k-mers that come first, where these are counted
+    held : uint64[1], pinned; k-mers that the device has when the block has been searched, if its structure tells
+    copies : the stream of execution, which is the current one where methods are called
+
     Parameters
     ----------
     number : of the block, among those in flight
@@ -55,7 +64,6 @@ class Room:
         self._theirs = xp.empty(gpu_memory.theirs_of(bases, devices, joined=kept.grows), xp.uint8)
         self.listing = Listing(self._given) if kept.counting else None
         self.held = pinned(1, np.uint64)
-        """k-mers that the device has when the block has been searched, if its structure tells"""
         self.copies = kept_stream(f"block {number}", _BEFORE_SEARCHES)
         # What was there before may still be read on the other stream.
         self.copies.wait_event(xp.cuda.get_current_stream().record())
@@ -68,23 +76,27 @@ class Room:
         return pinned(self._given, np.uint8)
 
     def bring(self, before: np.ndarray, codes: np.ndarray, words: slice) -> None:
-        """Bring some of a block's words, of which the one before it is -1, from the host, and pack them, on the stream
-        of copies."""
-        pieces, used = [before] if words.start < 0 else [], 0
-        for some in (*pieces, codes[_bases_of(words)]):
-            self.codes[used : used + len(some)].set(some, stream=self.copies)
-            used += len(some)
+        """Bring some of a block's words, of which the one before it is -1, from the host, and pack them.
+
+        before : uint8[32], the bases before the block
+        codes : uint8[32·n], those of the block
+        """
+        used = 0
+        for some in (before if words.start < 0 <= words.stop else before[:0], codes[_bases_of(words)]):
+            if len(some):
+                self.codes[used : used + len(some)].set(some, stream=self.copies)
+                used += len(some)
         pack(self.codes[:used], self.block, words.start)
 
     def take(self, other: Room, words: slice) -> None:
-        """Take some of a block's words from another device, on the stream of copies."""
+        """Take some of a block's words from another device."""
         here = slice(1 + words.start, 1 + words.stop)
         for array, theirs in zip(self.block[:2], other.block[:2], strict=True):
             from_device(theirs[here], array[here])
 
     def join(self, span: slice, other: Room) -> None:
         """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
-        theirs. On the stream of copies."""
+        theirs."""
         words = -(-(span.stop - span.start) // ANSWERS_A_WORD)
         span = slice(span.start, span.start + ANSWERS_A_WORD * words)
         mine, theirs = self.answers[span], self._theirs[: ANSWERS_A_WORD * words]
@@ -92,7 +104,7 @@ class Room:
         launch(join_answers, words, BLOCK, mine.view(np.uint64), theirs.view(np.uint64))
 
     def give(self, first: int, asked: Asked) -> None:
-        """Send answers, from the first of this block's on, to the host, on the stream of copies."""
+        """Send answers, from the first of this block's on, to the host."""
         to, count = asked.answers, len(asked.answers)
         if not asked.is_locked:
             used = sum(len(came) for _, came in self._landing)
@@ -111,21 +123,27 @@ class Room:
 
 @dataclass
 class BlockInFlight:
-    """What a block takes on each device."""
+    """A block of the stream on its way: what it takes on each device, and what is known of it there."""
 
     rooms: list[Room]
-    first: int = 0
-    places: int = 0
-    """the place of the stream that is the first to be searched with it, and how many are"""
     before: np.ndarray = field(default_factory=lambda: pinned(BASES_A_WORD, np.uint8))
-    """the bases before it"""
+    """uint8[32], pinned, the bases before it"""
+    size: int = 0
+    """its words"""
+    first: int = 0
+    """the place of the stream that is the first to be searched with it"""
+    places: int = 0
+    """that are searched with it"""
+    shares: list[slice] = field(default_factory=list)
+    """of them, whose answers each device gives back"""
     words: list[slice] = field(default_factory=list)
     """which of its words each device takes from the host; -1 is the one before"""
-    came: list[Any] = field(default_factory=list)
+    packed: list[Any] = field(default_factory=list)
+    """events that come when each device has packed them"""
     searched: list[Any] = field(default_factory=list)
-    """what comes when each device has packed them, and when it has searched the block"""
+    """events that come when each device has searched the block"""
 
 
 def _bases_of(words: slice) -> slice:
     """The bases of some words of a block, without the one before it."""
-    return slice(BASES_A_WORD * max(0, words.start), BASES_A_WORD * words.stop)
+    return slice(BASES_A_WORD * max(0, words.start), BASES_A_WORD * max(0, words.stop))

@@ -272,7 +272,9 @@ class TurnTable(_OfKmerTable):
     """A turn for each k-mer of a part that there can be, where they come to be seen."""
 
     def __init__(self, kept: Kept, part: int, parts: int) -> None:
-        super().__init__(kept, part, parts, hashes=hashes_of_part(kept.k, part, parts))
+        hashes = hashes_of_part(kept.k, part, parts)
+        # (one turn at least, by which kernels know what it is)
+        super().__init__(kept, part, parts, hashes=slice(hashes.start, max(hashes.stop, hashes.start + 1)))
 
     def prepare(self, answers: Any) -> None:
         """As `Structure.prepare`: its kernels make them NEW themselves."""
