@@ -65,7 +65,7 @@ class LateStream:
 
     made: list[LateStream] = []
 
-    def __init__(self, non_blocking: bool) -> None:
+    def __init__(self, non_blocking: bool, priority: int = 0) -> None:
         assert non_blocking
         self.waiting: list[Callable[[], None]] = []
         self.doing = threading.RLock()

@@ -14,8 +14,7 @@ import numpy as np
 
 from warpseed.measure.floors import floor_seconds, gather_rates, kernel_seconds, limit_rows
 from warpseed.measure.timing import side_fields
-from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap.stream import NEW, NO_BASE
+from warpseed.tree_bitmap.stream import NEW
 
 __all__ = ["measure_limits"]
 
@@ -71,11 +70,9 @@ def _search(codes: np.ndarray, k: int) -> tuple[Callable[[], Any], dict[str, Any
     from warpseed.tree_bitmap.gpu_table import DeviceKmers, search_there
 
     xp = cupy()
-    padded = np.full(-(-len(codes) // BASES_A_WORD) * BASES_A_WORD, NO_BASE)
-    padded[: len(codes)] = codes
-    there, answers = xp.asarray(padded), xp.empty(len(padded), xp.uint8)
+    there, answers = xp.asarray(codes), xp.empty(len(codes), xp.uint8)
 
     def search() -> Any:
-        return answers[: search_there(DeviceKmers(Kept(k), len(padded)), there, answers, BLOCK_BASES)]
+        return answers[: search_there(DeviceKmers(Kept(k), len(codes)), there, answers, BLOCK_BASES)]
 
-    return search, DeviceKmers(Kept(k), len(padded)).structure.arrays()
+    return search, DeviceKmers(Kept(k), len(codes)).structure.arrays()

@@ -104,9 +104,9 @@ def search_there(kmers: DeviceKmers, codes: Any, answers: Any, bases: int) -> in
     how many places these are
     """
     kmers.prepare(answers)
-    given = 0
+    given, last = 0, max(0, len(codes) - kmers.k + 1)
     for block, words in packed_blocks(codes, bases):
-        places = kmers.places_behind(words, len(codes))
+        places = kmers.places_behind(words, last)
         kmers.search(block, words, places, slice(0, places), answers[given:])
         given += places
     return given
