@@ -17,6 +17,7 @@ from oracles.pretend_cupy import PretendCupy
 from streams_on_gpus import DEVICES, NONE, K, known_kmers, noted, play, stream
 from warpseed.compute.gpu import current_device
 from warpseed.compute.host_copies import HostCopies
+from warpseed.compute.ranges import equal_share
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.tree_bitmap import cpu, gpu, gpu_flight, gpu_lanes, gpu_memory, gpu_rooms, gpu_table
 from warpseed.tree_bitmap.gpu_flight import Flight
@@ -176,10 +177,10 @@ def test_bases_have_room_where_they_come(k: int, bases: int) -> None:
         places = kmers.places_behind(size, 10**6)
         shares = [share_of_places(places, number, devices) for number in range(devices)]
         brought = [kmers.words_of(share) for share in shares]
-        equal = [gpu_flight._brought(size, number, devices) for number in range(devices)]
+        equal = [equal_share(size + 1, number, devices) for number in range(devices)]
         for words in (*brought, *equal):
-            assert words.start >= -1 and words.stop <= size and 32 * (words.stop - words.start) <= room
-        assert [word for words in equal for word in range(words.start, words.stop)] == [*range(-1, size)]
+            assert words.start >= 0 and words.stop <= size + 1 and 32 * (words.stop - words.start) <= room
+        assert [word for words in equal for word in range(words.start, words.stop)] == [*range(size + 1)]
 
 
 def test_memory_of_the_host_is_asked_for_on_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,7 +253,7 @@ class Flight:
         block.words, block.packed, block.searched = [], [], []
         for number, (device, room, kmers) in enumerate(zip(self._devices, block.rooms, self.kmers, strict=True)):
             searched = self._searched(block, number)
-            words = _brought(block.size, number, devices) if self._kept.grows else kmers.words_of(searched)
+            words = equal_share(block.size + 1, number, devices) if self._kept.grows else kmers.words_of(searched)
             block.words.append(words)
             with _there(device), room.copies:
                 room.bring(block.before, codes, words)
@@ -341,12 +341,6 @@ class Flight:
     def _others(self, number: int) -> list[int]:
         """The numbers of the other devices."""
         return [other for other in range(len(self._devices)) if other != number]
-
-
-def _brought(words: int, number: int, devices: int) -> slice:
-    """The equal share that a device brings of so many words and the one before them, which is -1."""
-    share = equal_share(words + 1, number, devices)
-    return slice(share.start - 1, share.stop - 1)
 
 
 @contextmanager

@@ -23,8 +23,8 @@ def room_for_packed(bases: int) -> PackedBlock:
 
 
 def pack(codes: Any, block: PackedBlock, first: int) -> None:
-    """Write bases, uint8[32·n] on the current device, to the words of a block from one on: -1 is the word before it."""
-    launch(pack_codes, len(codes) // BASES_A_WORD, BLOCK, codes.view(np.uint64), 1 + first, block.words, block.marks)
+    """Write bases, uint8[32·n] on the current device, to the words of a block from one on: 0 is the word before it."""
+    launch(pack_codes, len(codes) // BASES_A_WORD, BLOCK, codes.view(np.uint64), first, block.words, block.marks)
 
 
 def packed_blocks(codes: Any, bases: int) -> Iterator[tuple[PackedBlock, int]]:
@@ -45,5 +45,5 @@ def packed_blocks(codes: Any, bases: int) -> Iterator[tuple[PackedBlock, int]]:
         some = codes[first - before : first + bases]
         if missing := -len(some) % BASES_A_WORD:
             some = cupy().concatenate([some, cupy().full(missing, NO_BASE, np.uint8)])
-        pack(some, room, -(before // BASES_A_WORD))
+        pack(some, room, 1 - before // BASES_A_WORD)
         yield room._replace(first=first - BASES_A_WORD), (len(some) - before) // BASES_A_WORD

@@ -76,13 +76,13 @@ class Room:
         return pinned(self._given, np.uint8)
 
     def bring(self, before: np.ndarray, codes: np.ndarray, words: slice) -> None:
-        """Bring some of a block's words, of which the one before it is -1, from the host, and pack them.
+        """Bring some of a block's words, of which 0 is the one before it, from the host, and pack them.
 
         before : uint8[32], the bases before the block
         codes : uint8[32·n], those of the block
         """
         used = 0
-        for some in (before if words.start < 0 <= words.stop else before[:0], codes[_bases_of(words)]):
+        for some in (before[_bases_of(words, 0, 1)], codes[_bases_of(words, 1, 1 + len(codes) // BASES_A_WORD)]):
             if len(some):
                 self.codes[used : used + len(some)].set(some, stream=self.copies)
                 used += len(some)
@@ -90,9 +90,8 @@ class Room:
 
     def take(self, other: Room, words: slice) -> None:
         """Take some of a block's words from another device."""
-        here = slice(1 + words.start, 1 + words.stop)
         for array, theirs in zip(self.block[:2], other.block[:2], strict=True):
-            from_device(theirs[here], array[here])
+            from_device(theirs[words], array[words])
 
     def join(self, span: slice, other: Room) -> None:
         """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
@@ -137,13 +136,13 @@ class BlockInFlight:
     shares: list[slice] = field(default_factory=list)
     """of them, whose answers each device gives back"""
     words: list[slice] = field(default_factory=list)
-    """which of its words each device takes from the host; -1 is the one before"""
+    """which of its words each device takes from the host; 0 is the one before"""
     packed: list[Any] = field(default_factory=list)
     """events that come when each device has packed them"""
     searched: list[Any] = field(default_factory=list)
     """events that come when each device has searched the block"""
 
 
-def _bases_of(words: slice) -> slice:
-    """The bases of some words of a block, without the one before it."""
-    return slice(BASES_A_WORD * max(0, words.start), BASES_A_WORD * max(0, words.stop))
+def _bases_of(words: slice, first: int, last: int) -> slice:
+    """The bases of some words that are among the words [first, last), counted from the first of these on."""
+    return slice(*(BASES_A_WORD * (min(max(word, first), last) - first) for word in (words.start, words.stop)))

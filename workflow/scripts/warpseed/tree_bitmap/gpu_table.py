@@ -54,9 +54,9 @@ class DeviceKmers:
         return max(0, min(self.bases + words * BASES_A_WORD - self.k + 1, last) - self.searched)
 
     def words_of(self, share: slice) -> slice:
-        """The words of the next block that the k-mers of a share of the next places need, if there are any: -1 is the
+        """The words of the next block that the k-mers of a share of the next places need, if there are any: 0 is the
         word before it."""
-        before = self.searched - self.bases
+        before = self.searched - self.bases + BASES_A_WORD
         return slice((before + share.start) // BASES_A_WORD, -(-(before + share.stop + self.k - 1) // BASES_A_WORD))
 
     def prepare(self, answers: Any) -> None:
