@@ -135,7 +135,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     flags = np.zeros(8, np.bool_)
     written, cuts = Written(prefixes, rows, rows), borders.reshape(4, 2)
     of_members = words.view(np.uint16), rows, cuts, borders, words, words
-    between = *of_members, borders, (0, 1, 9, 2, 2), rows.reshape(4, 2)
+    between = *of_members, (rows, borders), (0, 1, 9, 2, 2), rows.reshape(4, 2)
     return {
         "write_conjugates": (words.view(np.uint8), borders, written),
         "number_conjugates": (9, rows),
@@ -165,9 +165,11 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "put_places": (np.zeros(8, np.bool_), words, borders, rows),
         "mark_members": (words.view(np.uint16), 5, rows, rows),
         "take_members": (words.view(np.uint16), 5, rows, rows, words, words.view(np.uint16)),
+        "number_members": (words.view(np.uint16), words.view(np.uint16)),
         "make_sets": (words.view(np.uint16), words),
         "join_sets": (1, words.reshape(2, 4)),
         "count_warps": (borders.reshape(4, 2), 1, 5, (0, 0, 9, 0), borders.reshape(4, 2)),
+        "put_owners": (borders, rows),
         "find_last": (rows, borders.reshape(4, 2), 1, borders),
         "count_between": between,
         "put_distances": (rows.reshape(4, 2), 1, 5, borders, rows, rows, rows.view(np.int32).reshape(4, 2)),

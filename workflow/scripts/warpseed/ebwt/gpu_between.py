@@ -10,10 +10,18 @@ with a carry.
 from __future__ import annotations
 
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
-from warpseed.compute.gpu import cuda, kernel
-from warpseed.compute.searching import lower_bound
+from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, WARPS
-from warpseed.ebwt.gpu_sets import RANKS_BITS, WORDS, joined_inside, sets_inside, time_of
+from warpseed.ebwt.gpu_sets import (
+    NO_MEMBER,
+    RANKS_BITS,
+    WORDS,
+    between_ends,
+    cover_of,
+    ends_of_cover,
+    is_long,
+    time_of,
+)
 
 __all__ = [
     "GAPS",
@@ -23,15 +31,19 @@ __all__ = [
     "find_last",
     "is_counted",
     "put_distances",
+    "put_owners",
 ]
 
 GAPS = 224
 """That a warp counts in its planes, at most: eight of them hold 255."""
 _AT_ONCE = 4
 """Gaps whose sets are made at once: they wait for memory together."""
-_HALVES = 2
-"""Numbers of 32 bits of a lane's set: it is put together from these."""
-_MARKS = WARPS * _AT_ONCE * _HALVES * LANES
+_ROOM = 2 * LANES
+"""Numbers of 32 bits of a set, in which members are marked."""
+_MARKS = WARPS * _AT_ONCE * _ROOM
+_REGISTERS = 72
+"""Of a thread of `count_between`, at most: nothing is spilled, and 28 warps are resident (with 24, or 32, it takes
+longer: trials)."""
 _EVERY_EIGHTH = 0x0101010101010101
 _ROWS_AT_ONCE = 8
 _SQUARE_ROW = LANES + 1
@@ -90,6 +102,19 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
 
 
 @kernel
+def put_owners(ends, owners):
+    """A thread a stretch and word: each warp that serves its gaps has its number.
+
+    ends : int64[stretches * words], how many warps serve all up to each stretch and word
+    owners : uint32[warps], of which all but those are left
+    """
+    i = int64(cuda.grid(1))
+    if i < ends.shape[0]:
+        for warp in range(int64(ends[i - int64(1)]) if i > int64(0) else int64(0), int64(ends[i])):
+            owners[warp] = i
+
+
+@kernel
 def find_last(ranks_by_word, cuts, stretch, last):
     """A thread a word: its last rank before a stretch, -1 where it has none.
 
@@ -114,35 +139,32 @@ def later_members(before, word, first_word, lane):
 
 
 @scalar
-def stop_of(stops, lane, is_gap, start):
-    """Where one of LANES gaps ends, which begins at `start`: at once if it is none.
+def stop_of(stops, lane, start):
+    """Where one of LANES gaps ends, which begins at `start`: there, where it is none.
 
-    stops : each lane's
+    stops : each lane's, 0 of what is no gap
     """
-    stop = uint32(cuda.shfl_sync(ALL_LANES, int32(stops), int32(lane)))
-    return stop if is_gap else start
+    return max(uint32(cuda.shfl_sync(ALL_LANES, int32(stops), int32(lane))), uint32(start))
 
 
 @scalar
-def end_member(members, start, stop):
-    """The member at one of those times of a gap that are in no set inside it, a lane a time; WORDS if it has none."""
-    lane = uint32(cuda.threadIdx.x) & uint32(LANES - 1)
-    first, last = sets_inside(start, stop)
-    inside = uint32(first << uint32(RANKS_BITS)) if first < last else stop
-    behind = uint32(last << uint32(RANKS_BITS)) if first < last else stop
-    head = uint32(inside - start)
-    at = uint32(start + lane) if lane < head else uint32(behind + uint32(lane - head))
-    return uint32(members[at]) if at < stop else uint32(WORDS)
+def end_member(members, gap, cover):
+    """The member at one of those times of a gap that are in no set inside it, a lane a time; NO_MEMBER if it has none.
+
+    gap, cover : as of `cover_of`
+    """
+    time = uint32(gap[0] + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
+    if time >= uint32(cover[0] << uint32(RANKS_BITS)):
+        time = uint32(time + uint32(cover[1] << uint32(RANKS_BITS)))
+    return uint32(members[time]) if time < gap[1] else uint32(NO_MEMBER)
 
 
 @scalar
 def mark(member, marks, room):
     """Mark a member, from a place on where the warp's marks of a gap begin."""
-    if member < uint32(WORDS):
-        half = uint32(member >> uint32(LANES_BITS + 5)) << uint32(LANES_BITS)
-        bit = uint32(member >> uint32(LANES_BITS)) & uint32(31)
-        to = uint32(room + uint32(half | (member & uint32(LANES - 1))))
-        cuda.atomic.or_(marks, to, uint32(uint32(1) << uint32(bit)))
+    if member != uint32(NO_MEMBER):
+        to = uint32(room + uint32(member >> uint32(5)))
+        cuda.atomic.or_(marks, to, uint32(uint32(1) << uint32(member & uint32(31))))
 
 
 @scalar
@@ -164,18 +186,24 @@ def added(a, b, c):
 
 
 @scalar
-def add_four(planes, a, b, c, d):
-    """Add four bits to every count."""
-    p0, p1, p2, p3, p4, p5, p6, p7 = planes
-    p0, e = added(p0, a, b)
-    p0, f = added(p0, c, d)
-    p1, carry = added(p1, e, f)
-    p2, carry = p2 ^ carry, p2 & carry
+def add_four(ones, twos, a, b, c, d):
+    """Add four bits to the two lowest planes. Returns these, and what is carried, fours."""
+    ones, e = added(ones, a, b)
+    ones, f = added(ones, c, d)
+    twos, fours = added(twos, e, f)
+    return ones, twos, fours
+
+
+@scalar
+def add_fours(planes, a, b):
+    """Add two bits that are fours to the six other planes."""
+    p2, p3, p4, p5, p6, p7 = planes
+    p2, carry = added(p2, a, b)
     p3, carry = p3 ^ carry, p3 & carry
     p4, carry = p4 ^ carry, p4 & carry
     p5, carry = p5 ^ carry, p5 & carry
     p6, carry = p6 ^ carry, p6 & carry
-    return p0, p1, p2, p3, p4, p5, p6, p7 ^ carry
+    return p2, p3, p4, p5, p6, p7 ^ carry
 
 
 @scalar
@@ -210,62 +238,73 @@ def counted(read, marks, gaps, known, how):
     ----------
     read : (members, ranks_by_word, times, sets), as of `count_between`
     marks : uint32[_MARKS], of the block, in shared memory
-    gaps : (first, end, start): places, in `ranks_by_word`, of the ranks that they belong to, uint64, and the time at
-        which the first of them begins, uint32
+    gaps : (first, count, start): the place, in `ranks_by_word`, of the first of the ranks that they belong to, how many
+        there are, and the time at which the first gap begins, uint32
     known : uint64, the members that are in the first one before these stretches
     how : (first rank, numbers of a level of sets, levels, times that a rank of the word takes itself), uint32
     """
     members, ranks_by_word, times, sets = read
-    i, end, start = gaps
+    begin, count, start = gaps
     first_rank, of_level, levels, own = how
-    thread, none, step = uint32(cuda.threadIdx.x), uint64(0), uint32(_HALVES * LANES)
-    room_a = uint32(uint32(thread >> uint32(LANES_BITS)) * uint32(_AT_ONCE * _HALVES * LANES))
+    none, step, me = uint64(0), uint32(_ROOM), uint32(cuda.threadIdx.x) & uint32(LANES - 1)
+    room_a = uint32(uint32(uint32(cuda.threadIdx.x) >> uint32(LANES_BITS)) * uint32(_AT_ONCE * _ROOM))
     room_b, room_c = uint32(room_a + step), uint32(room_a + uint32(2) * step)
     room_d = uint32(room_c + step)
     for room in (room_a, room_b, room_c, room_d):
         take_marks(marks, room)
     cuda.syncwarp()
-    planes = none, none, none, none, none, none, none, none
-    stops, lane = uint32(0), uint32(LANES)
-    while i < end:
-        if lane == uint32(LANES):
-            place, lane = i + uint64(thread & uint32(LANES - 1)), uint32(0)
-            stops = time_of(times, uint32(ranks_by_word[place] - first_rank)) if place < end else uint32(0)
-        start_a, stop_a = start, stop_of(stops, lane, True, start)
-        start_b = uint32(stop_a + own)
-        stop_b = stop_of(stops, lane + uint32(1), i + uint64(1) < end, start_b)
-        start_c = uint32(stop_b + own)
-        stop_c = stop_of(stops, lane + uint32(2), i + uint64(2) < end, start_c)
-        start_d = uint32(stop_c + own)
-        stop_d = stop_of(stops, lane + uint32(3), i + uint64(3) < end, start_d)
-        start = uint32(stop_d + own)
-        member_a = end_member(members, start_a, stop_a)
-        member_b = end_member(members, start_b, stop_b)
-        member_c = end_member(members, start_c, stop_c)
-        member_d = end_member(members, start_d, stop_d)
-        a = known | joined_inside(sets, of_level, levels, start_a, stop_a)
-        b = joined_inside(sets, of_level, levels, start_b, stop_b)
-        c = joined_inside(sets, of_level, levels, start_c, stop_c)
-        d = joined_inside(sets, of_level, levels, start_d, stop_d)
-        known = none
+    ones, twos, planes, waiting = none, none, (none, none, none, none, none, none), none
+    stops, gap = uint32(0), uint32(0)
+    while gap < count:
+        lane = gap & uint32(LANES - 1)
+        if lane == uint32(0):
+            mine, stops = uint32(gap + me), uint32(0)
+            if mine < count:
+                stops = time_of(times, uint32(ranks_by_word[uint32(begin + mine)] - first_rank))
+        gap_a = start, stop_of(stops, lane, start)
+        start = uint32(gap_a[1] + own)
+        gap_b = start, stop_of(stops, lane + uint32(1), start)
+        start = uint32(gap_b[1] + own)
+        gap_c = start, stop_of(stops, lane + uint32(2), start)
+        start = uint32(gap_c[1] + own)
+        gap_d = start, stop_of(stops, lane + uint32(3), start)
+        start = uint32(gap_d[1] + own)
+        cover_a, cover_b = cover_of(of_level, levels, gap_a), cover_of(of_level, levels, gap_b)
+        cover_c, cover_d = cover_of(of_level, levels, gap_c), cover_of(of_level, levels, gap_d)
+        member_a, member_b = end_member(members, gap_a, cover_a), end_member(members, gap_b, cover_b)
+        member_c, member_d = end_member(members, gap_c, cover_c), end_member(members, gap_d, cover_d)
+        near_a, far_a = ends_of_cover(sets, cover_a)
+        near_b, far_b = ends_of_cover(sets, cover_b)
+        near_c, far_c = ends_of_cover(sets, cover_c)
+        near_d, far_d = ends_of_cover(sets, cover_d)
         mark(member_a, marks, room_a)
         mark(member_b, marks, room_b)
         mark(member_c, marks, room_c)
         mark(member_d, marks, room_d)
         cuda.syncwarp()
-        a |= take_marks(marks, room_a)
-        b |= take_marks(marks, room_b)
-        c |= take_marks(marks, room_c)
-        d |= take_marks(marks, room_d)
+        a = near_a | far_a | take_marks(marks, room_a) | known
+        b = near_b | far_b | take_marks(marks, room_b)
+        c = near_c | far_c | take_marks(marks, room_c)
+        d = near_d | far_d | take_marks(marks, room_d)
+        known = none
+        if is_long(levels, cover_a[1] | cover_b[1] | cover_c[1] | cover_d[1]):
+            a |= between_ends(sets, cover_a)
+            b |= between_ends(sets, cover_b)
+            c |= between_ends(sets, cover_c)
+            d |= between_ends(sets, cover_d)
         cuda.syncwarp()
-        planes = add_four(planes, a, b, c, d)
-        i += uint64(_AT_ONCE)
-        lane = uint32(lane + uint32(_AT_ONCE))
-    return planes
+        ones, twos, fours = add_four(ones, twos, a, b, c, d)
+        if gap & uint32(_AT_ONCE):
+            planes, waiting = add_fours(planes, waiting, fours), none
+        else:
+            waiting = fours
+        gap = uint32(gap + uint32(_AT_ONCE))
+    p2, p3, p4, p5, p6, p7 = add_fours(planes, waiting, none)
+    return ones, twos, p2, p3, p4, p5, p6, p7
 
 
-@kernel
-def count_between(members, ranks_by_word, cuts, before, times, sets, ends, how, counts):
+@bounded_kernel(_REGISTERS)
+def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, how, counts):
     """A warp at most GAPS gaps of a word: in how many of them each member is.
 
     A gap belongs to the rank behind it. It is looked at among some stretches of ranks, and begins with the first of
@@ -273,22 +312,23 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, ends, how, 
 
     Parameters
     ----------
-    members : uint16[t], that of each time in these stretches, less the first one
+    members : uint16[t], that of each time in these stretches, as of `numbered`
     ranks_by_word : uint32[], of each word, one behind the other, its ranks, ascending
     cuts : int64[words, all stretches + 1], where a word's ranks of each stretch begin
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
     times : uint64[], as of `time_of`, of the ranks of these stretches
     sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
-    ends : int64[stretches * words], how many warps serve all up to each stretch and word
+    served_by : (owners, ends), as of `put_owners`
     how : (the first member, first of the stretches, its first rank, numbers of a level of sets, levels)
     counts : uint32[words, k], of each word and member, added to
     """
     marks = cuda.shared.array(_MARKS, uint32)
     first_word, first_stretch, first_rank = int64(how[0]), int64(how[1]), uint32(how[2])
     number, words = int64(cuda.grid(1)) >> int64(LANES_BITS), int64(cuts.shape[0])
+    owners, ends = served_by
     if number >= ends[ends.shape[0] - 1]:
         return
-    owner = lower_bound(ends, int64(0), int64(ends.shape[0]) - int64(1), number + int64(1))
+    owner = int64(owners[number])
     word, stretch = owner % words, first_stretch + owner // words
     served = int64(ends[owner - int64(1)]) if owner > int64(0) else int64(0)
     begin = int64(cuts[word, stretch]) + (number - served) * int64(GAPS)
@@ -302,7 +342,7 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, ends, how, 
     else:
         start = uint32(time_of(times, uint32(ranks_by_word[begin] - first_rank)) + own)
         begin += int64(1)
-    gaps = uint64(begin), uint64(end), start
+    gaps = uint32(begin), uint32(end - begin), start
     given = first_rank, uint32(how[3]), uint32(how[4]), own
     planes = counted((members, ranks_by_word, times, sets), marks, gaps, known, given)
     add_counts(planes, word, lane, counts)

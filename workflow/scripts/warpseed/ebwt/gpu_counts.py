@@ -13,7 +13,7 @@ import numpy as np
 
 from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK, LANES
-from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last
+from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last, put_owners
 from warpseed.ebwt.gpu_fast import cut_ranks, put_colours
 from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
@@ -25,6 +25,7 @@ from warpseed.ebwt.gpu_sets import (
     join_sets,
     make_sets,
     mark_members,
+    number_members,
     take_members,
 )
 
@@ -44,10 +45,10 @@ _SLAB = 1 << 23
 _KEPT = 2
 """How many of the last slabs keep their sets on the device when members are counted in parts: a part is sent as soon as
 it is counted in these, while other parts are still to be counted."""
-_SETS_OF_GAP = 3
-"""Of the largest sets, in a gap of words of one length, about, at most."""
-_MOST_SETS = 1 << 13
-"""Of the largest sets, in any gap: a warp looks at them one by one, some thousands in a millisecond."""
+_GAPS_OF_SET = 2
+"""Of words of one length, about, that the largest sets are as long as, at least: two of them make nearly all gaps."""
+_MOST_SETS = 1 << 15
+"""Of the largest sets, in any gap: a warp looks at a few of them at once, some thousands in a millisecond."""
 
 
 class Ranked(NamedTuple):
@@ -197,9 +198,9 @@ def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
     """The sets of a slab, of the members from one on."""
     m = len(ranked.cuts)
     members, times = _take_members(ranked.colours[slab.first : slab.last], first_word, slab.size, m)
-    sets = cupy().empty((_levels_for(m, slab.size), slab.size // RANKS * LANES), np.uint64)
+    sets = cupy().empty((_levels_for(m, slab.size), max(1, slab.size // RANKS) * LANES), np.uint64)
     launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
-    for level in range(1, len(sets)):
+    for level in range(1, len(sets), 2):
         launch(join_sets, sets.shape[1], _BLOCK, level, sets)
     last = cupy().empty(m, np.int64)
     launch(find_last, m, _BLOCK, ranked.ranks_by_word, ranked.cuts, slab.begin, last)
@@ -212,7 +213,9 @@ def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: An
     warps, first_word = xp.empty((slab.end - slab.begin, len(counts)), np.int64), part.first_word
     launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
     ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), (slab.last - slab.first) // GAPS + warps.size
-    read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), ends
+    owners = xp.empty(most, np.uint32)
+    launch(put_owners, len(ends), _BLOCK, ends, owners)
+    read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), (owners, ends)
     how = first_word, slab.begin, slab.first, sets.shape[1], len(sets)
     launch(count_between, most * LANES, BLOCK, *read, how, counts)
 
@@ -220,13 +223,15 @@ def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: An
 def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any, Any]:
     """The members at all times of a slab, uint16[size], and the times of its ranks, as of `time_of`."""
     xp = cupy()
+    members = xp.empty(size, np.uint16)
     if m <= WORDS:
-        return colours, xp.empty(0, np.uint64)
+        launch(number_members, size, _BLOCK, colours, members)
+        return members, xp.empty(0, np.uint64)
     masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
     threads = -(-len(masks) // LANES) * LANES  # (whole warps)
     launch(mark_members, threads, BLOCK, colours, first_word, masks, counts)
     ends = xp.cumsum(counts, dtype=np.uint32)
-    members, times = xp.empty(size, np.uint16), xp.empty(len(masks), np.uint64)
+    times = xp.empty(len(masks), np.uint64)
     launch(take_members, threads, BLOCK, colours, first_word, masks, ends, times, members)
     return members, times
 
@@ -235,7 +240,7 @@ def _levels_for(m: int, size: int) -> int:
     """Levels of sets of so many members' ranks: so that a gap of words of one length is a few of the last, and that no
     gap, of a word that hardly comes, is very many."""
     level = 0
-    while _SETS_OF_GAP * RANKS * JOINED**level < min(m, WORDS) or size > _MOST_SETS * RANKS * JOINED**level:
+    while RANKS * JOINED**level < _GAPS_OF_SET * min(m, WORDS) or size > _MOST_SETS * RANKS * JOINED**level:
         level += 1
     return level + 1
 

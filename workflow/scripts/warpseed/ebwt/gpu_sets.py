@@ -17,20 +17,26 @@ __all__ = [
     "COUNTED",
     "JOINED",
     "MOST_CHUNKS",
+    "NO_MEMBER",
     "RANKS",
     "RANKS_BITS",
     "WORDS",
+    "between_ends",
     "count_members",
+    "cover_of",
+    "ends_of_cover",
+    "is_long",
     "join_sets",
-    "joined_inside",
     "make_sets",
     "mark_members",
-    "sets_inside",
+    "number_members",
     "take_members",
     "time_of",
 ]
 
 WORDS = 64 * LANES
+NO_MEMBER = WORDS
+"""Behind the numbers of members."""
 MOST_CHUNKS = 256
 """Times WORDS words, more than there is room for distances of on any GPU."""
 COUNTED = 1 << 12
@@ -40,9 +46,8 @@ RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
 _READ_AT_ONCE = 4
 """Ranks that a thread of `mark_members` reads before it waits for any."""
-_JOINED_BITS = 2
-JOINED = 1 << _JOINED_BITS
-"""`joined_inside` looks at as many sets at once."""
+JOINED = 2
+"""A set of one level is as long as so many of the one below it: so two of them make any that is longer than one."""
 
 
 @kernel
@@ -78,6 +83,18 @@ def is_member(colours, rank, first_word):
     if rank >= colours.shape[0]:
         return False
     return uint32(uint32(colours[rank]) - uint32(first_word)) < uint32(WORDS)
+
+
+@scalar
+def numbered(member):
+    """The number of a member, by which it is marked: below which of 32 bits of its lane's, above that the lane, and on
+    top which half of its bits that is; uint32.
+
+    member : less the first one, uint32
+    """
+    low = uint32(member >> uint32(LANES_BITS)) & uint32(31)
+    lane = uint32(uint32(member & uint32(LANES - 1)) << uint32(5))
+    return uint32(uint32(member >> uint32(LANES_BITS + 5)) << uint32(LANES_BITS + 5)) | lane | low
 
 
 @kernel
@@ -117,7 +134,7 @@ def take_members(colours, first_word, masks, ends, times, members):
     colours, first_word, masks : as of `mark_members`
     ends : uint32[ceil(k / LANES)], the ranks of members up to the end of each LANES
     times : uint64[ceil(k / LANES)], of each LANES the time of the first, and below it, in 32 bits, their mask
-    members : uint16[t], less the first one
+    members : uint16[t], as of `numbered`
     """
     i = int64(cuda.grid(1))
     lane, mask, time = uint32(i) & uint32(LANES - 1), uint32(0), uint32(0)
@@ -131,7 +148,21 @@ def take_members(colours, first_word, masks, ends, times, members):
         begin = uint32(cuda.shfl_sync(ALL_LANES, int32(time), int32(other)))
         if uint32(theirs >> lane) & uint32(1):
             word = uint32(colours[first + (int64(other) << int64(LANES_BITS))])
-            members[int64(begin) + int64(lanes_before(theirs, lane))] = uint32(word - uint32(first_word))
+            members[int64(begin) + int64(lanes_before(theirs, lane))] = numbered(uint32(word - uint32(first_word)))
+
+
+@kernel
+def number_members(colours, members):
+    """A thread a rank: its member, where all words are members.
+
+    Parameters
+    ----------
+    colours : as of `mark_members`, the words of all ranks
+    members : uint16[k], as of `numbered`
+    """
+    i = int64(cuda.grid(1))
+    if i < colours.shape[0]:
+        members[i] = numbered(uint32(colours[i]))
 
 
 @scalar
@@ -150,7 +181,7 @@ def time_of(times, rank):
 def make_sets(members, sets):
     """A warp RANKS times: the members there.
 
-    members : uint16[t], that of each time, less the first one
+    members : uint16[t], that of each time, as of `numbered`
     sets : uint64[levels * (t // RANKS) * LANES], each level's one behind the other; level 0 is written
     """
     i = int64(cuda.grid(1))
@@ -160,65 +191,78 @@ def make_sets(members, sets):
     bits = uint64(0)
     for k in range(RANKS):
         member = uint32(members[time + uint64(k)])
-        if uint32(member & uint32(LANES - 1)) == lane:
-            bits |= uint64(1) << uint64(member >> uint32(LANES_BITS))
+        if uint32(uint32(member >> uint32(5)) & uint32(LANES - 1)) == lane:
+            bits |= uint64(1) << uint64(uint32(uint32(member >> uint32(10)) << uint32(5)) | (member & uint32(31)))
     sets[uint64(i)] = bits
 
 
 @kernel
 def join_sets(level, sets):
-    """A thread a lane of a set: those of JOINED times as many times, of a level and the one below it.
+    """A thread a lane of a set: those of a level, of twice as many times as those of the one below it, and of the next
+    level, if there is one.
 
     level : that is written
     sets : uint64[levels, count * LANES]; sets that would go beyond the last time are left
     """
     i, count = int64(cuda.grid(1)), int64(sets.shape[1]) >> int64(LANES_BITS)
-    size = int64(1) << (int64(_JOINED_BITS) * (int64(level) - int64(1)))
-    if (i >> int64(LANES_BITS)) + int64(JOINED) * size > count:
+    number, size = i >> int64(LANES_BITS), int64(1) << (int64(level) - int64(1))
+    if number + int64(2) * size > count:
         return
     step = size << int64(LANES_BITS)
-    bits = uint64(0)
-    for part in range(JOINED):
-        bits |= sets[level - 1, uint64(i + int64(part) * step)]
+    bits = sets[level - 1, uint64(i)] | sets[level - 1, uint64(i + step)]
     sets[level, uint64(i)] = bits
+    if level + 1 < sets.shape[0] and number + int64(4) * size <= count:
+        bits |= sets[level - 1, uint64(i + int64(2) * step)] | sets[level - 1, uint64(i + int64(3) * step)]
+        sets[level + 1, uint64(i)] = bits
 
 
 @scalar
-def sets_inside(start, stop):
-    """(first, last) of the sets of level 0 from one time to another, uint32; twice the same where there are none."""
-    first, last = uint32(start + uint32(RANKS - 1)) >> uint32(RANKS_BITS), stop >> uint32(RANKS_BITS)
-    return uint32(first), uint32(max(first, last))
-
-
-@scalar
-def set_at(sets, begin, number, last_number, last):
-    """A lane of a set that begins at `number`, of those that end in a gap with the set before `last`; the last of them
-    where it would go beyond that; none where it would begin there.
-
-    begin : the place in `sets` of the first set's lane
-    """
-    at = uint32(min(number, last_number))
-    return sets[uint32(begin + uint32(at << uint32(LANES_BITS)))] if number < last else uint64(0)
-
-
-@scalar
-def joined_inside(sets, of_level, levels, start, stop):
-    """The members of all sets that lie from one time to another, bits of a lane.
+def cover_of(of_level, levels, gap):
+    """Which sets of a level make the one from one time to another.
 
     of_level : numbers of `sets` of one level
+    gap : (start, stop, …), these times, uint32
+
+    Returns
+    -------
+    (number, count, first, last, step), uint32: `count` of the smallest sets lie inside, from a number on. Where there
+    are any, `first` and `last` are the places of a lane in the sets that reach to their ends; between these others
+    begin each `step`, where both do not meet.
     """
-    first, last = sets_inside(start, stop)
-    level = uint32(uint32(31) - uint32(cuda.clz(uint32(last - first)))) >> uint32(_JOINED_BITS - 1)
-    level = uint32(min(uint32(level), uint32(levels - uint32(1))))
-    size = uint32(uint32(1) << uint32(uint32(_JOINED_BITS) * level))
-    begin = uint32(uint32(level * of_level) + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
-    last_number = uint32(last - size)
-    second, third = uint32(first + size), uint32(first + uint32(size + size))
-    fourth = uint32(third + size)
-    bits = set_at(sets, begin, first, last_number, last) | set_at(sets, begin, second, last_number, last)
-    bits |= set_at(sets, begin, third, last_number, last) | set_at(sets, begin, fourth, last_number, last)
-    at = uint32(fourth + size)
-    while at < last:
-        bits |= set_at(sets, begin, at, last_number, last)
-        at = uint32(at + size)
+    number = uint32(uint32(gap[0] + uint32(RANKS - 1)) >> uint32(RANKS_BITS))
+    count = uint32(max(uint32(gap[1] >> uint32(RANKS_BITS)), number) - number)
+    level = min(uint32(uint32(31) - uint32(cuda.clz(count))), uint32(levels - uint32(1)))
+    lane = uint32(cuda.threadIdx.x) & uint32(LANES - 1)
+    first = uint32(uint32(uint32(level * of_level) + lane) + uint32(number << uint32(LANES_BITS)))
+    step = uint32(uint32(LANES) << level)
+    return number, count, first, uint32(uint32(first + uint32(count << uint32(LANES_BITS))) - step), step
+
+
+@scalar
+def ends_of_cover(sets, cover):
+    """A lane of the two sets at the ends of a cover, bits; of none where it has none."""
+    first, last = uint64(0), uint64(0)
+    if cover[1]:
+        first, last = sets[cover[2]], sets[cover[3]]
+    return first, last
+
+
+@scalar
+def is_long(levels, counts):
+    """Whether two of the largest sets may not be enough for any of some covers.
+
+    counts : theirs, all bits of them
+    """
+    return uint32(counts >> levels) != uint32(0)
+
+
+@scalar
+def between_ends(sets, cover):
+    """The members of the sets between the two ends of a cover, where both do not meet, bits of a lane."""
+    at, last, step, bits = cover[2], cover[3], cover[4], uint64(0)
+    while cover[1] and uint32(at + step) < last:
+        second = uint32(at + step)
+        third, fourth = uint32(second + step), uint32(uint32(second + step) + step)
+        at = uint32(fourth + step)
+        bits |= sets[second] | sets[min(third, last)] | sets[min(fourth, last)] | sets[min(at, last)]
     return bits
