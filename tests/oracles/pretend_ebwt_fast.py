@@ -39,7 +39,7 @@ DEVICE_FUNCTIONS = (
     gpu_between.is_before, gpu_between.is_counted, gpu_between.later_members, gpu_between.mark, gpu_between.stop_of,
     gpu_between.take_marks,
     gpu_sets.between_ends, gpu_sets.cover_of, gpu_sets.ends_of_cover, gpu_sets.is_long, gpu_sets.is_member,
-    gpu_sets.numbered, gpu_sets.time_of,
+    gpu_sets.time_of,
     gpu_few._deepen, gpu_few._keep_tile, gpu_few._make_tiles, gpu_few._merge, gpu_few._place, gpu_few._sort_tile,
     gpu_few.header_of,
     gpu_groups.ahead_in_word, gpu_groups.begins_at, gpu_groups.compare_listed, gpu_groups.count_before,

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from oracles.pretend_ebwt_fast import play_fast_kernels
 from warpseed.compute.warp import LANES
-from warpseed.ebwt import gpu_counts, gpu_sets
+from warpseed.ebwt import gpu_between, gpu_counts, gpu_sets
+from warpseed.ebwt.gpu_parts import Part
 
 
-def numbered(members: np.ndarray) -> np.ndarray:
-    """uint16, what is put down of members: the place of a bit in 32 of a half of all bits of lanes, those below each
-    other."""
+def marks_of(members: np.ndarray) -> np.ndarray:
+    """uint16, as of `gpu_sets.mark_of`."""
     return (members // 1_024 * 1_024 + members % 32 * 32 + members // 32 % 32).astype(np.uint16)
 
 
-@pytest.mark.parametrize("times", [5, 16, 63, 64, 260, 1_100])
+@pytest.mark.parametrize("times", [16, 63, 64, 260, 1_100])
 @pytest.mark.parametrize("levels", [4, 5])
 def test_sets_of_every_level_up_to_the_last_time(monkeypatch: pytest.MonkeyPatch, levels: int, times: int) -> None:
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(times)
     members, count = draw.integers(0, gpu_sets.WORDS, times), times // gpu_sets.RANKS
-    there = played.package.asarray(numbered(members))
+    there = played.package.asarray(marks_of(members))
     sets = played.package.empty((levels, count * LANES), np.uint64)
     gpu_counts.launch(gpu_sets.make_sets, sets.shape[1], 64, there, sets.reshape(-1))
     for level in range(1, levels, 2):
         gpu_counts.launch(gpu_sets.join_sets, sets.shape[1], 64, level, sets)
     for level in range(levels):
-        of_level, size = np.asarray(sets[level]).reshape(count, LANES), gpu_sets.JOINED**level
+        of_level, size = np.asarray(sets[level]).reshape(count, LANES), 1 << level
         for begin in range(count - size + 1):
             expected = np.zeros((64, LANES), np.uint64)
             inside = members[begin * gpu_sets.RANKS : (begin + size) * gpu_sets.RANKS]
@@ -46,7 +48,7 @@ def test_members_and_their_times(monkeypatch: pytest.MonkeyPatch, ranks: int, dt
             is_member = (colours >= first_word) & (colours < first_word + gpu_sets.WORDS)
             there, size = played.package.asarray(colours), int(is_member.sum())
             members, times = gpu_counts._take_members(there, first_word, size, most)
-            assert members.tolist() == numbered(colours[is_member] - first_word).tolist()
+            assert members.tolist() == marks_of(colours[is_member] - first_word).tolist()
             known = np.concatenate([[0], np.cumsum(is_member)[:-1]])
             blocks = np.arange(ranks) >> 5
             found = [
@@ -60,4 +62,51 @@ def test_all_words_are_members_of_themselves(monkeypatch: pytest.MonkeyPatch) ->
     played = play_fast_kernels(monkeypatch)
     colours = played.package.asarray(np.arange(10, dtype=np.uint16))
     members, times = gpu_counts._take_members(colours, 0, 10, gpu_sets.WORDS)
-    assert members.tolist() == numbered(np.arange(10)).tolist() and len(times) == 0
+    assert members.tolist() == marks_of(np.arange(10)).tolist() and len(times) == 0
+
+
+def test_a_mark_says_where_a_member_is() -> None:
+    members = np.arange(gpu_sets.WORDS)
+    marks = marks_of(members)
+    assert sorted(marks) == members.tolist()
+    for member, mark in zip(members.tolist(), marks.tolist(), strict=True):
+        assert gpu_sets.mark_of(member) == mark
+        assert (gpu_sets.lane_of_mark(mark), gpu_sets.bit_of_mark(mark)) == (member % 32, member // 32)
+
+
+def test_planes_count_up_to_the_most_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of all lanes' bits, of which each is in another share."""
+    monkeypatch.setattr(gpu_between, "added", gpu_between.added.py_func)
+    draw, none = np.random.default_rng(5), np.uint64(0)
+    are_in = draw.random((gpu_between.GAPS, 64)) < np.linspace(0, 1, 64)
+    sets = (are_in * (np.uint64(1) << np.arange(64, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
+    ones, twos, planes, waiting = none, none, (none,) * 6, none
+    for first in range(0, gpu_between.GAPS, 4):
+        ones, twos, fours = gpu_between.add_sets.py_func(ones, twos, *sets[first : first + 4])
+        if first % 8:
+            planes = gpu_between.add_fours.py_func(planes, waiting, fours)
+        waiting = fours
+    planes = ones, twos, *planes
+    counts = [sum((int(plane) >> bit & 1) << k for k, plane in enumerate(planes)) for bit in range(64)]
+    assert counts == are_in.sum(axis=0).tolist() and counts[-1] == gpu_between.GAPS
+    for bit in range(8):
+        eight = int(gpu_between.eight_counts.py_func(planes, bit))
+        assert [eight >> (8 * byte) & 255 for byte in range(8)] == counts[bit::8]
+
+
+def test_gaps_of_words_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many words as a set of some warps has, and more gaps of one than a warp counts."""
+    played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(8)
+    m, often = 1_500, 3
+    colours = draw.permutation(np.concatenate([np.repeat(np.arange(often), 280), np.arange(m)])).astype(np.uint16)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(colours))]).astype(np.int64)
+    ranked = gpu_counts.rank_words(*map(played.package.asarray, (colours, offsets)))
+    counts = np.asarray(gpu_counts.count_gaps(ranked, [Part(0, (0, 0), (often, 0))]))
+    for word in range(often):
+        ranks = np.flatnonzero(colours == word)
+        assert len(ranks) > gpu_between.GAPS
+        expected = np.zeros(m, np.int64)
+        for first, last in pairwise(ranks):
+            expected[np.unique(colours[first + 1 : last])] += 1
+        assert counts[word].tolist() == expected.tolist()
+        assert expected[:often].max() > 128 and expected[1_024:].any()

@@ -91,9 +91,8 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
         [[gpu_between.is_counted.py_func(word, first, m) for word in range(m)] for first in range(0, m, 32)]
     )
     of_chunks = np.array([lengths[first : first + 32].sum() for first in range(0, m, 32)])
-    sets = (of_chunks / 1.5).astype(np.int64) + of_chunks.sum() // 32 * (
-        m > 32
-    )  # of members, what it takes to make them
+    looked_through = int(of_chunks.sum()) // gpu_parts._RANKS_LOOKED_AT if m > 32 else 0
+    sets = of_chunks * gpu_parts._GAPS_COUNTED // gpu_parts._RANKS_IN_SETS + looked_through  # (what takes as long)
     total, of_devices = np.zeros((len(looked_at), m), np.int64), []
     for number, mine in enumerate(parts):
         assert len({part.first_word for part in mine}) == len(mine)
@@ -152,11 +151,12 @@ def test_sets_take_little_memory_whatever_the_words_are(count: int, words: int) 
     assert stretch % gpu_sets.RANKS == 0 and stretch >= 192 * words
     of_slab = min(count, max(stretch, 1 << 23))
     levels = gpu_counts._levels_for(words, of_slab)
-    smallest, largest = gpu_sets.RANKS, gpu_sets.RANKS * gpu_sets.JOINED ** (levels - 1)
-    # A gap of words of one length is a few of the largest sets, one of a word that hardly comes some thousands.
+    smallest, largest = gpu_sets.RANKS, gpu_sets.RANKS << (levels - 1)
+    # Two of the largest sets are four gaps of words of one length, about; no gap has more than 32,768 of them.
     members = min(words, gpu_sets.WORDS)
     assert 2 * members <= largest and of_slab <= largest << 15
     assert largest == smallest or largest < 4 * members or largest << 14 < of_slab
+    assert levels * (of_slab // smallest) * LANES < 1 << 32  # (places in them)
     of_slabs = min(count, 2 * of_slab)
     assert gpu_counts.bytes_of_sets(count, words) <= levels * (of_slabs // smallest) * 8 * LANES
     assert gpu_counts.bytes_of_sets(count, words) <= 16 * levels * count
@@ -399,6 +399,7 @@ def test_what_the_page_says_is_shared() -> None:
     assert f"({small / gpu_sets.WORDS:.0f} for each entry of up to {gpu_sets.WORDS:,} words)" in page
     assert f"4 for each entry of their matrix and {(large - 40 * gpu_sets.WORDS) / 1024:.0f} kB a word" in page
     assert gpu_counts.bytes_of_sets(1 << 32, 60_000) == 144 * 2 * 192 * 60_000
+    assert f"no gap has more than {gpu_counts._MOST_SETS:,} of the largest sets" in page
     assert "at most 144 bytes a letter, but of no more than sixteen million letters, or 384 times" in page
     assert f"more than {letters} letters, and the distances of more than {words} words." in " ".join(
         str(warpseed.ebwt_transform.__doc__).split()

@@ -165,7 +165,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
         "put_places": (np.zeros(8, np.bool_), words, borders, rows),
         "mark_members": (words.view(np.uint16), 5, rows, rows),
         "take_members": (words.view(np.uint16), 5, rows, rows, words, words.view(np.uint16)),
-        "number_members": (words.view(np.uint16), words.view(np.uint16)),
+        "take_all_members": (words.view(np.uint16), words.view(np.uint16)),
         "make_sets": (words.view(np.uint16), words),
         "join_sets": (1, words.reshape(2, 4)),
         "count_warps": (borders.reshape(4, 2), 1, 5, (0, 0, 9, 0), borders.reshape(4, 2)),

@@ -13,6 +13,7 @@ from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint6
 from warpseed.compute.gpu import bounded_kernel, cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, WARPS
 from warpseed.ebwt.gpu_sets import (
+    MARK_BITS,
     NO_MEMBER,
     RANKS_BITS,
     WORDS,
@@ -37,9 +38,9 @@ __all__ = [
 GAPS = 224
 """That a warp counts in its planes, at most: eight of them hold 255."""
 _AT_ONCE = 4
-"""Gaps whose sets are made at once: they wait for memory together."""
+"""Gaps whose sets are made at once, a power of two: they wait for memory together."""
 _ROOM = 2 * LANES
-"""Numbers of 32 bits of a set, in which members are marked."""
+"""Numbers of 32 bits that hold the marks of one gap, 64 bits a lane."""
 _MARKS = WARPS * _AT_ONCE * _ROOM
 _REGISTERS = 72
 """Of a thread of `count_between`, at most: nothing is spilled, and 28 warps are resident (with 24, or 32, it takes
@@ -103,10 +104,11 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
 
 @kernel
 def put_owners(ends, owners):
-    """A thread a stretch and word: each warp that serves its gaps has its number.
+    """A thread a stretch and word: tell the warps that serve its gaps.
 
     ends : int64[stretches * words], how many warps serve all up to each stretch and word
-    owners : uint32[warps], of which all but those are left
+    owners : uint32[ends[-1] or more], of each warp the number of its stretch and word in `ends`; what is behind the
+        last warp is left as it is
     """
     i = int64(cuda.grid(1))
     if i < ends.shape[0]:
@@ -140,31 +142,37 @@ def later_members(before, word, first_word, lane):
 
 @scalar
 def stop_of(stops, lane, start):
-    """Where one of LANES gaps ends, which begins at `start`: there, where it is none.
+    """The time at which a lane's gap ends; `start`, where it begins, if it has none.
 
-    stops : each lane's, 0 of what is no gap
+    stops : each lane's, 0 if it has none
     """
     return max(uint32(cuda.shfl_sync(ALL_LANES, int32(stops), int32(lane))), uint32(start))
 
 
 @scalar
 def end_member(members, gap, cover):
-    """The member at one of those times of a gap that are in no set inside it, a lane a time; NO_MEMBER if it has none.
+    """The mark of the member at one of those times of a gap that are in no set inside it, a lane a time; NO_MEMBER if
+    it has none.
 
     gap, cover : as of `cover_of`
     """
-    time = uint32(gap[0] + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
-    if time >= uint32(cover[0] << uint32(RANKS_BITS)):
-        time = uint32(time + uint32(cover[1] << uint32(RANKS_BITS)))
-    return uint32(members[time]) if time < gap[1] else uint32(NO_MEMBER)
+    (start, stop), (number, count, _, _, _) = gap, cover
+    time = uint32(start + (uint32(cuda.threadIdx.x) & uint32(LANES - 1)))
+    if time >= uint32(number << uint32(RANKS_BITS)):
+        time = uint32(time + uint32(count << uint32(RANKS_BITS)))
+    return uint32(members[time]) if time < stop else uint32(NO_MEMBER)
 
 
 @scalar
 def mark(member, marks, room):
-    """Mark a member, from a place on where the warp's marks of a gap begin."""
+    """Mark a member, if it is one.
+
+    member : as of `end_member`
+    room : where the warp's marks of a gap begin
+    """
     if member != uint32(NO_MEMBER):
-        to = uint32(room + uint32(member >> uint32(5)))
-        cuda.atomic.or_(marks, to, uint32(uint32(1) << uint32(member & uint32(31))))
+        to = uint32(room + uint32(member >> uint32(MARK_BITS)))
+        cuda.atomic.or_(marks, to, uint32(uint32(1) << uint32(member & uint32((1 << MARK_BITS) - 1))))
 
 
 @scalar
@@ -186,8 +194,8 @@ def added(a, b, c):
 
 
 @scalar
-def add_four(ones, twos, a, b, c, d):
-    """Add four bits to the two lowest planes. Returns these, and what is carried, fours."""
+def add_sets(ones, twos, a, b, c, d):
+    """Add four sets to the two lowest planes. Returns these, and what is carried, fours."""
     ones, e = added(ones, a, b)
     ones, f = added(ones, c, d)
     twos, fours = added(twos, e, f)
@@ -196,7 +204,7 @@ def add_four(ones, twos, a, b, c, d):
 
 @scalar
 def add_fours(planes, a, b):
-    """Add two bits that are fours to the six other planes."""
+    """Add two bits, each for four, to the six higher planes. Returns these."""
     p2, p3, p4, p5, p6, p7 = planes
     p2, carry = added(p2, a, b)
     p3, carry = p3 ^ carry, p3 & carry
@@ -238,7 +246,7 @@ def counted(read, marks, gaps, known, how):
     ----------
     read : (members, ranks_by_word, times, sets), as of `count_between`
     marks : uint32[_MARKS], of the block, in shared memory
-    gaps : (first, count, start): the place, in `ranks_by_word`, of the first of the ranks that they belong to, how many
+    gaps : (begin, count, start): the place, in `ranks_by_word`, of the first of the ranks that they belong to, how many
         there are, and the time at which the first gap begins, uint32
     known : uint64, the members that are in the first one before these stretches
     how : (first rank, numbers of a level of sets, levels, times that a rank of the word takes itself), uint32
@@ -293,8 +301,8 @@ def counted(read, marks, gaps, known, how):
             c |= between_ends(sets, cover_c)
             d |= between_ends(sets, cover_d)
         cuda.syncwarp()
-        ones, twos, fours = add_four(ones, twos, a, b, c, d)
-        if gap & uint32(_AT_ONCE):
+        ones, twos, fours = add_sets(ones, twos, a, b, c, d)
+        if gap & uint32(_AT_ONCE):  # (every second time: two fours are added as one is)
             planes, waiting = add_fours(planes, waiting, fours), none
         else:
             waiting = fours
@@ -308,11 +316,11 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, 
     """A warp at most GAPS gaps of a word: in how many of them each member is.
 
     A gap belongs to the rank behind it. It is looked at among some stretches of ranks, and begins with the first of
-    these where the rank before it is not among them.
+    these where the rank before it is not among them. Blocks have BLOCK threads, and _MARKS numbers of shared memory.
 
     Parameters
     ----------
-    members : uint16[t], that of each time in these stretches, as of `numbered`
+    members : uint16[t], the mark of that of each time in these stretches
     ranks_by_word : uint32[], of each word, one behind the other, its ranks, ascending
     cuts : int64[words, all stretches + 1], where a word's ranks of each stretch begin
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none

@@ -18,14 +18,13 @@ from warpseed.ebwt.gpu_fast import cut_ranks, put_colours
 from warpseed.ebwt.gpu_parts import Part
 from warpseed.ebwt.gpu_sets import (
     COUNTED,
-    JOINED,
     RANKS,
     WORDS,
     count_members,
     join_sets,
     make_sets,
     mark_members,
-    number_members,
+    take_all_members,
     take_members,
 )
 
@@ -48,7 +47,7 @@ it is counted in these, while other parts are still to be counted."""
 _GAPS_OF_SET = 2
 """Of words of one length, about, that the largest sets are as long as, at least: two of them make nearly all gaps."""
 _MOST_SETS = 1 << 15
-"""Of the largest sets, in any gap: a warp looks at a few of them at once, some thousands in a millisecond."""
+"""Of the largest sets, in any gap: a warp looks at four of them at once."""
 
 
 class Ranked(NamedTuple):
@@ -198,9 +197,9 @@ def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
     """The sets of a slab, of the members from one on."""
     m = len(ranked.cuts)
     members, times = _take_members(ranked.colours[slab.first : slab.last], first_word, slab.size, m)
-    sets = cupy().empty((_levels_for(m, slab.size), max(1, slab.size // RANKS) * LANES), np.uint64)
+    sets = cupy().empty((_levels_for(m, slab.size), slab.size // RANKS * LANES), np.uint64)
     launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
-    for level in range(1, len(sets), 2):
+    for level in range(1, len(sets), 2):  # (each launch writes two)
         launch(join_sets, sets.shape[1], _BLOCK, level, sets)
     last = cupy().empty(m, np.int64)
     launch(find_last, m, _BLOCK, ranked.ranks_by_word, ranked.cuts, slab.begin, last)
@@ -221,11 +220,11 @@ def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: An
 
 
 def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any, Any]:
-    """The members at all times of a slab, uint16[size], and the times of its ranks, as of `time_of`."""
+    """The marks of the members at all times of a slab, uint16[size], and the times of its ranks, as of `time_of`."""
     xp = cupy()
     members = xp.empty(size, np.uint16)
     if m <= WORDS:
-        launch(number_members, size, _BLOCK, colours, members)
+        launch(take_all_members, size, _BLOCK, colours, members)
         return members, xp.empty(0, np.uint64)
     masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
     threads = -(-len(masks) // LANES) * LANES  # (whole warps)
@@ -237,10 +236,10 @@ def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any
 
 
 def _levels_for(m: int, size: int) -> int:
-    """Levels of sets of so many members' ranks: so that a gap of words of one length is a few of the last, and that no
-    gap, of a word that hardly comes, is very many."""
+    """Levels of sets of so many members' ranks: so that two of the last make nearly any gap of words of one length, and
+    that no gap, of a word that hardly comes, is very many."""
     level = 0
-    while RANKS * JOINED**level < _GAPS_OF_SET * min(m, WORDS) or size > _MOST_SETS * RANKS * JOINED**level:
+    while RANKS << level < _GAPS_OF_SET * min(m, WORDS) or size > _MOST_SETS * RANKS << level:
         level += 1
     return level + 1
 

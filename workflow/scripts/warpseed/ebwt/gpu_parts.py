@@ -21,9 +21,10 @@ __all__ = ["Part", "parts_of"]
 
 _NEAR = 64
 """A part may begin and end by this share of its gaps earlier or later, where it then does so with a word."""
-_RANKS_LOOKED_AT, _RANKS_IN_SETS = 32, 1.5
-"""Of all words, that are looked at for some members, and of members, that are put in sets: so many take as long as to
-count a gap (trials)."""
+_RANKS_LOOKED_AT = 32
+"""Of all words, that are looked at for some members, while a gap is counted (trials, as what follows)."""
+_GAPS_COUNTED, _RANKS_IN_SETS = 2, 3
+"""Gaps that are counted while so many ranks of members are put in sets."""
 
 
 class Part(NamedTuple):
@@ -89,7 +90,7 @@ class _Work(NamedTuple):
 def _work_of_sets(of_chunks: np.ndarray) -> np.ndarray:
     """Of `_Work`, int64[chunks], where so many letters are of each."""
     among_others = int(of_chunks.sum()) // _RANKS_LOOKED_AT if len(of_chunks) > 1 else 0
-    return (of_chunks / _RANKS_IN_SETS).astype(np.int64) + among_others
+    return of_chunks * _GAPS_COUNTED // _RANKS_IN_SETS + among_others
 
 
 @cache

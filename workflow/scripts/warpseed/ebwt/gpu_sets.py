@@ -3,8 +3,8 @@
 These words are the *members*. Time stands still where no member has a rank: a rank's *time* is how many ranks of
 members there are before it. Which members have a rank from one time to another is a *set* of them, a bit for each in
 what a warp holds: of member w bit w // 32 of lane w % 32. Sets of RANKS times that follow each other are made once, and
-of JOINED, JOINED² … times as many; any other is the union of a few of these, which may overlap, and of what is at its
-two ends.
+of twice, four times … as many, a *level* each: any other is the union of two of one level, which may overlap, or of a
+few where it is longer than two of the largest, and of what is at its two ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, lanes_before
 
 __all__ = [
     "COUNTED",
-    "JOINED",
+    "MARK_BITS",
     "MOST_CHUNKS",
     "NO_MEMBER",
     "RANKS",
@@ -29,14 +29,16 @@ __all__ = [
     "join_sets",
     "make_sets",
     "mark_members",
-    "number_members",
+    "take_all_members",
     "take_members",
     "time_of",
 ]
 
 WORDS = 64 * LANES
 NO_MEMBER = WORDS
-"""Behind the numbers of members."""
+"""In the place of a member's mark, where there is none."""
+MARK_BITS = 5
+"""Of a mark: which bit of a number of 32 it is."""
 MOST_CHUNKS = 256
 """Times WORDS words, more than there is room for distances of on any GPU."""
 COUNTED = 1 << 12
@@ -46,8 +48,6 @@ RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
 _READ_AT_ONCE = 4
 """Ranks that a thread of `mark_members` reads before it waits for any."""
-JOINED = 2
-"""A set of one level is as long as so many of the one below it: so two of them make any that is longer than one."""
 
 
 @kernel
@@ -86,15 +86,29 @@ def is_member(colours, rank, first_word):
 
 
 @scalar
-def numbered(member):
-    """The number of a member, by which it is marked: below which of 32 bits of its lane's, above that the lane, and on
-    top which half of its bits that is; uint32.
+def mark_of(member):
+    """A member's *mark*: which bit it is among 2 · LANES numbers of 32 bits, the lower half of what each lane holds,
+    then the upper ones. That of member w is bit w // 32 % 32 of number w // 1,024 · LANES + w % 32; uint32.
 
     member : less the first one, uint32
     """
-    low = uint32(member >> uint32(LANES_BITS)) & uint32(31)
-    lane = uint32(uint32(member & uint32(LANES - 1)) << uint32(5))
-    return uint32(uint32(member >> uint32(LANES_BITS + 5)) << uint32(LANES_BITS + 5)) | lane | low
+    bit = uint32(member >> uint32(LANES_BITS))
+    half = uint32(bit >> uint32(MARK_BITS))
+    number = uint32(uint32(half << uint32(LANES_BITS)) | (member & uint32(LANES - 1)))
+    return uint32(uint32(number << uint32(MARK_BITS)) | (bit & uint32((1 << MARK_BITS) - 1)))
+
+
+@scalar
+def lane_of_mark(mark):
+    """The lane that holds a marked member."""
+    return uint32(mark >> uint32(MARK_BITS)) & uint32(LANES - 1)
+
+
+@scalar
+def bit_of_mark(mark):
+    """Which bit it is there."""
+    half = uint32(mark >> uint32(MARK_BITS + LANES_BITS))
+    return uint32(half << uint32(MARK_BITS)) | (mark & uint32((1 << MARK_BITS) - 1))
 
 
 @kernel
@@ -134,7 +148,7 @@ def take_members(colours, first_word, masks, ends, times, members):
     colours, first_word, masks : as of `mark_members`
     ends : uint32[ceil(k / LANES)], the ranks of members up to the end of each LANES
     times : uint64[ceil(k / LANES)], of each LANES the time of the first, and below it, in 32 bits, their mask
-    members : uint16[t], as of `numbered`
+    members : uint16[t], marks, as of `mark_of`
     """
     i = int64(cuda.grid(1))
     lane, mask, time = uint32(i) & uint32(LANES - 1), uint32(0), uint32(0)
@@ -148,21 +162,21 @@ def take_members(colours, first_word, masks, ends, times, members):
         begin = uint32(cuda.shfl_sync(ALL_LANES, int32(time), int32(other)))
         if uint32(theirs >> lane) & uint32(1):
             word = uint32(colours[first + (int64(other) << int64(LANES_BITS))])
-            members[int64(begin) + int64(lanes_before(theirs, lane))] = numbered(uint32(word - uint32(first_word)))
+            members[int64(begin) + int64(lanes_before(theirs, lane))] = mark_of(uint32(word - uint32(first_word)))
 
 
 @kernel
-def number_members(colours, members):
-    """A thread a rank: its member, where all words are members.
+def take_all_members(colours, members):
+    """A thread a rank: what `take_members` does, where all words are members.
 
     Parameters
     ----------
-    colours : as of `mark_members`, the words of all ranks
-    members : uint16[k], as of `numbered`
+    colours : as of `mark_members`
+    members : uint16[k], marks
     """
     i = int64(cuda.grid(1))
     if i < colours.shape[0]:
-        members[i] = numbered(uint32(colours[i]))
+        members[i] = mark_of(uint32(colours[i]))
 
 
 @scalar
@@ -181,7 +195,7 @@ def time_of(times, rank):
 def make_sets(members, sets):
     """A warp RANKS times: the members there.
 
-    members : uint16[t], that of each time, as of `numbered`
+    members : uint16[t], the mark of that of each time
     sets : uint64[levels * (t // RANKS) * LANES], each level's one behind the other; level 0 is written
     """
     i = int64(cuda.grid(1))
@@ -191,17 +205,16 @@ def make_sets(members, sets):
     bits = uint64(0)
     for k in range(RANKS):
         member = uint32(members[time + uint64(k)])
-        if uint32(uint32(member >> uint32(5)) & uint32(LANES - 1)) == lane:
-            bits |= uint64(1) << uint64(uint32(uint32(member >> uint32(10)) << uint32(5)) | (member & uint32(31)))
+        if lane_of_mark(member) == lane:
+            bits |= uint64(1) << uint64(bit_of_mark(member))
     sets[uint64(i)] = bits
 
 
 @kernel
 def join_sets(level, sets):
-    """A thread a lane of a set: those of a level, of twice as many times as those of the one below it, and of the next
-    level, if there is one.
+    """A thread a lane of a set: those of a level, and of the next one if there is one, from the level below both.
 
-    level : that is written
+    level : the lower one that is written
     sets : uint64[levels, count * LANES]; sets that would go beyond the last time are left
     """
     i, count = int64(cuda.grid(1)), int64(sets.shape[1]) >> int64(LANES_BITS)
@@ -218,10 +231,10 @@ def join_sets(level, sets):
 
 @scalar
 def cover_of(of_level, levels, gap):
-    """Which sets of a level make the one from one time to another.
+    """The sets of one level that make the one from one time to another, but for its ends.
 
     of_level : numbers of `sets` of one level
-    gap : (start, stop, …), these times, uint32
+    gap : (start, stop), these times, uint32
 
     Returns
     -------
@@ -241,17 +254,18 @@ def cover_of(of_level, levels, gap):
 @scalar
 def ends_of_cover(sets, cover):
     """A lane of the two sets at the ends of a cover, bits; of none where it has none."""
-    first, last = uint64(0), uint64(0)
-    if cover[1]:
-        first, last = sets[cover[2]], sets[cover[3]]
-    return first, last
+    _, count, first, last, _ = cover
+    at_first, at_last = uint64(0), uint64(0)
+    if count:
+        at_first, at_last = sets[first], sets[last]
+    return at_first, at_last
 
 
 @scalar
 def is_long(levels, counts):
-    """Whether two of the largest sets may not be enough for any of some covers.
+    """Whether one of some covers may be longer than two of the largest sets.
 
-    counts : theirs, all bits of them
+    counts : of each how many of the smallest sets it has, all joined by or
     """
     return uint32(counts >> levels) != uint32(0)
 
@@ -259,8 +273,9 @@ def is_long(levels, counts):
 @scalar
 def between_ends(sets, cover):
     """The members of the sets between the two ends of a cover, where both do not meet, bits of a lane."""
-    at, last, step, bits = cover[2], cover[3], cover[4], uint64(0)
-    while cover[1] and uint32(at + step) < last:
+    _, count, at, last, step = cover
+    bits = uint64(0)
+    while count and uint32(at + step) < last:
         second = uint32(at + step)
         third, fourth = uint32(second + step), uint32(uint32(second + step) + step)
         at = uint32(fourth + step)
