@@ -43,8 +43,8 @@ _ROOM = 2 * LANES
 """Numbers of 32 bits that hold the marks of one gap, 64 bits a lane."""
 _MARKS = WARPS * _AT_ONCE * _ROOM
 _REGISTERS = 72
-"""Of a thread of `count_between`, at most: nothing is spilled, and 28 warps are resident (with 24, or 32, it takes
-longer: trials)."""
+"""Of a thread of `count_between`, at most: 28 warps are resident on an H200, and nothing is spilled there; with 24, or
+32, it takes longer (trials). Older GPUs spill some numbers."""
 _EVERY_EIGHTH = 0x0101010101010101
 _ROWS_AT_ONCE = 8
 _SQUARE_ROW = LANES + 1
