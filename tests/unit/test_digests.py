@@ -11,6 +11,7 @@ import pytest
 from warpseed.errors import InputError
 from warpseed.fm_index import build, npy
 from warpseed.fm_index.npy import HEADER_BYTES, digest_of_pieces, write_array
+from warpseed.measure import digests as of_results
 from warpseed.sequences import digests, reference
 from warpseed.sequences.digests import digest_behind
 from warpseed.sequences.reference import read_reference
@@ -83,3 +84,22 @@ def test_an_index_waits_for_the_digest_of_its_genome(tmp_path: Path, monkeypatch
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert read_reference(path, 2).digest == read_reference(path, 1).digest == digest
     assert build.build_index(path, threads=2).digest == digest
+
+
+@pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 40, 41])
+def test_results_have_the_digest_of_their_pieces(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Whichever type numbers had, and of few that of their bytes."""
+    monkeypatch.setattr(of_results, "_PIECE", 10)
+    numbers, two = np.random.default_rng(count).integers(0, 99, count).astype(np.int32), np.arange(2, dtype=np.int32)
+    found = of_results.digest_of(numbers, two, dtype=np.int64)
+    assert found == of_results.digest_of(numbers.astype(np.int64), two.astype(np.int64))
+    pieces = [numbers[first : first + 10].astype(np.int64).tobytes() for first in range(0, count, 10)]
+    pieces.append(two.astype(np.int64).tobytes())
+    if count > 10:
+        pieces = [hashlib.sha256(piece).digest() for piece in pieces]
+    assert found == hashlib.sha256(b"".join(pieces)).hexdigest()
+    for place in range(count):
+        other = numbers.copy()
+        other[place] += 1
+        assert of_results.digest_of(other, two, dtype=np.int64) != found
+    assert of_results.count_equal(numbers, 7) == numbers.tolist().count(7)

@@ -36,7 +36,6 @@ BELOW = {
     "h200_human_mems": ["paper"],
     "h200_human_all_mems": ["paper", "h200_human_mems"],
     "h200_reads_files": ["h200_reads"],
-    "two_gpus_15mers": ["two_gpus", "two_gpus_tree_bitmap"],
     "two_gpus_ebwt": ["two_gpus"],
     "two_gpus_tree_bitmap": ["two_gpus"],
 }

@@ -11,9 +11,9 @@ import yaml
 from oracles import ebwt as truth
 from warpseed.batches import Settings
 from warpseed.ebwt import timing_collections
-from warpseed.ebwt.timed import digest_of
 from warpseed.ebwt.timing_collections import COLLECTION_ITEMS, Collection, collections_of, time_collections
 from warpseed.errors import ConfigError
+from warpseed.measure.digests import digest_of
 from warpseed.measure.records import read_records, write_records
 from warpseed.workflow.configuration import check_configuration, load_schema
 from warpseed.workflow.ebwt_cases import timed_collections

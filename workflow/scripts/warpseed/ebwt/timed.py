@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpseed.batches import Options
-from warpseed.compute.ranges import borders_of, steps
+from warpseed.compute.ranges import borders_of
 from warpseed.ebwt.solid import THRESHOLD, solid_sequences
 from warpseed.ebwt.weighted import generate_weighted
 from warpseed.ebwt.words import Words
@@ -17,7 +16,7 @@ from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Run, Side, side_fields
 from warpseed.sequences.names import Names
 
-__all__ = ["Case", "Work", "digest_of", "joined_words", "side_of", "works_of"]
+__all__ = ["Case", "Work", "joined_words", "side_of", "works_of"]
 
 _SYSTEM = "ebwt"
 
@@ -77,16 +76,6 @@ def works_of(case: Case) -> Iterator[Work]:
         pairs = np.indices(counts).reshape(2, -1).T + np.array([0, counts[0]])
         facts = {"pattern": case.pattern, "tau": case.threshold, "sequences": counts[0], "patterns": counts[1]}
         yield Work(f"{positions} positions", joined_words([sequences, patterns]), pairs.astype(np.uint32), facts)
-
-
-def digest_of(*arrays: np.ndarray) -> str:
-    """SHA-256 of numbers, each as 64 bits."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        numbers = array.reshape(-1)
-        for first, last in steps(0, len(numbers)):
-            digest.update(np.ascontiguousarray(numbers[first:last], np.int64).data)
-    return digest.hexdigest()
 
 
 def side_of(work: Work, run: Run, target: Options) -> Side:

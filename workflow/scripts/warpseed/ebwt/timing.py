@@ -17,7 +17,8 @@ from warpseed.compute.devices import devices_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import cpu, cpu_paper
 from warpseed.ebwt.paper import NO_PAIRS, Compared
-from warpseed.ebwt.timed import Case, Work, digest_of, side_of, works_of
+from warpseed.ebwt.timed import Case, Work, side_of, works_of
+from warpseed.measure.digests import digest_of
 from warpseed.measure.timing import Outcome, Run, Side, add_total, time_sides
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -73,7 +74,7 @@ def _run(work: Work, item: str, options: Options) -> Run:
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         order, distances = compare(work, item, options, watch)
-        return lambda: Outcome(len(order), len(distances) or len(order), digest_of(order, distances))
+        return lambda: Outcome(len(order), len(distances) or len(order), digest_of(order, distances, dtype=np.int64))
 
     return add_total(run)
 

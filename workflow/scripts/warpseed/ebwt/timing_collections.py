@@ -20,8 +20,8 @@ from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt.floors import measure_limits
 from warpseed.ebwt.search import search
-from warpseed.ebwt.timed import digest_of
 from warpseed.ebwt.words import BASES, Words
+from warpseed.measure.digests import digest_of
 from warpseed.measure.peers.process import run_warpseed
 from warpseed.measure.processes import process_run
 from warpseed.measure.records import join_parameters
@@ -79,13 +79,13 @@ def _changed(first: np.ndarray, count: int, case: Collection) -> np.ndarray:
 def _transform(words: Words, options: Options, watch: Stopwatch) -> Callable[[], Outcome]:
     found = search(words, options, transform=True, distances=False, watch=watch).transform
     assert found is not None
-    return lambda: Outcome(len(words.codes), len(found.indices), digest_of(found.last, found.indices))
+    return lambda: Outcome(len(words.codes), len(found.indices), digest_of(found.last, found.indices, dtype=np.int64))
 
 
 def _pairs(words: Words, options: Options, watch: Stopwatch) -> Callable[[], Outcome]:
     found = search(words, options, transform=False, distances=True, watch=watch).distances
     assert found is not None
-    return lambda: Outcome(len(words.codes), len(found) * (len(found) - 1) // 2, digest_of(found))
+    return lambda: Outcome(len(words.codes), len(found) * (len(found) - 1) // 2, digest_of(found, dtype=np.int64))
 
 
 _IN_MEMORY: dict[str, Callable[[Words, Options, Stopwatch], Callable[[], Outcome]]] = {

@@ -7,7 +7,6 @@ paper's. `settings` is the same with other parameters of the paper's index. `in_
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -21,6 +20,7 @@ from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
 from warpseed.fm_index.binned import PAPER_PARAMETERS, BinParameters, binned_index, binned_report
 from warpseed.measure.cells import Cell, DataSet, time_cells
+from warpseed.measure.digests import digest_of
 from warpseed.measure.numbered import number_queries
 from warpseed.measure.records import join_parameters
 from warpseed.measure.searches import file_to_file
@@ -90,9 +90,7 @@ def _asked(case: Case, item: str, tier: str) -> Iterator[Criteria]:
 
 def _outcome(found: Found) -> Outcome:
     """What was found, as it is packed: the same on every device, and in both tiers."""
-    digest = hashlib.sha256(np.ascontiguousarray(found.counts, "<i8").data)
-    digest.update(np.ascontiguousarray(found.hits).data)
-    return Outcome(len(found.counts), len(found.hits), digest.hexdigest())
+    return Outcome(len(found.counts), len(found.hits), digest_of(found.counts.astype(np.int64), found.hits))
 
 
 def _in_memory(cell: Cell, criteria: Criteria, settings: BinParameters | None = None) -> Run:

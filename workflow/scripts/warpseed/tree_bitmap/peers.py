@@ -15,10 +15,11 @@ import numpy as np
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError
+from warpseed.measure.digests import digest_of
 from warpseed.measure.timing import Outcome, Run, Side, add_total, each_taken
 from warpseed.tree_bitmap.stream import NO_BASE, SEEN, spelled
 from warpseed.tree_bitmap.targets import find_fast
-from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
+from warpseed.tree_bitmap.timed import Work, kmers_of_stream, side_of
 
 __all__ = ["TOOLS", "Fixed", "fixed_dictionary", "fixed_sides"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from warpseed.sequences.reference import read_reference
 from warpseed.tree_bitmap.cpu_paper import kmers_between
 from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = ["WARM_UP_BASES", "Case", "Work", "digest_of", "kmers_of_stream", "side_of", "stream_of_case", "works_of"]
+__all__ = ["WARM_UP_BASES", "Case", "Work", "kmers_of_stream", "side_of", "stream_of_case", "works_of"]
 
 WARM_UP_BASES = 10_000
 _SYSTEM = "tree_bitmap"
@@ -87,14 +86,6 @@ def works_of(case: Case) -> Iterator[Work]:
         for length in dict.fromkeys(min(length, len(codes)) for length in case.lengths):
             how = case.chunk_length, case.max_edits, case.reference is not None
             yield Work(codes[:length], k, min(case.seed_length, length), *how)
-
-
-def digest_of(*arrays: np.ndarray) -> str:
-    """SHA-256 of the bytes of arrays."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def side_of(work: Work, run: Run, warm_up: Run, target: Options, named: dict[str, Any]) -> Side:

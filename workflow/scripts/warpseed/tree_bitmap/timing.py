@@ -16,15 +16,16 @@ import numpy as np
 
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.digests import count_equal, digest_of
 from warpseed.measure.records import join_parameters
 from warpseed.measure.timing import Outcome, Run, Side, add_total, each_taken, time_sides
 from warpseed.tree_bitmap.dynamic import SORTED, Event, How, Matched, Seed, match_dynamically, match_on_one_trie
 from warpseed.tree_bitmap.floors import measure_limits
 from warpseed.tree_bitmap.growing import STRUCTURES, Growing
 from warpseed.tree_bitmap.peers import fixed_dictionary, fixed_sides
-from warpseed.tree_bitmap.stream import NEW, KmerCounts
+from warpseed.tree_bitmap.stream import NEW
 from warpseed.tree_bitmap.targets import count_fast, find_fast
-from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, digest_of, kmers_of_stream, side_of, works_of
+from warpseed.tree_bitmap.timed import WARM_UP_BASES, Case, Work, kmers_of_stream, side_of, works_of
 from warpseed.tree_bitmap.timing_kernels import exact_sides, time_edit_kernels
 
 __all__ = ["ITEMS", "time_dataset"]
@@ -82,7 +83,7 @@ def _matched(work: Work, match: Callable[[Work], Matched], kept: list[Matched] |
 
 def _outcome(answers: np.ndarray, *dictionary: np.ndarray) -> Outcome:
     """What the places of a stream are, and the dictionary; so many of them have a k-mer for the first time."""
-    return Outcome(len(answers), int(np.count_nonzero(answers == NEW)), digest_of(answers, *dictionary))
+    return Outcome(len(answers), count_equal(answers, NEW), digest_of(answers, *dictionary))
 
 
 def _on_one_trie(work: Work) -> Matched:
@@ -157,17 +158,12 @@ def _in_memory(work: Work, settings: Settings) -> Iterator[Side]:
         yield side_of(work, run, run, options, {})
 
 
-def _digest_of_counts(counted: KmerCounts) -> str:
-    """The digest of counted k-mers, the same whichever type places and counts have."""
-    return digest_of(counted.codes, *(column.astype(np.int64) for column in counted[1:]))
-
-
 def _count(work: Work, options: Options) -> Run:
     """Count the k-mers of a stream."""
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
         counted = count_fast(work.codes, work.k, options, watch)
-        return lambda: Outcome(len(work.codes), len(counted.codes), _digest_of_counts(counted))
+        return lambda: Outcome(len(work.codes), len(counted.codes), digest_of(*counted, dtype=np.int64))
 
     return add_total(run)
 

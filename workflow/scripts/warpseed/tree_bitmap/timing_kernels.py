@@ -12,13 +12,14 @@ import numpy as np
 
 from warpseed.batches import Options, Settings
 from warpseed.compute.stopwatch import Stopwatch
+from warpseed.measure.digests import digest_of
 from warpseed.measure.timing import Outcome, Run, Side, time_sides
 from warpseed.tree_bitmap import cpu_levenshtein
 from warpseed.tree_bitmap.bitmap import TreeBitmap
 from warpseed.tree_bitmap.dynamic import How, matcher_on
 from warpseed.tree_bitmap.growing import Growing
 from warpseed.tree_bitmap.paper import MISMATCH
-from warpseed.tree_bitmap.timed import Work, digest_of, kmers_of_stream, side_of
+from warpseed.tree_bitmap.timed import Work, kmers_of_stream, side_of
 
 __all__ = ["edit_sides", "exact_sides", "time_edit_kernels"]
 
