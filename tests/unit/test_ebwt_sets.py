@@ -80,13 +80,9 @@ def test_planes_count_up_to_the_most_gaps(monkeypatch: pytest.MonkeyPatch) -> No
     draw, none = np.random.default_rng(5), np.uint64(0)
     are_in = draw.random((gpu_between.GAPS, 64)) < np.linspace(0, 1, 64)
     sets = (are_in * (np.uint64(1) << np.arange(64, dtype=np.uint64))).sum(axis=1, dtype=np.uint64)
-    ones, twos, planes, waiting = none, none, (none,) * 6, none
+    planes = (none,) * 8
     for first in range(0, gpu_between.GAPS, 4):
-        ones, twos, fours = gpu_between.add_sets.py_func(ones, twos, *sets[first : first + 4])
-        if first % 8:
-            planes = gpu_between.add_fours.py_func(planes, waiting, fours)
-        waiting = fours
-    planes = ones, twos, *planes
+        planes = gpu_between.add_four.py_func(planes, *sets[first : first + 4])
     counts = [sum((int(plane) >> bit & 1) << k for k, plane in enumerate(planes)) for bit in range(64)]
     assert counts == are_in.sum(axis=0).tolist() and counts[-1] == gpu_between.GAPS
     for bit in range(8):

@@ -10,7 +10,7 @@ with a carry.
 from __future__ import annotations
 
 from warpseed.compute.compiled import int32, int64, scalar, uint8, uint32, uint64
-from warpseed.compute.gpu import bounded_kernel, cuda, kernel
+from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, LANES_BITS, WARPS
 from warpseed.ebwt.gpu_sets import (
     MARK_BITS,
@@ -38,13 +38,10 @@ __all__ = [
 GAPS = 224
 """That a warp counts in its planes, at most: eight of them hold 255."""
 _AT_ONCE = 4
-"""Gaps whose sets are made at once, a power of two: they wait for memory together."""
+"""Gaps whose sets are made at once: they wait for memory together."""
 _ROOM = 2 * LANES
 """Numbers of 32 bits that hold the marks of one gap, 64 bits a lane."""
 _MARKS = WARPS * _AT_ONCE * _ROOM
-_REGISTERS = 72
-"""Of a thread of `count_between`, at most: 28 warps are resident on an H200, and nothing is spilled there; with 24, or
-32, it takes longer (trials). Older GPUs spill some numbers."""
 _EVERY_EIGHTH = 0x0101010101010101
 _ROWS_AT_ONCE = 8
 _SQUARE_ROW = LANES + 1
@@ -194,24 +191,18 @@ def added(a, b, c):
 
 
 @scalar
-def add_sets(ones, twos, a, b, c, d):
-    """Add four sets to the two lowest planes. Returns these, and what is carried, fours."""
-    ones, e = added(ones, a, b)
-    ones, f = added(ones, c, d)
-    twos, fours = added(twos, e, f)
-    return ones, twos, fours
-
-
-@scalar
-def add_fours(planes, a, b):
-    """Add two bits, each for four, to the six higher planes. Returns these."""
-    p2, p3, p4, p5, p6, p7 = planes
-    p2, carry = added(p2, a, b)
+def add_four(planes, a, b, c, d):
+    """Add four bits to every count."""
+    p0, p1, p2, p3, p4, p5, p6, p7 = planes
+    p0, e = added(p0, a, b)
+    p0, f = added(p0, c, d)
+    p1, carry = added(p1, e, f)
+    p2, carry = p2 ^ carry, p2 & carry
     p3, carry = p3 ^ carry, p3 & carry
     p4, carry = p4 ^ carry, p4 & carry
     p5, carry = p5 ^ carry, p5 & carry
     p6, carry = p6 ^ carry, p6 & carry
-    return p2, p3, p4, p5, p6, p7 ^ carry
+    return p0, p1, p2, p3, p4, p5, p6, p7 ^ carry
 
 
 @scalar
@@ -261,7 +252,7 @@ def counted(read, marks, gaps, known, how):
     for room in (room_a, room_b, room_c, room_d):
         take_marks(marks, room)
     cuda.syncwarp()
-    ones, twos, planes, waiting = none, none, (none, none, none, none, none, none), none
+    planes = none, none, none, none, none, none, none, none
     stops, gap = uint32(0), uint32(0)
     while gap < count:
         lane = gap & uint32(LANES - 1)
@@ -301,17 +292,12 @@ def counted(read, marks, gaps, known, how):
             c |= between_ends(sets, cover_c)
             d |= between_ends(sets, cover_d)
         cuda.syncwarp()
-        ones, twos, fours = add_sets(ones, twos, a, b, c, d)
-        if gap & uint32(_AT_ONCE):  # (every second time: two fours are added as one is)
-            planes, waiting = add_fours(planes, waiting, fours), none
-        else:
-            waiting = fours
+        planes = add_four(planes, a, b, c, d)
         gap = uint32(gap + uint32(_AT_ONCE))
-    p2, p3, p4, p5, p6, p7 = add_fours(planes, waiting, none)
-    return ones, twos, p2, p3, p4, p5, p6, p7
+    return planes
 
 
-@bounded_kernel(_REGISTERS)
+@kernel
 def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, how, counts):
     """A warp at most GAPS gaps of a word: in how many of them each member is.
 
