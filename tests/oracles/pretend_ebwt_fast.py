@@ -110,7 +110,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
     monkeypatch.setattr(gpu_distances, "_SENT", 300)
-    monkeypatch.setattr(gpu_distances, "_MOST_PARTS", 2)
+    monkeypatch.setattr(gpu_distances, "_MOST_PIECES", 2)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_fast, "WALKED", 3)
     monkeypatch.setattr(gpu_groups, "ROUNDS", 2)

@@ -106,3 +106,16 @@ def test_gaps_of_words_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
             expected[np.unique(colours[first + 1 : last])] += 1
         assert counts[word].tolist() == expected.tolist()
         assert expected[:often].max() > 128 and expected[1_024:].any()
+
+
+@pytest.mark.parametrize("served", [1, 31, 32, 33, 64, 200])
+def test_each_warp_is_told_its_stretch_and_word(monkeypatch: pytest.MonkeyPatch, served: int) -> None:
+    """Whether each has no warp, some, one of them nearly all, or only the last one any."""
+    played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(served)
+    several, one = draw.integers(0, 4, served), np.zeros(served, int)
+    one[served // 2] = 500
+    for warps in (several, one, several + one, np.eye(served, dtype=int)[-1] * 70, np.zeros(served, int)):
+        ends, count = np.cumsum(warps), int(warps.sum())
+        owners = played.package.asarray(np.full(count + 5, 7_777, np.uint32))
+        gpu_counts.launch(gpu_between.put_owners, served, 64, played.package.asarray(ends), owners)
+        assert owners.tolist() == np.repeat(np.arange(served), warps).tolist() + [7_777] * 5

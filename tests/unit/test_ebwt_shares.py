@@ -60,11 +60,11 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Played:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Chunks of 32 words."""
-    gpu_parts._looked_at.cache_clear()
+    gpu_parts.looked_at.cache_clear()
     for module in (gpu_between, gpu_counts, gpu_distances, gpu_parts, gpu_sets):
         monkeypatch.setattr(module, "WORDS", 32)
     yield
-    gpu_parts._looked_at.cache_clear()
+    gpu_parts.looked_at.cache_clear()
 
 
 def lengths_of(kind: str, m: int) -> np.ndarray:
@@ -114,6 +114,22 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
     assert max(of_devices) - share <= devices + 2 * share / 64 + sets.max() * (
         m > 32
     )  # (of one chunk all make the sets)
+
+
+@pytest.mark.parametrize("m", [20_000, 40_000, 60_000])
+def test_two_devices_are_done_together(m: int) -> None:
+    """Members near whose border a part would end are shared where that takes less time than one would wait."""
+    lengths, chunks = np.full(m, 5_000), -(-m // gpu_sets.WORDS)
+    of_chunks = np.add.reduceat(lengths, np.arange(0, m, gpu_sets.WORDS))
+    sets, of_devices = gpu_parts._work_of_sets(of_chunks), []
+    for parts in gpu_parts.parts_of(lengths, 2):
+        gaps = 0
+        for part in parts:
+            is_counted = np.repeat(gpu_parts.looked_at(chunks)[:, part.first_word // gpu_sets.WORDS], gpu_sets.WORDS)
+            gaps += int(lengths[part.complete_words] @ is_counted[:m][part.complete_words])
+        of_devices.append(gaps + int(sets[[part.first_word // gpu_sets.WORDS for part in parts]].sum()))
+    alone = int((of_chunks @ gpu_parts.looked_at(chunks)).sum() + sets.sum())
+    assert max(of_devices) <= (alone + sets.max()) // 2 + 5_000
 
 
 @pytest.mark.parametrize(("lengths", "cuts"), [
@@ -404,3 +420,13 @@ def test_what_the_page_says_is_shared() -> None:
     assert f"more than {letters} letters, and the distances of more than {words} words." in " ".join(
         str(warpseed.ebwt_transform.__doc__).split()
     )
+
+
+def test_what_is_sent_last_is_sent_in_small_pieces() -> None:
+    """Of forty thousand words, whatever a device's last part is; what is sent earlier may take longer."""
+    words = 40_000
+    distances = np.broadcast_to(np.int32(0), (words, words))
+    whole = [Part(first, (0, 0), (words, 0)) for first in range(0, 5 * gpu_sets.WORDS, gpu_sets.WORDS)]
+    rest = Part(5 * gpu_sets.WORDS, (0, 0), (2_000, 0))
+    assert gpu_distances._pieces_of(whole, distances) == [1, 1, 1, 2, 8]
+    assert gpu_distances._pieces_of([*whole, rest], distances) == [1, 1, 1, 2, 8, 1]

@@ -135,7 +135,7 @@ def arguments_of_kernels() -> dict[str, tuple[Any, ...]]:
     flags = np.zeros(8, np.bool_)
     written, cuts = Written(prefixes, rows, rows), borders.reshape(4, 2)
     of_members = words.view(np.uint16), rows, cuts, borders, words, words
-    between = *of_members, (rows, borders), (0, 1, 9, 2, 2), rows.reshape(4, 2)
+    between = *of_members, (rows, borders, 0, 9), (0, 1, 9, 2, 2), rows.reshape(4, 2)
     return {
         "write_conjugates": (words.view(np.uint8), borders, written),
         "number_conjugates": (9, rows),

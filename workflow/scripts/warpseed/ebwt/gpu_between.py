@@ -43,7 +43,7 @@ _ROOM = 2 * LANES
 """Numbers of 32 bits that hold the marks of one gap, 64 bits a lane."""
 _MARKS = WARPS * _AT_ONCE * _ROOM
 _EVERY_EIGHTH = 0x0101010101010101
-_ROWS_AT_ONCE = 8
+_ROWS_AT_ONCE = 4
 _SQUARE_ROW = LANES + 1
 _SQUARE = LANES * _SQUARE_ROW
 SQUARE = _ROWS_AT_ONCE * LANES
@@ -85,32 +85,44 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
     first_word : the first member
     part : (word, rank, word, rank): from which gap on of which word, and up to before which of which, gaps are counted:
         those of a stretch and word as their first one is; a gap is named by the rank behind it, among those of the word
-    warps : int64[stretches, words]
+    warps : int64[stretches, k], of the words from the part's first one on
     """
-    i, words = int64(cuda.grid(1)), int64(warps.shape[1])
-    stretch, word = i // words, i % words
+    i, rows = int64(cuda.grid(1)), int64(warps.shape[1])
+    stretch, row = i // rows, i % rows
     if stretch >= warps.shape[0]:
         return
-    at, gaps = int64(first_stretch) + stretch, int64(0)
+    at, word, gaps = int64(first_stretch) + stretch, int64(part[0]) + row, int64(0)
     rank = int64(cuts[word, at]) - int64(cuts[word, int64(0)])
     is_here = not is_before(word, rank, part[0], part[1]) and is_before(word, rank, part[2], part[3])
-    if is_here and is_counted(word, int64(first_word), words):
+    if is_here and is_counted(word, int64(first_word), int64(cuts.shape[0])):
         gaps = int64(cuts[word, at + int64(1)]) - int64(cuts[word, at])
-    warps[stretch, word] = (gaps + int64(GAPS - 1)) // int64(GAPS)
+    warps[stretch, row] = (gaps + int64(GAPS - 1)) // int64(GAPS)
 
 
 @kernel
 def put_owners(ends, owners):
-    """A thread a stretch and word: tell the warps that serve its gaps.
+    """A warp LANES stretches and words: tell the warps that serve their gaps, which follow each other.
 
     ends : int64[stretches * words], how many warps serve all up to each stretch and word
     owners : uint32[ends[-1] or more], of each warp the number of its stretch and word in `ends`; what is behind the
         last warp is left as it is
     """
-    i = int64(cuda.grid(1))
-    if i < ends.shape[0]:
-        for warp in range(int64(ends[i - int64(1)]) if i > int64(0) else int64(0), int64(ends[i])):
-            owners[warp] = i
+    i, count = int64(cuda.grid(1)), int64(ends.shape[0])
+    me = i & int64(LANES - 1)
+    first = i - me
+    if first >= count:
+        return
+    base = int64(ends[first - int64(1)]) if first > int64(0) else int64(0)
+    mine = int32(int64(ends[min(i, count) - int64(1)]) - base) if me > int64(0) else int32(0)
+    last = int32(int64(ends[min(first + int64(LANES), count) - int64(1)]) - base)
+    for some in range(int32(0), last, int32(LANES)):
+        warp, owner = int32(some + int32(me)), int32(0)
+        for step in (16, 8, 4, 2, 1):
+            begin = cuda.shfl_sync(ALL_LANES, mine, int32(owner + int32(step)))
+            if begin <= warp:
+                owner = int32(owner + int32(step))
+        if warp < last:
+            owners[base + int64(warp)] = first + int64(owner)
 
 
 @kernel
@@ -312,18 +324,17 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, 
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
     times : uint64[], as of `time_of`, of the ranks of these stretches
     sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
-    served_by : (owners, ends), as of `put_owners`
+    served_by : (owners, ends, first, k): as of `put_owners`, of the stretches and k words from the first one on
     how : (the first member, first of the stretches, its first rank, numbers of a level of sets, levels)
     counts : uint32[words, k], of each word and member, added to
     """
     marks = cuda.shared.array(_MARKS, uint32)
     first_word, first_stretch, first_rank = int64(how[0]), int64(how[1]), uint32(how[2])
-    number, words = int64(cuda.grid(1)) >> int64(LANES_BITS), int64(cuts.shape[0])
-    owners, ends = served_by
+    number, (owners, ends, first_row, rows) = int64(cuda.grid(1)) >> int64(LANES_BITS), served_by
     if number >= ends[ends.shape[0] - 1]:
         return
     owner = int64(owners[number])
-    word, stretch = owner % words, first_stretch + owner // words
+    word, stretch = int64(first_row) + owner % int64(rows), first_stretch + owner // int64(rows)
     served = int64(ends[owner - int64(1)]) if owner > int64(0) else int64(0)
     begin = int64(cuts[word, stretch]) + (number - served) * int64(GAPS)
     end = min(begin + int64(GAPS), int64(cuts[word, stretch + int64(1)]))
@@ -344,8 +355,8 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, 
 
 @scalar
 def ends_of(word, offsets, firsts, lasts):
-    """The letters of a word, and its first and last rank."""
-    return int64(offsets[word + int64(1)]) - int64(offsets[word]), int64(firsts[word]), int64(lasts[word])
+    """The letters of a word, int64, and its first and last rank, uint32."""
+    return int64(offsets[word + uint64(1)]) - int64(offsets[word]), uint32(firsts[word]), uint32(lasts[word])
 
 
 @scalar
@@ -380,26 +391,31 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     distances : [words, words], as of `distance_type`
     """
     square = cuda.shared.array(_SQUARE, int64)
-    words, block = int64(distances.shape[0]), int64(cuda.blockIdx.x)
-    rows, columns = int64(counts.shape[0]), int64(counts.shape[1])
-    lane, row = int64(cuda.threadIdx.x) & int64(LANES - 1), int64(cuda.threadIdx.x) >> int64(LANES_BITS)
-    across = (columns + int64(LANES - 1)) >> int64(LANES_BITS)
-    u, v = (block // across) << int64(LANES_BITS), (block % across) << int64(LANES_BITS)
-    member, word_there = int64(first_word) + v + lane, int64(first_row) + u + lane
+    words, columns = uint64(distances.shape[0]), uint64(counts.shape[1])
+    lane, warp = uint64(cuda.threadIdx.x) & uint64(LANES - 1), uint64(cuda.threadIdx.x) >> uint64(LANES_BITS)
+    across = uint32((columns + uint64(LANES - 1)) >> uint64(LANES_BITS))
+    down = uint32(uint32(cuda.blockIdx.x) // across)
+    right = uint32(uint32(cuda.blockIdx.x) - uint32(down * across))
+    u, v = uint64(down) << uint64(LANES_BITS), uint64(right) << uint64(LANES_BITS)
+    member, word_there = uint64(first_word) + v + lane, uint64(first_row) + u + lane
     # All members are of one chunk.
-    is_counted_there = u + lane < rows and is_counted(word_there, int64(first_word), words)
+    is_counted_there = u + lane < uint64(counts.shape[0]) and is_counted(word_there, int64(first_word), words)
     rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_counted_there))
-    is_among = word_there // int64(WORDS) == int64(first_word) // int64(WORDS)
-    of_member = ends_of(min(member, words - int64(1)), offsets, firsts, lasts)
-    for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        word = int64(first_row) + u + i
+    if rows_counted == uint32(0):
+        return
+    of_member = ends_of(min(member, words - uint64(1)), offsets, firsts, lasts)
+    for turn in range(LANES // _ROWS_AT_ONCE):
+        i = warp + uint64(turn * _ROWS_AT_ONCE)
+        word = uint64(first_row) + u + i
         if uint32(rows_counted >> uint32(i)) & uint32(1) and v + lane < columns:
-            of_word = ends_of(word, offsets, firsts, lasts)
-            made = distance(int64(counts[u + i, v + lane]), of_word, of_member)
+            made = distance(int64(counts[u + i, v + lane]), ends_of(word, offsets, firsts, lasts), of_member)
             made = made if word != member else int64(0)
             distances[word, member] = made
-            square[i * int64(_SQUARE_ROW) + lane] = made
+            square[i * uint64(_SQUARE_ROW) + lane] = made
     cuda.syncthreads()
-    for i in range(row, int64(LANES), _ROWS_AT_ONCE):
-        if is_counted_there and not is_among and v + i < columns:
-            distances[int64(first_word) + v + i, word_there] = square[lane * int64(_SQUARE_ROW) + i]
+    if not is_counted_there or word_there // uint64(WORDS) == uint64(first_word) // uint64(WORDS):
+        return
+    for turn in range(LANES // _ROWS_AT_ONCE):
+        i = warp + uint64(turn * _ROWS_AT_ONCE)
+        if v + i < columns:
+            distances[uint64(first_word) + v + i, word_there] = square[lane * uint64(_SQUARE_ROW) + i]

@@ -15,7 +15,7 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK, LANES
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last, put_owners
 from warpseed.ebwt.gpu_fast import cut_ranks, put_colours
-from warpseed.ebwt.gpu_parts import Part
+from warpseed.ebwt.gpu_parts import Part, looked_at
 from warpseed.ebwt.gpu_sets import (
     COUNTED,
     RANKS,
@@ -208,15 +208,25 @@ def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
 
 def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: Any) -> None:
     """Add what gaps of a part count that end in a slab."""
-    xp, (members, times, sets, last) = cupy(), made
-    warps, first_word = xp.empty((slab.end - slab.begin, len(counts)), np.int64), part.first_word
+    xp, (members, times, sets, last), rows = cupy(), made, part.words
+    warps, first_word = xp.empty((slab.end - slab.begin, len(rows)), np.int64), part.first_word
     launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
-    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), (slab.last - slab.first) // GAPS + warps.size
+    ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), _most_warps(ranked, slab, part)
     owners = xp.empty(most, np.uint32)
-    launch(put_owners, len(ends), _BLOCK, ends, owners)
-    read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), (owners, ends)
+    launch(put_owners, len(ends), BLOCK, ends, owners)
+    served_by = owners, ends, rows.start, len(rows)
+    read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), served_by
     how = first_word, slab.begin, slab.first, sets.shape[1], len(sets)
     launch(count_between, most * LANES, BLOCK, *read, how, counts)
+
+
+def _most_warps(ranked: Ranked, slab: _Slab, part: Part) -> int:
+    """That serve the gaps of a part that end in a slab, at most: all of those that they have are full but for one of
+    each stretch and word."""
+    first, last = part.words.start // WORDS, -(-part.words.stop // WORDS)
+    chunks = np.arange(first, last)[looked_at(len(ranked.members))[first:last, part.first_word // WORDS]]
+    ranks, words = ranked.members[chunks, slab.begin : slab.end].sum(), min(len(chunks) * WORDS, len(part.words))
+    return int(ranks) // GAPS + (slab.end - slab.begin) * words
 
 
 def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ words of which several devices have some gaps one of them adds up what all have 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,12 +36,11 @@ __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
-_SENT = 1 << 25
-"""Bytes of distances of the last members that go to the host in a part, where there are more: for the last of these
-parts it waits when all is counted. Of members before the last ones there are half as many parts, and so on: what is
-sent of them should not be in the way."""
-_MOST_PARTS = 8
-"""Of these, however much there is: each takes up to seven more launches."""
+_SENT, _OF_LATER = 1 << 25, 4
+"""Bytes of distances that go to the host in a piece, and the share of those still to come by which it may be larger.
+The host waits for the last piece when all is counted; those before should be gone by then."""
+_MOST_PIECES = 8
+"""Of the distances of some members, however many there are: each takes up to seven more launches."""
 
 
 class _Counted(NamedTuple):
@@ -68,7 +68,7 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     [m, m], as of `distance_type`, on the device
     """
     parts, *_ = parts_of(np.diff(words.offsets.get()), 1)
-    return _count(colours_of(words, order), words, parts, lambda distances, part: None, 1).distances
+    return _count(colours_of(words, order), words, parts, None).distances
 
 
 def shared_distances(
@@ -106,8 +106,6 @@ def shared_distances(
         with time_on_device(watch_here, "distances"):
             return colours_of(ordered[number].words, ordered[number].order)
 
-    last_in = min(max(1, found.itemsize * m * min(m, WORDS) // _SENT), _MOST_PARTS)
-
     def send(distances: Any, part: Part) -> None:
         _send(distances, part, found, threads)
 
@@ -119,7 +117,7 @@ def shared_distances(
             if len(devices) > 1:
                 all_colours = joined_from(colours, number)
                 mark("device_to_device")
-            made = _count(all_colours, ordered[number].words, parts[number], send, last_in)
+            made = _count(all_colours, ordered[number].words, parts[number], send)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -157,14 +155,13 @@ def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
 
 
 def _count(
-    colours: Any, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None], last_in: int
+    colours: Any, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None] | None
 ) -> _Counted:
     """Count some parts on the current device, and make distances of each word of which all gaps are in one.
 
     Parameters
     ----------
-    send : called with the distances and a part, when those of its complete words are made
-    last_in : parts in which that is done of the last one; of each one before that of half as many as of the next
+    send : called with the distances and a part, when those of its complete words are made; None where they stay
     """
     m = len(words.offsets) - 1
     ranked = rank_words(colours, words.offsets)
@@ -173,12 +170,23 @@ def _count(
 
     def done(counts: Any, part: Part) -> None:
         _put_distances(made, counts[part.complete_words], part)
-        send(distances, part)
+        if send is not None:
+            send(distances, part)
 
-    for left, part in zip(reversed(range(len(parts))), parts, strict=True):
-        counts = count_gaps(ranked, part.split(max(1, last_in >> left)), done)
+    for part, pieces in zip(parts, _pieces_of(parts, distances), strict=True):
+        counts = count_gaps(ranked, part.split(pieces if send else 1), done)
         made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.split_words)
     return made
+
+
+def _pieces_of(parts: Sequence[Part], distances: Any) -> list[int]:
+    """In how many pieces the distances of each part go to the host."""
+    m, pieces, later = len(distances), list[int](), 0
+    for part in reversed(parts):
+        size = distances.itemsize * min(WORDS, m - part.first_word) * len(part.words)
+        pieces.append(min(max(1, size // (_SENT + later // _OF_LATER)), _MOST_PIECES))
+        later += size
+    return pieces[::-1]
 
 
 def _rests_of(counted: Sequence[_Counted | None], number: int) -> Iterator[tuple[tuple[int, int], list[Any]]]:
@@ -201,11 +209,21 @@ def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
 
 def _send(distances: Any, part: Part, found: np.ndarray, threads: int) -> None:
     """Send to the host what `_put_distances` has made."""
-    m, rows, first_word = len(found), part.complete_words, part.first_word
+    m, first_word = len(found), part.first_word
     members = slice(first_word, min(first_word + WORDS, m))
-    for begin in range(rows.start // WORDS * WORDS, rows.stop, WORDS):
-        some = slice(max(begin, rows.start), min(begin + WORDS, rows.stop))
-        if is_counted.py_func(begin, first_word, m):
-            sent_to_host(distances[some, members], found[some, members], threads)
-            if begin != first_word:
-                sent_to_host(distances[members, some], found[members, some], threads)
+    for begin, end in _counted_in(part, m):
+        sent_to_host(distances[begin:end, members], found[begin:end, members], threads)
+        for others in (slice(begin, min(end, members.start)), slice(max(begin, members.stop), end)):
+            if others.start < others.stop:
+                sent_to_host(distances[members, others], found[members, others], threads)
+
+
+def _counted_in(part: Part, m: int) -> Iterator[tuple[int, int]]:
+    """[begin, end) of the complete words of a part whose gaps are counted, as many at once as follow each other: long
+    rows go to the host faster than short ones."""
+    rows = part.complete_words
+    chunks = range(rows.start // WORDS * WORDS, rows.stop, WORDS)
+    for are_counted, some in groupby(chunks, lambda first: is_counted.py_func(first, part.first_word, m)):
+        if are_counted:
+            firsts = [*some]
+            yield max(firsts[0], rows.start), min(firsts[-1] + WORDS, rows.stop)

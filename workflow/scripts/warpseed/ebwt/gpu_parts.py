@@ -17,7 +17,7 @@ import numpy as np
 from warpseed.ebwt.gpu_between import is_counted
 from warpseed.ebwt.gpu_sets import WORDS
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "looked_at", "parts_of"]
 
 _NEAR = 64
 """A part may begin and end by this share of its gaps earlier or later, where it then does so with a word."""
@@ -37,6 +37,11 @@ class Part(NamedTuple):
     """(word, rank) of the first gap"""
     end: tuple[int, int]
     """(word, rank) of the one behind the last"""
+
+    @property
+    def words(self) -> range:
+        """Those of which some gaps are in the part."""
+        return range(self.begin[0], self.end[0] + (self.end[1] > 0))
 
     @property
     def complete_words(self) -> slice:
@@ -66,7 +71,7 @@ def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
     of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))
-    work = _Work(lengths, of_chunks @ _looked_at(chunks), _work_of_sets(of_chunks))
+    work = _Work(lengths, of_chunks @ looked_at(chunks), _work_of_sets(of_chunks))
     again = int(work.sets.max())  # (of members that two devices count for, both make the sets)
     total_work, gaps = int(work.gaps.sum() + work.sets.sum()) + (devices - 1) * again, int(work.gaps.sum())
     places = [(0, 0, 0)]
@@ -94,7 +99,7 @@ def _work_of_sets(of_chunks: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _looked_at(chunks: int) -> np.ndarray:
+def looked_at(chunks: int) -> np.ndarray:
     """bool[chunks, chunks], whether in gaps of the words of a chunk the members of another one are looked for."""
     firsts = [chunk * WORDS for chunk in range(chunks)]
     return np.array([[is_counted.py_func(word, member, chunks * WORDS) for member in firsts] for word in firsts])
@@ -105,9 +110,9 @@ def _place(work: _Work, before: int, near: int) -> tuple[int, int, int]:
     lengths, m, ends = work.lengths, len(work.lengths), np.cumsum(work.gaps + work.sets)
     chunk = min(int(np.searchsorted(ends, before, side="right")), len(ends) - 1)
     before -= int(ends[chunk] - work.gaps[chunk])
-    if before <= near:
+    if before <= 0:  # (to make the sets again would take as long as what is left)
         return chunk, 0, 0
-    of_words = np.cumsum(np.where(np.repeat(_looked_at(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
+    of_words = np.cumsum(np.where(np.repeat(looked_at(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
     word = min(int(np.searchsorted(of_words, before, side="right")), m - 1)
     left = int(of_words[word]) - before
     rank = int(lengths[word]) - left
