@@ -90,3 +90,26 @@ def test_a_folder_of_an_index_goes_too(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_folder_that_cannot_be_looked_into_is_no_mistake(tmp_path: Path) -> None:
     remove_leftovers(tmp_path / "none" / "hits.bed")
     remove_leftovers(Path("/proc/1/fd/hits.bed"))
+
+
+def test_a_folder_that_was_made_for_a_file_goes_with_it(tmp_path: Path) -> None:
+    """But for those that were there before, or in which others have put something by then."""
+    (tmp_path / "there").mkdir()
+    for name, left in (("a/b/hits.bed", []), ("there/hits.bed", ["there"]), ("c/d/hits.bed", ["c", "c/e", "there"])):
+        with pytest.raises(RuntimeError), atomic_path(tmp_path / name) as path:
+            path.write_text("half")
+            if name.startswith("c"):
+                (tmp_path / "c" / "e").mkdir()
+            raise RuntimeError
+        assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == sorted({*left, "there"})
+
+
+def test_a_command_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    wrong = save(tmp_path, "g.fa", ">a\nAC>GT\n")
+    for arguments in (
+        ["ebwt", wrong, "-o", str(tmp_path / "made" / "x")],
+        ["stream", wrong, "-k", "5", "-o", str(tmp_path / "made" / "x.tsv")],
+        ["index", wrong, "-o", str(tmp_path / "made" / "deeper" / "index")],
+    ):
+        assert cli.main(arguments) == 1
+        assert [path.name for path in tmp_path.iterdir()] == ["g.fa"]

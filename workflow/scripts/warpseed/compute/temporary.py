@@ -13,11 +13,11 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["is_temporary", "remove_leftovers", "temporary_name"]
+__all__ = ["folder_made", "is_temporary", "remove_leftovers", "temporary_name"]
 
 _DAY = 24 * 3600.0
 
@@ -34,6 +34,21 @@ def _here() -> str:
         return _digest(boot + os.readlink("/proc/self/ns/pid"))
     except OSError:
         return _digest(secrets.token_hex(8))  # nowhere else, and at no other time
+
+
+@contextmanager
+def folder_made(place: Path) -> Iterator[None]:
+    """Make a folder, and those above it, where they are not there; if the block raises, those that were made, and are
+    empty, go again."""
+    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # (one that others have put something in stays, and so do those above it)
+            for folder in missing:
+                folder.rmdir()
+        raise
 
 
 def temporary_name(final: Path, ending: str = "") -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warpseed.compute.temporary import is_temporary, remove_leftovers, temporary_name
+from warpseed.compute.temporary import folder_made, is_temporary, remove_leftovers, temporary_name
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.parts import PARTS, file_name
@@ -129,9 +129,7 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
     """
     check_target(folder)
     target = Path(folder).resolve()
-    with _in_words(Path(folder), needed):
-        place = _place(target)
-        place.mkdir(parents=True, exist_ok=True)
+    with _in_words(Path(folder), needed), folder_made(place := _place(target)):
         remove_leftovers(place / target.name)
         temporary = place / temporary_name(target)
         temporary.mkdir(0o700)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TextIO, TypeVar
 
 from warpseed.compute.descriptors import fill_from, read_at
 from warpseed.compute.pipeline import behind
-from warpseed.compute.temporary import remove_leftovers, temporary_name
+from warpseed.compute.temporary import folder_made, remove_leftovers, temporary_name
 from warpseed.errors import InputError, say
 from warpseed.sequences.bgzf_format import END_BLOCK, GZIP_MAGIC, HEADER_BYTES, block_bytes
 from warpseed.sequences.digests import digest_behind
@@ -49,7 +49,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Parameters
     ----------
     path : path-like
-        The final name. Its folder is made when it does not exist.
+        The final name. Its folder is made when it does not exist, and if then the block raises it goes again.
 
     Yields
     ------
@@ -68,21 +68,21 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     file names `path`. What a killed process left of the same file is removed first.
     """
     final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
     _, point, ending = final.name.rpartition(".")
     suffix = f".{ending}"[:16] if point else ""  # pathlib's is empty for a name that is all ending, such as .bam
-    remove_leftovers(final, suffix)
-    temporary = final.parent / temporary_name(final, suffix)
-    try:
-        yield temporary
-        os.replace(temporary, final)
-    except OSError as error:
-        if str(error.filename) == os.fspath(temporary):
-            error.filename = os.fspath(final)
-        raise
-    finally:
-        if os.path.lexists(temporary):  # on a read-only file system what is not there cannot be removed either
-            temporary.unlink()
+    with folder_made(final.parent):
+        remove_leftovers(final, suffix)
+        temporary = final.parent / temporary_name(final, suffix)
+        try:
+            yield temporary
+            os.replace(temporary, final)
+        except OSError as error:
+            if str(error.filename) == os.fspath(temporary):
+                error.filename = os.fspath(final)
+            raise
+        finally:
+            if os.path.lexists(temporary):  # on a read-only file system what is not there cannot be removed either
+                temporary.unlink()
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:
