@@ -19,6 +19,7 @@ from warpseed.ebwt import (
     gpu_few_words,
     gpu_groups,
     gpu_order,
+    gpu_parts,
     gpu_ranges,
     gpu_sets,
 )
@@ -27,7 +28,16 @@ from oracles.lockstep import run_kernel
 from oracles.pretend_cupy import Array, PretendCupy
 from oracles.pretend_gpu import install
 
-__all__ = ["DEVICE_FUNCTIONS", "LAUNCHERS", "MODULES", "TOGETHER", "Played", "play_fast_kernels", "set_stretch"]
+__all__ = [
+    "DEVICE_FUNCTIONS",
+    "LAUNCHERS",
+    "MODULES",
+    "TOGETHER",
+    "Played",
+    "play_fast_kernels",
+    "set_chunks",
+    "set_stretch",
+]
 
 MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, gpu_groups, warp
 LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_groups
@@ -75,6 +85,12 @@ def set_stretch(monkeypatch: Any, keys: int) -> None:
     monkeypatch.setattr(gpu_groups, "_LISTED_OF_BLOCK", 2 * listed)
 
 
+def set_chunks(monkeypatch: Any, words: int) -> None:
+    """So many members at once."""
+    for module in (gpu_between, gpu_counts, gpu_distances, gpu_parts, gpu_sets):
+        monkeypatch.setattr(module, "WORDS", words)
+
+
 def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     """Put a pretended CuPy, so many GPUs and these kernels where the library looks for them."""
     package, _ = install(monkeypatch, None, devices)
@@ -109,7 +125,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(gpu_few_words, "_BLOCK", 16)
     monkeypatch.setattr(gpu_order, "BLOCK", 16)
     monkeypatch.setattr(gpu_order, "KEY_BLOCK", 32)
-    monkeypatch.setattr(gpu_distances, "_SENT", 300)
+    monkeypatch.setattr(gpu_distances, "_LEAST_SENT", 300)
     monkeypatch.setattr(gpu_distances, "_MOST_PIECES", 2)
     monkeypatch.setattr(gpu_fast, "ROLLED", 5)
     monkeypatch.setattr(gpu_fast, "WALKED", 3)
@@ -122,7 +138,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(device_places, "_TILE", 64)
     monkeypatch.setattr(gpu_sets, "COUNTED", 24)
     monkeypatch.setattr(gpu_counts, "COUNTED", 24)
-    monkeypatch.setattr(gpu_counts, "_BLOCK", 16)
+    monkeypatch.setattr(gpu_counts, "_THREADS", 16)
     monkeypatch.setattr(gpu_counts, "BLOCK", 32)
     monkeypatch.setattr(gpu_counts, "_LEAST_STRETCH", 40)
     monkeypatch.setattr(gpu_counts, "_GAPS_OF_STRETCH", 4)

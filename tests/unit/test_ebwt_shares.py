@@ -1,9 +1,7 @@
-"""How the distances of all pairs are dealt out to GPUs: every gap of every word once, in equal parts; and what comes to
-each."""
+"""The distances of all pairs by several GPUs: every gap of every word is counted once, and what comes to each GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from ebwt_on_gpus import drawn_words
 from hostile_words import HOSTILE
-from oracles.pretend_ebwt_fast import Played, play_fast_kernels
+from oracles.pretend_ebwt_fast import Played, play_fast_kernels, set_chunks
 from warpseed.compute import device_copies
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import LANES
@@ -58,106 +56,8 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Played:
 
 
 @pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Chunks of 32 words."""
-    gpu_parts.looked_at.cache_clear()
-    for module in (gpu_between, gpu_counts, gpu_distances, gpu_parts, gpu_sets):
-        monkeypatch.setattr(module, "WORDS", 32)
-    yield
-    gpu_parts.looked_at.cache_clear()
-
-
-def lengths_of(kind: str, m: int) -> np.ndarray:
-    draw = np.random.default_rng(m)
-    lengths = {
-        "equal": np.full(m, 700),
-        "one letter": np.ones(m, np.int64),
-        "drawn": draw.integers(1, 1_000, m),
-        "ascending": np.arange(1, m + 1),
-        "one long": np.where(np.arange(m) == m // 3, 100 * m, 3),
-    }
-    return lengths[kind].astype(np.int64)
-
-
-@pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("devices", [1, 2, 3, 4, 8])
-@pytest.mark.parametrize("m", [1, 2, 5, 33, 64, 100, 320])
-@pytest.mark.parametrize("kind", ["equal", "one letter", "drawn", "ascending", "one long"])
-def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices: int) -> None:
-    lengths = lengths_of(kind, m)
-    parts = gpu_parts.parts_of(lengths, devices)
-    assert len(parts) == devices
-    looked_at = np.array(
-        [[gpu_between.is_counted.py_func(word, first, m) for word in range(m)] for first in range(0, m, 32)]
-    )
-    of_chunks = np.array([lengths[first : first + 32].sum() for first in range(0, m, 32)])
-    looked_through = int(of_chunks.sum()) // gpu_parts._RANKS_LOOKED_AT if m > 32 else 0
-    sets = of_chunks * gpu_parts._GAPS_COUNTED // gpu_parts._RANKS_IN_SETS + looked_through  # (what takes as long)
-    total, of_devices = np.zeros((len(looked_at), m), np.int64), []
-    for number, mine in enumerate(parts):
-        assert len({part.first_word for part in mine}) == len(mine)
-        have = np.zeros_like(total)
-        for part in mine:
-            assert part.begin < part.end
-            for word in range(m):
-                first = part.begin[1] if word == part.begin[0] else lengths[word] * (word < part.begin[0])
-                last = part.end[1] if word == part.end[0] else lengths[word] * (word < part.end[0])
-                have[part.first_word // 32, word] = last - first
-                is_complete = part.complete_words.start <= word < part.complete_words.stop
-                is_split = word in part.split_words
-                assert is_complete == (last - first == lengths[word]) and is_complete + is_split <= 1
-                assert is_complete or is_split or last == first, number
-        total += have
-        of_devices.append(have[looked_at].sum() + sets[[part.first_word // 32 for part in mine]].sum())
-    assert (total == lengths).all()
-    share = sum(of_devices) / devices
-    assert max(of_devices) - share <= devices + 2 * share / 64 + sets.max() * (
-        m > 32
-    )  # (of one chunk all make the sets)
-
-
-@pytest.mark.parametrize("m", [20_000, 40_000, 60_000])
-def test_two_devices_are_done_together(m: int) -> None:
-    """Members near whose border a part would end are shared where that takes less time than one would wait."""
-    lengths, chunks = np.full(m, 5_000), -(-m // gpu_sets.WORDS)
-    of_chunks = np.add.reduceat(lengths, np.arange(0, m, gpu_sets.WORDS))
-    sets, of_devices = gpu_parts._work_of_sets(of_chunks), []
-    for parts in gpu_parts.parts_of(lengths, 2):
-        gaps = 0
-        for part in parts:
-            is_counted = np.repeat(gpu_parts.looked_at(chunks)[:, part.first_word // gpu_sets.WORDS], gpu_sets.WORDS)
-            gaps += int(lengths[part.complete_words] @ is_counted[:m][part.complete_words])
-        of_devices.append(gaps + int(sets[[part.first_word // gpu_sets.WORDS for part in parts]].sum()))
-    alone = int((of_chunks @ gpu_parts.looked_at(chunks)).sum() + sets.sum())
-    assert max(of_devices) <= (alone + sets.max()) // 2 + 5_000
-
-
-@pytest.mark.parametrize(("lengths", "cuts"), [
-    ([100] * 4, [(0, 2, 0)]), ([100] * 5, [(0, 2, 50)]), ([10_000], [(0, 0, 5_000)]), ([1_000, 1_005], [(0, 1, 0)]),
-    ([200, 10, 10, 190], [(0, 1, 5)]), ([1], [(0, 0, 0)]),
-])  # fmt: skip
-def test_two_parts(lengths: list[int], cuts: list[tuple[int, int, int]]) -> None:
-    """Cut where a word ends, or within one that is too long for that."""
-    (_, word, rank), m = cuts[0], len(lengths)
-    parts = gpu_parts.parts_of(np.array(lengths), 2)
-    assert parts == [[Part(0, (0, 0), (word, rank))] * ((word, rank) > (0, 0)), [Part(0, (word, rank), (m, 0))]]
-
-
-@pytest.mark.parametrize("count", [1, 2, 8])
-@pytest.mark.parametrize("part", [
-    Part(0, (0, 0), (9, 0)), Part(0, (0, 0), (1, 0)), Part(5, (2, 3), (2, 7)), Part(0, (3, 1), (100, 2)),
-    Part(0, (3, 1), (4, 0)), Part(0, (3, 0), (3, 4)),
-])  # fmt: skip
-def test_a_part_is_split_by_words(part: Part, count: int) -> None:
-    parts = part.split(count)
-    assert (parts[0].begin, parts[-1].end) == (part.begin, part.end) and 1 <= len(parts) <= count
-    assert all(one.end == other.begin and one.end[1] == 0 for one, other in pairwise(parts))
-    assert all(one.begin < one.end and one.first_word == part.first_word for one in parts)
-    assert {word for one in parts for word in one.split_words} == part.split_words
-    complete = [[*range(1_000)[one.complete_words]] for one in parts]
-    assert sum(complete, []) == [*range(1_000)[part.complete_words]]
-    if part.end[0] > 8:
-        assert len(parts) == count and max(map(len, complete)) <= -(-100 // count) + 1
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_chunks(monkeypatch, 32)
 
 
 @pytest.mark.parametrize(("count", "words"), SIZES)
@@ -211,10 +111,12 @@ def test_every_gap_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, name: str,
 def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: int, at_once: int) -> None:
     """More words than a warp sees, gaps of more sets than the largest has, and words that hardly ever come."""
     played, draw = play_fast_kernels(monkeypatch), np.random.default_rng(seed)
-    for module in (gpu_between, gpu_counts, gpu_sets):
-        monkeypatch.setattr(module, "GAPS", 2 + at_once, raising=False)
-        monkeypatch.setattr(module, "RANKS", 4, raising=False)
-        monkeypatch.setattr(module, "RANKS_BITS", 2, raising=False)
+    for module in (gpu_between, gpu_counts):
+        monkeypatch.setattr(module, "GAPS", 2 + at_once)
+    for module in (gpu_counts, gpu_sets):
+        monkeypatch.setattr(module, "RANKS", 4)
+    for module in (gpu_between, gpu_sets):
+        monkeypatch.setattr(module, "RANKS_BITS", 2)
     monkeypatch.setattr(gpu_counts, "_GAPS_OF_SET", 1 / at_once)
     monkeypatch.setattr(gpu_counts, "_MOST_SETS", 1 << at_once)
     monkeypatch.setattr(gpu_counts, "_SLAB", 40 * at_once)
@@ -230,23 +132,13 @@ def test_gaps_of_colours_that_are_drawn(monkeypatch: pytest.MonkeyPatch, seed: i
     assert np.concatenate(counts, axis=1).tolist() == gaps_with(colours, m).tolist()
     made = [arguments[1].nbytes for _, kernel, arguments in played.launched if kernel == "make_sets"]
     assert 0 < max(made) <= gpu_counts.bytes_of_sets(len(colours), m)
-
-
-@pytest.mark.parametrize("words", [1, 5, 31, 32, 33, 64, 65, 96, 128, 250, 320])
-def test_every_pair_is_counted_once_and_each_word_for_half_of_the_others(
-    monkeypatch: pytest.MonkeyPatch, words: int
-) -> None:
-    monkeypatch.setattr(gpu_between, "WORDS", 32)
-    is_counted, chunk = gpu_between.is_counted.py_func, np.arange(words) // 32
-    table = np.array([[is_counted(u, v, words) for v in range(words)] for u in range(words)])
-    assert np.array_equal(table | table.T, np.ones((words, words), bool))
-    assert np.array_equal(table & table.T, chunk[:, None] == chunk)
-    chunks = -(-words // 32)
-    looked_at = [len(set(chunk[row].tolist())) for row in table]
-    assert set(looked_at) <= {chunks // 2, (chunks + 1) // 2, chunks // 2 + 1}
-    # Where chunks face each other no half of the file has all that are looked at more often.
-    if chunks % 4 == 0 and words % 32 == 0:
-        assert sum(looked_at[: words // 2]) == sum(looked_at[words // 2 :])
+    # As many warps as can be needed: one that is not full for each stretch and word whose gaps are counted.
+    for _, kernel, arguments in played.launched:
+        if kernel == "count_between":
+            (owners, ends, _, _), (first_word, *_) = arguments[6], arguments[7]
+            are_counted = sum(gpu_between.is_counted.py_func(word, first_word, m) for word in range(m))
+            stretches = len(ends) // m
+            assert int(ends[-1]) <= len(owners) <= int(ends[-1]) + stretches * min(-(-are_counted // 32) * 32, m)
 
 
 @pytest.mark.parametrize(
@@ -420,13 +312,3 @@ def test_what_the_page_says_is_shared() -> None:
     assert f"more than {letters} letters, and the distances of more than {words} words." in " ".join(
         str(warpseed.ebwt_transform.__doc__).split()
     )
-
-
-def test_what_is_sent_last_is_sent_in_small_pieces() -> None:
-    """Of forty thousand words, whatever a device's last part is; what is sent earlier may take longer."""
-    words = 40_000
-    distances = np.broadcast_to(np.int32(0), (words, words))
-    whole = [Part(first, (0, 0), (words, 0)) for first in range(0, 5 * gpu_sets.WORDS, gpu_sets.WORDS)]
-    rest = Part(5 * gpu_sets.WORDS, (0, 0), (2_000, 0))
-    assert gpu_distances._pieces_of(whole, distances) == [1, 1, 1, 2, 8]
-    assert gpu_distances._pieces_of([*whole, rest], distances) == [1, 1, 1, 2, 8, 1]

@@ -26,7 +26,7 @@ from warpseed.ebwt.gpu_sets import (
 
 __all__ = [
     "GAPS",
-    "SQUARE",
+    "SQUARE_BLOCK",
     "count_between",
     "count_warps",
     "find_last",
@@ -44,9 +44,10 @@ _ROOM = 2 * LANES
 _MARKS = WARPS * _AT_ONCE * _ROOM
 _EVERY_EIGHTH = 0x0101010101010101
 _ROWS_AT_ONCE = 4
+"""Of a square of counts, by a warp each: so each computes once, for eight rows, what it is and whose."""
 _SQUARE_ROW = LANES + 1
 _SQUARE = LANES * _SQUARE_ROW
-SQUARE = _ROWS_AT_ONCE * LANES
+SQUARE_BLOCK = _ROWS_AT_ONCE * LANES
 """Threads of a block of `put_distances`."""
 
 
@@ -84,8 +85,9 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
     first_stretch : of those that are served
     first_word : the first member
     part : (word, rank, word, rank): from which gap on of which word, and up to before which of which, gaps are counted:
-        those of a stretch and word as their first one is; a gap is named by the rank behind it, among those of the word
-    warps : int64[stretches, k], of the words from the part's first one on
+        those of a stretch and word all or none, as their first one is (parts cut words where stretches begin); a gap is
+        named by the rank behind it, among those of the word
+    warps : int64[stretches, rows], of the words from the part's first one on
     """
     i, rows = int64(cuda.grid(1)), int64(warps.shape[1])
     stretch, row = i // rows, i % rows
@@ -103,7 +105,7 @@ def count_warps(cuts, first_stretch, first_word, part, warps):
 def put_owners(ends, owners):
     """A warp LANES stretches and words: tell the warps that serve their gaps, which follow each other.
 
-    ends : int64[stretches * words], how many warps serve all up to each stretch and word
+    ends : int64[stretches * rows], how many warps serve all up to each stretch and word, of the part's words
     owners : uint32[ends[-1] or more], of each warp the number of its stretch and word in `ends`; what is behind the
         last warp is left as it is
     """
@@ -324,7 +326,7 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, 
     before : int64[words], the last rank of each word before these stretches, -1 of one that has none
     times : uint64[], as of `time_of`, of the ranks of these stretches
     sets : uint64[levels * (t // RANKS) * LANES], of `make_sets` and `join_sets`
-    served_by : (owners, ends, first, k): as of `put_owners`, of the stretches and k words from the first one on
+    served_by : (owners, ends, first row, rows): as of `put_owners`, of so many words from one on
     how : (the first member, first of the stretches, its first rank, numbers of a level of sets, levels)
     counts : uint32[words, k], of each word and member, added to
     """
@@ -355,7 +357,7 @@ def count_between(members, ranks_by_word, cuts, before, times, sets, served_by, 
 
 @scalar
 def ends_of(word, offsets, firsts, lasts):
-    """The letters of a word, int64, and its first and last rank, uint32."""
+    """The letters of a word, int64, and its first and last rank, uint32; the word is uint64."""
     return int64(offsets[word + uint64(1)]) - int64(offsets[word]), uint32(firsts[word]), uint32(lasts[word])
 
 
@@ -367,7 +369,12 @@ def distance(count, of_word, of_member):
 
     Parameters
     ----------
+    count : int64
     of_word, of_member : as of `ends_of`
+
+    Returns
+    -------
+    int64
     """
     letters, first, last = of_word
     member_letters, member_first, member_last = of_member
@@ -379,7 +386,8 @@ def distance(count, of_word, of_member):
 
 @kernel
 def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distances):
-    """A block a square of counts: distances of words and members, and of members and words that are none.
+    """A block a square of counts: distances of words and members, and of members and words, if these are of two chunks.
+    Entries of words whose gaps are not counted stay as they are. Blocks have SQUARE_BLOCK threads.
 
     Parameters
     ----------
@@ -401,7 +409,7 @@ def put_distances(counts, first_row, first_word, offsets, firsts, lasts, distanc
     # All members are of one chunk.
     is_counted_there = u + lane < uint64(counts.shape[0]) and is_counted(word_there, int64(first_word), words)
     rows_counted = uint32(cuda.ballot_sync(ALL_LANES, is_counted_there))
-    if rows_counted == uint32(0):
+    if rows_counted == uint32(0):  # (as all warps of the block see)
         return
     of_member = ends_of(min(member, words - uint64(1)), offsets, firsts, lasts)
     for turn in range(LANES // _ROWS_AT_ONCE):

@@ -20,10 +20,10 @@ from warpseed.ebwt.gpu_sets import (
     COUNTED,
     RANKS,
     WORDS,
-    count_members,
+    count_in_chunks,
     join_sets,
     make_sets,
-    mark_members,
+    mask_members,
     take_all_members,
     take_members,
 )
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Ranked", "bytes_of_sets", "colours_of", "colours_type", "count_gaps", "rank_words"]
 
-_BLOCK = 256
+_THREADS = 256
+"""Of a block, where threads share nothing."""
 _FEW_WORDS = 1 << 16
 """Their numbers have 16 bits, which are sorted in half the time."""
 _LEAST_STRETCH = 1 << 16
@@ -45,7 +46,7 @@ _KEPT = 2
 """How many of the last slabs keep their sets on the device when members are counted in parts: a part is sent as soon as
 it is counted in these, while other parts are still to be counted."""
 _GAPS_OF_SET = 2
-"""Of words of one length, about, that the largest sets are as long as, at least: two of them make nearly all gaps."""
+"""Times of the largest sets, at least, in gaps of words of one length: so two of them make nearly all gaps."""
 _MOST_SETS = 1 << 15
 """Of the largest sets, in any gap: a warp looks at four of them at once."""
 
@@ -63,7 +64,7 @@ class Ranked(NamedTuple):
     """uint32[m], the first of each word's ranks"""
     lasts: Any
     """uint32[m], the last of them"""
-    members: np.ndarray
+    of_chunks: np.ndarray
     """int64[ceil(m / WORDS), stretches], on the host, how many ranks of each WORDS words there are in each stretch"""
 
 
@@ -78,11 +79,11 @@ def rank_words(colours: Any, offsets: Any) -> Ranked:
     xp, m, count = cupy(), len(offsets) - 1, len(colours)
     stretch = _stretch_for(m)
     stretches = -(-count // stretch)
-    members = _members_of(colours, m, stretch)  # (first, so that the host waits no longer)
+    of_chunks = _ranks_of_chunks(colours, m, stretch)  # (first, so that the host waits no longer)
     ranks_by_word, cuts = argsort(colours).astype(np.uint32), xp.empty((m, stretches + 1), np.int64)
-    launch(cut_ranks, m * (stretches + 1), _BLOCK, ranks_by_word, offsets, stretch, cuts)
+    launch(cut_ranks, m * (stretches + 1), _THREADS, ranks_by_word, offsets, stretch, cuts)
     firsts, lasts = ranks_by_word[offsets[:-1]], ranks_by_word[offsets[1:] - 1]
-    return Ranked(colours, ranks_by_word, cuts, firsts, lasts, members)
+    return Ranked(colours, ranks_by_word, cuts, firsts, lasts, of_chunks)
 
 
 def colours_of(words: DeviceWords, order: Any) -> Any:
@@ -91,7 +92,7 @@ def colours_of(words: DeviceWords, order: Any) -> Any:
     order : uint32[k], positions
     """
     colours = cupy().empty(len(order), colours_type(len(words.offsets) - 1))
-    launch(put_colours, len(order), _BLOCK, words.words_of, order, colours)
+    launch(put_colours, len(order), _THREADS, words.words_of, order, colours)
     return colours
 
 
@@ -100,14 +101,14 @@ def colours_type(m: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if m <= _FEW_WORDS else np.uint32
 
 
-def _members_of(colours: Any, m: int, stretch: int) -> np.ndarray:
+def _ranks_of_chunks(colours: Any, m: int, stretch: int) -> np.ndarray:
     """Of `Ranked`, for m words and stretches of so many ranks."""
     stretches = -(-len(colours) // stretch)
     if m <= WORDS:
         return np.diff(np.minimum(np.arange(stretches + 1) * stretch, len(colours)))[None]
-    members, pieces = cupy().zeros((-(-m // WORDS), stretches), np.uint64), -(-stretch // COUNTED)
-    launch(count_members, stretches * pieces * BLOCK, BLOCK, colours, stretch, pieces, members)
-    return np.asarray(members.get()).astype(np.int64)
+    counted, blocks = cupy().zeros((-(-m // WORDS), stretches), np.uint64), -(-stretch // COUNTED)
+    launch(count_in_chunks, stretches * blocks * BLOCK, BLOCK, colours, stretch, blocks, counted)
+    return np.asarray(counted.get()).astype(np.int64)
 
 
 def _stretch_for(m: int) -> int:
@@ -146,7 +147,7 @@ def count_gaps(
 
 def _slabs_of(ranked: Ranked, first_word: int) -> list[_Slab]:
     """All ranks, in slabs of the members from one on."""
-    members, stretch = ranked.members[first_word // WORDS], _stretch_for(len(ranked.cuts))
+    members, stretch = ranked.of_chunks[first_word // WORDS], _stretch_for(len(ranked.cuts))
     return [
         _Slab(begin, end, begin * stretch, min(end * stretch, len(ranked.colours)), int(members[begin:end].sum()))
         for begin, end in _cut_in_slabs(members)
@@ -173,10 +174,10 @@ class _Slab(NamedTuple):
     """the first one"""
     end: int
     """the one behind the last"""
-    first: int
-    """their first rank"""
-    last: int
-    """the rank behind the last"""
+    first_rank: int
+    """theirs"""
+    end_rank: int
+    """the rank behind their last"""
     size: int
     """ranks of members"""
 
@@ -196,13 +197,13 @@ class _Sets(NamedTuple):
 def _make_sets(ranked: Ranked, slab: _Slab, first_word: int) -> _Sets:
     """The sets of a slab, of the members from one on."""
     m = len(ranked.cuts)
-    members, times = _take_members(ranked.colours[slab.first : slab.last], first_word, slab.size, m)
+    members, times = _take_members(ranked.colours[slab.first_rank : slab.end_rank], first_word, slab.size, m)
     sets = cupy().empty((_levels_for(m, slab.size), slab.size // RANKS * LANES), np.uint64)
-    launch(make_sets, sets.shape[1], _BLOCK, members, sets.reshape(-1))
+    launch(make_sets, sets.shape[1], _THREADS, members, sets.reshape(-1))
     for level in range(1, len(sets), 2):  # (each launch writes two)
-        launch(join_sets, sets.shape[1], _BLOCK, level, sets)
+        launch(join_sets, sets.shape[1], _THREADS, level, sets)
     last = cupy().empty(m, np.int64)
-    launch(find_last, m, _BLOCK, ranked.ranks_by_word, ranked.cuts, slab.begin, last)
+    launch(find_last, m, _THREADS, ranked.ranks_by_word, ranked.cuts, slab.begin, last)
     return _Sets(members, times, sets, last)
 
 
@@ -210,13 +211,13 @@ def _count_slab(ranked: Ranked, slab: _Slab, made: _Sets, part: Part, counts: An
     """Add what gaps of a part count that end in a slab."""
     xp, (members, times, sets, last), rows = cupy(), made, part.words
     warps, first_word = xp.empty((slab.end - slab.begin, len(rows)), np.int64), part.first_word
-    launch(count_warps, warps.size, _BLOCK, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
+    launch(count_warps, warps.size, _THREADS, ranked.cuts, slab.begin, first_word, (*part.begin, *part.end), warps)
     ends, most = xp.cumsum(warps.reshape(-1), dtype=np.int64), _most_warps(ranked, slab, part)
     owners = xp.empty(most, np.uint32)
     launch(put_owners, len(ends), BLOCK, ends, owners)
     served_by = owners, ends, rows.start, len(rows)
     read = members, ranked.ranks_by_word, ranked.cuts, last, times, sets.reshape(-1), served_by
-    how = first_word, slab.begin, slab.first, sets.shape[1], len(sets)
+    how = first_word, slab.begin, slab.first_rank, sets.shape[1], len(sets)
     launch(count_between, most * LANES, BLOCK, *read, how, counts)
 
 
@@ -224,8 +225,8 @@ def _most_warps(ranked: Ranked, slab: _Slab, part: Part) -> int:
     """That serve the gaps of a part that end in a slab, at most: all of those that they have are full but for one of
     each stretch and word."""
     first, last = part.words.start // WORDS, -(-part.words.stop // WORDS)
-    chunks = np.arange(first, last)[looked_at(len(ranked.members))[first:last, part.first_word // WORDS]]
-    ranks, words = ranked.members[chunks, slab.begin : slab.end].sum(), min(len(chunks) * WORDS, len(part.words))
+    chunks = np.arange(first, last)[looked_at(len(ranked.of_chunks))[first:last, part.first_word // WORDS]]
+    ranks, words = ranked.of_chunks[chunks, slab.begin : slab.end].sum(), min(len(chunks) * WORDS, len(part.words))
     return int(ranks) // GAPS + (slab.end - slab.begin) * words
 
 
@@ -234,11 +235,11 @@ def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any
     xp = cupy()
     members = xp.empty(size, np.uint16)
     if m <= WORDS:
-        launch(take_all_members, size, _BLOCK, colours, members)
+        launch(take_all_members, size, _THREADS, colours, members)
         return members, xp.empty(0, np.uint64)
     masks, counts = (xp.empty(-(-len(colours) // LANES), np.uint32) for _ in range(2))
     threads = -(-len(masks) // LANES) * LANES  # (whole warps)
-    launch(mark_members, threads, BLOCK, colours, first_word, masks, counts)
+    launch(mask_members, threads, BLOCK, colours, first_word, masks, counts)
     ends = xp.cumsum(counts, dtype=np.uint32)
     times = xp.empty(len(masks), np.uint64)
     launch(take_members, threads, BLOCK, colours, first_word, masks, ends, times, members)
@@ -246,8 +247,8 @@ def _take_members(colours: Any, first_word: int, size: int, m: int) -> tuple[Any
 
 
 def _levels_for(m: int, size: int) -> int:
-    """Levels of sets of so many members' ranks: so that two of the last make nearly any gap of words of one length, and
-    that no gap, of a word that hardly comes, is very many."""
+    """Levels of sets of so many members' ranks: so many that two of the largest make a usual gap, and that no gap, of a
+    word that hardly comes, takes more than _MOST_SETS of them."""
     level = 0
     while RANKS << level < _GAPS_OF_SET * min(m, WORDS) or size > _MOST_SETS * RANKS << level:
         level += 1

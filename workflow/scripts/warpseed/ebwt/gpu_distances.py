@@ -22,7 +22,7 @@ from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import locked
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import LANES
-from warpseed.ebwt.gpu_between import SQUARE, is_counted, put_distances
+from warpseed.ebwt.gpu_between import SQUARE_BLOCK, is_counted, put_distances
 from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_of, count_gaps, rank_words
 from warpseed.ebwt.gpu_parts import Part, parts_of
 from warpseed.ebwt.gpu_sets import WORDS
@@ -36,9 +36,10 @@ __all__ = ["bytes_of_distances", "distances_of", "shared_distances"]
 
 _COUNTS = 2
 """Of some members, that are on a device at once: those that are counted, and those before."""
-_SENT, _OF_LATER = 1 << 25, 4
-"""Bytes of distances that go to the host in a piece, and the share of those still to come by which it may be larger.
-The host waits for the last piece when all is counted; those before should be gone by then."""
+_LEAST_SENT = 1 << 25
+"""Bytes of distances that go to the host at once, at least: for the last of them it waits when all is counted."""
+_LATER_TO_MORE = 4
+"""So many bytes that are still to come make these one more: what goes before the last should be gone by then."""
 _MOST_PIECES = 8
 """Of the distances of some members, however many there are: each takes up to seven more launches."""
 
@@ -173,18 +174,19 @@ def _count(
         if send is not None:
             send(distances, part)
 
-    for part, pieces in zip(parts, _pieces_of(parts, distances), strict=True):
+    for part, pieces in zip(parts, _pieces_of(parts, m, distances.itemsize), strict=True):
         counts = count_gaps(ranked, part.split(pieces if send else 1), done)
         made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.split_words)
     return made
 
 
-def _pieces_of(parts: Sequence[Part], distances: Any) -> list[int]:
-    """In how many pieces the distances of each part go to the host."""
-    m, pieces, later = len(distances), list[int](), 0
+def _pieces_of(parts: Sequence[Part], m: int, itemsize: int) -> list[int]:
+    """In how many pieces the distances of each part go to the host, of m words."""
+    pieces, later = list[int](), 0
     for part in reversed(parts):
-        size = distances.itemsize * min(WORDS, m - part.first_word) * len(part.words)
-        pieces.append(min(max(1, size // (_SENT + later // _OF_LATER)), _MOST_PIECES))
+        # (Half of the words are counted, and of these two entries are made with each member.)
+        size = itemsize * min(WORDS, m - part.first_word) * len(part.words)
+        pieces.append(min(max(1, size // (_LEAST_SENT + later // _LATER_TO_MORE)), _MOST_PIECES))
         later += size
     return pieces[::-1]
 
@@ -204,7 +206,7 @@ def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
     """
     squares = -(-counts.shape[0] // LANES) * -(-counts.shape[1] // LANES)
     read = counts, part.complete_words.start, part.first_word, made.offsets, made.ranked.firsts, made.ranked.lasts
-    launch(put_distances, squares * SQUARE, SQUARE, *read, made.distances)
+    launch(put_distances, squares * SQUARE_BLOCK, SQUARE_BLOCK, *read, made.distances)
 
 
 def _send(distances: Any, part: Part, found: np.ndarray, threads: int) -> None:

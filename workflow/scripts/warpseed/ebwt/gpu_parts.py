@@ -66,8 +66,8 @@ def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """What each of some devices counts, of words of these lengths, int64[m]; a device may have nothing.
 
     They are as much work, or nearly: a device ends with a word, and not within it, where that is near, and with
-    members, where what is left to it would not pay for the sets of the next ones. The part with the fewest words is its
-    last: when all is counted, the host waits for what was counted last.
+    members, where to make the sets of the next ones would take all that is left to it. The part with the fewest words
+    is its last: when all is counted, the host waits for what was counted last.
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
     of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))
@@ -102,7 +102,9 @@ def _work_of_sets(of_chunks: np.ndarray) -> np.ndarray:
 def looked_at(chunks: int) -> np.ndarray:
     """bool[chunks, chunks], whether in gaps of the words of a chunk the members of another one are looked for."""
     firsts = [chunk * WORDS for chunk in range(chunks)]
-    return np.array([[is_counted.py_func(word, member, chunks * WORDS) for member in firsts] for word in firsts])
+    table = np.array([[is_counted.py_func(word, member, chunks * WORDS) for member in firsts] for word in firsts])
+    table.setflags(write=False)
+    return table
 
 
 def _place(work: _Work, before: int, near: int) -> tuple[int, int, int]:
@@ -110,7 +112,7 @@ def _place(work: _Work, before: int, near: int) -> tuple[int, int, int]:
     lengths, m, ends = work.lengths, len(work.lengths), np.cumsum(work.gaps + work.sets)
     chunk = min(int(np.searchsorted(ends, before, side="right")), len(ends) - 1)
     before -= int(ends[chunk] - work.gaps[chunk])
-    if before <= 0:  # (to make the sets again would take as long as what is left)
+    if before <= 0:  # (to make their sets would take all that is left)
         return chunk, 0, 0
     of_words = np.cumsum(np.where(np.repeat(looked_at(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
     word = min(int(np.searchsorted(of_words, before, side="right")), m - 1)

@@ -22,13 +22,13 @@ __all__ = [
     "RANKS_BITS",
     "WORDS",
     "between_ends",
-    "count_members",
+    "count_in_chunks",
     "cover_of",
     "ends_of_cover",
     "is_long",
     "join_sets",
     "make_sets",
-    "mark_members",
+    "mask_members",
     "take_all_members",
     "take_members",
     "time_of",
@@ -42,29 +42,29 @@ MARK_BITS = 5
 MOST_CHUNKS = 256
 """Times WORDS words, more than there is room for distances of on any GPU."""
 COUNTED = 1 << 12
-"""Ranks that a block of `count_members` looks at."""
+"""Ranks that a block of `count_in_chunks` looks at."""
 RANKS_BITS = 4
 RANKS = 1 << RANKS_BITS
 """Times of the smallest sets: those at both ends of a gap are no more than a warp has lanes."""
 _READ_AT_ONCE = 4
-"""Ranks that a thread of `mark_members` reads before it waits for any."""
+"""Ranks that a thread of `mask_members` reads before it waits for any."""
 
 
 @kernel
-def count_members(colours, stretch, pieces, members):
+def count_in_chunks(colours, stretch, blocks, counted):
     """A block some ranks of a stretch: how many there are of each WORDS words.
 
     Parameters
     ----------
     colours : uint16[N] or uint32[N], the word of each rank
     stretch : ranks of a stretch
-    pieces : blocks of one, of COUNTED ranks each
-    members : uint64[ceil(words / WORDS), stretches], added to; MOST_CHUNKS rows at most
+    blocks : of a stretch, of COUNTED ranks each
+    counted : uint64[ceil(words / WORDS), stretches], added to; MOST_CHUNKS rows at most
     """
     counts = cuda.shared.array(MOST_CHUNKS, uint32)
     block, me, threads = int64(cuda.blockIdx.x), int64(cuda.threadIdx.x), int64(cuda.blockDim.x)
-    number = block // int64(pieces)
-    first = number * int64(stretch) + block % int64(pieces) * int64(COUNTED)
+    number = block // int64(blocks)
+    first = number * int64(stretch) + block % int64(blocks) * int64(COUNTED)
     last = min(first + int64(COUNTED), (number + int64(1)) * int64(stretch), int64(colours.shape[0]))
     for chunk in range(me, int64(MOST_CHUNKS), threads):
         counts[chunk] = uint32(0)
@@ -72,9 +72,9 @@ def count_members(colours, stretch, pieces, members):
     for rank in range(first + me, last, threads):
         cuda.atomic.add(counts, int64(colours[rank]) // int64(WORDS), uint32(1))
     cuda.syncthreads()
-    for chunk in range(me, int64(members.shape[0]), threads):
+    for chunk in range(me, int64(counted.shape[0]), threads):
         if counts[chunk]:
-            cuda.atomic.add(members, (chunk, number), uint64(counts[chunk]))
+            cuda.atomic.add(counted, (chunk, number), uint64(counts[chunk]))
 
 
 @scalar
@@ -112,7 +112,7 @@ def bit_of_mark(mark):
 
 
 @kernel
-def mark_members(colours, first_word, masks, counts):
+def mask_members(colours, first_word, masks, counts):
     """A thread LANES ranks: which of them are of members, and how many. (A warp looks at those of each lane in turn.)
 
     colours : uint16[k] or uint32[k], the word of each rank
@@ -145,7 +145,7 @@ def take_members(colours, first_word, masks, ends, times, members):
 
     Parameters
     ----------
-    colours, first_word, masks : as of `mark_members`
+    colours, first_word, masks : as of `mask_members`
     ends : uint32[ceil(k / LANES)], the ranks of members up to the end of each LANES
     times : uint64[ceil(k / LANES)], of each LANES the time of the first, and below it, in 32 bits, their mask
     members : uint16[t], marks, as of `mark_of`
@@ -171,7 +171,7 @@ def take_all_members(colours, members):
 
     Parameters
     ----------
-    colours : as of `mark_members`
+    colours : as of `mask_members`
     members : uint16[k], marks
     """
     i = int64(cuda.grid(1))
