@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from oracles.pretend_ebwt_fast import play_fast_kernels
+from oracles.pretend_ebwt_fast import play_fast_kernels, set_chunks
 from warpseed.compute.warp import LANES
 from warpseed.ebwt import gpu_between, gpu_counts, gpu_sets
 from warpseed.ebwt.gpu_parts import Part
@@ -119,3 +119,18 @@ def test_each_warp_is_told_its_stretch_and_word(monkeypatch: pytest.MonkeyPatch,
         owners = played.package.asarray(np.full(count + 5, 7_777, np.uint32))
         gpu_counts.launch(gpu_between.put_owners, served, 64, played.package.asarray(ends), owners)
         assert owners.tolist() == np.repeat(np.arange(served), warps).tolist() + [7_777] * 5
+
+
+def test_distances_of_words_that_are_very_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than 32 bits can tell, in both halves of the matrix; what is not counted stays as it is."""
+    played, letters = play_fast_kernels(monkeypatch), 3 << 30
+    set_chunks(monkeypatch, 1)
+    xp, counts = played.package, np.array([[5], [0], [7]], np.uint32)
+    offsets, firsts = np.arange(4, dtype=np.int64) * letters, np.array([3, 1, 2], np.uint32)
+    lasts, distances = np.array([6, 9, 8], np.uint32), xp.asarray(np.full((3, 3), -1, np.int64))
+    read = (xp.asarray(values) for values in (counts, offsets, firsts, lasts))
+    counted, *others = read
+    gpu_counts.launch(gpu_between.put_distances, 128, 128, counted, 0, 1, *others, distances)
+    # Of words 0 and 1, by gaps of the former: in five of them, before the first, and behind the last.
+    apart = 2 * letters - (2 * 5 + 1 + 1 + 1)
+    assert distances.tolist() == [[-1, apart, -1], [apart, 0, -1], [-1, -1, -1]]

@@ -224,7 +224,7 @@ def _counted_in(part: Part, m: int) -> Iterator[tuple[int, int]]:
     """[begin, end) of the complete words of a part whose gaps are counted, as many at once as follow each other: long
     rows go to the host faster than short ones."""
     rows = part.complete_words
-    chunks = range(rows.start // WORDS * WORDS, rows.stop, WORDS)
+    chunks = range(rows.start // WORDS * WORDS, rows.stop if rows.start < rows.stop else 0, WORDS)
     for are_counted, some in groupby(chunks, lambda first: is_counted.py_func(first, part.first_word, m)):
         if are_counted:
             firsts = [*some]
