@@ -23,6 +23,7 @@ from warpseed.compute import device_copies
 from warpseed.compute import gpu as device
 from warpseed.compute.device_copies import copied_from_host, copied_to_host, sent_from_host
 from warpseed.compute.locked_memory import is_locked, locked_copy
+from warpseed.compute.resident import release
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import DeviceError, MemoryLimitError
 from warpseed.fm_index import device as parts
@@ -344,4 +345,4 @@ def test_the_parts_of_an_index_come_in_pieces(
         assert_comes(lambda: parts.bwt_on_device(index, "reverse", watch), index.reverse)
         binned = binned_index(index, 20, PAPER_PARAMETERS)
         assert_comes(lambda: parts.binned_on_device(index, 20, PAPER_PARAMETERS, watch), binned)
-        device.release(index)
+        release(index)

@@ -23,6 +23,7 @@ from oracles.pretend_gpu import PretendCupy, install
 from warpseed import build_index, cli
 from warpseed.compute import device_batches, device_stream
 from warpseed.compute import gpu as device
+from warpseed.compute.resident import release
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.binned import PAPER_PARAMETERS
 from warpseed.fm_index.device import binned_on_device, bwt_on_device, tagged_on_device, text_on_device
@@ -84,7 +85,7 @@ def played(built: Genome, monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendCu
     yield package
     for number in range(2):
         with device.on_device(number):
-            device.release(built.index)
+            release(built.index)
 
 
 @pytest.fixture
@@ -343,7 +344,7 @@ def test_what_lies_on_a_device_is_shared_and_freed(real_genome: Path) -> None:
                 assert len(system.find(genome.index, system.draw(genome, 1000, 1), tier, 1).hits) > 500
         gc.collect()
         held = pool.used_bytes()
-        device.release(genome.index, "forward")
+        release(genome.index, "forward")
         assert before < pool.used_bytes() < held
         del tagged, text, segments, genome
         gc.collect()

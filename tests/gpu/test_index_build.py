@@ -19,6 +19,7 @@ from suffix_order import is_permutation, rows_out_of_order
 from warpseed import build_index, cli, find_kmers
 from warpseed.compute import gpu as device
 from warpseed.compute.machine import usable_cores
+from warpseed.compute.resident import copies_of, release
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError
 from warpseed.fm_index import gpu_suffix_array, gpu_suffix_ranks
@@ -83,7 +84,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Reference,
     index = build_index(reference, threads=THREADS, device="gpu")
     yield reference, index
     with device.on_device(0):
-        device.release(index)
+        release(index)
 
 
 @pytest.fixture
@@ -205,10 +206,10 @@ def test_what_was_built_stays_for_searches() -> None:
     """Text and suffix array are not brought again, and the suffix array is gone when tagged rows are there."""
     contigs = [bases(5_000), bases(700)]
     index = build_index(reference_of(contigs), device="gpu")
-    assert device.copies_of(index, "suffix array").keys() == {0}
+    assert copies_of(index, "suffix array").keys() == {0}
     kmers = [contigs[0][i : i + 20] for i in range(0, 4_000, 37)]
     found = find_kmers(index, kmers, device="gpu", max_mismatches=1)
-    assert device.copies_of(index, "suffix array") == {}
+    assert copies_of(index, "suffix array") == {}
     fresh = build_index(reference_of(contigs))
     expected = find_kmers(fresh, kmers, max_mismatches=1)
     assert len(found) > 100 and found == expected

@@ -16,6 +16,7 @@ from gpu_systems import assert_same
 from oracles.pretend_gpu import PretendGpu, install
 from warpseed import build_index
 from warpseed.compute import gpu as device
+from warpseed.compute.resident import release
 from warpseed.mems import cpu, gpu
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
 from warpseed.mems.reads import pack_long_reads
@@ -56,7 +57,7 @@ def played(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, inde
         monkeypatch.setattr(device, "_probe", lambda size: None)
     yield kernels
     with device.on_device(0):
-        device.release(index)
+        release(index)
 
 
 @pytest.mark.parametrize("kind", [MAXIMAL, PAPER, SUPER])

@@ -17,6 +17,7 @@ from oracles.pretend_gpu import install
 from warpseed import build_index
 from warpseed.compute import gpu as device
 from warpseed.compute.appended import SEGMENTS
+from warpseed.compute.resident import release
 from warpseed.mems import cpu, fast, gpu
 from warpseed.mems.matches import MAXIMAL, PAPER, SUPER, Criteria
 from warpseed.mems.reads import pack_long_reads
@@ -59,7 +60,7 @@ def on_any(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, inde
         monkeypatch.setattr(device, "_probe", lambda size: None)
     yield
     with device.on_device(0):
-        device.release(index)
+        release(index)
 
 
 @pytest.mark.usefixtures("on_any")
@@ -114,4 +115,4 @@ def test_what_was_needed_is_remembered(
             assert (min(rooms[0]) > SEGMENTS) == is_like
     finally:
         with device.on_device(0):
-            device.release(index)
+            release(index)

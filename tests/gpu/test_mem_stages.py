@@ -17,6 +17,7 @@ from oracles.pretend_gpu import install
 from warpseed import build_index, cli
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
+from warpseed.compute.resident import release
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.fm_index.binned import BinParameters
 from warpseed.mems import cpu, gpu, gpu_stages
@@ -66,7 +67,7 @@ def searched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, in
     yield index
     for number in range(device.device_count()):
         with device.on_device(number):
-            device.release(index)
+            release(index)
 
 
 @pytest.mark.parametrize("length", [1, 3, 9, 14, 20, 33])

@@ -274,7 +274,9 @@ def install(monkeypatch: Any, order: str, seed: int, devices: int = 1) -> LateDe
 
     late = LateDevices(order, seed)
     pretend_gpu.install(monkeypatch, None, devices)
-    monkeypatch.setitem(sys.modules, "cupy", _LateCupy(late))
+    package = _LateCupy(late)
+    package.devices = devices
+    monkeypatch.setitem(sys.modules, "cupy", package)
     for module in (gpu_listing, gpu_packed, gpu_rooms, gpu_structures):
         monkeypatch.setattr(module, "launch", _Launches(late).launch)
     for module in (gpu, gpu_counts):

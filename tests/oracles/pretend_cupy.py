@@ -83,6 +83,10 @@ class OutOfMemoryError(MemoryError):
     """CuPy's."""
 
 
+class CUDARuntimeError(RuntimeError):
+    """CuPy's."""
+
+
 class PretendCupy:
     """What the library uses of CuPy; an array of more than `largest` bytes does not fit."""
 
@@ -90,7 +94,7 @@ class PretendCupy:
     uint8, uint32, uint64, int64 = np.uint8, np.uint32, np.uint64, np.int64
 
     def __init__(self) -> None:
-        self.largest = NO_LIMIT
+        self.largest, self.devices = NO_LIMIT, 1
         self.free = 1 << 40
         self.current = threading.local()
         pool = SimpleNamespace(
@@ -99,6 +103,8 @@ class PretendCupy:
         self.get_default_memory_pool = lambda: pool
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(
+                CUDARuntimeError=CUDARuntimeError,
+                getDeviceCount=lambda: self.devices,
                 getDevice=lambda: getattr(self.current, "number", 0),
                 memGetInfo=lambda: (self.free, 1 << 41),
                 memcpyHostToDevice=1,

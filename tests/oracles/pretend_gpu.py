@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -375,7 +374,6 @@ def _plain(arrays: Any) -> Any:
 
 def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy, PretendGpu]:
     """Put a pretended CuPy and pretended kernels, for searches of one index, where the library looks for them."""
-    from numba import cuda
     from warpseed.compute import appended
     from warpseed.compute import gpu as compute_gpu
     from warpseed.ebwt import gpu_few_words
@@ -389,21 +387,14 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     from warpseed.sequences import device_queries
 
     package, kernels = PretendCupy(), PretendGpu(index)
+    package.devices = devices
     monkeypatch.setitem(sys.modules, "cupy", package)
     # What is kept is neither for another test nor for a GPU that answers.
     monkeypatch.setattr(gpu_few_words, "_OWNER", gpu_few_words._Owner())
     monkeypatch.setattr(compute_gpu, "_streams", {})
-
-    for name, value in {
-        "is_available": lambda: True,
-        "gpus": [nullcontext()] * devices,
-        "synchronize": lambda: None,
-        "external_stream": lambda pointer: pointer,
-        "as_cuda_array": lambda array, sync: array,
-    }.items():
-        monkeypatch.setattr(cuda, name, value)
+    for module in (device_columns, device_lines):
+        monkeypatch.setattr(module, "in_rows", lambda array, row_type: array.view(row_type))
     monkeypatch.setattr(device, "MOST_SEGMENTS", 0)  # no rows of both strands: kernels that are played know none
-    monkeypatch.setattr(compute_gpu, "_defer_cleanup_at_exit", lambda number: None)  # there is no context
     for module in (
         appended,
         device,

@@ -272,7 +272,7 @@ from warpseed.compute import objects
 from warpseed.compute.sorting import sort_ranges
 from warpseed.errors import MemoryLimitError
 if sys.argv[1] == "compiler":
-    objects.place_of("x", "y")
+    objects.place_of(objects.host_folder(), "x", "y")
     objects._linker()
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (80 << 20), resource.RLIM_INFINITY))

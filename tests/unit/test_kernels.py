@@ -299,8 +299,7 @@ def compile_kernel(function: Any, signature: tuple[Any, ...]) -> dict[str, Compi
     from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
     library, _ = _compile_pyfunc_with_fixup(function.py_func, signature, device=False, abi="numba", cc=NEWEST)
-    registers = function.targetoptions["max_registers"]
-    return {name: assemble(library.get_asm_str(cc=cc), cc, registers) for name, cc in CAPABILITIES.items()}
+    return {name: assemble(library.get_asm_str(cc=cc), cc, function.registers) for name, cc in CAPABILITIES.items()}
 
 
 def assemble(ptx: str, capability: tuple[int, int], registers: int | None) -> Compiled:
@@ -327,6 +326,7 @@ def main() -> None:
     from numba import typeof
 
     kernels, arguments = import_kernels(), arguments_of_kernels()
+    importlib.import_module("warpseed.compute.gpu_compiler")  # (which tells Numba what kernels name)
     pretend_to_have(NEWEST)
     report = {capability: dict[str, Any].fromkeys([*kernels, *arguments]) for capability in CAPABILITIES}
     for name in kernels.keys() & arguments.keys():

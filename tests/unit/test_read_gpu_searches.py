@@ -18,6 +18,7 @@ from oracles.pretend_gpu import PretendCupy, PretendGpu, install
 from warpseed import build_index, find_reads
 from warpseed.compute import device_batches
 from warpseed.compute import gpu as device
+from warpseed.compute.resident import release
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import MemoryLimitError
 from warpseed.one_error import cpu, gpu
@@ -63,7 +64,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, index: Any) -> Iterator[tuple[Pre
     yield install(monkeypatch, index, devices=2)
     for number in range(2):
         with device.on_device(number):
-            device.release(index)
+            release(index)
 
 
 def assert_same(found: Any, expected: Any) -> None:

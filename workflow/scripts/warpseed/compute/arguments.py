@@ -94,8 +94,8 @@ def kernel_runner(handle: int, kinds: Iterable[Any], package: Any) -> Callable[[
     return run
 
 
-def with_arrays(value: Any, arrays: type, change: Callable[[Any], Any]) -> Any:
-    """An array of this type changed, or every one in a tuple, those in it too; the rest stays."""
+def with_arrays(value: Any, arrays: tuple[type, ...], change: Callable[[Any], Any]) -> Any:
+    """An array of these types changed, or every one in a tuple, those in it too; the rest stays."""
     if isinstance(value, arrays):
         return change(value)
     if isinstance(value, tuple):

@@ -119,7 +119,11 @@ class Compiled:
         with _loading:  # two threads do not compile the same
             if key not in self._runs:
                 # Of functions outside the library nobody knows when they change.
-                place = objects.place_of(self.name, repr(key)) if self.name.startswith("warpseed.") else None
+                place = (
+                    objects.place_of(objects.host_folder(), self.name, repr(key))
+                    if self.name.startswith("warpseed.")
+                    else None
+                )
                 code = objects.read(place) if place else None
                 if code is None:
                     _require_compiler(self.py_func.__name__)
@@ -142,8 +146,8 @@ def _require_compiler(function: str) -> None:
 def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any]], Any]:
     """What calls the entry of some code with words that lie as `layout` says."""
     entry = objects.link(code)
-    letters = code.results.strip("()")
-    returned, is_tuple = Struct("=" + letters), code.results != letters
+    letters = code.told.strip("()")
+    returned, is_tuple = Struct("=" + letters), code.told != letters
     room = ctypes.c_char * returned.size
 
     def run(words: list[Any]) -> Any:

@@ -1,4 +1,8 @@
-"""The GPUs: the only file that imports numba.cuda and CuPy; kernels take them from here.
+"""The GPUs: the only file that imports CuPy; kernels take it, and Numba's `cuda`, from here.
+
+A kernel is compiled by Numba (gpu_compiler.py) where it first meets a device and arguments of some types, and what
+comes out is kept on disk (objects.py): a later process loads that, and does without Numba, whose import takes longer
+than most searches.
 
 Devices have the numbers that CUDA gives to those that are visible. A function here works on the *current* device of the
 thread that calls it, which `on_device` chooses; device_batches.py shares work among devices.
@@ -6,40 +10,44 @@ thread that calls it, which `on_device` chooses; device_batches.py shares work a
 
 from __future__ import annotations
 
-import atexit
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache, partial
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from contextlib import contextmanager
+from functools import cache, cached_property
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
-from warpseed.compute.arguments import kernel_runner, take, with_arrays
-from warpseed.compute.compiler import register_types
+from warpseed.compute import objects
+from warpseed.compute.arguments import kernel_runner, take
 from warpseed.compute.waits import wait_for_all
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
-try:
-    import numba_cuda  # noqa: F401  (numba alone brings a numba.cuda that is too old for us)
-    from numba import cuda as numba_cuda_target
-    from numba.cuda.cudadrv.devicearray import DeviceNDArray
-    from numba.cuda.descriptor import cuda_target
-    from numba.cuda.extending import typeof_impl  # type: ignore[attr-defined]
-except ImportError as error:
+if find_spec("numba_cuda") is None:  # (numba alone brings a numba.cuda that is too old for us)
     raise DeviceError(
-        f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
+        "device='gpu' needs the package numba-cuda, which is not installed; "
         "install requirements-gpu.txt, or use device='cpu'."
-    ) from error
+    )
 
-# Its types are those of the host side: threadIdx, shared.array and the like stand for something else in a kernel.
-cuda: Any = numba_cuda_target
+
+class Cuda:
+    """Stands for `numba.cuda` in kernels, which Numba takes it for when it compiles them."""
+
+    def __getattr__(self, name: str) -> Any:
+        from warpseed.compute.gpu_compiler import cuda
+
+        return getattr(cuda, name)
+
+
+cuda: Any = Cuda()
 
 __all__ = [
+    "Cuda",
+    "Kernel",
+    "Rows",
     "argsort",
     "bounded_kernel",
-    "copies_of",
     "cuda",
     "cupy",
     "current_device",
@@ -58,17 +66,13 @@ __all__ = [
     "multiprocessors",
     "on_device",
     "on_own_stream",
-    "release",
     "require_gpu",
     "require_visible",
-    "resident",
     "sort",
     "synchronize",
     "to_device",
     "visible_devices",
 ]
-
-_Result = TypeVar("_Result")
 
 kernels: dict[str, Any] = {}
 """Every kernel of the library by name, for the test that compiles them all without a GPU."""
@@ -76,28 +80,47 @@ kernels: dict[str, Any] = {}
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
 
-_initialising = threading.RLock()
-
 _loading = threading.RLock()
 """Held where a kernel is compiled and loaded."""
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 
+_streams_lock = threading.Lock()
 _streams: dict[tuple[int, int | str, int], Any] = {}
 """CuPy's streams by device, name and priority."""
-
-_at_exit = ExitStack()
-"""What is entered when the process ends, and never left."""
-
 
 # ------------------------------------------------------------------------------------------------- kernels
 
 
-register_types(typeof_impl, cuda_target)
+class Kernel:
+    """A kernel, which runs as machine code of the device it meets.
+
+    Attributes
+    ----------
+    py_func : the kernel as it is written
+    registers : that a thread has, at most; None where the compiler may choose
+    is_kept : whether its machine code is kept on disk: of kernels outside the library nobody knows when they change
+    handle : that of the form that was loaded last, as the driver knows it
+    """
+
+    handle: int
+
+    def __init__(self, py_func: Callable[..., None], registers: int | None = None, *, is_kept: bool = True) -> None:
+        self.__doc__ = py_func.__doc__
+        self.py_func, self.registers = py_func, registers
+        self.name = f"{py_func.__module__}.{py_func.__qualname__}"
+        self.is_kept = is_kept and self.name.startswith("warpseed.")
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What Numba knows it as."""
+        from warpseed.compute.gpu_compiler import dispatcher_of
+
+        return dispatcher_of(self.py_func, self.registers)
 
 
 def kernel(function: Callable[..., None]) -> Any:
-    """Decorate a kernel: compiled for the device it meets, and cached on disk."""
+    """Decorate a kernel: compiled for the device it meets, and kept on disk."""
     return bounded_kernel(None)(function)
 
 
@@ -105,7 +128,7 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
     """As `kernel`, with at most `registers` registers a thread, so that more warps are resident."""
 
     def decorate(function: Callable[..., None]) -> Any:
-        compiled = cuda.jit(cache=True, max_registers=registers)(function)
+        compiled = Kernel(function, registers)
         if kernels.setdefault(function.__name__, compiled) is not compiled:
             raise ValueError(f"two kernels are called {function.__name__}: the tests find them by name")
         return compiled
@@ -126,44 +149,86 @@ def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
     run(-(-threads // block), block, words)
 
 
+class Rows:
+    """The bytes of a CuPy array as rows of several fields, for a kernel: CuPy has no such arrays.
+
+    Attributes
+    ----------
+    bytes : uint8[n], CuPy, C-contiguous
+    dtype : of a row
+    """
+
+    def __init__(self, bytes: Any, dtype: np.dtype) -> None:
+        self.bytes, self.dtype = bytes, dtype
+
+
 @cache
 def _arrays() -> tuple[Any, Any]:
-    """CuPy's arrays, and Numba's."""
-    return cupy().ndarray, DeviceNDArray
+    return cupy().ndarray, Rows
 
 
 def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
     """What a kernel is handed of an array: two words that the host keeps to itself, and how the array lies."""
-    if isinstance(array, _arrays()[0]):
-        strides, address, size = array.strides, array.data.ptr, array.itemsize
-        # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
-        c_order, f_order = array.flags.c_contiguous, array.flags.f_contiguous
-        laid_out = None if c_order and 0 not in strides else (c_order, f_order, strides)
-    else:
-        strides, address, size = array.strides, array.__cuda_array_interface__["data"][0], array.dtype.itemsize
-        laid_out = (array.is_c_contiguous(), array.is_f_contiguous(), strides)
-    kinds.append((array.dtype, array.ndim, laid_out))
-    words += 0, 0, array.size, size, address, *array.shape, *strides
+    if isinstance(array, Rows):
+        size = array.dtype.itemsize
+        count = array.bytes.nbytes // size
+        kinds.append((array.dtype, 1, None))
+        words += 0, 0, count, size, array.bytes.data.ptr, count, size
+        return
+    strides = array.strides
+    # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
+    c_order, f_order = array.flags.c_contiguous, array.flags.f_contiguous
+    kinds.append((array.dtype, array.ndim, None if c_order and 0 not in strides else (c_order, f_order, strides)))
+    words += 0, 0, array.size, array.itemsize, array.data.ptr, *array.shape, *strides
 
 
 def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, int, list[Any]], None]:
-    """What runs a kernel on the current device with arguments of these kinds, compiled where it has to be."""
-    with _loading, cuda.gpus[current_device()]:  # two threads do not compile the same
+    """What runs a kernel on the current device with arguments of these kinds: from the disk, or compiled and put
+    there."""
+    with _loading:  # two threads do not compile the same
         if key not in _runs:
             function, _, *kinds = key
-            numbas = with_arrays(arguments, _arrays()[0], partial(cuda.as_cuda_array, sync=False))
-            compiled = function.compile(tuple(map(function.typeof_pyval, numbas)))
-            compiled.bind()
-            handle = int(compiled.library.get_cufunc().handle)
+            place = objects.place_of(_folder(), function.name, repr(kinds)) if function.is_kept else None
+            code = objects.read(place) if place else None
+            handle = _handle_of(code) if code else None
+            if handle is None:
+                from warpseed.compute.gpu_compiler import compile_kernel
+
+                code = compile_kernel(function, arguments, _arrays())
+                handle = _loaded(code)
+                if place:
+                    objects.write(place, code)
+            function.handle = handle
             _runs[key] = kernel_runner(handle, kinds, cupy().cuda)
         return _runs[key]
+
+
+def _folder() -> str:
+    """The folder of what Numba makes for the current device, and the driver takes."""
+    runtime, here = cupy().cuda.runtime, cupy().cuda.Device()
+    return objects.folder_of("kernels", "numba_cuda", here.compute_capability, runtime.driverGetVersion())
+
+
+def _handle_of(code: objects.Code) -> int | None:
+    """As `_loaded`; None where the driver does not take the code, as an older one might not."""
+    try:
+        return _loaded(code)
+    except cupy().cuda.driver.CUDADriverError:
+        return None
+
+
+def _loaded(code: objects.Code) -> int:
+    """The kernel of some code, as the driver knows it on the current device. It stays, as long as the process."""
+    driver = cupy().cuda.driver
+    cupy().cuda.runtime.memGetInfo()  # (so that this thread has the device's context)
+    return int(driver.moduleGetFunction(driver.moduleLoadData(code.image), code.told))
 
 
 def kept_stream(name: int | str, priority: int = 0) -> Any:
     """A stream of the current device beside others, by its name and priority: all threads that ask for it wait for what
     others put there, too. Memory that CuPy keeps for later is kept stream by stream."""
     package, key = cupy(), (current_device(), name, priority)
-    with _parts_lock:
+    with _streams_lock:
         if key not in _streams:
             _streams[key] = package.cuda.Stream(non_blocking=True, priority=priority)
         return _streams[key]
@@ -203,20 +268,27 @@ def cupy() -> Any:
 
 def require_gpu() -> None:
     """Raise DeviceError, saying what is missing, unless a GPU answers."""
-    cupy()
-    if not cuda.is_available():
+    if not _answering():
         raise DeviceError(
             "device='gpu' was asked for, but no NVIDIA GPU answers (no driver, or no device is visible); "
             "run 'python -m warpseed check', or use device='cpu'."
         )
 
 
+def _answering() -> int:
+    """GPUs that answer."""
+    runtime = cupy().cuda.runtime
+    try:
+        return int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError:  # (no driver, or one that is too old, or no device)
+        return 0
+
+
 def device_count() -> int:
     """GPUs that are visible to this process."""
-    # The driver is initialised by the first who asks; a second thread must not go on before that is done.
-    with _initialising, device_errors():
+    with device_errors():
         require_gpu()
-        return len(cuda.gpus)
+        return _answering()
 
 
 def visible_devices() -> tuple[int, ...]:
@@ -243,28 +315,18 @@ def on_device(number: int) -> Iterator[None]:
             yield
         else:
             require_visible(number)
-            with cupy().cuda.Device(number), _remembered(number):  # (whose context Numba takes, too)
+            with cupy().cuda.Device(number), _remembered(number):
                 yield
 
 
 @contextmanager
 def _remembered(device: int) -> Iterator[None]:
     """Until the end this thread knows that it is on a device."""
-    _defer_cleanup_at_exit(device)
     before, _entered.device = getattr(_entered, "device", None), device
     try:
         yield
     finally:
         _entered.device = before
-
-
-@cache
-def _defer_cleanup_at_exit(number: int) -> None:
-    """Leave what this device, the current one, has loaded to the driver when the process ends.
-
-    Numba shares a kernel's library among devices of one kind, and unloads it for each: a crash, where two were used.
-    """
-    atexit.register(_at_exit.enter_context, cuda.gpus[number].get_primary_context().defer_cleanup())
 
 
 def current_device() -> int:
@@ -274,7 +336,7 @@ def current_device() -> int:
 
 def multiprocessors() -> int:
     """Of the current device: so many blocks of any kernel run at once, at least."""
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    return int(cupy().cuda.Device().attributes["MultiProcessorCount"])
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -345,8 +407,8 @@ def give_back_memory() -> None:
 
 
 def in_rows(array: Any, row_type: np.dtype) -> Any:
-    """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel: CuPy has no such arrays."""
-    return cuda.as_cuda_array(array, sync=False).view(row_type)
+    """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel."""
+    return Rows(array, row_type)
 
 
 def to_device(value: Any) -> Any:
@@ -380,71 +442,3 @@ def argsort(array: Any) -> Any:
 def _probe(size: float) -> None:
     """Fail here, cleanly, where memory is too short for a sort: its library does not notice, and sorts nothing."""
     cupy().empty(int(size) + (1 << 20), np.uint8)
-
-
-# ------------------------------------------------------------------------------------------------- what lies there
-
-_parts: WeakKeyDictionary[Any, dict[tuple[str, int], Any]] = WeakKeyDictionary()
-"""Of each owner (an index), what lies on which device: parts by name and device. It goes with its owner."""
-_parts_lock = threading.Lock()
-_device_locks: dict[int, threading.RLock] = {}
-
-
-def resident(
-    owner: Any, part: str, make: Callable[[], _Result], needed: int = 0, shares: tuple[str, ...] = ()
-) -> _Result:
-    """A part of `owner` on the current device, made there once.
-
-    Parameters
-    ----------
-    owner : the index; weakly held: its parts are freed with it
-    part : name of the part
-    make : puts it on the device, where it is not there yet
-    needed : bytes it takes. Where they are not free, other owners' parts are let go first, then this one's
-    shares : parts of the same owner that `make` shares, which stay
-
-    Raises
-    ------
-    MemoryLimitError : the part does not fit the device
-    DeviceError : no GPU answers
-    """
-    require_gpu()
-    device = current_device()
-    with _device_locks.setdefault(device, threading.RLock()):
-        with _parts_lock:
-            held = _parts.setdefault(owner, {})
-        if (part, device) not in held:
-            if needed > free_memory():
-                _let_go(device, lambda other, _: other is not owner)
-            if needed > free_memory():
-                _let_go(device, lambda other, name: other is not owner or name not in shares)
-            if needed > (free := free_memory()):
-                raise MemoryLimitError(
-                    f"The index needs {needed / 1e9:.1f} GB of device memory for its part '{part}', but "
-                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
-                )
-            held[part, device] = make()
-        return held[part, device]
-
-
-def copies_of(owner: Any, part: str) -> dict[int, Any]:
-    """A part of `owner` by the devices that it lies on."""
-    with _parts_lock:
-        held = dict(_parts.get(owner, {}))
-    return {device: value for (name, device), value in held.items() if name == part}
-
-
-def release(owner: Any, part: str | None = None) -> None:
-    """Let a part of `owner`, or all, on the current device go, if it is there; a search that uses it keeps it until it
-    ends."""
-    if part is None or current_device() in copies_of(owner, part):
-        _let_go(current_device(), lambda other, name: other is owner and part in (None, name))
-
-
-def _let_go(device: int, which: Callable[[Any, str], bool]) -> None:
-    with _parts_lock:
-        for owner, held in list(_parts.items()):
-            for name, where in list(held):
-                if where == device and which(owner, name):
-                    del held[name, where]
-    give_back_memory()

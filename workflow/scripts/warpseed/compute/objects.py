@@ -1,4 +1,5 @@
-"""Machine code on disk: one file for each function and kinds of arguments, checked, and linked by LLVM's loader.
+"""Machine code on disk: one file for each function and kinds of arguments, checked; that of the CPU is linked by LLVM's
+loader.
 
 Files lie in a folder for each state of the library's sources, compiler and processor, within the folder of the cache
 (`warpseed.cache`). A file that is missing, damaged or cannot be written is no error: the function is compiled.
@@ -22,7 +23,7 @@ import numpy as np
 
 from warpseed.cache import digest_of_sources
 
-__all__ = ["ENTRY", "Code", "link", "place_of", "read", "write"]
+__all__ = ["ENTRY", "Code", "folder_of", "host_folder", "link", "place_of", "read", "write"]
 
 ENTRY = "entry"
 """The symbol of the one function that is called."""
@@ -35,39 +36,56 @@ _LOADER_BYTES = 168 << 20
 class Code(NamedTuple):
     """One function for one set of types."""
 
-    results: str
-    """letters of `struct` for the numbers that it returns, in brackets where they are a tuple"""
+    told: str
+    """how it is called: of one for the CPU letters of `struct` for the numbers that it returns, in brackets where they
+    are a tuple; of a kernel its symbol"""
     image: bytes
-    """a relocatable object file with the symbol ENTRY"""
+    """a relocatable object file with the symbol ENTRY; of a kernel what the driver loads"""
 
 
 @cache
-def _folder() -> str:
-    """The folder of what this compiler makes of these sources for this processor."""
+def folder_of(name: str, compiler: str, *processor: Any) -> str:
+    """The folder of what a compiler makes of these sources for a processor.
+
+    Parameters
+    ----------
+    name : how it begins
+    compiler : a package, in whose folder its version is told
+    processor : and what else the code depends on
+    """
+    package, numba = find_spec(compiler), find_spec("numba")
+    assert package is not None and package.origin is not None and numba is not None and numba.origin is not None
+    versions = []
+    for path in sorted({os.path.dirname(each) for each in (package.origin, numba.origin)}):
+        for file in ("_version.py", "VERSION"):
+            with suppress(FileNotFoundError), open(os.path.join(path, file), "rb") as handle:
+                versions.append(handle.read())
+    switches = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
+    told = (
+        digest_of_sources(), versions, np.__version__, sys.version,
+        [each for each in switches if each[0] != "NUMBA_CACHE_DIR"], processor,
+    )  # fmt: skip
+    digest = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    return os.path.join(os.environ["NUMBA_CACHE_DIR"], f"{name}-{digest}")
+
+
+@cache
+def host_folder() -> str:
+    """That of this processor."""
     from warpseed.compute.machine import require_address_space
 
     require_address_space(_LOADER_BYTES, "To load LLVM")
     import llvmlite
     from llvmlite import binding
 
-    numba = find_spec("numba")
-    assert numba is not None and numba.origin is not None
-    with open(os.path.join(os.path.dirname(numba.origin), "_version.py"), "rb") as handle:
-        version = handle.read()
     features = binding.get_host_cpu_features().flatten()
-    switches = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-    told = (
-        digest_of_sources(), version, llvmlite.__version__, np.__version__, sys.version, object.__basicsize__,
-        binding.get_default_triple(), binding.get_host_cpu_name(), features,
-        [each for each in switches if each[0] != "NUMBA_CACHE_DIR"],
-    )  # fmt: skip
-    digest = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
-    return os.path.join(os.environ["NUMBA_CACHE_DIR"], f"objects-{digest}")
+    processor = binding.get_default_triple(), binding.get_host_cpu_name(), features
+    return folder_of("objects", "numba", llvmlite.__version__, object.__basicsize__, *processor)
 
 
-def place_of(function: str, kinds: str) -> str:
+def place_of(folder: str, function: str, kinds: str) -> str:
     """The file of a function for arguments of some kinds."""
-    return os.path.join(_folder(), f"{function}-{hashlib.sha256(kinds.encode()).hexdigest()[:16]}.o")
+    return os.path.join(folder, f"{function}-{hashlib.sha256(kinds.encode()).hexdigest()[:16]}.o")
 
 
 def read(place: str) -> Code | None:
@@ -79,13 +97,13 @@ def read(place: str) -> Code | None:
         return None
     if hashlib.sha256(content).digest() != digest:
         return None
-    results, _, image = content.partition(b"\n")
-    return Code(results.decode(), image)
+    told, _, image = content.partition(b"\n")
+    return Code(told.decode(), image)
 
 
 def write(place: str, code: Code) -> None:
     """Keep code for later processes, whole or not at all; where that cannot be, they compile it again."""
-    content = code.results.encode() + b"\n" + code.image
+    content = code.told.encode() + b"\n" + code.image
     with suppress(OSError):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         number, temporary = tempfile.mkstemp(dir=os.path.dirname(place))

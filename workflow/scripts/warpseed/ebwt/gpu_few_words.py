@@ -12,8 +12,9 @@ from threading import Lock
 import numpy as np
 
 from warpseed.compute.device_marks import marked_on_device
-from warpseed.compute.gpu import cupy, launch, multiprocessors, resident
+from warpseed.compute.gpu import cupy, launch, multiprocessors
 from warpseed.compute.locked_memory import pinned
+from warpseed.compute.resident import resident
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.ebwt import gpu_few
 from warpseed.ebwt.fast import Found

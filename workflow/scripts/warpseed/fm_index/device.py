@@ -11,18 +11,16 @@ import numpy as np
 
 from warpseed.compute.device_copies import copied_from_host, from_device
 from warpseed.compute.gpu import (
-    copies_of,
     cupy,
     current_device,
     free_memory,
     give_back_memory,
     is_out_of_memory,
     launch,
-    release,
-    resident,
     synchronize,
 )
 from warpseed.compute.machine import usable_cores
+from warpseed.compute.resident import copies_of, release, resident
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
 from warpseed.errors import IndexFormatError

@@ -18,8 +18,9 @@ from warpseed.compute.device_batches import BatchRun, run_batches
 from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, launch, resident, sort, to_device
+from warpseed.compute.gpu import cupy, launch, sort, to_device
 from warpseed.compute.ranges import borders_of, run_ranges
+from warpseed.compute.resident import resident
 from warpseed.compute.sink import limit_of
 from warpseed.compute.sorting import sort_ranges
 from warpseed.compute.stopwatch import Stopwatch

@@ -53,7 +53,8 @@ def _on_device(fasta: str, device: str, threads: int) -> Run:
     """As `_in_process`, by a GPU, which has what its searches read in the end."""
 
     def run(watch: Stopwatch) -> Callable[[], Outcome]:
-        from warpseed.compute.gpu import on_device, release
+        from warpseed.compute.gpu import on_device
+        from warpseed.compute.resident import release
         from warpseed.fm_index.device import kmer_rows_on_device
 
         index, bringing = build_index(fasta, threads=threads, device=device), Stopwatch()

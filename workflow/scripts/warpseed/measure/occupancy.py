@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from warpseed.compute.gpu import cuda
+from warpseed.compute.gpu import Kernel, cupy
 
 __all__ = ["occupancy_of"]
 
 
-def occupancy_of(kernel: Any, block: int) -> float:
+def occupancy_of(kernel: Kernel, block: int) -> float:
     """The share of the threads that a multiprocessor of the current device has room for, 0 to 1, which are resident at
     once.
 
@@ -18,7 +16,6 @@ def occupancy_of(kernel: Any, block: int) -> float:
     kernel : one that was launched; with arguments of several types, it is the last of its forms
     block : threads of a block
     """
-    *_, compiled = kernel.overloads.values()
-    device = cuda.get_current_device()
-    blocks = compiled.max_cooperative_grid_blocks(block) // device.MULTIPROCESSOR_COUNT
-    return blocks * block / float(device.MAX_THREADS_PER_MULTIPROCESSOR)
+    package = cupy().cuda
+    blocks = package.driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.handle, block, 0)
+    return blocks * block / float(package.Device().attributes["MaxThreadsPerMultiProcessor"])

@@ -15,7 +15,8 @@ from warpseed.compute.device_copies import copied_to_device
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
 from warpseed.compute.devices import devices_of
-from warpseed.compute.gpu import cupy, free_memory, launch, resident, to_device
+from warpseed.compute.gpu import cupy, free_memory, launch, to_device
+from warpseed.compute.resident import resident
 from warpseed.compute.sink import NO_LIMIT, WHOLE_TEXT, limit_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK

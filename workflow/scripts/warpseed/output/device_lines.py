@@ -17,9 +17,10 @@ import numpy as np
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
-from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, resident, to_device
+from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, to_device
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.locked_memory import pinned
+from warpseed.compute.resident import resident
 from warpseed.compute.searching import owner_of
 from warpseed.compute.warp import BLOCK
 from warpseed.output.lines import Line, Number, Parts, Plan, Tables, line_putter, plan_of

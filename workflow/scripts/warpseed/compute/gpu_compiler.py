@@ -1,0 +1,68 @@
+"""Compiling kernels with Numba, for the device that they are to run on. It is imported where one has to be compiled; no
+other file imports numba.cuda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from warpseed.compute.arguments import with_arrays
+from warpseed.compute.compiler import register_types
+from warpseed.compute.gpu import Cuda, Kernel, Rows, current_device
+from warpseed.compute.objects import Code
+from warpseed.errors import DeviceError
+
+try:
+    import numba_cuda  # noqa: F401
+    from numba import cuda as numba_cuda_target
+    from numba.cuda import types as numba_cuda_types
+    from numba.cuda.descriptor import cuda_target
+    from numba.cuda.extending import typeof_impl  # type: ignore[attr-defined]
+except ImportError as error:
+    raise DeviceError(
+        f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
+        "install requirements-gpu.txt, or use device='cpu'."
+    ) from error
+
+__all__ = ["compile_kernel", "cuda", "dispatcher_of"]
+
+# Its types are those of the host side: threadIdx, shared.array and the like stand for something else in a kernel.
+cuda: Any = numba_cuda_target
+types: Any = numba_cuda_types
+
+register_types(typeof_impl, cuda_target)
+
+
+@typeof_impl.register(Cuda)
+def _type_of_cuda(stand_in: Cuda, context: Any) -> Any:
+    return types.Module(cuda)
+
+
+def dispatcher_of(py_func: Callable[..., None], registers: int | None) -> Any:
+    """What Numba compiles a kernel with, for at most `registers` registers a thread."""
+    return cuda.jit(max_registers=registers)(py_func)
+
+
+def compile_kernel(kernel: Kernel, arguments: tuple[Any, ...], arrays: tuple[type, ...]) -> Code:
+    """Machine code of a kernel and all that it calls, for arguments of these types on the current device.
+
+    Parameters
+    ----------
+    arrays : the types of arrays, of which those of CuPy are the first
+
+    Raises
+    ------
+    numba.TypingError : the kernel does not fit them
+    """
+
+    def typed(array: Any) -> Any:
+        if isinstance(array, Rows):
+            return cuda.as_cuda_array(array.bytes, sync=False).view(array.dtype)
+        return cuda.as_cuda_array(array, sync=False)
+
+    dispatcher = kernel.dispatcher
+    with cuda.gpus[current_device()]:
+        numbas = with_arrays(arguments, arrays, typed)
+        compiled = dispatcher.compile(tuple(map(dispatcher.typeof_pyval, numbas)))
+        return Code(compiled.entry_name, bytes(compiled.library.get_cubin().code))
