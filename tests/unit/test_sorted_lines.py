@@ -242,7 +242,8 @@ def test_what_fails_in_the_middle_leaves_nothing(tmp_path: Path, hits: Hits, err
     with pytest.raises(type(error)), open_run_writer(folder / "h.runs", BED, memory=5 * KILOBYTES) as writer:
         for batch in batches():
             writer.put(batch)
-    assert list(folder.iterdir()) == []
+    assert not folder.exists()
+    folder.mkdir()
     old = {"h.bed.gz": b"the old one", "h.bed.gz.tbi": b"and its index"}
     for name, content in old.items():
         (folder / name).write_bytes(content)
