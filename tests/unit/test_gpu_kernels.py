@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,8 +43,8 @@ def far(values: Any, dtype: type = np.uint32) -> Any:
 @pytest.fixture
 def driver(made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SimpleNamespace]:
     """A driver that is given kernels of 14 words, and notes what it would read; `stream` is the current one, `compiled`
-    the arguments of which kernels were, and `refused` code that the driver does not take."""
-    told = SimpleNamespace(launched=[], stream=0, words=14, compiled=[], loaded=[], refused=())
+    the arguments of which kernels were, and `refused` what the driver says of the next code, in place of taking it."""
+    told = SimpleNamespace(launched=[], stream=0, words=14, compiled=[], loaded=[], refused=[])
 
     def compile_kernel(kernel: gpu.Kernel, arguments: tuple[Any, ...], arrays: tuple[type, ...]) -> objects.Code:
         assert arrays == (Far, gpu.Rows)
@@ -49,9 +52,8 @@ def driver(made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         return objects.Code(f"kernel {len(told.compiled)}", b"code\n")
 
     def load(image: bytes) -> int:
-        if told.refused and told.refused[0] == len(told.loaded):
-            told.refused = ()
-            raise CUDADriverError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
+        if told.refused:
+            raise CUDADriverError(told.refused.pop())
         told.loaded.append(image)
         return 7
 
@@ -86,7 +88,7 @@ def kernel_of(name: str = "elsewhere.kernel") -> gpu.Kernel:
         pass
 
     py_func.__module__, _, py_func.__qualname__ = name.rpartition(".")
-    return gpu.Kernel(py_func)
+    return gpu.Kernel(py_func, is_kept=True)
 
 
 class Both(NamedTuple):
@@ -106,7 +108,7 @@ def test_the_driver_is_handed_the_words_of_each_argument(driver: SimpleNamespace
     assert words[:12] == expected and words[13] == 3
     assert ctypes.c_float.from_buffer(ctypes.c_int64(words[12])).value == 0.25
     ((given, *_),) = driver.compiled
-    assert type(given) is Both and given.other == (-7,) and kernel.handle == 101
+    assert type(given) is Both and given.other == (-7,) and kernel.handles == {0: 101}
     with pytest.raises(TypeError, match="takes arrays, numbers and tuples of them, not str"):
         gpu.launch(kernel, 1, 128, "nothing")
     with pytest.raises(TypeError, match="not float16"):
@@ -142,8 +144,12 @@ def test_a_kernel_of_the_library_is_kept_on_disk(
     assert launch_anew("warpseed.other") == 102 and launch_anew("warpseed.kernel", 1) == 103
     assert launch_anew("elsewhere.kernel") == 104 and launch_anew("elsewhere.kernel") == 105
     assert launch_anew() == 101 and len(driver.compiled) == 5 and set(driver.loaded) == {b"code\n"}
-    driver.refused = (len(driver.loaded),)
+    driver.refused = ["CUDA_ERROR_NO_BINARY_FOR_GPU: no kernel image is available for execution on the device"]
     assert launch_anew() == 106 and launch_anew() == 106
+    driver.refused = ["CUDA_ERROR_OUT_OF_MEMORY: out of memory"]
+    with pytest.raises(CUDADriverError, match="out of memory"):
+        launch_anew()
+    assert launch_anew() == 106 and len(driver.compiled) == 6
     for path in tmp_path.glob("kernels-*/warpseed.kernel-*"):
         path.write_bytes(path.read_bytes()[:-1])
     assert launch_anew() == 107 and launch_anew() == 107
@@ -224,6 +230,50 @@ def test_a_thread_with_a_stream_of_its_own_launches_on_it(
     assert entered == [1, -1, 2, -2, 3, -3, 1, -1]
 
 
+def test_other_packages_and_folders_of_cuda_make_other_code(driver: SimpleNamespace, monkeypatch: Any) -> None:
+    folders = []
+    for versions, home in (
+        ({}, ""),
+        ({"nvidia-nvjitlink": "13.0"}, ""),
+        ({"nvidia-nvjitlink": "13.1"}, ""),
+        ({}, "/opt"),
+    ):
+
+        def version(package: str, versions: dict[str, str] = versions) -> str:
+            if package not in versions:
+                raise objects.PackageNotFoundError(package)
+            return versions[package]
+
+        monkeypatch.setattr(objects, "version", version)
+        monkeypatch.setenv("CUDA_HOME", home)
+        objects.toolkit.cache_clear()
+        folders.append(gpu._folder())
+    objects.toolkit.cache_clear()
+    assert len(set(folders)) == 4
+
+
+LIBRARY = Path(gpu.__file__).parents[2]
+EVERY_KERNEL = """
+import importlib, sys
+from pathlib import Path
+library = Path(sys.argv[1])
+for path in sorted((library / "warpseed").rglob("*.py")):
+    if "from warpseed.compute.gpu import" in path.read_text() and path.name != "gpu_compiler.py":
+        importlib.import_module(".".join(path.relative_to(library).with_suffix("").parts))
+from warpseed.compute import gpu
+print(len(gpu.kernels), hasattr(gpu.cuda, "__wrapped__"), {"numba", "cupy"} & set(sys.modules))
+"""
+
+
+def test_kernels_are_imported_without_numba() -> None:
+    """Who loads them from the disk does without."""
+    environment = os.environ | {"PYTHONPATH": str(LIBRARY)}
+    command = [sys.executable, "-c", EVERY_KERNEL, str(LIBRARY)]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    count, *rest = done.stdout.decode().split()
+    assert int(count) > 100 and rest == ["False", "set()"]
+
+
 def test_two_kernels_of_one_name_are_refused() -> None:
     """The tests of kernels find them by name, and would compile the second one alone."""
 
@@ -232,5 +282,8 @@ def test_two_kernels_of_one_name_are_refused() -> None:
 
     from warpseed.measure import gpu_floors  # noqa: F401
 
+    with pytest.raises(ValueError, match="kept on disk by its name, which no other one may have"):
+        gpu.kernel(gather_sectors)
+    gather_sectors.__qualname__ = "gather_sectors"
     with pytest.raises(ValueError, match="two kernels are called gather_sectors"):
         gpu.kernel(gather_sectors)

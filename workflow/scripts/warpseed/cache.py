@@ -28,10 +28,10 @@ def digest_of_sources() -> str:
 
 
 def choose_cache_folder() -> None:
-    """Give Numba and our own machine code (`compute/objects.py`) a folder, unless the user chose one.
+    """Give machine code (`compute/objects.py`) a folder, unless the user chose one.
 
-    It has to happen before numba is imported, and the sources are in its name because Numba does not notice a changed
-    callee in another module.
+    It has to happen before numba is imported, which keeps what it does there, too. The sources are in its name, so that
+    what older ones left can be told and removed.
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         return

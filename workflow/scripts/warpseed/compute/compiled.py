@@ -146,8 +146,8 @@ def _require_compiler(function: str) -> None:
 def _runner(name: str, code: objects.Code, layout: Struct) -> Callable[[list[Any]], Any]:
     """What calls the entry of some code with words that lie as `layout` says."""
     entry = objects.link(code)
-    letters = code.told.strip("()")
-    returned, is_tuple = Struct("=" + letters), code.told != letters
+    letters = code.call.strip("()")
+    returned, is_tuple = Struct("=" + letters), code.call != letters
     room = ctypes.c_char * returned.size
 
     def run(words: list[Any]) -> Any:

@@ -35,6 +35,8 @@ class Cuda:
     """Stands for `numba.cuda` in kernels, which Numba takes it for when it compiles them."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # (who only asks what this is does not mean Numba)
+            raise AttributeError(name)
         from warpseed.compute.gpu_compiler import cuda
 
         return getattr(cuda, name)
@@ -77,11 +79,13 @@ __all__ = [
 kernels: dict[str, Any] = {}
 """Every kernel of the library by name, for the test that compiles them all without a GPU."""
 
+_REFUSED = "INVALID_IMAGE", "NO_BINARY_FOR_GPU", "INVALID_PTX", "UNSUPPORTED_PTX_VERSION", "NOT_FOUND"
+"""In the driver's words, that code is not for it, or not for the device."""
+
 _SORTING = 1.5
 """Memory that sorting takes beside an array of numbers, in sizes of the array."""
 
-_loading = threading.RLock()
-"""Held where a kernel is compiled and loaded."""
+_loading = threading.RLock()  # held where a kernel is compiled and loaded
 _runs: dict[tuple[Any, ...], Callable[[int, int, list[Any]], None]] = {}
 """What runs a kernel with so many blocks, threads of each and words, by kernel, device and kinds of the arguments."""
 
@@ -99,17 +103,16 @@ class Kernel:
     ----------
     py_func : the kernel as it is written
     registers : that a thread has, at most; None where the compiler may choose
-    is_kept : whether its machine code is kept on disk: of kernels outside the library nobody knows when they change
-    handle : that of the form that was loaded last, as the driver knows it
+    is_kept : whether its code is kept on disk, by its name; not of kernels outside the library, which may change
+    handles : by device, that of the form that was loaded last, as the driver knows it
     """
 
-    handle: int
-
-    def __init__(self, py_func: Callable[..., None], registers: int | None = None, *, is_kept: bool = True) -> None:
+    def __init__(self, py_func: Callable[..., None], registers: int | None = None, *, is_kept: bool = False) -> None:
         self.__doc__ = py_func.__doc__
         self.py_func, self.registers = py_func, registers
         self.name = f"{py_func.__module__}.{py_func.__qualname__}"
         self.is_kept = is_kept and self.name.startswith("warpseed.")
+        self.handles: dict[int, int] = {}
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -128,7 +131,9 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
     """As `kernel`, with at most `registers` registers a thread, so that more warps are resident."""
 
     def decorate(function: Callable[..., None]) -> Any:
-        compiled = Kernel(function, registers)
+        compiled = Kernel(function, registers, is_kept=True)
+        if function.__qualname__ != function.__name__:
+            raise ValueError(f"{function.__qualname__} is kept on disk by its name, which no other one may have")
         if kernels.setdefault(function.__name__, compiled) is not compiled:
             raise ValueError(f"two kernels are called {function.__name__}: the tests find them by name")
         return compiled
@@ -154,12 +159,12 @@ class Rows:
 
     Attributes
     ----------
-    bytes : uint8[n], CuPy, C-contiguous
+    content : uint8[n], CuPy, C-contiguous
     dtype : of a row
     """
 
-    def __init__(self, bytes: Any, dtype: np.dtype) -> None:
-        self.bytes, self.dtype = bytes, dtype
+    def __init__(self, content: Any, dtype: np.dtype) -> None:
+        self.content, self.dtype = content, dtype
 
 
 @cache
@@ -171,9 +176,9 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
     """What a kernel is handed of an array: two words that the host keeps to itself, and how the array lies."""
     if isinstance(array, Rows):
         size = array.dtype.itemsize
-        count = array.bytes.nbytes // size
+        count = array.content.nbytes // size
         kinds.append((array.dtype, 1, None))
-        words += 0, 0, count, size, array.bytes.data.ptr, count, size
+        words += 0, 0, count, size, array.content.data.ptr, count, size
         return
     strides = array.strides
     # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
@@ -187,7 +192,7 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
     there."""
     with _loading:  # two threads do not compile the same
         if key not in _runs:
-            function, _, *kinds = key
+            function, device, *kinds = key
             place = objects.place_of(_folder(), function.name, repr(kinds)) if function.is_kept else None
             code = objects.read(place) if place else None
             handle = _handle_of(code) if code else None
@@ -198,7 +203,7 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
                 handle = _loaded(code)
                 if place:
                     objects.write(place, code)
-            function.handle = handle
+            function.handles[device] = handle
             _runs[key] = kernel_runner(handle, kinds, cupy().cuda)
         return _runs[key]
 
@@ -206,22 +211,26 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
 def _folder() -> str:
     """The folder of what Numba makes for the current device, and the driver takes."""
     runtime, here = cupy().cuda.runtime, cupy().cuda.Device()
-    return objects.folder_of("kernels", "numba_cuda", here.compute_capability, runtime.driverGetVersion())
+    return objects.folder_of(
+        "kernels", "numba_cuda", here.compute_capability, runtime.driverGetVersion(), objects.toolkit()
+    )
 
 
 def _handle_of(code: objects.Code) -> int | None:
-    """As `_loaded`; None where the driver does not take the code, as an older one might not."""
+    """As `_loaded`; None where the driver does not take the code."""
     try:
         return _loaded(code)
-    except cupy().cuda.driver.CUDADriverError:
-        return None
+    except cupy().cuda.driver.CUDADriverError as error:
+        if any(reason in str(error) for reason in _REFUSED):
+            return None
+        raise
 
 
 def _loaded(code: objects.Code) -> int:
     """The kernel of some code, as the driver knows it on the current device. It stays, as long as the process."""
     driver = cupy().cuda.driver
     cupy().cuda.runtime.memGetInfo()  # (so that this thread has the device's context)
-    return int(driver.moduleGetFunction(driver.moduleLoadData(code.image), code.told))
+    return int(driver.moduleGetFunction(driver.moduleLoadData(code.image), code.call))
 
 
 def kept_stream(name: int | str, priority: int = 0) -> Any:
@@ -255,7 +264,7 @@ def synchronize() -> None:
 
 
 def cupy() -> Any:
-    """CuPy, for prefix sums and sorting on the device."""
+    """CuPy, for memory, copies, sums and sorting on the device, and to load and launch kernels."""
     try:
         import cupy as package
     except ImportError as error:
@@ -268,27 +277,24 @@ def cupy() -> Any:
 
 def require_gpu() -> None:
     """Raise DeviceError, saying what is missing, unless a GPU answers."""
-    if not _answering():
-        raise DeviceError(
-            "device='gpu' was asked for, but no NVIDIA GPU answers (no driver, or no device is visible); "
-            "run 'python -m warpseed check', or use device='cpu'."
-        )
-
-
-def _answering() -> int:
-    """GPUs that answer."""
-    runtime = cupy().cuda.runtime
-    try:
-        return int(runtime.getDeviceCount())
-    except runtime.CUDARuntimeError:  # (no driver, or one that is too old, or no device)
-        return 0
+    device_count()
 
 
 def device_count() -> int:
-    """GPUs that are visible to this process."""
+    """GPUs that are visible to this process, one at least; DeviceError where none answers."""
     with device_errors():
-        require_gpu()
-        return _answering()
+        runtime, error = cupy().cuda.runtime, None
+        try:
+            count = int(runtime.getDeviceCount())
+        except runtime.CUDARuntimeError as raised:
+            count, error = 0, raised
+        if count:
+            return count
+        told = " ".join(str(error).split()) if error else "no device is visible"
+        raise DeviceError(
+            f"device='gpu' was asked for, but no NVIDIA GPU answers ({told[:200]}); "
+            "run 'python -m warpseed check', or use device='cpu'."
+        ) from error
 
 
 def visible_devices() -> tuple[int, ...]:

@@ -47,6 +47,9 @@ def dispatcher_of(py_func: Callable[..., None], registers: int | None) -> Any:
 def compile_kernel(kernel: Kernel, arguments: tuple[Any, ...], arrays: tuple[type, ...]) -> Code:
     """Machine code of a kernel and all that it calls, for arguments of these types on the current device.
 
+    (Numba loads it there, too, and on no other device, so it unloads it once in the end; what is launched is loaded
+    apart.)
+
     Parameters
     ----------
     arrays : the types of arrays, of which those of CuPy are the first
@@ -58,7 +61,7 @@ def compile_kernel(kernel: Kernel, arguments: tuple[Any, ...], arrays: tuple[typ
 
     def typed(array: Any) -> Any:
         if isinstance(array, Rows):
-            return cuda.as_cuda_array(array.bytes, sync=False).view(array.dtype)
+            return cuda.as_cuda_array(array.content, sync=False).view(array.dtype)
         return cuda.as_cuda_array(array, sync=False)
 
     dispatcher = kernel.dispatcher

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import count
 from typing import Any, NamedTuple
@@ -23,12 +24,19 @@ import numpy as np
 
 from warpseed.cache import digest_of_sources
 
-__all__ = ["ENTRY", "Code", "folder_of", "host_folder", "link", "place_of", "read", "write"]
+__all__ = ["ENTRY", "Code", "folder_of", "host_folder", "link", "place_of", "read", "toolkit", "write"]
 
 ENTRY = "entry"
 """The symbol of the one function that is called."""
 _ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
 _DIGEST_BYTES = 32
+_NO_SWITCHES = "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"
+"""Settings of Numba that change no code."""
+_COMPILERS = (
+    "llvmlite", "cuda-bindings", "cuda-core", "cuda-toolkit", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12",
+    "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-nvjitlink-cu12", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12",
+)  # fmt: skip
+"""Packages that make machine code of what Numba makes; some of them are there."""
 _LOADER_BYTES = 168 << 20
 """Of address space, which LLVM's loader takes."""
 
@@ -36,7 +44,7 @@ _LOADER_BYTES = 168 << 20
 class Code(NamedTuple):
     """One function for one set of types."""
 
-    told: str
+    call: str
     """how it is called: of one for the CPU letters of `struct` for the numbers that it returns, in brackets where they
     are a tuple; of a kernel its symbol"""
     image: bytes
@@ -57,16 +65,27 @@ def folder_of(name: str, compiler: str, *processor: Any) -> str:
     assert package is not None and package.origin is not None and numba is not None and numba.origin is not None
     versions = []
     for path in sorted({os.path.dirname(each) for each in (package.origin, numba.origin)}):
-        for file in ("_version.py", "VERSION"):
+        for file in ("_version.py", "VERSION"):  # (Numba's, and numba-cuda's)
             with suppress(FileNotFoundError), open(os.path.join(path, file), "rb") as handle:
                 versions.append(handle.read())
-    switches = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-    told = (
-        digest_of_sources(), versions, np.__version__, sys.version,
-        [each for each in switches if each[0] != "NUMBA_CACHE_DIR"], processor,
-    )  # fmt: skip
-    digest = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    switches = sorted(
+        (switch, value)
+        for switch, value in os.environ.items()
+        if switch.startswith("NUMBA_") and switch not in _NO_SWITCHES
+    )
+    named_by = digest_of_sources(), versions, np.__version__, sys.version, switches, processor
+    digest = hashlib.sha256(repr(named_by).encode()).hexdigest()[:16]
     return os.path.join(os.environ["NUMBA_CACHE_DIR"], f"{name}-{digest}")
+
+
+@cache
+def toolkit() -> tuple[str, ...]:
+    """What of CUDA makes machine code of what Numba makes: versions of the packages that are there, and folders."""
+    told = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    for package in _COMPILERS:
+        with suppress(PackageNotFoundError):
+            told.append(f"{package} {version(package)}")
+    return tuple(told)
 
 
 @cache
@@ -97,13 +116,13 @@ def read(place: str) -> Code | None:
         return None
     if hashlib.sha256(content).digest() != digest:
         return None
-    told, _, image = content.partition(b"\n")
-    return Code(told.decode(), image)
+    call, _, image = content.partition(b"\n")
+    return Code(call.decode(), image)
 
 
 def write(place: str, code: Code) -> None:
     """Keep code for later processes, whole or not at all; where that cannot be, they compile it again."""
-    content = code.told.encode() + b"\n" + code.image
+    content = code.call.encode() + b"\n" + code.image
     with suppress(OSError):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         number, temporary = tempfile.mkstemp(dir=os.path.dirname(place))

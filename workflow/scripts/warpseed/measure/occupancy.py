@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpseed.compute.gpu import Kernel, cupy
+from warpseed.compute.gpu import Kernel, cupy, current_device
 
 __all__ = ["occupancy_of"]
 
@@ -13,9 +13,9 @@ def occupancy_of(kernel: Kernel, block: int) -> float:
 
     Parameters
     ----------
-    kernel : one that was launched; with arguments of several types, it is the last of its forms
+    kernel : one that was launched there; with arguments of several types, the form that was loaded last
     block : threads of a block
     """
     package = cupy().cuda
-    blocks = package.driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.handle, block, 0)
+    blocks = package.driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.handles[current_device()], block, 0)
     return blocks * block / float(package.Device().attributes["MaxThreadsPerMultiProcessor"])
