@@ -393,7 +393,7 @@ def install(monkeypatch: Any, index: Any, devices: int = 1) -> tuple[PretendCupy
     monkeypatch.setattr(gpu_few_words, "_OWNER", gpu_few_words._Owner())
     monkeypatch.setattr(compute_gpu, "_streams", {})
     for module in (device_columns, device_lines):
-        monkeypatch.setattr(module, "in_rows", lambda array, row_type: array.view(row_type))
+        monkeypatch.setattr(module, "Rows", lambda array, row_type: array.view(row_type))
     monkeypatch.setattr(device, "MOST_SEGMENTS", 0)  # no rows of both strands: kernels that are played know none
     for module in (
         appended,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -160,7 +161,7 @@ def test_a_kernel_of_the_library_is_kept_on_disk(
 def test_rows_are_handed_over_as_an_array_of_them(driver: SimpleNamespace) -> None:
     row, array = np.dtype([("place", "u4"), ("length", "u2")], align=True), far(range(24), np.uint8)
     driver.words = 7
-    gpu.launch(kernel_of(), 1, 32, gpu.in_rows(array, row))
+    gpu.launch(kernel_of(), 1, 32, gpu.Rows(array, row))
     assert driver.launched[0][3] == [0, 0, 3, 8, array.ctypes.data, 3, 8]
 
 
@@ -241,10 +242,10 @@ def test_other_packages_and_folders_of_cuda_make_other_code(driver: SimpleNamesp
 
         def version(package: str, versions: dict[str, str] = versions) -> str:
             if package not in versions:
-                raise objects.PackageNotFoundError(package)
+                raise metadata.PackageNotFoundError(package)
             return versions[package]
 
-        monkeypatch.setattr(objects, "version", version)
+        monkeypatch.setattr(metadata, "version", version)
         monkeypatch.setenv("CUDA_HOME", home)
         objects.toolkit.cache_clear()
         folders.append(gpu._folder())

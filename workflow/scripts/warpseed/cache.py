@@ -30,8 +30,8 @@ def digest_of_sources() -> str:
 def choose_cache_folder() -> None:
     """Give machine code (`compute/objects.py`) a folder, unless the user chose one.
 
-    It has to happen before numba is imported, which keeps what it does there, too. The sources are in its name, so that
-    what older ones left can be told and removed.
+    It has to happen before numba is imported, which would choose one of its own. There is one for each state of the
+    sources.
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         return

@@ -118,12 +118,8 @@ class Compiled:
         """What runs it with arguments of these kinds: from the disk, or compiled and put there."""
         with _loading:  # two threads do not compile the same
             if key not in self._runs:
-                # Of functions outside the library nobody knows when they change.
-                place = (
-                    objects.place_of(objects.host_folder(), self.name, repr(key))
-                    if self.name.startswith("warpseed.")
-                    else None
-                )
+                is_kept = self.name.startswith("warpseed.")  # of others nobody knows when they change
+                place = objects.place_of(objects.host_folder(), self.name, repr(key)) if is_kept else None
                 code = objects.read(place) if place else None
                 if code is None:
                     _require_compiler(self.py_func.__name__)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -58,7 +58,6 @@ __all__ = [
     "fill_bytes",
     "free_memory",
     "give_back_memory",
-    "in_rows",
     "is_of_device",
     "is_out_of_memory",
     "kept_stream",
@@ -114,13 +113,6 @@ class Kernel:
         self.is_kept = is_kept and self.name.startswith("warpseed.")
         self.handles: dict[int, int] = {}
 
-    @cached_property
-    def dispatcher(self) -> Any:
-        """What Numba knows it as."""
-        from warpseed.compute.gpu_compiler import dispatcher_of
-
-        return dispatcher_of(self.py_func, self.registers)
-
 
 def kernel(function: Callable[..., None]) -> Any:
     """Decorate a kernel: compiled for the device it meets, and kept on disk."""
@@ -143,7 +135,7 @@ def bounded_kernel(registers: int | None) -> Callable[[Callable[..., None]], Any
 
 def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
     """Run a kernel with at least `threads` threads in blocks of `block` on this thread's stream; none for none.
-    Arguments are CuPy arrays, those of `in_rows`, numbers, and tuples of them."""
+    Arguments are CuPy arrays, `Rows`, numbers, and tuples of them."""
     if threads <= 0:
         return
     kinds: list[Any] = [function, current_device()]
@@ -155,7 +147,7 @@ def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
 
 
 class Rows:
-    """The bytes of a CuPy array as rows of several fields, for a kernel: CuPy has no such arrays.
+    """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel: CuPy has no such arrays.
 
     Attributes
     ----------
@@ -410,11 +402,6 @@ def _free_in_words() -> str:
 def give_back_memory() -> None:
     """Give what CuPy's pool keeps for later back to the device, where others, the driver too, may take it."""
     cupy().get_default_memory_pool().free_all_blocks()
-
-
-def in_rows(array: Any, row_type: np.dtype) -> Any:
-    """The bytes of a CuPy array as rows of several fields, without a copy, for a kernel."""
-    return Rows(array, row_type)
 
 
 def to_device(value: Any) -> Any:

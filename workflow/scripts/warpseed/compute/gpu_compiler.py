@@ -4,7 +4,7 @@ other file imports numba.cuda.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from warpseed.compute.arguments import with_arrays
@@ -25,7 +25,7 @@ except ImportError as error:
         "install requirements-gpu.txt, or use device='cpu'."
     ) from error
 
-__all__ = ["compile_kernel", "cuda", "dispatcher_of"]
+__all__ = ["compile_kernel", "cuda"]
 
 # Its types are those of the host side: threadIdx, shared.array and the like stand for something else in a kernel.
 cuda: Any = numba_cuda_target
@@ -39,9 +39,10 @@ def _type_of_cuda(stand_in: Cuda, context: Any) -> Any:
     return types.Module(cuda)
 
 
-def dispatcher_of(py_func: Callable[..., None], registers: int | None) -> Any:
-    """What Numba compiles a kernel with, for at most `registers` registers a thread."""
-    return cuda.jit(max_registers=registers)(py_func)
+@cache
+def _dispatcher_of(kernel: Kernel) -> Any:
+    """What Numba knows a kernel as."""
+    return cuda.jit(max_registers=kernel.registers)(kernel.py_func)
 
 
 def compile_kernel(kernel: Kernel, arguments: tuple[Any, ...], arrays: tuple[type, ...]) -> Code:
@@ -64,7 +65,7 @@ def compile_kernel(kernel: Kernel, arguments: tuple[Any, ...], arrays: tuple[typ
             return cuda.as_cuda_array(array.content, sync=False).view(array.dtype)
         return cuda.as_cuda_array(array, sync=False)
 
-    dispatcher = kernel.dispatcher
+    dispatcher = _dispatcher_of(kernel)
     with cuda.gpus[current_device()]:
         numbas = with_arrays(arguments, arrays, typed)
         compiled = dispatcher.compile(tuple(map(dispatcher.typeof_pyval, numbas)))

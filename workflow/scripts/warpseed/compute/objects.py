@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import count
 from typing import Any, NamedTuple
@@ -81,10 +80,12 @@ def folder_of(name: str, compiler: str, *processor: Any) -> str:
 @cache
 def toolkit() -> tuple[str, ...]:
     """What of CUDA makes machine code of what Numba makes: versions of the packages that are there, and folders."""
+    from importlib import metadata  # (which takes twenty milliseconds, and only kernels need)
+
     told = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
     for package in _COMPILERS:
-        with suppress(PackageNotFoundError):
-            told.append(f"{package} {version(package)}")
+        with suppress(metadata.PackageNotFoundError):
+            told.append(f"{package} {metadata.version(package)}")
     return tuple(told)
 
 

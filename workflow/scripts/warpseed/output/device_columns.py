@@ -16,7 +16,7 @@ from warpseed.compute.compiled import inlined, int64, scalar
 from warpseed.compute.device_batches import run_batches
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
-from warpseed.compute.gpu import cuda, cupy, free_memory, in_rows, is_out_of_memory, launch
+from warpseed.compute.gpu import Rows, cuda, cupy, free_memory, is_out_of_memory, launch
 from warpseed.compute.searching import owner_of
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.compute.warp import BLOCK
@@ -136,7 +136,7 @@ def fill_columns(found: DeviceHits, lengths: Any, first: int, segments: Segments
     if count:
         packed = found.hits
         if found.hit_type != np.uint64:
-            packed = in_rows(packed, np.dtype(found.hit_type.descr, align=True))
+            packed = Rows(packed, np.dtype(found.hit_type.descr, align=True))
         read = packed, hit_first, first, lengths, segments
         launch(wanted.make, count, BLOCK, *read, wanted.kind(*columns.values()))
         if wanted.finish is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from warpseed.compute.compiled import inlined, int64, scalar, uint8, uint64
 from warpseed.compute.device_marks import time_on_device
 from warpseed.compute.device_sums import borders_of
-from warpseed.compute.gpu import cuda, cupy, in_rows, is_out_of_memory, kernel, launch, to_device
+from warpseed.compute.gpu import Rows, cuda, cupy, is_out_of_memory, kernel, launch, to_device
 from warpseed.compute.letters import bytes_of, number_putter
 from warpseed.compute.locked_memory import pinned
 from warpseed.compute.resident import resident
@@ -228,7 +228,7 @@ class DeviceLines:
         """Put the lines of `count` hits from the first on into `_out`, and where they end into `_ends`."""
         wanted, shared, sizes, ends = self._wanted, self._shared, self._sizes[:count], self._ends[:count]
         width = wanted.row_type.itemsize
-        rows, typed = self._rows, in_rows(self._rows[: count * width], wanted.row_type)
+        rows, typed = self._rows, Rows(self._rows[: count * width], wanted.row_type)
         made_of = (self._hits, self._hit_first, first, self._lengths, shared.segments)
         launch(wanted.make_rows, -(-count // _ROWS_A_THREAD), BLOCK, *made_of, typed)
         launch(size_lines, count, BLOCK, rows, width, shared.parts, self._names, sizes)
