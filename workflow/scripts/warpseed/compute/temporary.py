@@ -41,12 +41,12 @@ def folder_made(place: Path) -> Iterator[None]:
     """Make a folder, and those above it, where they are not there; if the block raises, those that were made, and are
     empty, go again."""
     missing = [folder for folder in (place, *place.parents) if not folder.exists()]
-    place.mkdir(parents=True, exist_ok=True)
     try:
+        place.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
-        with suppress(OSError):  # (one that others have put something in stays, and so do those above it)
-            for folder in missing:
+        for folder in missing:
+            with suppress(OSError):  # (one that others have put something in stays, and so do those above it)
                 folder.rmdir()
         raise
 

@@ -7,9 +7,8 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from warpseed.compute.temporary import folder_made, is_temporary, remove_leftovers, temporary_name
@@ -22,6 +21,8 @@ __all__ = ["NEW_MANIFEST", "check_target", "written_whole"]
 NEW_MANIFEST = "index.json.new"
 """What index.json is called while parts are being added."""
 
+_ASIDE = ".old"
+"""How the name of an index ends that has stepped aside."""
 _FORMAT_1 = {"fast.text.npy"} | {f"segments.{name}.npy" for name in ("text_start", "contig", "contig_start", "hint")}
 _OURS = {MANIFEST, NEW_MANIFEST, *_FORMAT_1} | {file_name(part, name) for part in PARTS for name in PARTS[part]}
 """Every name that a file of an index may have."""
@@ -51,7 +52,18 @@ def check_target(folder: str | os.PathLike[str]) -> None:
         with _in_words(target):
             _check_content(target.resolve(), target)
     with _in_words(target):
-        os.rmdir(tempfile.mkdtemp(prefix=".tmp-", dir=_nearest(_place(target.resolve()))))
+        _try_to_write(target.resolve())
+
+
+def _try_to_write(target: Path) -> None:
+    trial = _nearest(_place(target)) / temporary_name(target)
+    try:
+        trial.mkdir()
+        trial.rmdir()
+    except BaseException:
+        with suppress(OSError):
+            trial.rmdir()
+        raise
 
 
 def _check_content(target: Path, named: Path) -> None:
@@ -132,8 +144,8 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
     with _in_words(Path(folder), needed), folder_made(place := _place(target)):
         remove_leftovers(place / target.name)
         temporary = place / temporary_name(target)
-        temporary.mkdir(0o700)
         try:
+            temporary.mkdir(0o700)
             number = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 yield number
@@ -146,12 +158,10 @@ def written_whole(folder: str | os.PathLike[str], needed: int) -> Iterator[int]:
             if place == target:
                 _move_into(temporary, target)
                 return
-            old = _take_the_place_of(target, temporary)
+            _take_the_place_of(target, temporary, Path(folder))
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    if old is not None:
-        _remove_old(Path(folder), old)
 
 
 def _check_still_there(temporary: Path, number: int) -> None:
@@ -171,32 +181,31 @@ def _move_into(temporary: Path, target: Path) -> None:
     temporary.rmdir()
 
 
-def _take_the_place_of(target: Path, temporary: Path) -> Path | None:
-    """Rename the new folder to its final name; returns where the index that was there now lies.
-
-    The old one steps aside, so that a whole one is there at every moment but one.
-    """
+def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:
+    """Rename the new folder to its final name; the index that was there steps aside, so that a whole one is there at
+    every moment but one, and goes."""
     if not (target.exists() and stat.S_ISDIR(target.stat().st_mode) and any(target.iterdir())):
         temporary.replace(target)
-        return None
-    old = temporary.with_name(f"{temporary.name}.old")
+        return
+    old = temporary.with_name(f"{temporary.name}{_ASIDE}")
     try:
         target.replace(old)
         temporary.replace(target)
-    except BaseException:  # a signal may also come just behind either step
+        _remove_old(named, old)
+    except BaseException:  # a signal may also come just behind any step
         if not temporary.exists():
             shutil.rmtree(old, ignore_errors=True)
         elif old.exists() and not target.exists():
             old.replace(target)
         raise
-    return old
+    remove_leftovers(target, _ASIDE)
 
 
-def _remove_old(folder: Path, old: Path) -> None:
+def _remove_old(named: Path, old: Path) -> None:
     try:
         shutil.rmtree(old)
     except OSError as error:
         raise IndexFormatError(
-            f"{folder}: the new index is written and whole, but the one that it replaced cannot be removed "
+            f"{named}: the new index is written and whole, but the one that it replaced cannot be removed "
             f"({error.strerror}) and lies in {old}; remove that folder."
         ) from error

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN = 0.2
+"""Seconds after which `Stopped` is raised again, unless it has come to where it is handled."""
 _raised_for: list[int] = []
 """The signal that `Stopped` was raised for, if any was."""
 
@@ -61,7 +64,21 @@ def _stop(number: int, frame: object) -> None:
     ):  # at once: threads in compiled code end when that returns (not `say`: a write may be going on)
         os.write(2, f"Stopping after {signal.Signals(number).name}.\n".encode())
     _raised_for.append(number)
+    signal.signal(signal.SIGALRM, _stop_again)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
     raise Stopped(number)
+
+
+def _stop_again(number: int, frame: object) -> None:
+    """Raise `Stopped` again where nothing handles it: Python swallows what is raised in a destructor or a callback."""
+    if _raised_for and sys.exc_info()[1] is None:
+        raise Stopped(_raised_for[0])
+
+
+def _say_unless_stopped(ignored: sys.UnraisableHookArgs) -> None:
+    """What is said of an exception that Python swallows: of `Stopped`, which is raised again, nothing."""
+    if not isinstance(ignored.exc_value, Stopped):
+        sys.__unraisablehook__(ignored)
 
 
 def stop_on_signals() -> None:
@@ -70,21 +87,34 @@ def stop_on_signals() -> None:
     One that is ignored, as under nohup, stays so. In another thread nothing happens: Python takes handlers in none.
     """
     if threading.current_thread() is threading.main_thread():
+        sys.unraisablehook = _say_unless_stopped
         for each in _SIGNALS:
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, _stop)
 
 
 def stop_behind(error: BaseException) -> Stopped | None:
-    """The signal that an exception comes from; None for one that comes from none.
+    """The signal that an exception comes from; None for one that comes from none. Asked where it is handled.
 
-    Once `Stopped` was raised, any does: what it passes may raise another, as the import of NumPy an ImportError.
+    Once `Stopped` was raised, any does: what it passes may raise another, as the import of NumPy an ImportError. What
+    it came past is let go of, generators among it that are to remove what they wrote and were not yet told to.
     """
     if isinstance(error, Stopped):
-        return error
-    if _raised_for:
-        return Stopped(_raised_for[0])
-    return Stopped(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
+        stopped = error
+    elif _raised_for:
+        stopped = Stopped(_raised_for[0])
+    else:
+        return Stopped(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _let_go(error)
+    return stopped
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Forget the variables of all functions that an exception, and those before it, came past."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def start_quickly() -> None:
