@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import random
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -349,21 +348,6 @@ def test_what_lies_on_a_device_is_shared_and_freed(real_genome: Path) -> None:
         del tagged, text, segments, genome
         gc.collect()
         assert pool.used_bytes() == before
-
-
-@real
-@SYSTEMS
-def test_few_queries_warn_of_nothing(write_reference: Callable[..., Path], system: System) -> None:
-    from numba.cuda.core.errors import NumbaPerformanceWarning
-
-    reference = read_reference(write_reference(["".join(random.Random(1).choices("ACGT", k=5_000))]))
-    genome = Genome(reference, build_index(reference, parts=("fast", "paper")), False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", NumbaPerformanceWarning)
-        for tier, distances in system.tiers.items():
-            for distance in distances:
-                found = system.find(genome.index, system.draw(genome, 3, 5), tier, distance)
-                assert found.counts.sum() == len(found.hits) > 0
 
 
 @real

@@ -30,21 +30,20 @@ def run(*arguments: str, cache: Path) -> tuple[bytes, str]:
     return done.stdout, done.stderr.decode()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["kmers"],
-        ["kmers", "--max-mismatches", "2"],
-        ["kmers", "--max-mismatches", "1", "--tier", "paper"],
-        ["reads"],
-        ["reads", "--max-edits", "2"],
-        ["reads", "--tier", "paper"],
-        ["mems", "--min-length", "12"],
-    ],
-    ids=" ".join,
-)
+SEARCHES = [
+    ["kmers"],
+    ["kmers", "--max-mismatches", "2"],
+    ["kmers", "--max-mismatches", "1", "--tier", "paper"],
+    ["reads"],
+    ["reads", "--max-edits", "2"],
+    ["reads", "--tier", "paper"],
+    ["mems", "--min-length", "12"],
+]
+
+
+@pytest.mark.parametrize("command", SEARCHES, ids=" ".join)
 def test_libraries_say_nothing(tmp_path: Path, command: list[str]) -> None:
-    """A few queries make the smallest of grids, of which Numba would warn."""
+    """Whatever the grids are, and these are the smallest."""
     genome, queries = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
     index, (name, *arguments) = str(tmp_path / "index"), command
     run("index", genome, "-o", index, "--parts", "fast,paper", cache=tmp_path)
@@ -52,6 +51,37 @@ def test_libraries_say_nothing(tmp_path: Path, command: list[str]) -> None:
     on_gpu, told = run(name, index, queries, "-o", "-", "--device", "gpu", *arguments, cache=tmp_path)
     assert on_gpu == on_cpu and on_gpu.count(b"\n") >= 2
     assert not re.search("warning|numba|cupy", told, re.IGNORECASE), told
+
+
+COMMAND = """
+import sys
+from warpseed.cli import main
+status = main(sys.argv[1:])
+print("Numba" if "numba" in sys.modules else "no Numba")
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [*SEARCHES, ["ebwt"], ["stream", "-k", "9"], ["stream", "-k", "31"], ["index"]], ids=" ".join
+)
+def test_a_command_that_was_run_before_does_without_numba(tmp_path: Path, command: list[str]) -> None:
+    """Kernels and what runs on the host are machine code on disk then; both times the same is written."""
+    (name, *arguments), code = command, str(tmp_path / "code")
+    given = [save(tmp_path, "g.fa", fasta(CONTIGS))]
+    if command in SEARCHES:
+        index = str(tmp_path / "index")
+        start("-m", "warpseed", "index", *given, "-o", index, "--parts", "fast,paper")
+        given = [index, save(tmp_path, "k.fa", fasta(QUERIES))]
+    said, written = [], []
+    for run in ("first", "second"):
+        folder = tmp_path / run
+        settings = ["-q", "--device", "gpu", "-o", str(folder / "out.tsv"), *arguments]
+        said.append(start("-c", COMMAND, name, *given, *settings, NUMBA_CACHE_DIR=code).stdout)
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "index.json")
+        written.append([(path.relative_to(folder), path.read_bytes()) for path in files])
+    assert said == [b"Numba\n", b"no Numba\n"]
+    assert written[0] == written[1] != []
 
 
 SEARCH = """
